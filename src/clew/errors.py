@@ -1,0 +1,90 @@
+"""The one exception tree.
+
+    ClewError
+    ├── UsageError          usage             2    the words of the call are off
+    ├── NotAllowed          not-allowed       4    permissions, a read-only project, a refused prompt
+    ├── NotFound            not-found         5    an id, a path, a version nobody knows
+    │   ├── NoProject       no-project        5    no `.clew` here or above
+    │   └── NoContent       no-content        5    the version is known, its bytes were never stored
+    ├── Damaged             damaged           3    a check found bytes that are not what they say
+    ├── Busy                busy              1    somebody else holds what is needed
+    └── RecordingFailed     recording-failed  125  Clew's own failure while running someone else's command
+        ├── CannotExecute   not-executable    126
+        └── NoSuchCommand   no-such-command   127
+
+Every error a user can meet carries a stable code, an exit status, an HTTP status, one
+sentence, and a hint: the next command to run. A traceback means a bug.
+"""
+
+from __future__ import annotations
+
+LONGEST_TEXT = 500
+"""Text from outside is cut to this before it enters an error: messages are read by people."""
+
+
+class ClewError(Exception):
+    """Base of everything Clew raises on purpose."""
+
+    code = "failed"
+    exit_status = 1
+    http_status = 500
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message[:LONGEST_TEXT])
+        self.message = message[:LONGEST_TEXT]
+        self.hint = hint[:LONGEST_TEXT]
+
+    def as_json(self) -> dict[str, dict[str, str]]:
+        return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
+
+
+class UsageError(ClewError):
+    code = "usage"
+    exit_status = 2
+    http_status = 400
+
+
+class NotAllowed(ClewError):
+    code = "not-allowed"
+    exit_status = 4
+    http_status = 403
+
+
+class NotFound(ClewError):
+    code = "not-found"
+    exit_status = 5
+    http_status = 404
+
+
+class NoProject(NotFound):
+    code = "no-project"
+
+
+class NoContent(NotFound):
+    code = "no-content"
+
+
+class Damaged(ClewError):
+    code = "damaged"
+    exit_status = 3
+    http_status = 500
+
+
+class Busy(ClewError):
+    code = "busy"
+    http_status = 409
+
+
+class RecordingFailed(ClewError):
+    code = "recording-failed"
+    exit_status = 125
+
+
+class CannotExecute(RecordingFailed):
+    code = "not-executable"
+    exit_status = 126
+
+
+class NoSuchCommand(RecordingFailed):
+    code = "no-such-command"
+    exit_status = 127

@@ -1,0 +1,123 @@
+"""A project's folder: `.clew/`, found by walking up, as git does.
+
+It knows names and the configuration; what is inside the graph and the store is theirs to know.
+A project is made in a draft folder that is renamed into place, so it is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.errors import ClewError, NoProject, NotAllowed
+from clew.settings import Settings
+
+NAME = ".clew"
+
+_CONFIG = """\
+# A Clew project. `clew exec -- COMMAND` records here; docs/reference/settings.md explains each line.
+uid = "{uid}"
+
+[record]
+# Paths (globs) whose bytes are not stored; their digests still are.
+exclude = []
+# How much of stdout and of stderr is kept, in bytes; beyond it the digest alone.
+stream_limit = 67108864
+"""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """One project's `.clew/`."""
+
+    root: Path
+    """The folder that holds `.clew/`."""
+    uid: str
+    exclude: tuple[str, ...]
+    stream_limit: int
+
+    @property
+    def path(self) -> Path:
+        return self.root / NAME
+
+    @property
+    def graph(self) -> Path:
+        return self.path / "graph.db"
+
+    @property
+    def store(self) -> Path:
+        return self.path / "store"
+
+    @property
+    def cache(self) -> Path:
+        return self.path / "cache"
+
+    @property
+    def spool(self) -> Path:
+        return self.path / "spool"
+
+    @property
+    def token(self) -> Path:
+        return self.path / "token"
+
+
+def find(start: Path, settings: Settings) -> Folder:
+    """The project of `start`: the one CLEW_PROJECT names, else the nearest one upwards."""
+    if settings.project is not None:
+        if (settings.project / NAME).is_dir():
+            return _open(settings.project)
+        raise NoProject(
+            f"CLEW_PROJECT names {settings.project}, which is no project",
+            hint=f"clew init {settings.project}",
+        )
+    for folder in (start, *start.parents):
+        if (folder / NAME / "config.toml").is_file():
+            return _open(folder)
+    raise NoProject(f"no project in {start} or any folder above it", hint="clew init")
+
+
+def create(root: Path) -> Folder:
+    """Make a project in `root`; one that is there already is opened as it is."""
+    if (root / NAME / "config.toml").is_file():
+        return _open(root)
+    draft = root / f"{NAME}.{secrets.token_hex(4)}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        draft.mkdir(mode=0o700)
+        for name in ("store", "cache", "spool"):
+            (draft / name).mkdir()
+        (draft / "config.toml").write_text(_CONFIG.format(uid=secrets.token_hex(16)))
+        token = os.open(draft / "token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(token, "w") as file:
+            file.write(secrets.token_urlsafe(32) + "\n")
+        draft.rename(root / NAME)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        if (root / NAME / "config.toml").is_file():  # somebody else made it meanwhile
+            return _open(root)
+        raise NotAllowed(
+            f"cannot make a project in {root}: {error.strerror}",
+            hint="clew init DIR, with a folder you may write",
+        ) from error
+    return _open(root)
+
+
+def _open(root: Path) -> Folder:
+    config = root / NAME / "config.toml"
+    try:
+        values = tomllib.loads(config.read_text())
+        record = values.get("record", {})
+        return Folder(
+            root=root.resolve(),
+            uid=str(values["uid"]),
+            exclude=tuple(map(str, record.get("exclude", ()))),
+            stream_limit=int(record.get("stream_limit", 64 << 20)),
+        )
+    except (OSError, KeyError, ValueError) as error:
+        raise ClewError(
+            f"{config} cannot be read: {error}", hint="repair it, or restore it from a copy"
+        ) from error

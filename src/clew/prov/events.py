@@ -1,0 +1,170 @@
+"""The narrow waist: the one kind of record every witness writes and the fold reads.
+
+Ten event types, plain and typed, written as newline-delimited JSON or as MessagePack.
+An event's id is the hash of its canonical content, so the same event twice is one event.
+Fields are only ever added, always with a default; `docs/formats/events.md` describes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import blake3
+import msgspec
+
+SCHEMA = 1
+
+Uid = str
+"""An activity's name anywhere: an execution's, or a process's."""
+
+
+class Version(msgspec.Struct, frozen=True, array_like=True):
+    """One state of one thing: where, who made it (or first found it), and which of theirs."""
+
+    locator: str
+    maker: Uid
+    ordinal: int
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):
+    """What every event says: whose it is, its number there, and when (ns since the epoch)."""
+
+    execution: Uid
+    n: int
+    at: int
+
+
+class Started(Event, frozen=True, kw_only=True, tag="started"):
+    """An activity began."""
+
+    activity: Uid
+    kind: str  # execution, process, task, cell, pod, job …
+    parent: Uid | None = None
+    number: int | None = None  # a process's number within its execution: the 3 of e2.p3
+    pid: int | None = None
+    agent: str | None = None
+    command: tuple[str, ...] = ()
+    exe: str | None = None
+    cwd: str | None = None
+    name: str | None = None
+    environment: dict[str, str | None] = {}  # a process: what differs from its execution's
+    image: str | None = None
+    node: str | None = None
+    facets: dict[str, Any] = {}
+
+
+class Ended(Event, frozen=True, kw_only=True, tag="ended"):
+    """It ended: how, and what it cost. Facets learnt on the way are added to the first ones."""
+
+    activity: Uid
+    status: int | None = None
+    signal: int | None = None
+    usage: dict[str, float] = {}
+    facets: dict[str, Any] = {}
+
+
+class Used(Event, frozen=True, kw_only=True, tag="used"):
+    """It opened, or inherited open, a version for reading."""
+
+    activity: Uid
+    version: Version
+    how: str = "open"  # open, inherited, exec, append (kept what was there), connect, fetch
+
+
+class Generated(Event, frozen=True, kw_only=True, tag="generated"):
+    """It wrote a version."""
+
+    activity: Uid
+    version: Version
+    how: str = "write"  # write, inherited, rename, link, metadata
+
+
+class Invalidated(Event, frozen=True, kw_only=True, tag="invalidated"):
+    """It deleted or replaced a version."""
+
+    activity: Uid
+    version: Version
+    how: str = "delete"  # delete, rename, replace
+
+
+class Content(Event, frozen=True, kw_only=True, tag="content"):
+    """A version's bytes are known."""
+
+    version: Version
+    digest: str  # blake3:HEX
+    size: int
+    mode: int
+    mtime: int
+    stored: bool = True  # false: the digest alone was kept (an exclusion, --no-content)
+    package: str | None = None  # a package URL: who installed the file
+
+
+class Looked(Event, frozen=True, kw_only=True, tag="looked"):
+    """It depended on more than bytes. `answer` is what it was told, to be asked again later."""
+
+    activity: Uid
+    kind: Literal["absent", "present", "times", "listing", "link"]
+    locator: str
+    answer: str = ""
+
+
+class Informed(Event, frozen=True, kw_only=True, tag="informed"):
+    """`activity` received data from `by` without a file."""
+
+    activity: Uid
+    by: Uid
+    via: str  # pipe, socket, parameter
+
+
+class Alias(Event, frozen=True, kw_only=True, tag="alias"):
+    """Two locators are one thing."""
+
+    a: str
+    b: str
+
+
+class Gap(Event, frozen=True, kw_only=True, tag="gap"):
+    """Something could not be seen, and why."""
+
+    activity: Uid
+    what: str
+    why: str
+    locator: str | None = None
+
+
+AnyEvent = (
+    Started | Ended | Used | Generated | Invalidated | Content | Looked | Informed | Alias | Gap
+)
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+_decoder = msgspec.json.Decoder(AnyEvent)
+_packer = msgspec.msgpack.Encoder(order="deterministic")
+_unpacker = msgspec.msgpack.Decoder(list[AnyEvent])
+
+
+def event_id(event: Event) -> str:
+    """The event's name: equal events have equal names, wherever they were written."""
+    return blake3.blake3(_packer.encode(event)).hexdigest(length=16)
+
+
+def to_lines(events: Iterable[AnyEvent]) -> Iterator[bytes]:
+    """One JSON object a line."""
+    for event in events:
+        yield _encoder.encode(event) + b"\n"
+
+
+def from_lines(lines: Iterable[bytes]) -> Iterator[AnyEvent]:
+    """Read what `to_lines` wrote. A last line that was cut off is not an event yet: it is left out."""
+    for line in lines:
+        if line.endswith(b"\n"):
+            yield _decoder.decode(line)
+
+
+def to_batch(events: list[AnyEvent]) -> bytes:
+    """Many events as one MessagePack document."""
+    return _packer.encode(events)
+
+
+def from_batch(batch: bytes) -> list[AnyEvent]:
+    return _unpacker.decode(batch)

@@ -1,0 +1,46 @@
+"""Where a thing is, as text that loses nothing.
+
+A path is bytes and need not be UTF-8; a locator is text that any database and any JSON can
+hold. So the bytes that are not UTF-8, and the percent sign itself, are percent-encoded;
+everything else stays readable: `file://<machine-id>/data/über%FF.csv`.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+
+_ENCODED = re.compile(rb"%([0-9A-F]{2})")
+
+
+def _escape(path: bytes) -> str:
+    try:
+        return path.replace(b"%", b"%25").decode()
+    except UnicodeDecodeError:
+        text = path.replace(b"%", b"%25").decode(errors="surrogateescape")
+        return "".join(f"%{ord(c) - 0xDC00:02X}" if "\udc80" <= c <= "\udcff" else c for c in text)
+
+
+def _unescape(text: str) -> bytes:
+    return _ENCODED.sub(lambda m: bytes([int(m[1], 16)]), text.encode())
+
+
+def file_locator(machine: str, path: bytes) -> str:
+    """The locator of an absolute path on one machine."""
+    return f"file://{machine}{_escape(path)}"
+
+
+def path_of(locator: str) -> bytes | None:
+    """The path of a `file://` locator; None for any other kind."""
+    if not locator.startswith("file://"):
+        return None
+    slash = locator.find("/", len("file://"))
+    return _unescape(locator[slash:]) if slash >= 0 else None
+
+
+def path_json(path: bytes) -> dict[str, str]:
+    """`{"path": …}`, and `path_b64` beside it where the path is not UTF-8."""
+    try:
+        return {"path": path.decode()}
+    except UnicodeDecodeError:
+        return {"path": path.decode(errors="replace"), "path_b64": b64encode(path).decode()}

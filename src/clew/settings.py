@@ -1,0 +1,71 @@
+"""The environment, read once.
+
+This is the only module that looks at environment variables on Clew's own behalf. Everything
+else is handed a `Settings`. `docs/reference/settings.md` documents each field.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Settings:
+    project: Path | None
+    """CLEW_PROJECT: the project to use instead of the one found by walking up."""
+    graph: str | None
+    """CLEW_GRAPH: a PostgreSQL address; without it the graph is `.clew/graph.db`."""
+    server: str | None
+    """CLEW_SERVER: where everything but `exec` is asked."""
+    token: str | None
+    """CLEW_TOKEN: the bearer token for that server."""
+    redact: tuple[str, ...]
+    """CLEW_REDACT: more name patterns (comma-separated globs) of variables whose values are secret."""
+    colour: bool
+    """False when NO_COLOR is set to anything."""
+    state: Path
+    """XDG_STATE_HOME/clew: what belongs to this user on this machine."""
+
+
+def load(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Read the variables; an empty one counts as not set."""
+
+    def value(name: str) -> str | None:
+        return environ.get(name) or None
+
+    project = value("CLEW_PROJECT")
+    state = value("XDG_STATE_HOME")
+    return Settings(
+        project=Path(project) if project else None,
+        graph=value("CLEW_GRAPH"),
+        server=value("CLEW_SERVER"),
+        token=value("CLEW_TOKEN"),
+        redact=tuple(p for p in environ.get("CLEW_REDACT", "").split(",") if p),
+        colour=not value("NO_COLOR"),
+        state=(Path(state) if state else Path.home() / ".local" / "state") / "clew",
+    )
+
+
+def machine_id(settings: Settings) -> str:
+    """This machine's name in locators: /etc/machine-id, or one made here and kept."""
+    try:
+        found = Path("/etc/machine-id").read_text().strip()
+    except OSError:
+        found = ""
+    if found:
+        return found
+    own = settings.state / "machine-id"
+    if not own.exists():
+        own.parent.mkdir(parents=True, exist_ok=True)
+        draft = own.with_suffix(f".{os.getpid()}")
+        draft.write_text(os.urandom(16).hex())
+        try:
+            os.link(draft, own)  # the first writer wins, whole or not at all
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return own.read_text().strip()
