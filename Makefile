@@ -1,0 +1,64 @@
+# make demo        set up, then record, trace and restore a small training workflow
+# make test        set up, then run the tests
+# make check       lint, types, layers, and the witness compiled with warnings as errors
+# make test-heavy  the tests that take minutes or gigabytes
+# make bench       every figure the README quotes, with the peers beside it
+# make native      compile the witness in place, for development
+# make clean       remove what the above made, but for .venv
+
+PYTHON ?= python3
+JOBS ?= 2
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+unexport CLEW_PROJECT CLEW_GRAPH CLEW_SERVER CLEW_TOKEN CLEW_REDACT
+
+BIN := .venv/bin
+READY := .venv/.clew-ready
+# Tests that must not run beside each other share a @pytest.mark.xdist_group.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check test-heavy bench native clean packages-build packages-test packages-bench
+
+help:
+	@sed -n 's/^# make /make /p' Makefile
+
+packages-build packages-test packages-bench: packages-%:
+	@PYTHON=$(PYTHON) tools/debian-packages $*
+
+# Everything Python: pinned, and with this very source installed to be edited.
+$(READY): pyproject.toml constraints.txt setup.py examples/training/requirements.txt | packages-build
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q -c constraints.txt setuptools
+	$(BIN)/pip install -q -c constraints.txt --no-build-isolation -e '.[postgres,export,dev]' \
+		-r examples/training/requirements.txt
+	touch $@
+
+native: $(READY)
+	@$(BIN)/python native/build.py src/clew/_native
+	@rm -f src/clew/_native/not-built.txt
+
+demo: native
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/training/demo.sh
+
+test: packages-test native
+	$(PYTEST)
+
+test-heavy: packages-test native
+	$(PYTEST) -m heavy
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python native/build.py --strict build/strict
+
+bench: packages-bench native
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench
+
+clean:
+	rm -rf build dist src/clew/_native src/*.egg-info .pytest_cache .mypy_cache .ruff_cache \
+		.hypothesis .import_linter_cache
+	find src tests bench examples native -name __pycache__ -prune -exec rm -rf {} +
+	rm -f $(READY)
