@@ -12,9 +12,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def lint(source: Path) -> subprocess.CompletedProcess[str]:
+    lint_imports = Path(sys.executable).with_name("lint-imports")
     return subprocess.run(
-        [Path(sys.executable).with_name("lint-imports"), "--no-cache"]
-        + ["--config", ROOT / "pyproject.toml"],
+        [lint_imports, "--no-cache", "--config", ROOT / "pyproject.toml"],
         env={**os.environ, "PYTHONPATH": str(source)},
         cwd=source,
         capture_output=True,
