@@ -1,0 +1,101 @@
+/* The system calls that stop, by their numbers on x86-64 and on i386.
+ * The columns after the rule: which argument is the folder, the path, the flags; then, for
+ * calls with two paths, the second folder and path. */
+#include "trace.h"
+
+#include <linux/audit.h>
+
+const struct call calls[] = {
+	/* the frequent ones first: they are compared first */
+	{257, 295, OP_OPEN, PASS_FLAGS, 0, 1, 2, -1, -1},	/* openat */
+	{262, 300, OP_STAT, PASS_NAMED, 0, 1, 3, -1, -1},	/* newfstatat */
+	{21, 33, OP_ACCESS, PASS, -1, 0, -1, -1, -1},		/* access */
+	{269, 307, OP_ACCESS, PASS, 0, 1, -1, -1, -1},		/* faccessat */
+	{267, 305, OP_READLINK, PASS, 0, 1, -1, -1, -1},	/* readlinkat */
+	{332, 383, OP_STATX, PASS_NAMED, 0, 1, 2, -1, -1},	/* statx */
+	{2, 5, OP_OPEN, PASS_FLAGS, -1, 0, 1, -1, -1},		/* open */
+	{4, 195, OP_STAT, PASS, -1, 0, -1, -1, -1},		/* stat, stat64 */
+	{6, 196, OP_STAT, PASS, -1, 0, -2, -1, -1},		/* lstat, lstat64 */
+	{89, 85, OP_READLINK, PASS, -1, 0, -1, -1, -1},		/* readlink */
+	{439, 439, OP_ACCESS, PASS, 0, 1, -1, -1, -1},		/* faccessat2 */
+	{-1, 106, OP_STAT, STOP, -1, 0, -1, -1, -1},		/* the older stat */
+	{-1, 107, OP_STAT, STOP, -1, 0, -2, -1, -1},		/* the older lstat */
+
+	{85, 8, OP_CREAT, STOP, -1, 0, -1, -1, -1},		/* creat */
+	{437, 437, OP_OPENAT2, STOP, 0, 1, 2, -1, -1},		/* openat2 */
+	{304, 342, OP_HANDLE, STOP, -1, -1, 2, -1, -1},		/* open_by_handle_at */
+
+	{82, 38, OP_RENAME, STOP, -1, 0, -1, -1, 1},		/* rename */
+	{264, 302, OP_RENAME, STOP, 0, 1, -1, 2, 3},		/* renameat */
+	{316, 353, OP_RENAME, STOP, 0, 1, 4, 2, 3},		/* renameat2 */
+	{86, 9, OP_LINK, STOP, -1, 0, -1, -1, 1},		/* link */
+	{265, 303, OP_LINK, STOP, 0, 1, 4, 2, 3},		/* linkat */
+	{88, 83, OP_SYMLINK, STOP, -1, 1, -1, -1, 0},		/* symlink */
+	{266, 304, OP_SYMLINK, STOP, 1, 2, -1, -1, 0},		/* symlinkat */
+	{87, 10, OP_UNLINK, STOP, -1, 0, -1, -1, -1},		/* unlink */
+	{263, 301, OP_UNLINK, STOP, 0, 1, 2, -1, -1},		/* unlinkat */
+	{84, 40, OP_RMDIR, STOP, -1, 0, -1, -1, -1},		/* rmdir */
+	{83, 39, OP_MKDIR, STOP, -1, 0, -1, -1, -1},		/* mkdir */
+	{258, 296, OP_MKDIR, STOP, 0, 1, -1, -1, -1},		/* mkdirat */
+	{133, 14, OP_MKNOD, STOP, -1, 0, -1, -1, -1},		/* mknod */
+	{259, 297, OP_MKNOD, STOP, 0, 1, -1, -1, -1},		/* mknodat */
+	{76, 92, OP_TRUNCATE, STOP, -1, 0, 1, -1, -1},		/* truncate */
+	{-1, 193, OP_TRUNCATE, STOP, -1, 0, 1, -1, -1},		/* truncate64 */
+	{77, 93, OP_FTRUNCATE, STOP, 0, -1, 1, -1, -1},		/* ftruncate */
+	{-1, 194, OP_FTRUNCATE, STOP, 0, -1, 1, -1, -1},	/* ftruncate64 */
+	{285, 324, OP_FTRUNCATE, STOP, 0, -1, -1, -1, -1},	/* fallocate */
+
+	{90, 15, OP_META, STOP, -1, 0, -1, -1, -1},		/* chmod */
+	{91, 94, OP_FMETA, STOP, 0, -1, -1, -1, -1},		/* fchmod */
+	{268, 306, OP_META, STOP, 0, 1, -1, -1, -1},		/* fchmodat */
+	{452, 452, OP_META, STOP, 0, 1, -1, -1, -1},		/* fchmodat2 */
+	{92, 212, OP_META, STOP, -1, 0, -1, -1, -1},		/* chown */
+	{93, 207, OP_FMETA, STOP, 0, -1, -1, -1, -1},		/* fchown */
+	{260, 298, OP_META, STOP, 0, 1, -1, -1, -1},		/* fchownat */
+	{132, 30, OP_META, STOP, -1, 0, -1, -1, -1},		/* utime */
+	{235, 271, OP_META, STOP, -1, 0, -1, -1, -1},		/* utimes */
+	{261, 299, OP_META, STOP, 0, 1, -1, -1, -1},		/* futimesat */
+	{280, 320, OP_META, STOP, 0, 1, -1, -1, -1},		/* utimensat */
+	{-1, 412, OP_META, STOP, 0, 1, -1, -1, -1},		/* utimensat with 64-bit times */
+
+	{80, 12, OP_CHDIR, STOP, -1, 0, -1, -1, -1},		/* chdir */
+	{81, 133, OP_CHDIR, STOP, -1, -1, -1, -1, -1},		/* fchdir */
+	{59, 11, OP_EXEC, STOP, -1, 0, -1, -1, -1},		/* execve */
+	{322, 358, OP_EXEC, STOP, 0, 1, 4, -1, -1},		/* execveat */
+
+	{42, 362, OP_CONNECT, STOP, -1, -1, -1, -1, -1},	/* connect */
+	{49, 361, OP_BIND, STOP, -1, -1, -1, -1, -1},		/* bind */
+	{44, 369, OP_SENDTO, STOP_ADDRESSED, -1, -1, 4, -1, -1}, /* sendto */
+	{-1, 102, OP_SOCKETCALL, STOP, -1, -1, -1, -1, -1},	/* socketcall */
+
+	{161, 61, OP_ROOT, STOP, -1, 0, -1, -1, -1},		/* chroot */
+	{155, 217, OP_ROOT, STOP, -1, 0, -1, -1, -1},		/* pivot_root */
+	{308, 346, OP_ROOT, STOP, -1, -1, -1, -1, -1},		/* setns */
+	{165, 21, OP_MOUNT, STOP, -1, 1, -1, -1, -1},		/* mount */
+	{429, 429, OP_MOUNT, STOP, -1, -1, -1, -1, -1},		/* move_mount */
+	{29, 395, OP_MEMORY, STOP, -1, -1, -1, -1, -1},		/* shmget */
+	{101, 26, OP_PTRACE, STOP, -1, -1, 0, -1, -1},		/* ptrace */
+
+	/* These would open files unseen; a program that is refused falls back to plain calls. */
+	{425, 425, OP_NONE, REFUSE, -1, -1, -1, -1, -1},	/* io_uring_setup */
+	{426, 426, OP_NONE, REFUSE, -1, -1, -1, -1, -1},	/* io_uring_enter */
+	{427, 427, OP_NONE, REFUSE, -1, -1, -1, -1, -1},	/* io_uring_register */
+};
+const unsigned call_count = sizeof calls / sizeof *calls;
+
+const struct call *call_find(uint32_t arch, uint64_t nr)
+{
+	static uint8_t table[2][512];
+	static bool filled;
+	if (!filled) {
+		for (unsigned i = 0; i < call_count; i++) {
+			if (calls[i].nr >= 0)
+				table[0][calls[i].nr] = (uint8_t)(i + 1);
+			if (calls[i].nr32 >= 0)
+				table[1][calls[i].nr32] = (uint8_t)(i + 1);
+		}
+		filled = true;
+	}
+	unsigned at = nr < 512 ? table[arch == AUDIT_ARCH_X86_64 ? 0 : 1][nr] : 0;
+	return at ? &calls[at - 1] : NULL;
+}

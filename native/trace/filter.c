@@ -1,0 +1,118 @@
+/* The seccomp filter: which system calls stop.
+ *
+ * The call's number is compared first and the instruction pointer loaded only for the calls
+ * listed, so that the kernel's cache of always-allowed calls stays in force for all others:
+ * reads and writes run at the speed of any filtered process. */
+#include "trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
+#define X32 0x40000000u
+#define OFFSET(field) ((uint32_t)offsetof(struct seccomp_data, field))
+#define ARGUMENT(n) (OFFSET(args) + 8 * (uint32_t)(n))
+
+static struct sock_filter program[1024];
+static unsigned size;
+
+static unsigned put(uint16_t code, uint32_t k, uint8_t yes, uint8_t no)
+{
+	program[size] = (struct sock_filter){code, yes, no, k};
+	return size++;
+}
+
+static void load(uint32_t offset) { put(BPF_LD | BPF_W | BPF_ABS, offset, 0, 0); }
+static void give(uint32_t action) { put(BPF_RET | BPF_K, action, 0, 0); }
+
+/* Let it pass when it comes from the library's page. */
+static void from_library(void)
+{
+	load(OFFSET(instruction_pointer));
+	put(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)CLEW_PASS, 0, 3);
+	load(OFFSET(instruction_pointer) + 4);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
+	give(SECCOMP_RET_ALLOW);
+	give(SECCOMP_RET_TRACE);
+}
+
+static void decide(const struct call *call)
+{
+	switch (call->rule) {
+	case STOP:
+		give(SECCOMP_RET_TRACE);
+		break;
+	case REFUSE:
+		give(SECCOMP_RET_ERRNO | ENOSYS);
+		break;
+	case PASS:
+		from_library();
+		break;
+	case PASS_FLAGS: /* an open: only one for reading may pass */
+		load(ARGUMENT(call->flags));
+		put(BPF_JMP | BPF_JSET | BPF_K, WRITES, 0, 1);
+		give(SECCOMP_RET_TRACE);
+		from_library();
+		break;
+	case PASS_NAMED: /* a stat of a descriptor asks nothing of the file system */
+		load(ARGUMENT(call->flags));
+		put(BPF_JMP | BPF_JSET | BPF_K, AT_EMPTY_PATH, 0, 1);
+		give(SECCOMP_RET_ALLOW);
+		from_library();
+		break;
+	case STOP_ADDRESSED: /* a send that names its peer */
+		load(ARGUMENT(call->flags));
+		put(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
+		give(SECCOMP_RET_TRACE);
+		load(ARGUMENT(call->flags) + 4);
+		put(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
+		give(SECCOMP_RET_TRACE);
+		give(SECCOMP_RET_ALLOW);
+		break;
+	}
+}
+
+static void rules(bool native)
+{
+	for (unsigned i = 0; i < call_count; i++) {
+		int nr = native ? calls[i].nr : calls[i].nr32;
+		if (nr < 0)
+			continue;
+		unsigned jump = put(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 0);
+		if (native)
+			decide(&calls[i]);
+		else
+			give(calls[i].rule == REFUSE ? SECCOMP_RET_ERRNO | ENOSYS : SECCOMP_RET_TRACE);
+		program[jump].jf = (uint8_t)(size - jump - 1);
+	}
+	give(SECCOMP_RET_ALLOW);
+}
+
+int filter_install(void)
+{
+	size = 0;
+	load(OFFSET(arch));
+	unsigned native = put(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0);
+	unsigned other = put(BPF_JMP | BPF_JA, 0, 0, 0);
+	load(OFFSET(nr));
+	put(BPF_JMP | BPF_JGE | BPF_K, X32, 0, 1);
+	give(SECCOMP_RET_ERRNO | ENOSYS);
+	rules(true);
+	program[other].k = size - other - 1;
+	(void)native;
+	put(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_I386, 1, 0);
+	give(SECCOMP_RET_ERRNO | ENOSYS);
+	load(OFFSET(nr));
+	rules(false);
+	struct sock_fprog filter = {(unsigned short)size, program};
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -1;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
+}

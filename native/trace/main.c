@@ -1,0 +1,297 @@
+/* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--exclude GLOB]… -- COMMAND…
+ *
+ * Runs the command to its end and that of all it started, and exits with its status: 128+n
+ * when signal n ended it, 126 or 127 when it could not be run, 125 for the tracer's own failure.
+ * Tracer and command end together: the kernel kills one when the other, or whoever started
+ * the tracer, is killed. */
+#include "trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TICK 100000 /* microseconds between looks at what the library recorded */
+#define OPTIONS                                                                                                      \
+	(PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | \
+	 PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)
+
+static pid_t root;
+static int root_status = 125;
+
+void fail(const char *what)
+{
+	fprintf(stderr, "clew-trace: %s: %s\n", what, strerror(errno));
+	exit(125);
+}
+
+void *must(void *memory)
+{
+	if (!memory)
+		fail("out of memory");
+	return memory;
+}
+
+static void tick(int signal) { (void)signal; }
+
+/* The command finds every signal as it was when the tracer was started. */
+static const int ours[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
+#define OURS (sizeof ours / sizeof *ours)
+static struct sigaction theirs[OURS];
+
+static void signals_take(void)
+{
+	struct sigaction ignore = {.sa_handler = SIG_IGN};
+	for (unsigned i = 0; i < OURS; i++)
+		sigaction(ours[i], &ignore, &theirs[i]);
+}
+
+static void signals_give_back(void)
+{
+	for (unsigned i = 0; i < OURS; i++)
+		sigaction(ours[i], &theirs[i], NULL);
+}
+
+static void child(char **command, int go)
+{
+	char byte;
+	signals_give_back();
+	if (read(go, &byte, 1) != 1 || filter_install())
+		_exit(125);
+	close(go);
+	execvp(command[0], command);
+	_exit(errno == ENOENT || errno == ENOTDIR ? 127 : 126);
+}
+
+static void start(char **command)
+{
+	int go[2];
+	if (pipe2(go, O_CLOEXEC))
+		fail("pipe");
+	root = fork();
+	if (root < 0)
+		fail("fork");
+	if (!root) {
+		close(go[1]);
+		child(command, go[0]);
+	}
+	close(go[0]);
+	if (ptrace(PTRACE_SEIZE, root, NULL, OPTIONS))
+		fail("cannot trace (is ptrace allowed here?)");
+	task_new(root, proc_new(root, NULL, next_seq()));
+	if (write(go[1], "", 1) != 1)
+		fail("pipe");
+	close(go[1]);
+}
+
+static void resume(struct task *task, int request, int signal)
+{
+	ptrace(request, task->tid, NULL, (long)signal); /* a failure means it was killed: its end is reported */
+}
+
+static void born(struct task *parent, int event)
+{
+	unsigned long tid;
+	char thread[64];
+	if (ptrace(PTRACE_GETEVENTMSG, parent->tid, NULL, &tid))
+		return;
+	struct task *task = task_find((pid_t)tid);
+	snprintf(thread, sizeof thread, "/proc/%d/task/%lu", parent->proc->pid, tid);
+	struct proc *proc = parent->proc;
+	if (event != PTRACE_EVENT_CLONE || access(thread, F_OK)) {
+		ring_drain(proc);
+		proc = proc_new((pid_t)tid, parent->proc, next_seq());
+		/* A new process may share memory without being a vfork: then it has no page of its own. */
+		proc->shares_memory = event != PTRACE_EVENT_FORK;
+	}
+	if (!task) {
+		task_new((pid_t)tid, proc);
+		return;
+	}
+	task->proc = proc;
+	proc->tasks++;
+	if (task->held) {
+		task->held = false;
+		if (proc->pid == task->tid && !proc->shares_memory)
+			ring_tell(proc);
+		resume(task, PTRACE_CONT, 0);
+	}
+}
+
+/* A thread's exec takes its process over: the other threads are gone and it has the leader's id. */
+static struct task *taken_over(struct task *leader)
+{
+	unsigned long former;
+	if (ptrace(PTRACE_GETEVENTMSG, leader->tid, NULL, &former) || (pid_t)former == leader->tid)
+		return leader;
+	struct task *thread = task_find((pid_t)former);
+	if (!thread)
+		return leader;
+	leader->image = thread->image;
+	leader->call = thread->call;
+	leader->seq = thread->seq;
+	free(leader->path);
+	leader->path = thread->path;
+	thread->image = NULL;
+	thread->path = NULL;
+	task_drop(thread);
+	return leader;
+}
+
+static void leaving(struct task *task)
+{
+	struct proc *proc = task->proc;
+	if (task->tid != proc->pid)
+		return;
+	ring_drain(proc);
+	/* While its descriptors are still open: whom did it pass data to? */
+	if (proc->pipes || proc->writes || !proc->execed) {
+		image_inherit(proc);
+		if (proc->pipes && proc->parent && !proc->parent->gone)
+			image_inherit(proc->parent);
+	}
+}
+
+static void ended(struct task *task, int status, const struct rusage *usage)
+{
+	struct proc *proc = task->proc;
+	if (proc && task->tid == proc->pid) {
+		ring_drop(proc);
+		proc->gone = true;
+		out_begin(R_EXIT, next_seq(), proc->image, 5);
+		out_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+		out_int(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+		out_int(usage->ru_utime.tv_sec * 1000000l + usage->ru_utime.tv_usec);
+		out_int(usage->ru_stime.tv_sec * 1000000l + usage->ru_stime.tv_usec);
+		out_int(usage->ru_maxrss);
+		out_end();
+		if (proc->pid == root)
+			root_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+	task_drop(task);
+}
+
+static void stopped(struct task *task, int status)
+{
+	int signal = WSTOPSIG(status), event = status >> 16;
+	if (signal == (SIGTRAP | 0x80)) {
+		struct __ptrace_syscall_info info;
+		if (task->call && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0 &&
+		    info.op == PTRACE_SYSCALL_INFO_EXIT)
+			call_leave(task, info.exit.rval);
+		resume(task, PTRACE_CONT, 0);
+		return;
+	}
+	switch (event) {
+	case PTRACE_EVENT_SECCOMP:
+		task->call = NULL;
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof task->info, &task->info) > 0 && call_enter(task))
+			resume(task, PTRACE_SYSCALL, 0);
+		else
+			resume(task, PTRACE_CONT, 0);
+		return;
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		born(task, event);
+		break;
+	case PTRACE_EVENT_EXEC:
+		task = taken_over(task);
+		ring_drain(task->proc);
+		image_begun(task);
+		task->call = NULL;
+		break;
+	case PTRACE_EVENT_EXIT:
+		leaving(task);
+		break;
+	case PTRACE_EVENT_STOP:
+		if (signal != SIGTRAP) { /* a stop of the whole group: leave it stopped */
+			resume(task, PTRACE_LISTEN, 0);
+			return;
+		}
+		if (task->proc->pid == task->tid && !task->proc->shares_memory && !task->proc->execed)
+			ring_tell(task->proc);
+		break;
+	default:
+		resume(task, PTRACE_CONT, signal);
+		return;
+	}
+	resume(task, PTRACE_CONT, 0);
+}
+
+static void loop(void)
+{
+	while (task_count()) {
+		struct rusage usage;
+		int status;
+		pid_t tid = wait4(-1, &status, __WALL, &usage);
+		if (tid < 0) {
+			if (errno != EINTR)
+				return;
+			rings_drain();
+			out_flush();
+			continue;
+		}
+		struct task *task = task_find(tid);
+		if (!WIFSTOPPED(status)) {
+			if (task)
+				ended(task, status, &usage);
+		} else if (!task) {
+			task_new(tid, NULL)->held = true; /* its parent's word is still to come */
+		} else if (task->proc) {
+			stopped(task, status);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *out = NULL, *exclude[256];
+	struct saving_options saving = {.exclude = exclude};
+	int notify = -1, at = 1;
+	struct itimerval timer = {{0, TICK}, {0, TICK}};
+	struct sigaction on_tick = {.sa_handler = tick}; /* without SA_RESTART: it ends the wait */
+	for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
+		char *value = argv[at + 1];
+		if (!strcmp(argv[at], "--out"))
+			out = value;
+		else if (!strcmp(argv[at], "--spool"))
+			saving.folder = value;
+		else if (!strcmp(argv[at], "--notify"))
+			notify = atoi(value);
+		else if (!strcmp(argv[at], "--library"))
+			images_library(value);
+		else if (!strcmp(argv[at], "--exclude") && saving.exclude_count < 256)
+			exclude[saving.exclude_count++] = value;
+		else
+			break;
+	}
+	if (!out || at + 1 >= argc || strcmp(argv[at], "--")) {
+		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--exclude GLOB]… -- COMMAND…\n");
+		return 125;
+	}
+	pid_t starter = getppid();
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != starter)
+		return 125;
+	if (notify >= 0)
+		fcntl(notify, F_SETFD, FD_CLOEXEC);
+	out_open(out, notify);
+	rings_open();
+	saving_start(&saving);
+	signals_take();
+	start(argv + at + 1);
+	sigaction(SIGALRM, &on_tick, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	loop();
+	out_flush();
+	return root_status;
+}

@@ -1,0 +1,124 @@
+/* Strings and paths of the traced processes. */
+#include "trace.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+ssize_t peek(pid_t pid, uint64_t address, void *to, size_t size)
+{
+	struct iovec here = {to, size}, there = {(void *)address, size};
+	return process_vm_readv(pid, &here, 1, &there, 1, 0);
+}
+
+bool poke(pid_t pid, uint64_t address, const void *from, size_t size)
+{
+	struct iovec here = {(void *)from, size}, there = {(void *)address, size};
+	return process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+}
+
+/* A read never crosses into the next page before this one is known to hold no end. */
+char *peek_text(pid_t pid, uint64_t address)
+{
+	size_t used = 0, room = 256, limit = 1u << 18;
+	if (!address)
+		return NULL;
+	char *text = must(malloc(room));
+	while (used < limit) {
+		size_t page = 4096 - (address + used) % 4096, want = page < 256 ? page : 256;
+		if (used + want > room)
+			text = must(realloc(text, room *= 2));
+		if (peek(pid, address + used, text + used, want) != (ssize_t)want)
+			break;
+		if (memchr(text + used, 0, want))
+			return text;
+		used += want;
+	}
+	free(text);
+	return NULL;
+}
+
+bool descriptor_path(pid_t pid, int fd, char *to)
+{
+	char link[64];
+	snprintf(link, sizeof link, "/proc/%d/fd/%d", pid, fd);
+	ssize_t size = readlink(link, to, PATH_MAX_ - 1);
+	if (size <= 0)
+		return false;
+	to[size] = 0;
+	return true;
+}
+
+/* The path as the tracer can use it: from the root, through the process's own /proc/self. */
+char *absolute(struct task *task, int dirfd, const char *path)
+{
+	char base[PATH_MAX_] = "", *result;
+	if (!path)
+		return NULL;
+	if (path[0] != '/') {
+		if (dirfd == AT_FDCWD)
+			strcpy(base, task->proc->cwd);
+		else if (!descriptor_path(task->proc->pid, dirfd, base))
+			return NULL;
+	} else if (!strncmp(path, "/proc/self/", 11)) {
+		snprintf(base, sizeof base, "/proc/%d", task->proc->pid);
+		path += 10;
+	} else if (!strncmp(path, "/proc/thread-self/", 18)) {
+		snprintf(base, sizeof base, "/proc/%d/task/%d", task->proc->pid, task->tid);
+		path += 17;
+	} else if (task->proc->elsewhere) {
+		char link[64];
+		snprintf(link, sizeof link, "/proc/%d/root", task->proc->pid);
+		ssize_t size = readlink(link, base, sizeof base - 1);
+		base[size > 1 ? size : 0] = 0;
+	}
+	const char *joint = base[0] && path[0] && path[0] != '/' && strcmp(base, "/") ? "/" : "";
+	if (asprintf(&result, "%s%s%s", base, joint, path) < 0)
+		fail("out of memory");
+	return result;
+}
+
+/* Every link resolved; with follow false the last component stands as it is. A path whose
+ * folder is not there is returned as given. */
+char *canonical(const char *path, bool follow)
+{
+	char *whole = follow ? realpath(path, NULL) : NULL;
+	if (whole)
+		return whole;
+	char *copy = must(strdup(path)), *result = NULL;
+	for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
+		copy[n - 1] = 0;
+	char *slash = strrchr(copy, '/');
+	if (slash) {
+		*slash = 0;
+		char *folder = realpath(slash == copy ? "/" : copy, NULL);
+		if (folder && asprintf(&result, "%s/%s", folder[1] ? folder : "", slash + 1) < 0)
+			fail("out of memory");
+		free(folder);
+	}
+	free(copy);
+	return result ? result : must(strdup(path));
+}
+
+void facts_from(const struct stat *st, struct clew_facts *facts)
+{
+	facts->dev = st->st_dev;
+	facts->ino = st->st_ino;
+	facts->size = (uint64_t)st->st_size;
+	facts->mode = st->st_mode;
+	facts->mtime = st->st_mtim.tv_sec * 1000000000l + st->st_mtim.tv_nsec;
+	facts->ctime = st->st_ctim.tv_sec * 1000000000l + st->st_ctim.tv_nsec;
+}
+
+bool facts_of(const char *path, bool follow, struct clew_facts *facts)
+{
+	struct stat st;
+	if ((follow ? stat : lstat)(path, &st))
+		return false;
+	facts_from(&st, facts);
+	return true;
+}

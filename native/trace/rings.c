@@ -1,0 +1,135 @@
+/* The shared file that the injected library records into, one slot a process. */
+#include "trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static uint64_t alone; /* the counter, where there is no shared file */
+uint64_t *sequence = &alone;
+
+static char path[64];
+static uint8_t *base;
+static struct proc *owners[CLEW_SLOTS];
+static uint32_t highest, free_slots[CLEW_SLOTS], free_count;
+
+uint64_t next_seq(void) { return __atomic_add_fetch(sequence, 1, __ATOMIC_SEQ_CST); }
+
+/* The file has no name of its own: processes open it through the tracer's /proc, and it is
+ * gone with the tracer, however that ends. Where memory cannot be shared every process is
+ * stopped instead: nothing is lost but speed. */
+void rings_open(void)
+{
+	size_t size = (size_t)CLEW_SLOTS * CLEW_SLOT_SIZE;
+	int fd = memfd_create("clew", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, (off_t)size))
+		return;
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return;
+	base = memory;
+	struct clew_head *head = memory;
+	head->magic = CLEW_MAGIC;
+	sequence = &head->seq;
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", getpid(), fd);
+}
+
+const char *rings_path(void) { return path; }
+bool ring_is(const char *other) { return path[0] && !strcmp(path, other); }
+
+static struct clew_ring *ring_of(const struct proc *proc)
+{
+	return (struct clew_ring *)(base + (size_t)proc->slot * CLEW_SLOT_SIZE);
+}
+
+void ring_take(struct proc *proc)
+{
+	if (!base || proc->slot)
+		return;
+	if (free_count)
+		proc->slot = free_slots[--free_count];
+	else if (highest + 1 < CLEW_SLOTS)
+		proc->slot = ++highest;
+	if (proc->slot)
+		owners[proc->slot] = proc;
+}
+
+void ring_drop(struct proc *proc)
+{
+	if (!proc->slot)
+		return;
+	ring_drain(proc);
+	/* What a thread began to write and never finished must not be met by the next owner. */
+	memset(ring_of(proc), 0, CLEW_SLOT_SIZE);
+	owners[proc->slot] = NULL;
+	free_slots[free_count++] = proc->slot;
+	proc->slot = 0;
+}
+
+/* A forked child has a copy of its parent's page: it gets a slot of its own there. */
+void ring_tell(struct proc *proc)
+{
+	struct clew_local local;
+	if (peek(proc->pid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC)
+		return;
+	if (!proc->elsewhere)
+		ring_take(proc);
+	poke(proc->pid, CLEW_LOCAL + offsetof(struct clew_local, slot), &proc->slot, sizeof proc->slot);
+}
+
+static void handle(struct proc *proc, const struct clew_record *record)
+{
+	const char *text = (const char *)(record + 1);
+	char given[PATH_MAX_], real[PATH_MAX_], joined[2 * PATH_MAX_];
+	memcpy(given, text, record->path_size);
+	given[record->path_size] = 0;
+	memcpy(real, text + record->path_size, record->real_size);
+	real[record->real_size] = 0;
+	const char *path = given;
+	if (given[0] != '/' && record->kind != CLEW_FETCH) {
+		snprintf(joined, sizeof joined, "%s/%s", strcmp(proc->cwd, "/") ? proc->cwd : "", given);
+		path = joined;
+	}
+	const struct clew_facts *facts = record->facts.mode ? &record->facts : NULL;
+	if (record->kind == CLEW_OPEN) {
+		emit_open(proc, record->seq, path, record->real_size ? real : NULL, record->flags, -record->result, facts, true);
+	} else if (record->kind == CLEW_FETCH) {
+		out_begin(R_FETCH, record->seq, proc->image, 1);
+		out_text(given);
+		out_end();
+	} else {
+		emit_look(proc, record->seq, (enum clew_kind)record->kind, path, -record->result, record->flags, facts,
+			  record->real_size ? real : NULL);
+	}
+}
+
+void ring_drain(struct proc *proc)
+{
+	if (!proc->slot)
+		return;
+	struct clew_ring *ring = ring_of(proc);
+	uint32_t tail = ring->tail;
+	for (;;) {
+		struct clew_record *record = (struct clew_record *)(ring->data + tail % CLEW_DATA);
+		uint32_t size = __atomic_load_n(&record->size, __ATOMIC_ACQUIRE);
+		/* The processes write here: what cannot be is not followed. */
+		if (!size || size % 8 || size > CLEW_DATA - tail % CLEW_DATA)
+			break;
+		if (size >= sizeof *record && record->kind != CLEW_PAD &&
+		    sizeof *record + record->path_size + record->real_size <= size &&
+		    record->path_size < PATH_MAX_ && record->real_size < PATH_MAX_)
+			handle(proc, record);
+		memset(record, 0, size);
+		tail += size;
+		__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
+	}
+}
+
+void rings_drain(void)
+{
+	for (uint32_t slot = 1; slot <= highest; slot++)
+		if (owners[slot])
+			ring_drain(owners[slot]);
+}

@@ -1,0 +1,191 @@
+/* Snapshot before mutation: content that was read, or that a change will carry over, is kept
+ * in the spool before the call that changes it goes on. A clone where the file system can, a
+ * second name where only the name is lost, a copy otherwise. Nothing else is ever copied. */
+#include "trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+struct inode {
+	uint64_t dev, ino;
+	bool used, read, written;
+	int64_t saved_mtime, saved_ctime; /* of the state that is safe already */
+};
+
+static struct saving_options options;
+static struct inode *table;
+static size_t table_size, table_count;
+static unsigned names;
+
+void saving_start(const struct saving_options *given) { options = *given; }
+
+static struct inode *place(struct inode *in, size_t size, uint64_t dev, uint64_t ino)
+{
+	size_t at = hash_bytes(dev, &ino, sizeof ino) & (size - 1);
+	while (in[at].used && (in[at].dev != dev || in[at].ino != ino))
+		at = (at + 1) & (size - 1);
+	return &in[at];
+}
+
+static struct inode *inode_of(const struct clew_facts *facts)
+{
+	if (table_count * 2 >= table_size) {
+		size_t size = table_size ? table_size * 2 : 4096;
+		struct inode *larger = must(calloc(size, sizeof *larger));
+		for (size_t i = 0; i < table_size; i++)
+			if (table[i].used)
+				*place(larger, size, table[i].dev, table[i].ino) = table[i];
+		free(table);
+		table = larger;
+		table_size = size;
+	}
+	struct inode *inode = place(table, table_size, facts->dev, facts->ino);
+	if (!inode->used) {
+		*inode = (struct inode){.dev = facts->dev, .ino = facts->ino, .used = true};
+		table_count++;
+	}
+	return inode;
+}
+
+void saving_read(const struct clew_facts *facts)
+{
+	if (S_ISREG(facts->mode))
+		inode_of(facts)->read = true;
+}
+
+void saving_written(const struct clew_facts *facts)
+{
+	if (S_ISREG(facts->mode)) {
+		struct inode *inode = inode_of(facts);
+		inode->written = true;
+		inode->read = false;
+	}
+}
+
+static bool excluded(const char *path)
+{
+	for (unsigned i = 0; i < options.exclude_count; i++)
+		if (!fnmatch(options.exclude[i], path, 0))
+			return true;
+	return false;
+}
+
+static int copy_range(int from, int to, off_t at, off_t end)
+{
+	static char buffer[1 << 18];
+	bool kernel = true;
+	while (at < end) {
+		ssize_t n;
+		if (kernel) {
+			loff_t in = at, out = at;
+			n = copy_file_range(from, &in, to, &out, (size_t)(end - at), 0);
+			if (n <= 0) {
+				kernel = false;
+				continue;
+			}
+		} else {
+			size_t want = (size_t)(end - at) < sizeof buffer ? (size_t)(end - at) : sizeof buffer;
+			n = pread(from, buffer, want, at);
+			if (n <= 0)
+				return n ? errno : 0;
+			if (pwrite(to, buffer, (size_t)n, at) != n)
+				return errno ? errno : ENOSPC;
+		}
+		at += n;
+	}
+	return 0;
+}
+
+/* Holes stay holes. */
+static int copy_file(int from, int to, off_t size)
+{
+	if (!ioctl(to, FICLONE, from))
+		return 0;
+	if (ftruncate(to, size))
+		return errno;
+	for (off_t at = 0; at < size;) {
+		off_t data = lseek(from, at, SEEK_DATA);
+		if (data < 0)
+			return errno == ENXIO ? 0 : copy_range(from, to, at, size);
+		off_t hole = lseek(from, data, SEEK_HOLE);
+		int error = copy_range(from, to, data, hole < 0 ? size : hole);
+		if (error)
+			return error;
+		at = hole < 0 ? size : hole;
+	}
+	return 0;
+}
+
+static int keep(const char *path, const char *to, bool loses_name, struct clew_facts *facts, const char **how)
+{
+	struct stat st;
+	if (loses_name && !stat(path, &st) && st.st_nlink == 1 && !link(path, to)) {
+		*how = "link";
+		return 0;
+	}
+	*how = "copy";
+	int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (from < 0)
+		return errno;
+	int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), error;
+	if (out < 0) {
+		error = errno;
+	} else {
+		error = fstat(from, &st) ? errno : 0;
+		if (!error) {
+			facts_from(&st, facts);
+			error = copy_file(from, out, st.st_size);
+		}
+		/* Somebody else wrote while it was copied: these are not the bytes of one moment. */
+		struct clew_facts after;
+		if (!error && (fstat(from, &st) || (facts_from(&st, &after), after.mtime != facts->mtime)))
+			error = EBUSY;
+		close(out);
+		if (error)
+			unlink(to);
+	}
+	close(from);
+	return error;
+}
+
+/* `loses_name`: the change takes this name away and leaves the bytes; `keeps_bytes`: what is
+ * there becomes part of what will be there (an append, a change in place). */
+void saving_before(struct proc *proc, const char *path, bool loses_name, bool keeps_bytes)
+{
+	struct clew_facts facts;
+	struct stat st;
+	if (!options.folder || (loses_name ? lstat : stat)(path, &st) || !S_ISREG(st.st_mode))
+		return;
+	facts_from(&st, &facts);
+	struct inode *inode = inode_of(&facts);
+	bool needed = inode->read || (keeps_bytes && !inode->written);
+	if (!needed || !facts.size || (inode->saved_mtime == facts.mtime && inode->saved_ctime == facts.ctime))
+		return;
+	char *real = canonical(path, !loses_name);
+	if (!excluded(real)) {
+		char name[32], to[PATH_MAX_];
+		const char *how;
+		snprintf(name, sizeof name, "saved-%u", ++names);
+		snprintf(to, sizeof to, "%s/%s", options.folder, name);
+		int error = keep(real, to, loses_name, &facts, &how);
+		if (!error) {
+			inode->saved_mtime = facts.mtime;
+			inode->saved_ctime = facts.ctime;
+		}
+		out_begin(R_SAVED, next_seq(), proc->image, 5);
+		out_text(real);
+		out_facts(&facts);
+		out_text(how);
+		out_text(name);
+		out_int(error);
+		out_end();
+	}
+	free(real);
+}

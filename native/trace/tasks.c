@@ -1,0 +1,143 @@
+/* Threads and processes, and what each process image is already known to have seen. */
+#include "trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUCKETS 4096
+
+static struct task *table[BUCKETS];
+static unsigned live;
+static uint32_t images;
+
+struct task *task_find(pid_t tid)
+{
+	struct task *task = table[(unsigned)tid % BUCKETS];
+	while (task && task->tid != tid)
+		task = task->next;
+	return task;
+}
+
+struct task *task_new(pid_t tid, struct proc *proc)
+{
+	struct task *task = must(calloc(1, sizeof *task));
+	task->tid = tid;
+	task->proc = proc;
+	if (proc)
+		proc->tasks++;
+	task->next = table[(unsigned)tid % BUCKETS];
+	table[(unsigned)tid % BUCKETS] = task;
+	live++;
+	return task;
+}
+
+void task_drop(struct task *task)
+{
+	struct task **at = &table[(unsigned)task->tid % BUCKETS];
+	while (*at != task)
+		at = &(*at)->next;
+	*at = task->next;
+	if (task->image)
+		image_failed(task);
+	free(task->path);
+	free(task->path2);
+	if (task->proc) {
+		task->proc->tasks--;
+		proc_put(task->proc);
+	}
+	free(task);
+	live--;
+}
+
+uint32_t image_number(void) { return ++images; }
+
+unsigned task_count(void) { return live; }
+
+struct proc *proc_new(pid_t pid, struct proc *parent, uint64_t seq)
+{
+	struct proc *proc = must(calloc(1, sizeof *proc));
+	struct timespec boot;
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	proc->pid = pid;
+	proc->image = image_number();
+	proc->parent = parent;
+	if (parent) {
+		parent->children++;
+		proc->parent_image = parent->image;
+		proc->elsewhere = parent->elsewhere;
+		memcpy(proc->cwd, parent->cwd, sizeof proc->cwd);
+	} else if (!getcwd(proc->cwd, sizeof proc->cwd)) {
+		strcpy(proc->cwd, "/");
+	}
+	out_begin(R_SPAWN, seq, proc->image, 3);
+	out_int(proc->parent_image);
+	out_int(pid);
+	out_int(boot.tv_sec * 1000000000l + boot.tv_nsec);
+	out_end();
+	return proc;
+}
+
+/* Kept while a thread or a child still refers to it. */
+void proc_put(struct proc *proc)
+{
+	while (proc && !proc->tasks && !proc->children && proc->gone) {
+		struct proc *parent = proc->parent;
+		proc_forget(proc);
+		free(proc);
+		if (parent)
+			parent->children--;
+		proc = parent;
+	}
+}
+
+void proc_forget(struct proc *proc)
+{
+	free(proc->seen);
+	proc->seen = NULL;
+	proc->seen_count = proc->seen_size = 0;
+}
+
+uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
+{
+	const uint8_t *at = data;
+	for (; size >= 8; size -= 8, at += 8) {
+		uint64_t word;
+		memcpy(&word, at, 8);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 29;
+	}
+	while (size--)
+		hash = (hash ^ *at++) * 0x100000001b3ull;
+	hash ^= hash >> 32;
+	return hash * 0xd6e8feb86659fd93ull;
+}
+
+bool proc_first(struct proc *proc, uint64_t hash)
+{
+	hash |= 1; /* 0 marks an empty place */
+	if (proc->seen_count * 2 >= proc->seen_size) {
+		uint32_t size = proc->seen_size ? proc->seen_size * 2 : 256;
+		uint64_t *larger = must(calloc(size, sizeof *larger));
+		for (uint32_t i = 0; i < proc->seen_size; i++)
+			if (proc->seen[i]) {
+				uint32_t at = (uint32_t)(proc->seen[i] >> 16) & (size - 1);
+				while (larger[at])
+					at = (at + 1) & (size - 1);
+				larger[at] = proc->seen[i];
+			}
+		free(proc->seen);
+		proc->seen = larger;
+		proc->seen_size = size;
+	}
+	uint32_t at = (uint32_t)(hash >> 16) & (proc->seen_size - 1);
+	while (proc->seen[at]) {
+		if (proc->seen[at] == hash)
+			return false;
+		at = (at + 1) & (proc->seen_size - 1);
+	}
+	proc->seen[at] = hash;
+	proc->seen_count++;
+	return true;
+}

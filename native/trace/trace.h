@@ -1,0 +1,154 @@
+/* clew-trace: runs a command and writes down what it touches.
+ *
+ * main.c    options, the first process, the loop over stops
+ * filter.c  which system calls stop
+ * calls.c   the table of those calls
+ * stops.c   what is done before and after each
+ * images.c  exec: what is loaded, what is injected, what is inherited
+ * tasks.c   threads and processes
+ * rings.c   what the injected library recorded
+ * saving.c  keeping content that is about to be changed
+ * memory.c  strings and paths of the traced processes
+ * out.c     the records (docs/formats/trace.md)
+ */
+#ifndef CLEW_TRACE_H
+#define CLEW_TRACE_H
+
+#include <sys/ptrace.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "wire.h"
+
+#define PATH_MAX_ 4096
+#define LOADED 0x80000000u /* among an open's flags: the kernel opened it, to run it */
+
+/* ---- the records ---- */
+enum record {
+	R_SPAWN = 1, R_EXEC, R_ENV, R_EXIT, R_OPEN, R_LOOK, R_CHANGE, R_FD, R_NET, R_SAVED, R_GAP, R_FETCH,
+};
+void out_open(const char *path, int notify);
+void out_begin(enum record type, uint64_t seq, uint32_t image, unsigned fields);
+void out_int(int64_t value);
+void out_text(const char *text); /* NULL becomes nil */
+void out_bytes(const void *data, size_t size);
+void out_array(unsigned count);
+void out_facts(const struct clew_facts *facts); /* NULL becomes nil */
+void out_end(void);
+void out_flush(void);
+
+/* ---- system calls ---- */
+enum operation {
+	OP_NONE, OP_OPEN, OP_CREAT, OP_OPENAT2, OP_STAT, OP_STATX, OP_ACCESS, OP_READLINK,
+	OP_RENAME, OP_LINK, OP_SYMLINK, OP_UNLINK, OP_RMDIR, OP_MKDIR, OP_MKNOD, OP_TRUNCATE,
+	OP_FTRUNCATE, OP_META, OP_FMETA, OP_CHDIR, OP_EXEC, OP_CONNECT, OP_BIND, OP_SENDTO, OP_SOCKETCALL,
+	OP_ROOT, OP_MOUNT, OP_MEMORY, OP_HANDLE, OP_PTRACE,
+};
+enum rule { STOP, PASS, PASS_FLAGS, PASS_NAMED, STOP_ADDRESSED, REFUSE };
+struct call {
+	int nr, nr32; /* -1: not there */
+	enum operation op;
+	enum rule rule;
+	int8_t dir, path, flags; /* argument numbers; -1: none */
+	int8_t dir2, path2;
+};
+extern const struct call calls[];
+extern const unsigned call_count;
+const struct call *call_find(uint32_t arch, uint64_t nr);
+int filter_install(void);
+
+/* ---- threads and processes ---- */
+struct proc {
+	pid_t pid;
+	uint32_t image, parent_image;
+	struct proc *parent;
+	unsigned tasks, children;
+	bool execed, shares_memory, gone, elsewhere; /* elsewhere: another root folder */
+	bool pipes, writes;		 /* it inherited such descriptors */
+	uint32_t slot;
+	char cwd[PATH_MAX_];
+	uint64_t *seen; /* what this image is known to have seen: a set of hashes */
+	uint32_t seen_count, seen_size;
+	struct proc *next_ring;
+};
+struct task {
+	pid_t tid;
+	struct proc *proc;
+	const struct call *call; /* a call whose end is awaited */
+	struct __ptrace_syscall_info info;
+	uint64_t seq;
+	char *path, *path2;
+	bool existed;
+	struct clew_facts before;
+	struct image *image; /* an exec whose end is awaited */
+	bool held; /* its first stop came before its parent's word of it */
+	struct task *next;
+};
+struct task *task_find(pid_t tid);
+struct task *task_new(pid_t tid, struct proc *proc);
+void task_drop(struct task *task);
+struct proc *proc_new(pid_t pid, struct proc *parent, uint64_t seq);
+void proc_put(struct proc *proc);
+bool proc_first(struct proc *proc, uint64_t hash); /* whether this is news */
+void proc_forget(struct proc *proc);
+uint32_t image_number(void);
+unsigned task_count(void);
+uint64_t hash_bytes(uint64_t seed, const void *data, size_t size);
+
+/* ---- the injected library's rings ---- */
+extern uint64_t *sequence;
+uint64_t next_seq(void);
+void rings_open(void);
+const char *rings_path(void);
+void ring_take(struct proc *proc);
+void ring_drop(struct proc *proc);
+void ring_tell(struct proc *proc); /* writes the slot into the process's memory */
+void ring_drain(struct proc *proc);
+void rings_drain(void);
+bool ring_is(const char *path);
+
+/* ---- memory and paths ---- */
+ssize_t peek(pid_t pid, uint64_t address, void *to, size_t size);
+bool poke(pid_t pid, uint64_t address, const void *from, size_t size);
+char *peek_text(pid_t pid, uint64_t address);
+char *absolute(struct task *task, int dirfd, const char *path); /* takes nothing, returns new */
+char *canonical(const char *path, bool follow);
+bool descriptor_path(pid_t pid, int fd, char *to);
+bool facts_of(const char *path, bool follow, struct clew_facts *facts);
+void facts_from(const struct stat *st, struct clew_facts *facts);
+
+/* ---- content about to change ---- */
+struct saving_options {
+	const char *folder; /* NULL: nothing is saved */
+	const char **exclude;
+	unsigned exclude_count;
+};
+void saving_start(const struct saving_options *options);
+void saving_read(const struct clew_facts *facts);
+void saving_written(const struct clew_facts *facts);
+void saving_before(struct proc *proc, const char *path, bool loses_name, bool keeps_bytes);
+
+/* ---- what happens at each stop ---- */
+bool call_enter(struct task *task); /* whether its end is of interest */
+void call_leave(struct task *task, int64_t result);
+void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
+	       const struct clew_facts *facts, bool existed);
+void emit_look(struct proc *proc, uint64_t seq, enum clew_kind kind, const char *path, int error, uint32_t flags,
+	       const struct clew_facts *facts, const char *target);
+void emit_gap(struct proc *proc, const char *what, const char *path, const char *why);
+
+/* ---- exec ---- */
+void image_enter(struct task *task, const char *path);
+void image_begun(struct task *task);  /* the exec succeeded */
+void image_failed(struct task *task); /* it did not */
+void image_inherit(struct proc *proc);
+void images_library(const char *path);
+bool images_is_library(const char *path);
+
+void fail(const char *what) __attribute__((noreturn));
+void *must(void *memory);
+
+#endif
