@@ -7,8 +7,8 @@ Fields are only ever added, always with a default; `docs/formats/events.md` desc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import blake3
 import msgspec
@@ -78,6 +78,7 @@ class Generated(Event, frozen=True, kw_only=True, tag="generated"):
     activity: Uid
     version: Version
     how: str = "write"  # write, inherited, rename, link, metadata
+    finished: bool = False  # nothing was written after this event: what is used later is not in it
 
 
 class Invalidated(Event, frozen=True, kw_only=True, tag="invalidated"):
@@ -104,7 +105,7 @@ class Looked(Event, frozen=True, kw_only=True, tag="looked"):
     """It depended on more than bytes. `answer` is what it was told, to be asked again later."""
 
     activity: Uid
-    kind: Literal["absent", "present", "times", "listing", "link"]
+    kind: str  # absent, present, times, listing, link
     locator: str
     answer: str = ""
 
@@ -137,10 +138,18 @@ AnyEvent = (
     Started | Ended | Used | Generated | Invalidated | Content | Looked | Informed | Alias | Gap
 )
 
+TYPES = frozenset(
+    {
+        "started", "ended", "used", "generated", "invalidated",
+        "content", "looked", "informed", "alias", "gap",
+    }
+)  # fmt: skip
+
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(AnyEvent)
 _packer = msgspec.msgpack.Encoder(order="deterministic")
 _unpacker = msgspec.msgpack.Decoder(list[AnyEvent])
+_unpacker_of_one = msgspec.msgpack.Decoder(AnyEvent)
 
 
 def event_id(event: Event) -> str:
@@ -155,10 +164,16 @@ def to_lines(events: Iterable[AnyEvent]) -> Iterator[bytes]:
 
 
 def from_lines(lines: Iterable[bytes]) -> Iterator[AnyEvent]:
-    """Read what `to_lines` wrote. A last line that was cut off is not an event yet: it is left out."""
+    """Read what `to_lines` wrote.
+
+    A last line that was cut off is not an event yet, and one of a type that only a newer Clew
+    knows is nothing this one could use: both are left out.
+    """
     for line in lines:
         if line.endswith(b"\n"):
-            yield _decoder.decode(line)
+            event = _known(line, _decoder.decode, msgspec.json.decode)
+            if event is not None:
+                yield event
 
 
 def to_batch(events: list[AnyEvent]) -> bytes:
@@ -167,4 +182,25 @@ def to_batch(events: list[AnyEvent]) -> bytes:
 
 
 def from_batch(batch: bytes) -> list[AnyEvent]:
-    return _unpacker.decode(batch)
+    """Read what `to_batch` wrote, without the types that only a newer Clew knows."""
+    try:
+        return _unpacker.decode(batch)
+    except msgspec.ValidationError:
+        events = (
+            _known(bytes(raw), _unpacker_of_one.decode, msgspec.msgpack.decode)
+            for raw in msgspec.msgpack.decode(batch, type=list[msgspec.Raw])
+        )
+        return [event for event in events if event is not None]
+
+
+def _known(
+    raw: bytes, decode: Callable[[bytes], AnyEvent], decode_any: Callable[[bytes], Any]
+) -> AnyEvent | None:
+    """The event, or None where its type is unknown; a known type that is malformed is an error."""
+    try:
+        return decode(raw)
+    except msgspec.ValidationError:
+        fields = decode_any(raw)
+        if isinstance(fields, dict) and fields.get("event") not in TYPES:
+            return None
+        raise

@@ -1,0 +1,151 @@
+"""The graph in one file.
+
+WAL, so that questions never wait for a recording; `synchronous` stays FULL: a commit is on
+the disk when it returns, so an execution whose id was printed survives a power cut. A
+recording commits a handful of times, so this costs a handful of syncs. Write
+transactions take their lock at the start (`BEGIN IMMEDIATE`): two writers queue, and neither
+can find out halfway that it lost.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from clew.db import migrating
+from clew.db.connections import Connection, Result, Row
+from clew.errors import Busy, ClewError, Damaged, NotAllowed
+
+PATIENCE = 30.0
+"""Seconds to wait for another writer before giving up."""
+
+_WORDS = {
+    "id": "INTEGER PRIMARY KEY",
+    "int": "INTEGER",
+    "bytes": "BLOB",
+    "clustered": "WITHOUT ROWID",
+}
+
+
+class SQLite(Connection):
+    def __init__(self, path: Path, *, patience: float = PATIENCE) -> None:
+        self.where = str(path)
+        self._path = path
+        self._patience = patience
+        try:
+            self._sqlite = self._open()
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+        try:
+            self._bring_up_to_date()
+        except BaseException:
+            self._sqlite.close()
+            raise
+
+    def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+        try:
+            return self._sqlite.execute(sql, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+
+    def insert(self, sql: str, rows: Sequence[Row]) -> None:
+        try:
+            self._sqlite.executemany(sql, rows)
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+
+    def atomically(self, action: Callable[[], Result]) -> Result:
+        self.rows("BEGIN IMMEDIATE")
+        try:
+            result = action()
+            self.rows("COMMIT")
+            return result
+        except BaseException:
+            if self._sqlite.in_transaction:  # a full disk may have rolled it back already
+                self._sqlite.execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        self._sqlite.close()
+
+    def _open(self) -> sqlite3.Connection:
+        ours = not self._path.exists() or os.access(self._path, os.W_OK)
+        if ours and os.access(self._path.parent, os.W_OK):
+            return self._connect("rwc")
+        found = self._connect("ro")
+        try:
+            found.execute("PRAGMA user_version").fetchone()
+            return found
+        except sqlite3.OperationalError:
+            # WAL writes beside the file even to read it; where nobody can, nobody changes it.
+            found.close()
+            return self._connect("ro&immutable=1")
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        name = str(self._path.absolute()).replace("%", "%25").replace("?", "%3f")
+        return sqlite3.connect(
+            f"file:{name.replace('#', '%23')}?mode={mode}",
+            uri=True,
+            timeout=self._patience,
+            isolation_level=None,
+            cached_statements=64,
+        )
+
+    def _bring_up_to_date(self) -> None:
+        found = self._version()
+        migrating.refuse_newer(found, self.where)
+        if found == migrating.KNOWN:
+            return
+        self._use_wal()
+
+        def upgrade() -> None:
+            migrating.upgrade(self._version(), _WORDS, self.rows)
+            self.rows(f"PRAGMA user_version = {migrating.KNOWN}")
+
+        self.atomically(upgrade)
+
+    def _version(self) -> int:
+        return int(self.rows("PRAGMA user_version")[0][0])
+
+    def _use_wal(self) -> None:
+        # Changing the mode does not wait for other openers by itself, so wait for it here.
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                self._sqlite.execute("PRAGMA journal_mode = WAL").fetchall()
+                return
+            except sqlite3.OperationalError as error:
+                if not _is(error, "BUSY") or time.monotonic() > until:
+                    raise self._explain(error) from error
+                time.sleep(0.01)
+
+    def _explain(self, error: sqlite3.Error) -> ClewError:
+        where = self.where
+        if _is(error, "BUSY", "LOCKED"):
+            return Busy(
+                f"{where} has been locked by another program for {self._patience:g} s",
+                hint="try again when it has finished",
+            )
+        if _is(error, "READONLY", "PERM", "CANTOPEN", "AUTH"):
+            return NotAllowed(
+                f"{where} cannot be opened or written: {error}",
+                hint=f"check the folder and its permissions: ls -la {self._path.parent}",
+            )
+        if _is(error, "FULL"):
+            return ClewError(f"no space left to write {where}", hint="clew gc, or free some space")
+        if _is(error, "CORRUPT", "NOTADB"):
+            return Damaged(
+                f"{where} is damaged: {error}",
+                hint=f"keep a copy, then try: sqlite3 {where} .recover",
+            )
+        if _is(error, "IOERR"):
+            return ClewError(f"{where} cannot be read or written: {error}", hint="check the disk")
+        return ClewError(f"{where} refused: {error}", hint="clew fsck")
+
+
+def _is(error: sqlite3.Error, *names: str) -> bool:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    return any(name == f"SQLITE_{n}" or name.startswith(f"SQLITE_{n}_") for n in names)

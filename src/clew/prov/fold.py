@@ -1,0 +1,212 @@
+"""Events to rows: a pure function, and a union.
+
+Folding the same events twice, late, in any order or in any parts gives the same rows, because
+no row depends on another: ids are hashes of what things are, and nothing is ever "current".
+An event type this program does not know is passed over: a newer witness may say more than
+an older graph can hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from clew.prov.events import (
+    Alias,
+    AnyEvent,
+    Content,
+    Ended,
+    Gap,
+    Generated,
+    Informed,
+    Invalidated,
+    Looked,
+    Started,
+    Used,
+    Version,
+)
+from clew.prov.keys import digest_bytes, keyer, project_key, version_name
+
+Row = tuple[Any, ...]
+
+_json = msgspec.json.Encoder(order="deterministic")
+_AT_ONCE_DONE = frozenset({"rename", "link", "metadata"})
+TOTALS = ("processes", "inputs", "outputs", "bytes", "new_bytes")
+
+
+class Rows:
+    """The rows of some events, by table, each list in the order of its table's key."""
+
+    def __init__(self, project: str) -> None:
+        self.executions: set[str] = set()
+        self.names: dict[str, str] = {}
+        self._project = project_key(project)
+        self._activity = _remembering(keyer(project, "activity"))
+        self._location_key = keyer(project, "location")
+        self._version_key = keyer(project, "version")
+        self._locations: dict[str, int] = {}
+        self._versions: dict[Version, int] = {}
+        self._version_rows: dict[int, Row] = {}
+        self._started: dict[int, Row] = {}
+        self._content: dict[int, Row] = {}
+        self._facts: dict[str, list[Row]] = {
+            table: []
+            for table in (
+                "ended", "used", "generated", "invalidated", "looked", "informed", "alias", "gap",
+            )
+        }  # fmt: skip
+
+    def add(self, events: Iterable[AnyEvent]) -> None:
+        handlers = _HANDLERS
+        executions = self.executions
+        for event in events:
+            handler = handlers.get(type(event))
+            if handler is not None:
+                executions.add(event.execution)
+                handler(self, event)
+
+    def tables(self) -> dict[str, list[Row]]:
+        """What to insert, in this order: sorted, so that two writers lock in one order."""
+        locations = [(key, self._project, locator) for locator, key in self._locations.items()]
+        rows: dict[str, list[Row]] = {
+            "location": sorted(locations),
+            "version": [self._version_rows[key] for key in sorted(self._version_rows)],
+            "started": [self._started[key] for key in sorted(self._started)],
+            "content": [self._content[key] for key in sorted(self._content)],
+        }
+        for table, facts in self._facts.items():
+            rows[table] = sorted(facts, key=_first_three)
+        return rows
+
+    def _location(self, locator: str) -> int:
+        key = self._locations.get(locator)
+        if key is None:
+            key = self._locations[locator] = self._location_key(locator)
+        return key
+
+    def _version(self, version: Version, execution: str, at: int) -> int:
+        key = self._versions.get(version)
+        if key is None:
+            locator, maker, ordinal = version.locator, version.maker, version.ordinal
+            key = self._version_key(version_name(locator, maker, ordinal))
+            self._versions[version] = key
+            self._version_rows[key] = (
+                key, self._activity(execution), self._location(locator),
+                self._activity(maker), ordinal, at,
+            )  # fmt: skip
+        elif at < self._version_rows[key][5]:
+            self._version_rows[key] = (*self._version_rows[key][:5], at)
+        return key
+
+    def _add_started(self, event: Started) -> None:
+        key = self._activity(event.activity)
+        known = self._started.get(key)
+        if known is not None and known[2] <= event.n:
+            return
+        mode, collection = event.facets.get("kind"), event.facets.get("collection")
+        self._started[key] = (
+            key, self._activity(event.execution), event.n, event.at, event.activity, event.kind,
+            None if event.parent is None else self._activity(event.parent), event.number,
+            event.pid, event.agent, _text(event.command), event.exe, event.cwd, event.name,
+            event.image, event.node,
+            mode if isinstance(mode, str) else None,
+            collection if isinstance(collection, str) else None,
+            _text(event.environment), _text(event.facets),
+        )  # fmt: skip
+        if event.name and event.activity == event.execution:
+            self.names[event.execution] = event.name
+
+    def _add_ended(self, event: Ended) -> None:
+        totals = (event.facets.get(name) for name in TOTALS)
+        self._facts["ended"].append(
+            (self._activity(event.activity), event.n, event.at, event.status, event.signal,
+             *(total if isinstance(total, int) else None for total in totals),
+             _text(event.usage), _text(event.facets))
+        )  # fmt: skip
+
+    def _add_used(self, event: Used) -> None:
+        version = self._version(event.version, event.execution, event.at)
+        self._facts["used"].append(
+            (self._activity(event.activity), event.n, version, event.at, event.how)
+        )
+
+    def _add_generated(self, event: Generated) -> None:
+        version = self._version(event.version, event.execution, event.at)
+        finished = int(event.finished or event.how in _AT_ONCE_DONE)
+        self._facts["generated"].append(
+            (self._activity(event.activity), event.n, version, event.at, event.how, finished)
+        )
+
+    def _add_invalidated(self, event: Invalidated) -> None:
+        version = self._version(event.version, event.execution, event.at)
+        self._facts["invalidated"].append(
+            (self._activity(event.activity), event.n, version, event.at, event.how)
+        )
+
+    def _add_content(self, event: Content) -> None:
+        version = self._version(event.version, event.execution, event.at)
+        known = self._content.get(version)
+        if known is None or known[1] < event.n:
+            self._content[version] = (
+                version, event.n, digest_bytes(event.digest), event.size, event.mode,
+                event.mtime, int(event.stored), event.package,
+            )  # fmt: skip
+
+    def _add_looked(self, event: Looked) -> None:
+        self._facts["looked"].append(
+            (self._activity(event.activity), event.n, self._location(event.locator),
+             event.kind, event.at, event.answer)
+        )  # fmt: skip
+
+    def _add_informed(self, event: Informed) -> None:
+        self._facts["informed"].append(
+            (self._activity(event.activity), event.n, self._activity(event.by), event.at, event.via)
+        )
+
+    def _add_alias(self, event: Alias) -> None:
+        self._facts["alias"].append(
+            (self._activity(event.execution), event.n, self._location(event.a),
+             self._location(event.b), event.at)
+        )  # fmt: skip
+
+    def _add_gap(self, event: Gap) -> None:
+        location = None if event.locator is None else self._location(event.locator)
+        self._facts["gap"].append(
+            (self._activity(event.activity), event.n, event.what, event.why, location, event.at)
+        )
+
+
+def _text(value: object) -> str:
+    return _json.encode(value).decode()
+
+
+def _first_three(row: Row) -> Row:
+    return row[:3]
+
+
+def _remembering(key: Callable[[str], int]) -> Callable[[str], int]:
+    known: dict[str, int] = {}
+
+    def remembered(name: str) -> int:
+        found = known.get(name)
+        if found is None:
+            found = known[name] = key(name)
+        return found
+
+    return remembered
+
+
+_HANDLERS: dict[type, Callable[[Rows, Any], None]] = {
+    Started: Rows._add_started,
+    Ended: Rows._add_ended,
+    Used: Rows._add_used,
+    Generated: Rows._add_generated,
+    Invalidated: Rows._add_invalidated,
+    Content: Rows._add_content,
+    Looked: Rows._add_looked,
+    Informed: Rows._add_informed,
+    Alias: Rows._add_alias,
+    Gap: Rows._add_gap,
+}

@@ -1,0 +1,111 @@
+"""One project's graph: beginning, folding and forgetting executions.
+
+Only the local number and name of an execution are given out here; all else is folded from
+events and would be the same in any database.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from clew.db import Connection
+from clew.errors import UsageError
+from clew.prov import tables
+from clew.prov.keys import activity_key, project_key
+
+if TYPE_CHECKING:
+    from clew.prov.events import AnyEvent
+    from clew.prov.fold import Rows
+
+AT_ONCE = 20_000
+"""Events folded in one transaction: large enough to be fast, small enough to let others write."""
+
+_LIKE_AN_ID = re.compile(r"[er]\d+(\.p\d+)?$")
+_SPOILING = frozenset(":@/\0\n")
+
+
+class Graph:
+    """The record of one project in one database."""
+
+    def __init__(self, connection: Connection, project_uid: str) -> None:
+        self.connection = connection
+        self.project_uid = project_uid
+        self.project = project_key(project_uid)
+
+    def begin(self, uid: str, *, name: str | None = None) -> int:
+        """Give the execution `uid` its local number: the 2 of e2. Asked again, the same one."""
+        if name is not None:
+            check_name(name)
+        return self.connection.atomically(lambda: self._begin(uid, name))
+
+    def fold(self, events: Iterable[AnyEvent]) -> None:
+        """Add what `events` say. Executions nobody began here get their numbers as they come."""
+        from clew.prov.fold import Rows  # msgspec is slow to load, and most questions never fold
+
+        remaining = iter(events)
+        while batch := list(islice(remaining, AT_ONCE)):
+            rows = Rows(self.project_uid)
+            rows.add(batch)
+            self._write(rows)
+
+    def remove(self, uid: str) -> None:
+        """Forget the execution: all it said, and its name; its number is never given out again."""
+        key = activity_key(self.project_uid, uid)
+
+        def forget() -> None:
+            for statement in tables.REMOVE:
+                self.connection.rows(statement, (key,))
+
+        self.connection.atomically(forget)
+
+    def _write(self, rows: Rows) -> None:
+        prepared = rows.tables()
+
+        def write() -> None:
+            for uid in sorted(rows.executions):
+                self._begin(uid, None)
+            for uid, name in sorted(rows.names.items()):
+                if _good_name(name):
+                    key = activity_key(self.project_uid, uid)
+                    self.connection.rows(tables.GIVE_NAME, (name, key, self.project, name))
+            for table, found in prepared.items():
+                if found:
+                    self.connection.insert(tables.INSERTS[table], found)
+
+        if rows.executions:
+            self.connection.atomically(write)
+
+    def _begin(self, uid: str, name: str | None) -> int:
+        connection = self.connection
+        key = activity_key(self.project_uid, uid)
+        if known := connection.one(tables.FIND_NUMBER, (key,)):
+            return int(known[0])
+        connection.rows(tables.BEGIN_PROJECT, (self.project, self.project_uid))
+        # Taking the number locks the project's row, so what follows happens to one at a time.
+        number = int(connection.rows(tables.NEXT_NUMBER, (self.project,))[0][0])
+        if name is not None and (taken := connection.one(tables.FIND_NAME, (self.project, name))):
+            raise UsageError(
+                f"the name {name!r} belongs to e{taken[0]} already",
+                hint=f"choose another name, or clew rm e{taken[0]}",
+            )
+        connection.rows(
+            tables.BEGIN_EXECUTION, (key, self.project, uid, number, name, time.time_ns())
+        )
+        return number
+
+
+def check_name(name: str) -> None:
+    """A name stands wherever an id may, so it must not read as something else."""
+    if not _good_name(name):
+        raise UsageError(
+            f"{name!r} cannot be a name: it is empty, reads as an id, or holds one of : @ /",
+            hint="use letters, digits, dots and dashes",
+        )
+
+
+def _good_name(name: str) -> bool:
+    return bool(name.strip()) and not _SPOILING & set(name) and not _LIKE_AN_ID.match(name)

@@ -1,0 +1,58 @@
+"""A row's id: 64 bits of the hash of what the thing is.
+
+No row has to be read back to learn its id, so events fold in bulk; the same thing has the same
+id in every database, so two graphs merge. The project is part of what is hashed, so one
+database serves many projects without a row of one ever being a row of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from blake3 import blake3
+
+
+def keyer(project: str, kind: str) -> Callable[[str], int]:
+    """The ids of one kind of thing in one project, as a function of the thing's own name."""
+    prefix = f"{project}\0{kind}\0"
+
+    def key(name: str) -> int:
+        digest = blake3((prefix + name).encode("utf-8", "surrogatepass")).digest(length=8)
+        return int.from_bytes(digest, "big", signed=True)
+
+    return key
+
+
+def project_key(project: str) -> int:
+    return keyer(project, "project")("")
+
+
+def activity_key(project: str, uid: str) -> int:
+    return keyer(project, "activity")(uid)
+
+
+def location_key(project: str, locator: str) -> int:
+    return keyer(project, "location")(locator)
+
+
+def version_name(locator: str, maker: str, ordinal: int) -> str:
+    """What a version is, as one name."""
+    return f"{locator}\0{maker}\0{ordinal}"
+
+
+def digest_bytes(digest: str) -> bytes:
+    """A digest as it is stored: BLAKE3 as its 32 bytes, any other as its text."""
+    name, _, digits = digest.partition(":")
+    if name == "blake3" and len(digits) == 64:
+        try:
+            return bytes.fromhex(digits)
+        except ValueError:
+            pass
+    return digest.encode()
+
+
+def digest_text(stored: bytes | None) -> str | None:
+    """What `digest_bytes` stored, as text again."""
+    if stored is None:
+        return None
+    return f"blake3:{stored.hex()}" if len(stored) == 32 else stored.decode(errors="replace")

@@ -1,0 +1,17 @@
+"""Which bytes are still named by somebody: what a collection of garbage must keep."""
+
+from __future__ import annotations
+
+from clew.prov.graph import Graph
+from clew.prov.keys import digest_text
+
+_DIGESTS = """
+SELECT DISTINCT c.digest FROM execution x JOIN version v ON v.execution = x.id
+JOIN content c ON c.version = v.id WHERE x.project = ? AND c.stored = 1
+"""
+
+
+def digests(graph: Graph) -> set[str]:
+    """Every digest whose bytes some execution of this project says are stored."""
+    found = graph.connection.rows(_DIGESTS, (graph.project,))
+    return {text for (stored,) in found if (text := digest_text(stored)) is not None}

@@ -1,0 +1,324 @@
+"""Where a thing came from, and what it went into.
+
+A walk goes level by level: from versions to the processes that made (or used) them, and on to
+what those used (or made). One level is one `depth`; processes joined by pipes count as one
+step. A process is walked through only as far as its order of events allows: what it used
+after a file was finished is not in that file. Each version and process is walked once, so the
+walk ends on any graph.
+
+Edges run the way data flows: `used` from file to process, `generated` from process to file,
+`informed` from sender to receiver, `part` from an execution that was asked for to its processes.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from clew.prov.graph import Graph
+from clew.prov.keys import digest_text
+from clew.prov.questions.notes import sources_of
+from clew.prov.questions.shapes import (
+    execution_id,
+    kind_of,
+    moment,
+    place,
+    process_id,
+    version_id,
+)
+from clew.prov.questions.shows import class_of
+from clew.prov.questions.steps import FOREVER, Edge, Steps, Version
+from clew.prov.questions.targets import Target
+
+LIMIT = 20_000
+"""Nodes after which a walk stops and says so."""
+
+_AT_ONCE = frozenset({"fork", "exec"})
+"""Ways of passing data that are over when they happen; a pipe may go on."""
+_PROCESSES = "SELECT id FROM started WHERE execution = ? AND id <> execution"
+
+
+def lineage(
+    graph: Graph,
+    target: Target,
+    *,
+    direction: str = "up",
+    depth: int | None = None,
+    everything: bool = False,
+    limit: int = LIMIT,
+) -> dict[str, Any]:
+    """The contract's `trace`.
+
+    Files of packages and of the system are counted, not drawn, unless `everything` is asked for.
+    """
+    walk = _Walk(graph, up=direction == "up", everything=everything, limit=limit)
+    if target.kind == "version":
+        walk.from_versions(target.keys, depth)
+    elif target.kind == "process":
+        walk.from_activities(target.keys, depth)
+    elif target.kind == "execution":
+        keys = [row[0] for row in graph.connection.rows(_PROCESSES, (target.keys[0],))]
+        walk.from_activities(keys, depth)
+    return walk.answer(target, direction)
+
+
+class _Walk:
+    def __init__(self, graph: Graph, *, up: bool, everything: bool, limit: int) -> None:
+        self._graph = graph
+        self._steps = Steps(graph.connection)
+        self._up = up
+        self._everything = everything
+        self._limit = limit
+        self._versions: dict[int, Version] = {}
+        self._asked: list[int] = []
+        self._reached: dict[int, int] = {}  # activity → the event number its walk is bounded by
+        self._hidden: dict[int, set[int]] = {}
+        self._edges: dict[tuple[int, int, str], dict[str, Any]] = {}
+        self._truncated = False
+
+    def from_versions(self, keys: tuple[int, ...], depth: int | None) -> None:
+        origins = self._steps.origins(keys)
+        self._asked = list(dict.fromkeys(origins.values()))
+        self._load(self._asked)
+        self._walk(set(self._asked), {}, depth)
+
+    def from_activities(self, keys: list[int] | tuple[int, ...], depth: int | None) -> None:
+        self._asked = list(keys)
+        bound = FOREVER if self._up else -1
+        self._walk(set(), dict.fromkeys(keys, bound), depth)
+
+    def _walk(self, versions: set[int], activities: dict[int, int], depth: int | None) -> None:
+        level = 0
+        while (versions or activities) and (depth is None or level < depth):
+            if len(self._versions) + len(self._reached) > self._limit:
+                self._truncated = True
+                return
+            if versions:
+                activities = self._neighbours(versions)
+            versions = self._expand(activities)
+            activities = {}
+            level += 1
+
+    def _neighbours(self, versions: set[int]) -> dict[int, int]:
+        """The activities that made (up) or used (down) these versions, and their bounds."""
+        bounds: dict[int, int] = {}
+        for edge in self._makers(versions) if self._up else self._users(versions):
+            known = bounds.get(edge.activity, edge.n)
+            bounds[edge.activity] = max(known, edge.n) if self._up else min(known, edge.n)
+        return bounds
+
+    def _makers(self, versions: set[int]) -> list[Edge]:
+        edges = self._steps.makers(versions)
+        for edge in edges:
+            self._join(edge.activity, edge.version, "generated", how=edge.how)
+        return edges
+
+    def _users(self, versions: set[int]) -> list[Edge]:
+        again = self._steps.found_again(versions)
+        origin = {key: key for key in versions}
+        origin.update({later: first for first, found in again.items() for later in found})
+        edges = []
+        for edge in self._steps.users(origin):
+            first = origin[edge.version]
+            if self._versions[first].maker != edge.activity:
+                self._join(first, edge.activity, "used", how=edge.how)
+                edges.append(edge)
+        return edges
+
+    def _expand(self, activities: dict[int, int]) -> set[int]:
+        """Go through these activities, and those that pipes tie to them; the versions beyond."""
+        beyond: set[int] = set()
+        while activities:
+            before = {key: self._reached.get(key) for key in activities}
+            fresh = {key: n for key, n in activities.items() if self._is_further(n, before[key])}
+            self._reached.update(fresh)
+            if fresh:
+                beyond |= self._inputs(fresh) if self._up else self._outputs(fresh)
+            activities = self._flows(fresh) if fresh else {}
+        return beyond
+
+    def _is_further(self, n: int, known: int | None) -> bool:
+        return known is None or (n > known if self._up else n < known)
+
+    def _inputs(self, activities: dict[int, int]) -> set[int]:
+        edges = [
+            edge
+            for edge in self._steps.uses(activities, owned=self._everything)
+            if edge.n <= activities[edge.activity]
+        ]
+        loaded = self._steps.versions({edge.version for edge in edges})
+        kept = [
+            edge
+            for edge in edges
+            if loaded[edge.version].maker != edge.activity
+            and not self._hide(edge.activity, loaded[edge.version])
+        ]
+        origins = self._steps.origins({edge.version for edge in kept})
+        fresh = {key for key in origins.values() if key not in self._versions}
+        self._versions.update({key: loaded[key] for key in fresh if key in loaded})
+        self._load(key for key in fresh if key not in loaded)
+        for edge in kept:
+            origin = origins[edge.version]
+            seen = loaded[edge.version]
+            self._join(origin, edge.activity, "used", how=edge.how, version=_ref(seen))
+        return fresh
+
+    def _outputs(self, activities: dict[int, int]) -> set[int]:
+        edges = [
+            edge for edge in self._steps.products(activities) if edge.n > activities[edge.activity]
+        ]
+        loaded = self._steps.versions({edge.version for edge in edges})
+        fresh = set()
+        for edge in edges:
+            version = loaded[edge.version]
+            if self._hide(edge.activity, version):
+                continue
+            if version.key not in self._versions:
+                self._versions[version.key] = version
+                fresh.add(version.key)
+            self._join(edge.activity, version.key, "generated", how=edge.how)
+        return fresh
+
+    def _flows(self, activities: dict[int, int]) -> dict[int, int]:
+        """The other ends of pipes and sockets, with the bounds that hold there."""
+        bounds: dict[int, int] = {}
+        flows = self._steps.senders if self._up else self._steps.receivers
+        for receiver, sender, n, via in flows(activities):
+            near, far = (receiver, sender) if self._up else (sender, receiver)
+            at_once = via in _AT_ONCE
+            if at_once and (n > activities[near] if self._up else n < activities[near]):
+                continue
+            self._join(sender, receiver, "informed", via=via)
+            bound = n if at_once else FOREVER if self._up else -1
+            known = bounds.get(far, bound)
+            bounds[far] = max(known, bound) if self._up else min(known, bound)
+        return bounds
+
+    def _hide(self, activity: int, version: Version) -> bool:
+        if self._everything:
+            return False
+        hidden = version.package is not None or class_of(version.locator, None, version.mode) in (
+            "package",
+            "system",
+        )
+        if hidden:
+            self._hidden.setdefault(activity, set()).add(version.key)
+        return hidden
+
+    def _load(self, keys: Any) -> None:
+        self._versions.update(self._steps.versions(keys))
+
+    def _join(self, start: int, end: int, kind: str, **facts: str) -> None:
+        self._edges.setdefault((start, end, kind), facts)
+
+    def answer(self, target: Target, direction: str) -> dict[str, Any]:
+        activities = dict.fromkeys(self._reached)
+        for start, end, kind in self._edges:
+            if kind == "generated":
+                activities[start] = None
+            elif kind == "used":
+                activities[end] = None
+            else:
+                activities.update({start: None, end: None})
+        nodes, names = _file_nodes(self._graph, self._steps, self._versions)
+        owned = {} if self._everything or not self._up else self._steps.owned(activities)
+        for key, row in self._steps.activities(activities).items():
+            hidden = len(self._hidden.get(key, ())) + owned.get(key, 0)
+            names[key] = (node := _activity_node(row, hidden))["id"]
+            nodes.append(node)
+        edges = [
+            {"from": names[start], "to": names[end], "kind": kind, **facts}
+            for (start, end, kind), facts in self._edges.items()
+            if start in names and end in names
+        ]
+        if target.kind == "file":
+            nodes.append(_unrecorded(self._graph, target))
+        if target.kind == "execution":
+            nodes.insert(0, {"id": target.label, "kind": "execution", "label": target.label})
+            edges += [
+                {"from": target.label, "to": names[key], "kind": "part"}
+                for key in self._asked
+                if key in names
+            ]
+        asked = [names[key] for key in self._asked if key in names]
+        return {
+            "target": asked[0] if len(asked) == 1 else target.label,
+            "direction": direction,
+            "nodes": nodes,
+            "edges": edges,
+            "roots": asked or [target.label],
+            "truncated": self._truncated,
+        }
+
+
+def _ref(version: Version) -> str:
+    return version_id(version.number, version.locator, version.ordinal)
+
+
+def _file_nodes(
+    graph: Graph, steps: Steps, versions: dict[int, Version]
+) -> tuple[list[dict[str, Any]], dict[int, str]]:
+    changed = steps.changed_outside(key for key, version in versions.items() if version.found)
+    sources = sources_of(graph, versions.values())
+    nodes = []
+    names: dict[int, str] = {}
+    for key, version in versions.items():
+        shown = place(version.locator)
+        names[key] = _ref(version)
+        nodes.append(
+            {
+                "id": names[key],
+                "kind": kind_of(version.locator),
+                "label": shown["path"],
+                **shown,
+                "locator": version.locator,
+                "execution": execution_id(version.number),
+                "version": names[key],
+                "found": version.found,
+                "digest": digest_text(version.digest),
+                "size": version.size,
+                "stored": bool(version.stored),
+                "changed_outside": key in changed,
+                "source": sources.get(key),
+            }
+        )
+    return nodes, names
+
+
+def _activity_node(row: tuple[Any, ...], hidden: int) -> dict[str, Any]:
+    _, execution, number, uid, command, exe, cwd, at, kind = row
+    words = json.loads(command)
+    return {
+        "id": process_id(execution, number, uid),
+        "kind": kind,
+        "label": " ".join(words) or exe or uid,
+        "command": words,
+        "exe": exe,
+        "cwd": cwd,
+        "execution": execution_id(execution),
+        "started": moment(at),
+        "hidden": hidden,
+    }
+
+
+def _unrecorded(graph: Graph, target: Target) -> dict[str, Any]:
+    """A file as it is now, which no execution left or found like this."""
+    from clew.prov.questions.notes import source_now
+
+    locator = target.locator or ""
+    shown = place(locator)
+    return {
+        "id": target.label,
+        "kind": "file",
+        "label": shown["path"],
+        **shown,
+        "locator": locator,
+        "execution": None,
+        "version": None,
+        "found": True,
+        "digest": target.digest,
+        "size": None,
+        "stored": False,
+        "changed_outside": True,
+        "source": source_now(graph, locator, target.digest),
+    }

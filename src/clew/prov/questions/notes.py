@@ -1,0 +1,105 @@
+"""What people said about things: remarks, and where a file came from.
+
+A note stands on an execution, a process or a version; or, for a file as it is now, on its
+place and bytes, so that it holds for every version with these bytes there, before and after.
+Nothing is overwritten: several values of one name are kept in the order they were given.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from clew.prov.graph import Graph
+from clew.prov.keys import digest_bytes, keyer, location_key
+from clew.prov.questions.shapes import moment
+from clew.prov.questions.steps import Version
+from clew.prov.questions.targets import Target
+
+SOURCE = "source"
+"""The name under which a file's origin is noted."""
+
+_ADD = """
+INSERT INTO note (id, project, activity, version, location, digest, at, agent, name, value)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+"""
+_PLACE = "INSERT INTO location (id, project, locator) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_SELECT = "SELECT at, agent, name, value, digest, version, location FROM note WHERE "
+_ON_ACTIVITY = _SELECT + "activity = ? ORDER BY at, id"
+_ON_PLACES = _SELECT + "location IN ({}) ORDER BY at, id"
+
+
+def note(graph: Graph, target: Target, name: str, value: str, *, agent: str) -> None:
+    """Remember `name` = `value` about the target."""
+    at = time.time_ns()
+    activity = target.keys[0] if target.kind in ("execution", "process") else None
+    one = target.kind == "version" and len(target.keys) == 1
+    version = target.keys[0] if one else None
+    locator = target.locator if activity is None else None
+    location = None if locator is None else location_key(graph.project_uid, locator)
+    digest = None if target.digest is None else digest_bytes(target.digest)
+    key = keyer(graph.project_uid, "note")(
+        f"{target.kind} {target.keys} {locator} {at} {name} {value}"
+    )
+
+    def add() -> None:
+        if location is not None:
+            graph.connection.rows(_PLACE, (location, graph.project, locator))
+        graph.connection.rows(
+            _ADD,
+            (key, graph.project, activity, version, location, digest, at, agent, name, value),
+        )
+
+    graph.connection.atomically(add)
+
+
+def notes(graph: Graph, target: Target) -> list[dict[str, Any]]:
+    """What was said about the target, in order."""
+    if target.kind in ("execution", "process"):
+        rows = graph.connection.rows(_ON_ACTIVITY, (target.keys[0],))
+    else:
+        location = location_key(graph.project_uid, target.locator or "")
+        rows = [
+            row
+            for row in graph.connection.among(_ON_PLACES, [location])
+            if _holds(row, target.keys, target.digest)
+        ]
+    return [
+        {"key": name, "value": value, "at": moment(at), "agent": agent}
+        for at, agent, name, value, *_ in rows
+    ]
+
+
+def sources_of(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
+    """The last noted origin of each version, by the version or by its place and bytes."""
+    by_place: dict[int, list[Version]] = {}
+    for version in versions:
+        by_place.setdefault(version.location, []).append(version)
+    answer: dict[int, str] = {}
+    for row in graph.connection.among(_ON_PLACES, by_place):
+        if row[2] != SOURCE:
+            continue
+        for version in by_place[row[6]]:
+            same = row[4] is not None and version.digest is not None
+            if row[5] == version.key or (same and bytes(row[4]) == bytes(version.digest or b"")):
+                answer[version.key] = row[3]
+    return answer
+
+
+def source_now(graph: Graph, locator: str, digest: str | None) -> str | None:
+    """The noted origin of a file as it is now."""
+    location = location_key(graph.project_uid, locator)
+    found = [
+        row[3]
+        for row in graph.connection.among(_ON_PLACES, [location])
+        if row[2] == SOURCE and _holds(row, (), digest)
+    ]
+    return found[-1] if found else None
+
+
+def _holds(row: tuple[Any, ...], keys: tuple[int, ...], digest: str | None) -> bool:
+    """A note on a version holds for it, and for the same bytes in the same place."""
+    if row[5] in keys:
+        return True
+    return row[4] is not None and digest is not None and bytes(row[4]) == digest_bytes(digest)

@@ -1,0 +1,53 @@
+"""How values of the graph look in answers."""
+
+from __future__ import annotations
+
+import time
+
+from clew.prov.locators import path_json, path_of
+
+STREAM = "stream://"
+NETWORK = ("tcp://", "udp://", "unix:", "http://", "https://", "ftp://")
+
+
+def moment(at: int | None) -> str | None:
+    """Nanoseconds since the epoch as ISO 8601 in UTC."""
+    if at is None:
+        return None
+    seconds, rest = divmod(at, 1_000_000_000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest // 1000:06}Z"
+
+
+def place(locator: str) -> dict[str, str]:
+    """A locator as `path`: a file's path, a stream's name (`stdout`), else the locator itself."""
+    path = path_of(locator)
+    if path is not None:
+        return path_json(path)
+    if locator.startswith(STREAM):
+        return {"path": locator.rsplit("/", 1)[-1]}
+    return {"path": locator}
+
+
+def kind_of(locator: str) -> str:
+    """What a version at this locator is drawn as."""
+    if locator.startswith(STREAM):
+        return "stream"
+    if locator.startswith(NETWORK):
+        return "network"
+    return "file"
+
+
+def execution_id(number: int) -> str:
+    return f"e{number}"
+
+
+def process_id(execution: int, number: int | None, uid: str) -> str:
+    """`e2.p3`; a witness that does not number its activities has their uids shown."""
+    return f"e{execution}.p{number}" if number is not None else f"e{execution}.{uid}"
+
+
+def version_id(execution: int, locator: str, ordinal: int) -> str:
+    """`e2:PATH@N`: unique, also where a path that is not UTF-8 has to be shown escaped."""
+    shown = place(locator)
+    path = locator[locator.find("/", len("file://")) :] if "path_b64" in shown else shown["path"]
+    return f"e{execution}:{path}@{ordinal}"

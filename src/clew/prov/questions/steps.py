@@ -1,0 +1,200 @@
+"""The queries a walk through the graph is made of, each for many rows at once.
+
+A version that was *found* is the same thing as the version somebody left there earlier with
+the same bytes; `origins` says which that is. What a process used matters to what it wrote
+only if it was used before the writing ended: `made` says by which event number that was.
+"""
+
+# ruff: noqa: S608  (the only names put into SQL here are our own tables and columns)
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from clew.db import Connection
+
+FOREVER = 2**62
+"""An event number after every other: the writing may have gone on to the end."""
+
+_VERSIONS = """
+SELECT v.id, v.execution, v.location, v.maker, v.ordinal, v.at, l.locator, x.number,
+       c.digest, c.size, c.mode, c.package, c.stored
+FROM version v JOIN location l ON l.id = v.location JOIN execution x ON x.id = v.execution
+LEFT JOIN content c ON c.version = v.id WHERE v.id IN ({})
+"""
+_ORIGINS = """
+SELECT v.id,
+  (SELECT g.id FROM version g JOIN content gc ON gc.version = g.id
+   WHERE g.location = v.location AND g.at < v.at AND g.maker <> g.execution
+   AND gc.digest = c.digest ORDER BY g.at DESC, g.ordinal DESC LIMIT 1),
+  (SELECT f.id FROM version f JOIN content fc ON fc.version = f.id
+   WHERE f.location = v.location AND f.at <= v.at AND f.maker = f.execution
+   AND fc.digest = c.digest ORDER BY f.at, f.id LIMIT 1)
+FROM version v JOIN content c ON c.version = v.id
+WHERE v.maker = v.execution AND v.id IN ({})
+"""
+_CHANGED = """
+SELECT v.id FROM version v WHERE v.id IN ({}) AND v.maker = v.execution
+AND EXISTS (SELECT 1 FROM content c WHERE c.version = v.id)
+AND EXISTS (SELECT 1 FROM version o WHERE o.location = v.location AND o.at < v.at)
+"""
+_MADE = f"""
+SELECT g.version, g.activity, g.n, g.how, CASE WHEN g.finished = 1 THEN g.n ELSE coalesce((
+  SELECT min(later.n) FROM (
+    SELECT i.n AS n FROM invalidated i WHERE i.version = g.version
+    UNION ALL
+    SELECT ng.n FROM version nv JOIN generated ng ON ng.version = nv.id
+    WHERE nv.execution = v.execution AND nv.location = v.location AND nv.ordinal > v.ordinal
+  ) AS later WHERE later.n > g.n), {FOREVER}) END
+FROM generated g JOIN version v ON v.id = g.version WHERE
+"""
+_MAKERS = _MADE + "g.version IN ({})"
+_PRODUCTS = _MADE + "g.activity IN ({})"
+_USES = """
+SELECT u.activity, u.version, min(u.n), min(u.how) FROM used u
+LEFT JOIN content c ON c.version = u.version
+WHERE u.activity IN ({}) AND c.package IS NULL GROUP BY u.activity, u.version
+"""
+_ALL_USES = """
+SELECT activity, version, min(n), min(how) FROM used WHERE activity IN ({})
+GROUP BY activity, version
+"""
+_OWNED = """
+SELECT u.activity, count(DISTINCT u.version) FROM used u JOIN content c ON c.version = u.version
+WHERE u.activity IN ({}) AND c.package IS NOT NULL GROUP BY u.activity
+"""
+_RENAMED = """
+SELECT activity, version, min(n), 'rename' FROM invalidated
+WHERE how = 'rename' AND activity IN ({}) GROUP BY activity, version
+"""
+_USERS = """
+SELECT activity, version, min(n), min(how) FROM used WHERE version IN ({})
+GROUP BY activity, version
+"""
+_RENAMERS = """
+SELECT activity, version, min(n), 'rename' FROM invalidated
+WHERE how = 'rename' AND version IN ({}) GROUP BY activity, version
+"""
+_SENDERS = "SELECT activity, source, n, via FROM informed WHERE activity IN ({})"
+_RECEIVERS = "SELECT activity, source, n, via FROM informed WHERE source IN ({})"
+_FOUND_AGAIN = """
+SELECT o.id, v.id FROM version o JOIN content oc ON oc.version = o.id
+JOIN version v ON v.location = o.location AND v.at >= o.at AND v.maker = v.execution
+JOIN content c ON c.version = v.id AND c.digest = oc.digest
+WHERE o.id IN ({}) AND v.id <> o.id
+"""
+_ACTIVITIES = """
+SELECT s.id, x.number, s.number, s.uid, s.command, s.exe, s.cwd, s.at, s.kind
+FROM started s JOIN execution x ON x.id = s.execution WHERE s.id IN ({})
+"""
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version and what is known of its bytes."""
+
+    key: int
+    execution: int
+    location: int
+    maker: int
+    ordinal: int
+    at: int
+    locator: str
+    number: int
+    digest: bytes | None
+    size: int | None
+    mode: int | None
+    package: str | None
+    stored: int | None
+
+    @property
+    def found(self) -> bool:
+        return self.maker == self.execution
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An activity and a version, and the event number from (or up to) which they matter."""
+
+    activity: int
+    version: int
+    n: int
+    how: str
+
+
+class Steps:
+    """One walk's view of the graph."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def versions(self, keys: Iterable[int]) -> dict[int, Version]:
+        return {row[0]: Version(*row) for row in self._connection.among(_VERSIONS, keys)}
+
+    def origins(self, keys: Iterable[int]) -> dict[int, int]:
+        """For each version: the one somebody made, else first found, with these bytes here."""
+        wanted = list(keys)
+        answer = {key: key for key in wanted}
+        for key, made, first in self._connection.among(_ORIGINS, wanted):
+            answer[key] = made if made is not None else first if first is not None else key
+        return answer
+
+    def changed_outside(self, keys: Iterable[int]) -> set[int]:
+        """Of versions that are their own origin: those where something else was before."""
+        return {row[0] for row in self._connection.among(_CHANGED, keys)}
+
+    def makers(self, versions: Iterable[int]) -> list[Edge]:
+        """Who made them; `n` is the number by which the writing had ended."""
+        return [
+            Edge(activity, version, end, how)
+            for version, activity, _, how, end in self._connection.among(_MAKERS, versions)
+        ]
+
+    def products(self, activities: Iterable[int]) -> list[Edge]:
+        """What they made; `n` as in `makers`."""
+        return [
+            Edge(activity, version, end, how)
+            for version, activity, _, how, end in self._connection.among(_PRODUCTS, activities)
+        ]
+
+    def uses(self, activities: Iterable[int], *, owned: bool) -> list[Edge]:
+        """What they used, without packages' files unless `owned`; a rename uses the old name."""
+        wanted = list(activities)
+        used = self._connection.among(_ALL_USES if owned else _USES, wanted)
+        return [Edge(*row) for row in used + self._connection.among(_RENAMED, wanted)]
+
+    def owned(self, activities: Iterable[int]) -> dict[int, int]:
+        """How many packages' files each of them used."""
+        return {row[0]: int(row[1]) for row in self._connection.among(_OWNED, activities)}
+
+    def users(self, versions: Iterable[int]) -> list[Edge]:
+        wanted = list(versions)
+        used = self._connection.among(_USERS, wanted)
+        return [Edge(*row) for row in used + self._connection.among(_RENAMERS, wanted)]
+
+    def found_again(self, versions: Iterable[int]) -> dict[int, list[int]]:
+        """For each origin: the later versions that are the same thing, found."""
+        pairs = self._connection.among(_FOUND_AGAIN, versions)
+        origins = self.origins({later for _, later in pairs})
+        answer: dict[int, list[int]] = {}
+        for origin, later in pairs:
+            if origins[later] == origin:
+                answer.setdefault(origin, []).append(later)
+        return answer
+
+    def senders(self, activities: Iterable[int]) -> list[tuple[int, int, int, str]]:
+        """(receiver, sender, n, via) for each of these receivers."""
+        return [_flow(row) for row in self._connection.among(_SENDERS, activities)]
+
+    def receivers(self, activities: Iterable[int]) -> list[tuple[int, int, int, str]]:
+        """(receiver, sender, n, via) for each of these senders."""
+        return [_flow(row) for row in self._connection.among(_RECEIVERS, activities)]
+
+    def activities(self, keys: Iterable[int]) -> dict[int, tuple[Any, ...]]:
+        return {row[0]: row for row in self._connection.among(_ACTIVITIES, keys)}
+
+
+def _flow(row: tuple[Any, ...]) -> tuple[int, int, int, str]:
+    return int(row[0]), int(row[1]), int(row[2]), str(row[3])

@@ -1,0 +1,90 @@
+"""The graph's tables as the fold writes them. `docs/formats/graph.md` describes each column.
+
+Most rows are facts that cannot change: a second one is dropped. Three kinds may be told
+twice with different words, and then a rule that does not depend on who came first decides: an
+activity's first `started` holds (smallest n), a version's latest `content` holds (largest n),
+and a version's time is the earliest anyone mentioned it.
+"""
+
+# ruff: noqa: S608  (the only names put into SQL here are our own tables and columns)
+
+from __future__ import annotations
+
+from typing import Final
+
+COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    "location": ("id", "project", "locator"),
+    "version": ("id", "execution", "location", "maker", "ordinal", "at"),
+    "started": (
+        "id", "execution", "n", "at", "uid", "kind", "parent", "number", "pid", "agent",
+        "command", "exe", "cwd", "name", "image", "node", "mode", "collection",
+        "environment", "facets",
+    ),
+    "ended": (
+        "activity", "n", "at", "status", "signal", "processes", "inputs", "outputs",
+        "bytes", "new_bytes", "usage", "facets",
+    ),
+    "content": ("version", "n", "digest", "size", "mode", "mtime", "stored", "package"),
+    "used": ("activity", "n", "version", "at", "how"),
+    "generated": ("activity", "n", "version", "at", "how", "finished"),
+    "invalidated": ("activity", "n", "version", "at", "how"),
+    "looked": ("activity", "n", "location", "kind", "at", "answer"),
+    "informed": ("activity", "n", "source", "at", "via"),
+    "alias": ("execution", "n", "a", "b", "at"),
+    "gap": ("activity", "n", "what", "why", "location", "at"),
+}  # fmt: skip
+
+_DECIDED: Final[dict[str, tuple[str, str]]] = {
+    "started": ("id", "excluded.n < started.n"),
+    "content": ("version", "excluded.n > content.n"),
+    "version": ("id", "excluded.at < version.at"),
+}
+
+
+def _insert(table: str) -> str:
+    columns = COLUMNS[table]
+    marks = ", ".join("?" * len(columns))
+    sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
+    if table not in _DECIDED:
+        return f"{sql} ON CONFLICT DO NOTHING"
+    key, when = _DECIDED[table]
+    changes = ", ".join(f"{c} = excluded.{c}" for c in columns if c != key)
+    return f"{sql} ON CONFLICT ({key}) DO UPDATE SET {changes} WHERE {when}"
+
+
+INSERTS: Final[dict[str, str]] = {table: _insert(table) for table in COLUMNS}
+
+BEGIN_PROJECT = "INSERT INTO project (id, uid, executions) VALUES (?, ?, 0) ON CONFLICT DO NOTHING"
+NEXT_NUMBER = "UPDATE project SET executions = executions + 1 WHERE id = ? RETURNING executions"
+FIND_NUMBER = "SELECT number FROM execution WHERE id = ?"
+FIND_NAME = "SELECT number FROM execution WHERE project = ? AND name = ?"
+BEGIN_EXECUTION = (
+    "INSERT INTO execution (id, project, uid, number, name, begun) VALUES (?, ?, ?, ?, ?, ?)"
+)
+GIVE_NAME = (
+    "UPDATE execution SET name = ? WHERE id = ? AND name IS NULL AND NOT EXISTS"
+    " (SELECT 1 FROM execution AS other WHERE other.project = ? AND other.name = ?)"
+)
+
+_ACTIVITIES = "(SELECT id FROM started WHERE execution = ?)"
+_VERSIONS = "(SELECT id FROM version WHERE execution = ?)"
+REMOVE: Final[tuple[str, ...]] = (
+    f"DELETE FROM note WHERE version IN {_VERSIONS}",
+    f"DELETE FROM note WHERE activity IN {_ACTIVITIES}",
+    "DELETE FROM note WHERE activity = ?",
+    f"DELETE FROM content WHERE version IN {_VERSIONS}",
+    *(
+        f"DELETE FROM {table} WHERE version IN {_VERSIONS}"
+        for table in ("used", "generated", "invalidated")
+    ),
+    *(
+        f"DELETE FROM {table} WHERE activity IN {_ACTIVITIES}"
+        for table in ("ended", "looked", "informed", "gap")
+    ),
+    *(f"DELETE FROM {table} WHERE activity = ?" for table in ("ended", "gap")),
+    "DELETE FROM alias WHERE execution = ?",
+    "DELETE FROM version WHERE execution = ?",
+    "DELETE FROM started WHERE execution = ?",
+    "DELETE FROM execution WHERE id = ?",
+)
+"""Everything one execution said; each takes its id. Locations stay: other executions share them."""

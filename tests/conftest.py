@@ -1,0 +1,130 @@
+"""What every test may ask for: above all a real PostgreSQL, started once for the whole run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from clew.db import Connection, connect
+
+
+def _binaries() -> Path | None:
+    """Where initdb and postgres are: on the path, or where Debian keeps them, newest first."""
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).resolve().parent
+    homes = Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    newest = sorted(homes, key=lambda path: int(path.parts[-3].split(".")[0]))
+    return newest[-1].parent if newest else None
+
+
+def _as_postgres(command: list[str]) -> list[str]:
+    """PostgreSQL refuses to run as root; as root, run it as the user Debian made for it."""
+    return ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else command
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The socket directory of a server of our own, without durability: it ends with the tests."""
+    binaries = _binaries()
+    if binaries is None:
+        pytest.fail("PostgreSQL is not installed: apt install postgresql (make test does it)")
+    # A socket's path must be short, and pytest's folders are closed to other users.
+    home = Path(f"/tmp/clew-postgres-{os.getpid()}")  # noqa: S108
+    home.mkdir(mode=0o755)
+    try:
+        if os.geteuid() == 0:
+            shutil.chown(home, "postgres")
+        data = home / "data"
+        initdb = [
+            str(binaries / "initdb"),
+            "--no-sync",
+            "-A",
+            "trust",
+            "-U",
+            "clew",
+            "-D",
+            str(data),
+        ]
+        subprocess.run(_as_postgres(initdb), check=True, capture_output=True, cwd=home)
+        log = (tmp_path_factory.mktemp("postgres") / "log").open("wb")
+        options = {"listen_addresses": "", "unix_socket_directories": str(home), "fsync": "off"}
+        settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+        server = subprocess.Popen(
+            _as_postgres([str(binaries / "postgres"), "-D", str(data), *settings]),
+            stdout=log,
+            stderr=log,
+            cwd=home,
+        )
+        try:
+            _await(str(home), server)
+            yield str(home)
+        finally:
+            # runuser stands between us and the server, so the server's own pid is asked for.
+            pidfile = data / "postmaster.pid"
+            if pidfile.exists():
+                os.kill(int(pidfile.read_text().split()[0]), signal.SIGINT)
+            server.wait(timeout=30)
+            log.close()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _await(socket: str, server: subprocess.Popen[bytes]) -> None:
+    import psycopg
+
+    until = time.monotonic() + 60
+    while True:
+        try:
+            psycopg.connect(f"host={socket} user=clew dbname=postgres").close()
+            return
+        except psycopg.OperationalError:
+            if server.poll() is not None or time.monotonic() > until:
+                raise
+            time.sleep(0.02)
+
+
+_counter = iter(range(1_000_000))
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> Iterator[str]:
+    """The address of a new, empty database."""
+    import psycopg
+
+    name = f"clew_{next(_counter)}"
+    where = f"host={postgres_server} user=clew"
+    with closing(psycopg.connect(f"{where} dbname=postgres", autocommit=True)) as server:
+        server.execute(f"CREATE DATABASE {name}".encode())
+        yield f"{where} dbname={name}"
+        server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def open_graph(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[[], Connection]]:
+    """Opens the same new database as often as it is called: SQLite in one run, PostgreSQL in the other."""
+    address = request.getfixturevalue("postgres") if request.param == "postgres" else None
+    opened: list[Connection] = []
+
+    def again() -> Connection:
+        opened.append(connect(tmp_path / "graph.db", address=address))
+        return opened[-1]
+
+    yield again
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def connection(open_graph: Callable[[], Connection]) -> Connection:
+    return open_graph()
