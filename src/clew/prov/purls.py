@@ -1,0 +1,47 @@
+"""Package URLs: one line that names a package of any manager.
+
+`pkg:deb/debian/libc6@2.36-9+deb12u14?arch=amd64`, `pkg:pypi/numpy@1.26.4`. Only what would be
+read as structure is percent-encoded, so that versions stay readable.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+
+class Purl(NamedTuple):
+    """A package URL taken apart."""
+
+    manager: str
+    namespace: str
+    name: str
+    version: str
+    qualifiers: dict[str, str]
+
+
+def purl(manager: str, name: str, version: str, *, namespace: str = "", **qualifiers: str) -> str:
+    """Put a package URL together; empty qualifiers are left out."""
+    words = ["pkg:" + manager, *([quote(namespace, safe="")] if namespace else [])]
+    words.append(quote(name, safe="+~"))
+    text = "/".join(words) + (f"@{quote(version, safe='+~:')}" if version else "")
+    given = {n: quote(v, safe="+~:/@") for n, v in sorted(qualifiers.items()) if v}
+    return text + ("?" + "&".join(f"{n}={v}" for n, v in given.items()) if given else "")
+
+
+def parse(text: str) -> Purl:
+    """Take apart what `purl` put together; a ValueError for anything else."""
+    where, _, rest = text.partition("?")
+    found = re.fullmatch(r"pkg:([a-z]+)/(?:(.+)/)?([^/@]+)(?:@([^/]*))?", where)
+    if found is None:
+        raise ValueError(f"no package URL: {text[:100]}")
+    manager, namespace, name, version = (part or "" for part in found.groups())
+    pairs = (pair.partition("=") for pair in rest.split("&") if pair)
+    qualifiers = {n: unquote(v) for n, _, v in pairs}
+    return Purl(manager, unquote(namespace), unquote(name), unquote(version), qualifiers)
+
+
+def pypi_name(name: str) -> str:
+    """A distribution's name as PyPI compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,231 @@
+"""The surroundings of an execution: what could make the same command behave otherwise.
+
+Everything is read from files and the process itself, so it costs milliseconds; what is not
+there is left out, and nothing here can fail an execution. Only git is asked as a program,
+and only inside a repository.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from base64 import b64encode
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from clew.witness.accelerators import accelerators
+from clew.witness.secrets import Redactor
+
+_GIT_SECONDS = 3.0
+_LIMITS = (
+    "AS",
+    "CORE",
+    "CPU",
+    "DATA",
+    "FSIZE",
+    "MEMLOCK",
+    "NOFILE",
+    "NPROC",
+    "RSS",
+    "STACK",
+)
+
+
+def facets(
+    cwd: Path, environ: Mapping[str, str], redactor: Redactor, *, machine: str = ""
+) -> dict[str, Any]:
+    """The facets of an execution's `started` event. `machine` is the name used in locators."""
+    system = os.uname()
+    found: dict[str, Any] = {
+        "cwd": _text(os.fspath(cwd)),
+        "kernel": {"name": system.sysname, "release": system.release, "version": system.version},
+        "os": _os_release(),
+        "cpu": _cpu(system.machine),
+        "memory": _memory(),
+        "libc": _libc(),
+        "locale": _locale(environ),
+        "timezone": _timezone(environ),
+        "umask": _umask(),
+        "limits": _limits(),
+        "machine": machine or _read("/etc/machine-id"),
+        "hostname": system.nodename,
+        "boot": _read("/proc/sys/kernel/random/boot_id"),
+        "user": _user(),
+        **_variables(environ, redactor),
+        **accelerators(Path("/"), environ),
+    }
+    return {name: value for name, value in found.items() if value not in (None, "", {}, [])}
+
+
+def git(cwd: Path, environ: Mapping[str, str]) -> dict[str, str | bool | None] | None:
+    """The commit of the repository `cwd` lies in, and whether tracked files differ from it.
+
+    None where there is no repository, no git, or git refuses to look. `dirty` is None when
+    the comparison takes too long; `commit` is None before the first one. Files that git does
+    not track do not make a repository dirty: the record holds them by itself.
+    """
+    top = next((f for f in (cwd, *cwd.parents) if os.path.lexists(f / ".git")), None)
+    if top is None:
+        return None
+    answer = _git(
+        top, environ, "status", "--porcelain=v2", "--branch", "-uno", "--ignore-submodules"
+    )
+    if answer is None:
+        commit = _git(top, environ, "rev-parse", "--verify", "HEAD")
+        return {"commit": commit.strip(), "dirty": None} if commit else None
+    lines = answer.splitlines()
+    oid = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "")
+    if not oid:
+        return None
+    dirty = any(not line.startswith("#") for line in lines)
+    return {"commit": None if oid == "(initial)" else oid, "dirty": dirty}
+
+
+def _git(top: Path, environ: Mapping[str, str], *words: str) -> str | None:
+    import subprocess  # only where there is a repository
+
+    ours = {n: environ[n] for n in ("PATH", "HOME", "XDG_CONFIG_HOME") if n in environ}
+    ours |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    try:
+        done = subprocess.run(
+            # a repository's own settings must not make us run its programs
+            ("git", "-c", "core.fsmonitor=false", "-C", os.fspath(top), *words),
+            check=False,
+            env=ours,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_GIT_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+
+
+def _variables(environ: Mapping[str, str], redactor: Redactor) -> dict[str, Any]:
+    """The variables as text; the exact bytes beside them where they are not UTF-8."""
+    text: dict[str, str] = {}
+    exact: dict[str, str] = {}
+    for name, value in redactor.environment(environ).items():
+        text[_text(name)] = _text(value)
+        if _text(name) != name or _text(value) != value:
+            raw = value.encode(errors="surrogateescape")
+            exact[_text(name)] = b64encode(raw).decode()
+    return {
+        "variables": text,
+        "variables_b64": exact,
+        "redacted": sorted(map(_text, redactor.names & environ.keys())),
+    }
+
+
+def _cpu(machine: str) -> dict[str, Any]:
+    """The first processor stands for all: there may be hundreds, and reading each takes time."""
+    lines: dict[str, str] = {}
+    try:
+        with open("/proc/cpuinfo", "rb", buffering=8192) as file:
+            for line in file:
+                name, colon, value = line.decode(errors="replace").partition(":")
+                if not colon:
+                    break
+                lines[name.strip()] = value.strip()
+    except OSError:
+        pass
+    flags = lines.get("flags") or lines.get("Features") or ""
+    model = lines.get("model name") or lines.get("Model") or lines.get("cpu model")
+    found = {
+        "architecture": machine,
+        "model": model or " ".join(lines.get(n, "") for n in ("CPU implementer", "CPU part")),
+        "microcode": lines.get("microcode", ""),
+        "flags": sorted(flags.split()),
+        "count": os.cpu_count(),
+        "usable": len(os.sched_getaffinity(0)),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _memory() -> dict[str, int]:
+    found: dict[str, int] = {}
+    for line in _read("/proc/meminfo").splitlines():
+        name, _, value = line.partition(":")
+        if name in ("MemTotal", "SwapTotal"):
+            found[{"MemTotal": "total", "SwapTotal": "swap"}[name]] = int(value.split()[0]) * 1024
+    return found
+
+
+def _os_release() -> dict[str, str]:
+    values = os_release(Path("/"))
+    return {n.lower(): values[n] for n in ("ID", "VERSION_ID", "PRETTY_NAME") if n in values}
+
+
+def os_release(root: Path) -> dict[str, str]:
+    """What `/etc/os-release` says of the distribution."""
+    text = _read(root / "etc/os-release") or _read(root / "usr/lib/os-release")
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name.strip(): value.strip().strip("\"'") for name, _, value in pairs}
+
+
+def _libc() -> str:
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (OSError, ValueError):  # another libc does not know the question
+        return "musl" if any(Path("/lib").glob("ld-musl-*")) else ""
+
+
+def _locale(environ: Mapping[str, str]) -> dict[str, str]:
+    names = sorted(n for n in environ if n in ("LANG", "LANGUAGE") or n.startswith("LC_"))
+    return {name: _text(environ[name]) for name in names}
+
+
+def _timezone(environ: Mapping[str, str]) -> str:
+    if environ.get("TZ"):
+        return _text(environ["TZ"])
+    try:
+        target = os.path.realpath("/etc/localtime")
+    except OSError:
+        target = ""
+    zone = re.search(r"/zoneinfo/(?:posix/|right/)?(.+)$", target)
+    return zone[1] if zone else _read("/etc/timezone")
+
+
+def _umask() -> str:
+    found = re.search(r"^Umask:\s*(\d+)", _read("/proc/self/status"), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _limits() -> dict[str, list[int | None]]:
+    """Soft and hard; None is "without limit"."""
+    found: dict[str, list[int | None]] = {}
+    for name in _LIMITS:
+        both = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
+        found[name.lower()] = [None if n == resource.RLIM_INFINITY else n for n in both]
+    return found
+
+
+def _user() -> dict[str, Any]:
+    uid = os.getuid()
+    return {"name": user_name(uid), "uid": uid, "gid": os.getgid(), "groups": os.getgroups()}
+
+
+def user_name(uid: int) -> str:
+    """The agent's name; a uid nobody named stands for itself."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _read(path: str | Path) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read(65536).decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _text(text: str) -> str:
+    """Text that any JSON can hold: bytes that are not UTF-8 become replacement characters."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")

@@ -1,0 +1,148 @@
+"""An index from paths to the packages that own them, kept in one small file.
+
+Package managers' own records are large and slow to read; this is what is left of them when
+only "whose is this path" is asked: 12 bytes a path. A path is known by 64 bits of its
+BLAKE2 hash; two among a million differing paths meet once in forty million machines.
+
+The file is a cache: it carries the state of the records it was made from, and one that is
+stale, foreign or damaged counts as missing. It is written beside its place and renamed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+_FORMAT = 1
+_SETTLED = 2_000_000_000
+"""Records that changed less than these nanoseconds ago may change again within one tick of the
+file system's clock, unseen: what was made from them is used, but not kept."""
+
+
+class Package(NamedTuple):
+    """One installed package, and whether the user asked for it (None: nobody knows)."""
+
+    purl: str
+    requested: bool | None
+
+
+Owned = Iterable[tuple[Package, Iterable[bytes]]]
+"""What a package manager's reader gives: each package with the paths it owns."""
+
+
+class Index:
+    """Answers "whose is this path" from two arrays sorted by the paths' hashes."""
+
+    def __init__(self, packages: list[Package], keys: array[int], owners: array[int]) -> None:
+        self.packages = packages
+        self._keys = keys
+        self._owners = owners
+
+    def owner(self, path: bytes) -> Package | None:
+        key = _key(path)
+        at = bisect_left(self._keys, key)
+        if at < len(self._keys) and self._keys[at] == key:
+            return self.packages[self._owners[at]]
+        return None
+
+    @classmethod
+    def build(cls, owned: Owned) -> Index:
+        """Where two packages claim one path, the first is believed."""
+        packages: list[Package] = []
+        owner_of: dict[int, int] = {}
+        for number, (package, paths) in enumerate(owned):
+            packages.append(package)
+            for path in paths:
+                owner_of.setdefault(_key(path), number)
+        keys = array("Q", sorted(owner_of))
+        return cls(packages, keys, array("I", map(owner_of.__getitem__, keys)))
+
+    def to_bytes(self, state: str) -> bytes:
+        head = json.dumps([_FORMAT, sys.byteorder, state, len(self._keys), self.packages])
+        return head.encode() + b"\n" + self._keys.tobytes() + self._owners.tobytes()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, state: str) -> Index | None:
+        """None unless these are the bytes of an index made from the same state."""
+        head, newline, body = data.partition(b"\n")
+        try:
+            version, order, made_from, count, packages = json.loads(head)
+        except ValueError:
+            return None
+        keys, owners = array("Q"), array("I")
+        size = keys.itemsize * count if isinstance(count, int) else 0
+        if not newline or (version, order, made_from) != (_FORMAT, sys.byteorder, state):
+            return None
+        if len(body) != size + owners.itemsize * count:
+            return None
+        keys.frombytes(body[:size])
+        owners.frombytes(body[size:])
+        if owners and max(owners) >= len(packages):
+            return None
+        return cls([Package(*package) for package in packages], keys, owners)
+
+
+def index(
+    cache: Path | None, name: str, sources: Iterable[Path], read: Callable[[], Owned]
+) -> Index:
+    """The index of these records: the kept one when they have not changed since, else a new one."""
+    sources = list(sources)
+    state, newest = _state(sources)
+    file = cache / f"owners-{name}" if cache else None
+    if file is not None:
+        try:
+            kept = Index.from_bytes(file.read_bytes(), state)
+        except OSError:
+            kept = None
+        if kept is not None:
+            return kept
+    made = Index.build(read())
+    if file is not None and _now() - newest > _SETTLED and _state(sources)[0] == state:
+        _keep(file, made.to_bytes(state))
+    return made
+
+
+def _key(path: bytes) -> int:
+    return int.from_bytes(blake2b(path, digest_size=8).digest(), sys.byteorder)
+
+
+def _now() -> int:
+    import time
+
+    return time.time_ns()
+
+
+def _state(sources: Iterable[Path]) -> tuple[str, int]:
+    """What the records look like from outside, and when the last of them changed."""
+    seen: list[str] = []
+    newest = 0
+    for source in sources:
+        try:
+            stat = os.stat(source)
+        except OSError:
+            seen.append(f"{source} -")
+            continue
+        newest = max(newest, stat.st_mtime_ns, stat.st_ctime_ns)
+        times = f"{stat.st_mtime_ns} {stat.st_ctime_ns}"
+        seen.append(f"{source} {stat.st_dev} {stat.st_ino} {stat.st_size} {times}")
+    return "\n".join(seen).encode(errors="surrogateescape").decode(errors="replace"), newest
+
+
+def _keep(file: Path, data: bytes) -> None:
+    """A cache that cannot be written is no failure: the next time costs as much as this one."""
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_bytes(data)
+        draft.rename(file)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink()

@@ -1,0 +1,155 @@
+"""Whose each file is: the one question put to all package managers at once.
+
+Answers come from what the managers themselves recorded, never from where a file lies: dpkg
+and rpm for the system, then conda, then the RECORD files of the site a file lies in, then
+Pythons known by their shape. A file reached through a link belongs to whoever owns the file
+it leads to (`/etc/alternatives`), and a compiled `.pyc` to the owner of its source.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+from clew.witness import conda, debian, pypi, pythons, rpm
+from clew.witness.ownership import Index, Package, index
+
+_COMPILED = re.compile(rb"(?s)(.*/)__pycache__/([^/]+?)\.[^./]+(?:\.opt-\d)?\.pyc")
+_PYTHON_FILES = (b".py", b".pyc", b".so", b".pth", b"/METADATA", b"/RECORD", b".pyi")
+_NOWHERE = (b"/proc/", b"/sys/", b"/dev/")
+
+
+class Packages:
+    """The packages of one machine. Records are read when first needed and kept in `cache`."""
+
+    def __init__(
+        self, cache: Path | None, *, root: Path = Path("/"), rpm_database: Path | None = None
+    ) -> None:
+        self._cache = cache
+        self._root = root
+        self._rpm_database = rpm_database or rpm.database(root)
+        self._systems: list[Index] | None = None
+        self._sites: dict[bytes, Index] = {}
+        self._looked: set[bytes] = set()
+        self._folders: dict[bytes, bytes] = {}
+        self._met: dict[str, bool | None] = {}
+
+    def owners(self, paths: Iterable[bytes]) -> dict[bytes, str]:
+        """The owned ones among these absolute paths, each with its package URL."""
+        found: dict[bytes, Package] = {}
+        rest: dict[bytes, bytes] = {}
+        for path in paths:
+            settled = self._settled(path)
+            package = self._of_system(settled)
+            if package is not None:
+                found[path] = package
+            elif not path.startswith(_NOWHERE):
+                rest[path] = settled
+        for settled in rest.values():  # all sites first: scripts lie outside their site
+            if settled.endswith(_PYTHON_FILES):
+                self._look_above(settled.rpartition(b"/")[0])
+        for path, settled in rest.items():
+            package = self._of_site(settled)
+            if package is None and os.path.islink(settled):
+                target = os.path.realpath(settled)
+                package = self._of_system(target) or self._of_site(target)
+            if package is not None:
+                found[path] = package
+        self._met.update(found.values())
+        return {path: package.purl for path, package in found.items()}
+
+    def requested(self) -> dict[str, bool | None]:
+        """Every package met so far: asked for (True), came along (False), nobody knows (None)."""
+        return dict(self._met)
+
+    def _of_system(self, path: bytes) -> Package | None:
+        return _first(self._system_indexes(), path)
+
+    def _of_site(self, path: bytes) -> Package | None:
+        """The site a path lies in knows best, the outermost first: a distribution may carry
+        others inside it (as setuptools does), and those files are its own."""
+        around = [s for above, s in self._sites.items() if path.startswith(above + b"/")]
+        return (
+            _first(around, path)
+            or _first(self._sites.values(), path)  # scripts, data files
+            or pythons.python_of(path)
+        )
+
+    def _settled(self, path: bytes) -> bytes:
+        """The path with links among its folders followed, as the records speak of it."""
+        folder, _, name = path.rpartition(b"/")
+        return self._folder(folder) + b"/" + name
+
+    def _folder(self, folder: bytes) -> bytes:
+        known = self._folders.get(folder)
+        if known is None:
+            known = self._settled(folder) if folder else b""
+            if os.path.islink(known):
+                known = os.path.realpath(known).rstrip(b"/")
+            self._folders[folder] = known
+        return known
+
+    def _system_indexes(self) -> list[Index]:
+        if self._systems is None:
+            root, database = self._root, self._rpm_database
+            self._systems = []
+            if debian.present(root):
+                read = debian.sources(root)
+                self._systems.append(index(self._cache, "deb", read, lambda: debian.read(root)))
+            if database is not None:
+                read = rpm.sources(root, database)
+                made = index(self._cache, "rpm", read, lambda: rpm.read(root, database))
+                self._systems.append(made)
+        return self._systems
+
+    def _look_above(self, folder: bytes) -> None:
+        """Find the sites a folder lies in. Asked only for files of Python's kinds: folders of
+        data may be huge, and listing them would be for nothing."""
+        for above in _upwards(folder):
+            if above in self._looked:
+                break
+            self._looked.add(above)
+            made = self._environment(above) or self._site(above)
+            if made is not None:
+                self._sites[above] = made
+        self._sites = dict(sorted(self._sites.items(), key=lambda item: len(item[0])))
+
+    def _environment(self, prefix: bytes) -> Index | None:
+        if not conda.present(prefix):
+            return None
+        changed = [Path(os.fsdecode(prefix + b"/conda-meta"))]
+        return index(self._cache, _name("conda", prefix), changed, lambda: conda.read(prefix))
+
+    def _site(self, folder: bytes) -> Index | None:
+        if not pypi.distributions(folder):
+            return None
+        changed = [Path(os.fsdecode(folder))]
+        return index(self._cache, _name("pypi", folder), changed, lambda: pypi.read(folder))
+
+
+def _upwards(folder: bytes) -> Iterator[bytes]:
+    while folder:
+        yield folder
+        folder = folder.rpartition(b"/")[0]
+
+
+def _first(indexes: Iterable[Index], path: bytes) -> Package | None:
+    """The first owner of a path or, for a compiled Python file, of its source.
+
+    One index is asked for both before the next: who owns the source owns what was made of it.
+    """
+    compiled = _COMPILED.fullmatch(path) if path.endswith(b".pyc") else None
+    for made in indexes:
+        package = made.owner(path)
+        if package is None and compiled is not None:
+            package = made.owner(compiled[1] + compiled[2] + b".py")
+        if package is not None:
+            return package
+    return None
+
+
+def _name(kind: str, folder: bytes) -> str:
+    return f"{kind}-{blake2b(folder, digest_size=10).hexdigest()}"

@@ -1,0 +1,223 @@
+"""What must not enter the record, and how it is kept out.
+
+A variable is secret when its name says so, when the user's own patterns say so, or when its
+value is of a kind that is never anything else (an access token, a private key, an address
+with a password in it). Such values are replaced by a fixed mask in the recorded environment,
+in recorded arguments and in kept output. `docs/reference/redaction.md` is the list in prose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from fnmatch import translate
+from functools import cache
+from typing import TypeVar
+from urllib.parse import quote, unquote
+
+MASK = "***"
+"""Stands for every masked value; of characters that are allowed anywhere in a URL."""
+
+SHORTEST = 6
+"""Shorter values are masked in the environment but not searched for in text: `1` is everywhere."""
+
+PATTERNS = (
+    "*TOKEN",
+    "*TOKEN_*",
+    "*SECRET*",
+    "*PASSWORD*",
+    "*PASSWD*",
+    "*PASSPHRASE*",
+    "PASS",
+    "*_PASS",
+    "*_PWD",
+    "*API_KEY*",
+    "*APIKEY*",
+    "*ACCESS_KEY*",
+    "*ACCESSKEY*",
+    "*PRIVATE_KEY*",
+    "*PRIVATEKEY*",
+    "*ACCOUNT_KEY*",
+    "*AUTH_KEY*",
+    "*ENCRYPTION_KEY*",
+    "*LICENSE_KEY*",
+    "*MASTER_KEY*",
+    "*SIGNING_KEY*",
+    "*SSH_KEY*",
+    "*STORAGE_KEY*",
+    "KAGGLE_KEY",
+    "*CREDENTIAL*",
+    "AUTH",
+    "*_AUTH",
+    "*AUTHORIZATION*",
+    "*CONNECTION_STRING*",
+    "*WEBHOOK_URL*",
+    "*_COOKIE",
+    "*_DSN",
+    "*_JWT",
+    "*_PAT",
+)
+"""Names that say "secret", whatever their case."""
+
+EXCEPTIONS = ("*_FILE", "*_PATH", "*_DIR", "*_SOCK", "GOOGLE_APPLICATION_CREDENTIALS")
+"""Names that only say where a secret lies. The user's own patterns are stronger than these."""
+
+_VALUES = re.compile(
+    r"://[^/?#\s:@]*:[^/?#\s@]+@"  # an address with a password
+    r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{30,}"  # GitHub
+    r"|\bglpat-[\w-]{20,}"  # GitLab
+    r"|\bhf_[A-Za-z0-9]{30,}"  # Hugging Face
+    r"|\bsk-[\w-]{30,}"  # OpenAI, Anthropic
+    r"|\bxox[abprs]-[\w-]{20,}"  # Slack
+    r"|\bA(?:KI|SI)A[A-Z0-9]{16}\b"  # Amazon
+    r"|\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"  # a JSON Web Token
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+)
+"""Values that are secret whatever their name."""
+
+_PASSWORD = re.compile(r"://[^/?#\s:@]*:([^/?#\s@]+)@")
+
+QUERY = (
+    "auth",
+    "key",
+    "pass",
+    "policy",
+    "pwd",
+    "sig",
+    "signature",
+    "awsaccesskeyid",
+    "key-pair-id",
+    "x-*-credential",
+    "x-*-signature",
+    "x-*-token",
+)
+"""Names of a URL's parameters that are secret besides those of `PATTERNS`."""
+
+_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/?#@]*(?:@[^/?#@]*)*@")
+_PARAMETER = re.compile(r"(?<=[?&;#])([^?&;#=]+)=([^&;#]*)")
+
+_Text = TypeVar("_Text", str, bytes)
+
+
+@cache
+def _matcher(patterns: tuple[str, ...]) -> Callable[[str], object]:
+    """One expression for all the patterns, made when first asked; names come in capitals."""
+    found = "|".join(translate(pattern.upper()) for pattern in patterns)
+    return re.compile(found or r"(?!)").match
+
+
+def mask_url(url: str) -> str:
+    """The URL without who asked and what let them in: no userinfo, no secret parameters."""
+    if "@" in url:
+        url = _USERINFO.sub(rf"\1{MASK}@", url)
+    if "=" not in url:
+        return url
+    secret = _matcher((*PATTERNS, *QUERY))
+
+    def masked(match: re.Match[str]) -> str:
+        name = unquote(match[1]).upper()
+        hide = match[2] and (secret(name) or secret(name.replace("-", "_")))
+        return f"{match[1]}={MASK}" if hide else match[0]
+
+    return _PARAMETER.sub(masked, url)
+
+
+class Redactor:
+    """Knows one environment's secrets; masks them wherever they would be recorded."""
+
+    def __init__(self, environ: Mapping[str, str], patterns: Iterable[str] = ()) -> None:
+        asked = _matcher(tuple(patterns))
+        secret, exception = _matcher(PATTERNS), _matcher(EXCEPTIONS)
+        values: set[bytes] = set()
+        names: set[str] = set()
+        for name, value in environ.items():
+            if not value:
+                continue
+            upper = name.upper()
+            if asked(upper) or (secret(upper) and not exception(upper)) or _VALUES.search(value):
+                names.add(name)
+                values.update(_spellings(value))
+        self.names = frozenset(names)
+        """The variables whose values are masked."""
+        self._secrets = sorted(values, key=lambda value: (-len(value), value))
+        self._search = re.compile(b"|".join(map(re.escape, self._secrets)) or rb"(?!)")
+
+    def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """The variables, with a mask in place of each secret value."""
+        return {n: MASK if n in self.names else self.text(v) for n, v in variables.items()}
+
+    def text(self, text: _Text) -> _Text:
+        """The text with every secret value in it masked."""
+        if not self._secrets:
+            return text
+        if isinstance(text, bytes):
+            return self._search.sub(MASK.encode(), text)
+        masked = self._search.sub(MASK.encode(), text.encode(errors="surrogateescape"))
+        return masked.decode(errors="surrogateescape")
+
+    def url(self, url: str) -> str:
+        return mask_url(self.text(url))
+
+    def stream(self) -> Stream:
+        """A masker for output that arrives in pieces."""
+        return Stream(self._secrets, self._search)
+
+
+class Stream:
+    """Masks a stream as `Redactor.text` would mask it whole, wherever the pieces are cut.
+
+    What could be the beginning of a secret is held back until the next piece decides.
+    """
+
+    def __init__(self, secrets: list[bytes], search: re.Pattern[bytes]) -> None:
+        self._secrets = secrets
+        self._search = search
+        self._longest = len(secrets[0]) if secrets else 0
+        first = b"".join({re.escape(secret[:1]) for secret in secrets})
+        self._first = re.compile(b"[" + first + b"]") if first else re.compile(rb"(?!)")
+        self._held = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        if not self._secrets:
+            return piece
+        return self._mask(self._held + piece, last=False)
+
+    def finish(self) -> bytes:
+        """What was held back, when nothing more comes."""
+        return self._mask(self._held, last=True)
+
+    def _mask(self, text: bytes, *, last: bool) -> bytes:
+        done: list[bytes] = []
+        position = 0
+        while True:
+            open_end = len(text) if last else self._open_end(text, position)
+            match = self._search.search(text, position)
+            if match is None or match.start() >= open_end:
+                break
+            done += (text[position : match.start()], MASK.encode())
+            position = match.end()
+        done.append(text[position:open_end])
+        self._held = text[open_end:]
+        return b"".join(done)
+
+    def _open_end(self, text: bytes, position: int) -> int:
+        """Where the earliest secret that more text could still complete begins."""
+        start = max(position, len(text) - self._longest + 1)
+        for match in self._first.finditer(text, start):
+            rest = text[match.start() :]
+            if any(len(s) > len(rest) and s.startswith(rest) for s in self._secrets):
+                return match.start()
+        return len(text)
+
+
+def _spellings(value: str) -> Iterable[bytes]:
+    """The ways a secret value turns up in text: itself, encoded, its password."""
+    whole = [value, value.strip()]
+    for match in _PASSWORD.finditer(value):
+        whole += (match[1], unquote(match[1]))
+    for text in whole:
+        raw = text.encode(errors="surrogateescape")
+        if len(raw) >= SHORTEST:
+            yield raw
+            yield quote(raw, safe="").encode()
+            yield raw.replace(b"\n", b"\r\n")

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from clew.witness import secrets
+from clew.witness.secrets import MASK, Redactor, mask_url
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GITHUB_TOKEN",
+        "HF_TOKEN",
+        "token",
+        "CLEW_TOKEN",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_ACCESS_KEY_ID",
+        "SECRET_KEY",
+        "db_password",
+        "PGPASSWORD",
+        "MYSQL_PWD",
+        "SMTP_PASS",
+        "WANDB_API_KEY",
+        "OPENAI_APIKEY",
+        "SSH_PRIVATE_KEY",
+        "AZURE_CREDENTIALS",
+        "REDISCLI_AUTH",
+        "TOKEN_V2",
+        "SENTRY_DSN",
+        "KAGGLE_KEY",
+    ],
+)
+def test_names_that_say_secret_are_redacted(name: str) -> None:
+    redactor = Redactor({name: "correct horse"})
+    assert redactor.names == {name}
+    assert redactor.environment({name: "correct horse", "X": "1"}) == {name: MASK, "X": "1"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "TOKENIZERS_PARALLELISM",
+        "MAX_TOKENS",
+        "GIT_AUTHOR_NAME",
+        "PWD",
+        "OLDPWD",
+        "KEYBOARD",
+        "PATH",
+        "COMPASS",
+        "SSH_AUTH_SOCK",
+        "SSH_ASKPASS",
+        "XAUTHORITY",
+        "POSTGRES_PASSWORD_FILE",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+        "SORT_KEY",
+    ],
+)
+def test_other_names_are_left_alone(name: str) -> None:
+    assert not Redactor({name: "correct horse"}).names
+
+
+def test_an_empty_variable_hides_nothing() -> None:
+    assert not Redactor({"API_TOKEN": ""}).names
+
+
+def test_the_users_patterns_are_added_and_are_stronger_than_the_exceptions() -> None:
+    environ = {"OUR_CODEWORD": "swordfish", "MY_SECRET_FILE": "/run/x", "OTHER": "y"}
+    assert Redactor(environ, ("*codeword", "MY_*_FILE")).names == {"OUR_CODEWORD", "MY_SECRET_FILE"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "postgresql://me:hunter22@db/x",
+        "ghp_" + "a1" * 18,
+        "hf_" + "Ab" * 17,
+        "AKIA" + "ABCDEFGH12345678",
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n",
+    ],
+)
+def test_values_that_are_secret_whatever_their_name(value: str) -> None:
+    assert Redactor({"HARMLESS": value}).names == {"HARMLESS"}
+
+
+@pytest.mark.parametrize("value", ["https://host/a:b@c", "http://host:8080/", "me@host", "a:b@c"])
+def test_addresses_without_a_password_are_no_secret(value: str) -> None:
+    assert not Redactor({"HARMLESS": value}).names
+
+
+def test_a_value_is_masked_wherever_it_stands() -> None:
+    redactor = Redactor({"A_TOKEN": "s3cr3t/x", "DB": "mysql://u:p%40ssword@h/d", "N_TOKEN": "1"})
+    assert redactor.text("--with=s3cr3t/x!") == f"--with={MASK}!"
+    assert redactor.text("q=s3cr3t%2Fx") == f"q={MASK}"
+    assert redactor.text("p@ssword 1") == f"{MASK} 1"
+    assert redactor.text(b"\xff s3cr3t/x \xfe") == b"\xff " + MASK.encode() + b" \xfe"
+    assert redactor.text("\udcff s3cr3t/x") == f"\udcff {MASK}"
+    assert redactor.environment({"OTHER": "uses s3cr3t/x"}) == {"OTHER": f"uses {MASK}"}
+
+
+def test_a_key_of_several_lines_is_masked_as_a_terminal_shows_it() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nabcdef\n-----END PRIVATE KEY-----"
+    assert Redactor({"K": key}).text(key.replace("\n", "\r\n")) == MASK
+
+
+@pytest.mark.parametrize(
+    ("url", "masked"),
+    [
+        ("https://me:pw@host/a?x=1", f"https://{MASK}@host/a?x=1"),
+        ("https://tok@host:1/a", f"https://{MASK}@host:1/a"),
+        ("https://me:p@w@host/", f"https://{MASK}@host/"),
+        ("https://host/a@b", "https://host/a@b"),
+        (
+            "https://h/a?X-Amz-Signature=ab&X-Amz-Date=3&y=2",
+            f"https://h/a?X-Amz-Signature={MASK}&X-Amz-Date=3&y=2",
+        ),
+        ("https://h/?access_token=ab#token=cd", f"https://h/?access_token={MASK}#token={MASK}"),
+        ("https://h/?api%5Fkey=ab", f"https://h/?api%5Fkey={MASK}"),
+        ("https://h/?token=&keyboard=qwertz", "https://h/?token=&keyboard=qwertz"),
+        ("s3://bucket/key", "s3://bucket/key"),
+    ],
+)
+def test_urls_lose_who_asked(url: str, masked: str) -> None:
+    assert mask_url(url) == masked
+    assert mask_url(masked) == masked
+
+
+def test_a_secret_in_a_urls_path_is_masked_too() -> None:
+    redactor = Redactor({"BOT_TOKEN": "12345:abcdef"})
+    assert redactor.url("https://u@h/bot12345:abcdef/x") == f"https://{MASK}@h/bot{MASK}/x"
+
+
+@given(
+    values=st.lists(st.text("ab", min_size=6, max_size=9), min_size=1, max_size=4),
+    pieces=st.lists(st.text("ab ", max_size=12), max_size=8),
+)
+@example(values=["aabbaa", "aabbaabb"], pieces=["aab", "baa", "b"])
+@example(values=["bbaabb", "bbabab"], pieces=["bbaab", "bab", "ab"])
+def test_a_stream_is_masked_as_if_it_came_whole(values: list[str], pieces: list[str]) -> None:
+    redactor = Redactor({f"A{n}_TOKEN": value for n, value in enumerate(values)})
+    stream = redactor.stream()
+    masked = b"".join(stream.feed(piece.encode()) for piece in pieces) + stream.finish()
+    assert masked == redactor.text("".join(pieces).encode())
+    assert not any(value.encode() in masked for value in values)
+
+
+def test_a_stream_without_secrets_passes_as_it_is() -> None:
+    piece = b"x" * 10
+    stream = Redactor({"PATH": "/bin"}).stream()
+    assert stream.feed(piece) is piece
+    assert stream.finish() == b""
+
+
+def test_a_stream_holds_back_no_more_than_it_must() -> None:
+    stream = Redactor({"A_TOKEN": "abcdef"}).stream()
+    assert stream.feed(b"ab xyz") == b"ab xyz"
+    assert stream.feed(b" abc") == b" "
+    assert stream.feed(b"x") == b"abcx"
+
+
+def test_the_documentation_lists_every_pattern() -> None:
+    page = Path(__file__).parents[3] / "docs/reference/redaction.md"
+    listed = set(re.findall(r"`([^`\s]+)`", page.read_text()))
+    assert {*secrets.PATTERNS, *secrets.EXCEPTIONS, *secrets.QUERY} <= listed
