@@ -26,10 +26,13 @@ PRODUCTS: dict[str, tuple[str, tuple[str, ...]]] = {
     # Static: the tracer must start whatever the traced program's libraries look like.
     "clew-trace": ("trace", ("-static", "-pthread")),
     # No libc: the library is loaded into programs built against any libc, or against none.
-    "libclew-inject.so": ("inject", ("-shared", "-fPIC", "-nostdlib", "-fno-stack-protector")),
+    "libclew-inject.so": (
+        "inject",
+        ("-shared", "-fPIC", "-nostdlib", "-fvisibility=hidden", "-fno-stack-protector"),
+    ),
 }
 
-FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", f"-I{HERE}")
+FLAGS = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", f"-I{HERE}")
 
 
 class NotBuilt(Exception):

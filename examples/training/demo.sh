@@ -42,7 +42,7 @@ run clew trace model.pkl
 
 if [ -n "$pages" ]; then
     say "The same as a page."
-    run "clew trace model.pkl --html > '$pages/model.html'"
+    run "clew trace model.pkl --html -o '$pages/model.html'"
 fi
 
 say "6. Disaster: somebody overwrites the raw data."

@@ -90,7 +90,7 @@ def test_page(
     path: Path, tmp_path: Path, environment: dict[str, str], request: pytest.FixtureRequest
 ) -> None:
     if path.name in NEEDS_POSTGRESQL:
-        environment |= request.getfixturevalue("postgresql_client")
+        environment |= {"PGHOST": request.getfixturevalue("postgres_server"), "PGUSER": "clew"}
     folder, log = tmp_path / "page", tmp_path / "log"
     folder.mkdir()
     log.mkdir()
