@@ -25,10 +25,14 @@ HERE = Path(__file__).resolve().parent
 PRODUCTS: dict[str, tuple[str, tuple[str, ...]]] = {
     # Static: the tracer must start whatever the traced program's libraries look like.
     "clew-trace": ("trace", ("-static", "-pthread")),
-    # No libc: the library is loaded into programs built against any libc, or against none.
+    # No libc: the library is loaded into programs built against any libc, or against none, so the
+    # compiler must not turn a loop into a call of strlen or memcpy either.
     "libclew-inject.so": (
         "inject",
-        ("-shared", "-fPIC", "-nostdlib", "-fvisibility=hidden", "-fno-stack-protector"),
+        (
+            *("-shared", "-fPIC", "-nostdlib", "-fvisibility=hidden"),
+            *("-fno-stack-protector", "-fno-tree-loop-distribute-patterns"),
+        ),
     ),
 }
 
