@@ -1,0 +1,210 @@
+"""The store: bytes go in and get a name, a name gives the bytes back.
+
+What it guarantees: content is named by the BLAKE3 digest of its bytes; after `flush` it survives a
+power cut; nothing is ever named before it is synced; what a put has returned is safe from a
+concurrent `gc` until this Store is closed. Several processes may use one store at once; within one
+process, calls on one Store take turns. After a failed write (a full disk) the Store takes no more:
+what was flushed is whole, what was not is not stored, and every later put or flush says so.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+
+from clew.errors import NoContent, NotAllowed, NotFound, UsageError
+from clew.store import checking, opening, reading, sweeping, trees
+from clew.store.leases import Gate
+from clew.store.putting import Writer
+from clew.store.records import (
+    PREFIX,
+    Reclaimed,
+    Report,
+    Signature,
+    Snapshot,
+    Stored,
+    digest_of,
+    named,
+)
+
+
+class Store:
+    """A store in a directory; see `docs/formats/store.md`."""
+
+    def __init__(self, path: Path, *, lease: str | None = None) -> None:
+        """Open the store in `path`, or make one. `lease` names the work that will put content."""
+        self.path = path
+        self.writable = opening.make(path)
+        self._lock = threading.RLock()
+        self._gate = Gate(path / "lock")
+        self._index = opening.index(path, gate=self._gate, writable=self.writable)
+        self._reader = reading.Reader(path / "packs", self._index)
+        self._writer = Writer(
+            path,
+            index=self._index,
+            gate=self._gate,
+            lease=lease or "anonymous",
+            writable=self.writable,
+        )
+
+    # -- putting
+
+    def put_file(
+        self, path: bytes, *, expect: Signature | None = None, keep: bool = True
+    ) -> Stored:
+        """Hash a file and store it; with keep=False only hash it.
+
+        Raises Changed when its signature is not `expect`, before or after reading, or changes while
+        it is read: bytes that were not the expected ones are never claimed.
+        """
+        with self._lock:
+            return self._writer.put_file(path, expect=expect, keep=keep)
+
+    def put_stream(self, chunks: Iterable[bytes]) -> Stored:
+        """Store what an iterable of bytes gives, however long it is."""
+        with self._lock:
+            return self._writer.put_stream(chunks)
+
+    def put_bytes(self, data: bytes) -> Stored:
+        with self._lock:
+            return self._writer.put_data(data)
+
+    def put_tree(self, root: Path | bytes) -> Snapshot:
+        """Store a folder: its files, and a list of all that is in it as a content of its own."""
+        with self._lock:
+            return trees.put(self._writer, os.fsencode(root))
+
+    @property
+    def added(self) -> int:
+        """Bytes of packs this Store has written; exact after `flush`."""
+        return self._writer.added
+
+    def flush(self) -> None:
+        """After this returns, everything put so far survives a power cut and may be named."""
+        with self._lock:
+            self._writer.flush()
+
+    def close(self) -> None:
+        """Flush, and let go of the lease. After a failed write there is nothing to flush."""
+        with self._lock:
+            try:
+                self._writer.close()
+            finally:
+                self._index.close()
+                self._gate.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- asking
+
+    def has(self, digest: str) -> bool:
+        """Whether the content is stored, or will be by the next flush."""
+        raw = digest_of(digest)
+        if raw is None:
+            return False
+        with self._lock:
+            return self._writer.held.get(raw) is True or self._index.known(raw) is True
+
+    def size(self, digest: str) -> int:
+        with self._lock:
+            return sum(length for _, length in self._reader.parts(self._stored(digest)))
+
+    def expand(self, prefix: str) -> str:
+        """The one content whose name begins so; `blake3:` and at least 8 hexadecimal digits."""
+        digits = prefix.removeprefix(PREFIX).lower()
+        if len(digits) < 8 or len(digits) > 64 or set(digits) - set("0123456789abcdef"):
+            raise UsageError(
+                f"{prefix} is no content id", hint="blake3: and at least 8 hexadecimal digits"
+            )
+        low, high = bytes.fromhex(digits.ljust(64, "0")), bytes.fromhex(digits.ljust(64, "f"))
+        with self._lock:
+            found = {d for d, whole in self._writer.held.items() if whole and low <= d <= high}
+            found.update(self._index.between(low, high, limit=2))
+        if not found:
+            raise NotFound(f"no content {prefix} is stored")
+        if len(found) > 1:
+            raise UsageError(f"{prefix} stands for several contents", hint="give more digits")
+        return named(found.pop())
+
+    # -- getting back
+
+    def read(self, digest: str) -> Iterator[bytes]:
+        """The bytes, verified as they come; Damaged at the latest when the last is given."""
+        return reading.filled(self._reader.read(self._stored(digest)))
+
+    def restore(
+        self,
+        digest: str,
+        to: Path | bytes,
+        *,
+        mode: int | None = None,
+        mtime: int | None = None,
+        sync: bool = True,
+    ) -> None:
+        """Write the content to a file: whole and verified, or not at all; long zeros as holes."""
+        buffers = self._reader.read(self._stored(digest))
+        reading.restore(buffers, os.fsencode(to), mode=mode, mtime=mtime, sync=sync)
+
+    def restore_tree(self, digest: str, to: Path | bytes) -> None:
+        """Write a snapshot's folder, which must not exist yet."""
+        trees.restore(self, digest, os.fsencode(to))
+
+    def _stored(self, digest: str) -> bytes:
+        """The digest as bytes, of a content that can be read: what waits is written first."""
+        raw = digest_of(digest)
+        if raw is None:
+            raise NoContent(f"{digest} is no content id")
+        with self._lock:
+            if self._index.known(raw) is not True:
+                if raw not in self._writer.held:
+                    raise NoContent(f"the bytes of {digest} are not stored")
+                self._writer.flush()
+        return raw
+
+    # -- keeping
+
+    def fsck(self) -> Report:
+        """Hash every chunk and file again and compare the packs with the index."""
+        with self._lock:
+            self._writer.flush()
+            return checking.check(self.path, self._index, self._reader)
+
+    def gc(self, live: sweeping.Live, *, dry_run: bool = False) -> Reclaimed:
+        """Remove every content that is neither in `live` nor held by a lease of running work.
+
+        Give `live` as a function or a lazy iterator: it must be evaluated after the sweep has
+        begun, since work that ends later has named its content and let go of its lease in the
+        meantime. Trees in `live` keep what they list. Contents put by this very Store are held,
+        too.
+        """
+        with self._lock:
+            self._may_write()
+            self._writer.flush()
+            sweep = sweeping.Sweep(self.path, self._index, self._gate, self._reader)
+            return sweep.run(live, dry_run=dry_run)
+
+    def rebuild(self) -> int:
+        """Make the index anew from the packs; how many there are. For when fsck says so."""
+        with self._lock:
+            self._may_write()
+            self._writer.flush()
+            with self._gate.exclusive():
+                return opening.fill(self._index, self.path / "packs", anew=True)
+
+    def _may_write(self) -> None:
+        if not self.writable:
+            raise NotAllowed(
+                f"{self.path} cannot be written", hint="check the permissions of the project"
+            )

@@ -1,0 +1,98 @@
+"""Cutting content into chunks where the content itself says so (FastCDC), holes left out.
+
+The same bytes are cut at the same places wherever they stand, so an insertion or an edit costs the
+chunks around it and no more. The sizes were chosen by measuring (`bench/storing.py`): smaller
+chunks make an edit of a middling file cheaper, and since chunks are compressed and packed together
+they cost little.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+SMALLEST, AVERAGE, LARGEST = 32 << 10, 128 << 10, 1 << 20
+BUFFER = 8 << 20
+"""How much is read at a time."""
+
+
+@functools.cache
+def _fastcdc() -> Callable[..., Iterable[Any]]:
+    from fastcdc.fastcdc_cy import fastcdc_cy  # late: start-up
+
+    return fastcdc_cy  # type: ignore[no-any-return]  # compiled, without types
+
+
+def cuts(data: bytes | memoryview) -> list[int]:
+    """The ends of the chunks in `data`. The last one ends with the data, wherever that is."""
+    if len(data) <= SMALLEST:
+        return [len(data)] if data else []
+    return [c.offset + c.length for c in _fastcdc()(data, SMALLEST, AVERAGE, LARGEST)]
+
+
+def pieces(buffers: Iterable[bytes | int]) -> Iterator[list[memoryview] | int]:
+    """Cut a stream of buffers and holes (as lengths) into lists of chunks, and holes.
+
+    A list holds the chunks of one buffer. What comes after a hole is cut as a beginning, so the
+    cuts depend on the content and its holes, never on how it was read.
+    """
+    rest: bytes | memoryview = b""
+    for buffer in buffers:
+        if isinstance(buffer, int):
+            if rest:
+                yield slices(memoryview(rest), cuts(rest))
+                rest = b""
+            yield buffer
+            continue
+        data = b"".join((rest, buffer)) if rest else buffer
+        view = memoryview(data)
+        ends = cuts(data)
+        rest = view[ends[-2] if len(ends) > 1 else 0 :]
+        if len(ends) > 1:
+            yield slices(view, ends[:-1])
+    if rest:
+        yield slices(memoryview(rest), cuts(rest))
+
+
+def slices(view: memoryview, ends: list[int]) -> list[memoryview]:
+    """The chunks that end at `ends`."""
+    start = 0
+    out: list[memoryview] = []
+    for end in ends:
+        out.append(view[start:end])
+        start = end
+    return out
+
+
+def read_all(fd: int, status: os.stat_result) -> Iterator[bytes | int]:
+    """A file as buffers, and its holes as lengths. Less comes when it has become shorter.
+
+    Holes are looked for only where less is allocated than the size says; they are never read.
+    """
+    size = status.st_size
+    sparse = status.st_blocks * 512 < size
+    at = 0
+    while at < size:
+        start = min(_seek(fd, at, os.SEEK_DATA, size), size) if sparse else at
+        if start > at:
+            yield start - at
+            at = start
+        end = min(_seek(fd, at, os.SEEK_HOLE, size), size) if sparse and at < size else size
+        while at < end:
+            data = os.pread(fd, min(BUFFER, end - at), at)
+            if not data:
+                return
+            at += len(data)
+            yield data
+
+
+def _seek(fd: int, at: int, how: int, size: int) -> int:
+    try:
+        return os.lseek(fd, at, how)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # nothing but a hole from here on
+            return size
+        return at if how == os.SEEK_DATA else size  # a file system that cannot tell

@@ -1,0 +1,59 @@
+"""What can go wrong with bytes, said in the words of the one exception tree.
+
+ClewError ├── Changed    changed     1   a file was not, or did not stay, what the caller
+expected └── Full       disk-full   1   no room left; the store is whole, what was not flushed
+is not stored
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+
+from clew.errors import Busy, ClewError, Damaged, NotAllowed, NotFound
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+class Changed(ClewError):
+    code = "changed"
+    http_status = 409
+
+
+class Full(ClewError):
+    code = "disk-full"
+    http_status = 507
+
+
+def from_os(error: OSError, *, doing: str) -> ClewError:
+    """The error to raise for a failed system call; `doing` completes "cannot …"."""
+    text = f"cannot {doing}: {error.strerror or error}"
+    if error.errno in _NO_ROOM:
+        return Full(text, hint="make room, then try again; clew gc reclaims what is forgotten")
+    if error.errno in _FORBIDDEN:
+        return NotAllowed(text, hint="check the permissions, or whether the disk is read-only")
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return NotFound(text)
+    return ClewError(text)
+
+
+def from_sqlite(error: sqlite3.Error, *, where: str) -> ClewError:
+    """The error to raise when the index cannot be read or written."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    text = f"the index {where} failed: {error}"
+    if code == sqlite3.SQLITE_FULL:
+        return Full(text, hint="make room, then try again; clew gc reclaims what is forgotten")
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return NotAllowed(text, hint="check the permissions, or whether the disk is read-only")
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return Busy(text, hint="try again when the other program is done")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return Damaged(text, hint="clew fsck; the index can be rebuilt from the packs")
+    return ClewError(text)
+
+
+def shown(path: bytes | str | os.PathLike[str]) -> str:
+    """A path as it may stand in a message, whatever bytes it holds."""
+    return os.fsencode(path).decode("utf-8", "replace")

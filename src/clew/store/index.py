@@ -1,0 +1,348 @@
+"""Where everything is: a SQLite file that mirrors the packs and remembers digests by signature.
+
+The index is only ever written after the packs it names are synced, and it can be rebuilt from them,
+so losing it loses nothing but time. All of the store's SQL stands here.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from clew.store.errors import from_sqlite
+from clew.store.packs import HOLE, File, Table, parts_of
+from clew.store.records import Signature
+
+VERSION = 1
+_WAIT = 120_000  # ms; another writer's transaction is short, but its disk may be slow
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS packs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, size INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS blocks (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, pack INTEGER NOT NULL, position INTEGER NOT NULL,
+  stored INTEGER NOT NULL, length INTEGER NOT NULL, codec INTEGER NOT NULL);
+CREATE INDEX IF NOT EXISTS blocks_of_pack ON blocks (pack);
+CREATE TABLE IF NOT EXISTS chunks (
+  digest BLOB PRIMARY KEY, block INTEGER NOT NULL, start INTEGER NOT NULL,
+  length INTEGER NOT NULL, whole INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS files (
+  digest BLOB PRIMARY KEY, size INTEGER NOT NULL, kind INTEGER NOT NULL,
+  pack INTEGER NOT NULL, parts BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS stats (
+  dev INTEGER, ino INTEGER, size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL,
+  digest BLOB NOT NULL, PRIMARY KEY (dev, ino)) WITHOUT ROWID;
+"""
+_KNOWN = """
+SELECT (SELECT 1 FROM files WHERE digest = ?1), (SELECT whole FROM chunks WHERE digest = ?1)
+"""
+_REMEMBERED = """
+SELECT size, mtime, ctime, digest,
+  (SELECT 1 FROM files f WHERE f.digest = s.digest),
+  (SELECT whole FROM chunks c WHERE c.digest = s.digest)
+FROM stats s WHERE dev = ? AND ino = ?
+"""
+_PLACE = """
+SELECT b.id, p.name, b.position, b.stored, b.length, b.codec, c.start, c.length
+FROM chunks c JOIN blocks b ON b.id = c.block JOIN packs p ON p.id = b.pack WHERE c.digest = ?
+"""
+
+
+class Place(NamedTuple):
+    """Where a chunk is."""
+
+    block: int
+    pack: str
+    position: int
+    stored: int
+    length: int
+    codec: int
+    start: int
+    size: int
+
+
+class Index:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self.read_only = read_only
+        with self._errors():
+            self._db = _connect(path, read_only=read_only)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise from_sqlite(error, where=os.fspath(self.path)) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, synced when it is left; nothing of it is there when it fails."""
+        with self._errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            try:
+                self._db.execute("COMMIT")
+            except sqlite3.Error:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        self._db.close()
+
+    # -- asking
+
+    def known(self, digest: bytes) -> bool | None:
+        """True: a content. False: only a part of contents. None: not here."""
+        try:
+            file, whole = self._db.execute(_KNOWN, (digest,)).fetchone()
+        except sqlite3.Error as error:
+            raise from_sqlite(error, where=os.fspath(self.path)) from error
+        if file or whole:
+            return True
+        return None if whole is None else False
+
+    def remembered(self, signature: Signature) -> tuple[bytes, bool] | None:
+        """The digest of the file that had exactly this signature, and whether it is stored."""
+        try:
+            row = self._db.execute(_REMEMBERED, (signature.dev, _signed(signature.ino))).fetchone()
+        except sqlite3.Error as error:
+            raise from_sqlite(error, where=os.fspath(self.path)) from error
+        if row is None or row[:3] != signature[2:]:
+            return None
+        return row[3], bool(row[4] or row[5])
+
+    def place(self, digest: bytes) -> Place | None:
+        with self._errors():
+            row = self._db.execute(_PLACE, (digest,)).fetchone()
+        return None if row is None else Place(*row)
+
+    def file(self, digest: bytes) -> tuple[int, int, bytes] | None:
+        """(size, kind, parts) of a content that is more than one chunk."""
+        with self._errors():
+            row = self._db.execute(
+                "SELECT size, kind, parts FROM files WHERE digest = ?", (digest,)
+            ).fetchone()
+        return None if row is None else (row[0], row[1], row[2])
+
+    def chunk_size(self, digest: bytes) -> int | None:
+        """The size of a content that is one chunk."""
+        with self._errors():
+            row = self._db.execute(
+                "SELECT length FROM chunks WHERE digest = ? AND whole", (digest,)
+            ).fetchone()
+        return None if row is None else int(row[0])
+
+    def between(self, low: bytes, high: bytes, *, limit: int) -> list[bytes]:
+        """Contents whose digests lie in a range."""
+        with self._errors():
+            rows = self._db.execute(
+                "SELECT digest FROM files WHERE digest BETWEEN ?1 AND ?2 UNION "
+                "SELECT digest FROM chunks WHERE digest BETWEEN ?1 AND ?2 AND whole LIMIT ?3",
+                (low, high, limit),
+            ).fetchall()
+        return [row[0] for row in rows]
+
+    # -- everything, for checking and sweeping
+
+    def integrity(self) -> list[str]:
+        """What SQLite finds wrong with the file itself."""
+        found = [str(row[0]) for row in self._all("PRAGMA integrity_check")]
+        return [] if found == ["ok"] else found
+
+    def packs(self) -> list[tuple[int, str, int]]:
+        return self._all("SELECT id, name, size FROM packs ORDER BY id")
+
+    def blocks(self) -> Iterator[tuple[int, int, int, int, int, int]]:
+        """(id, pack, position, stored, length, codec), in the order of the packs."""
+        with self._errors():
+            yield from self._db.execute(
+                "SELECT id, pack, position, stored, length, codec FROM blocks ORDER BY id"
+            )
+
+    def chunks(self) -> Iterator[tuple[int, bytes, int, int]]:
+        """(block, digest, start, length), in the order of the packs."""
+        with self._errors():
+            yield from self._db.execute(
+                "SELECT block, digest, start, length FROM chunks ORDER BY block, start"
+            )
+
+    def files(self) -> list[bytes]:
+        return [row[0] for row in self._all("SELECT digest FROM files")]
+
+    def digests(self) -> list[bytes]:
+        """Every chunk and file."""
+        sql = "SELECT digest FROM files UNION SELECT digest FROM chunks"
+        return [row[0] for row in self._all(sql)]
+
+    def contents(self) -> list[bytes]:
+        """Every content by its digest."""
+        sql = "SELECT digest FROM files UNION SELECT digest FROM chunks WHERE whole"
+        return [row[0] for row in self._all(sql)]
+
+    def orphans(self) -> list[bytes]:
+        """Chunks whose block or pack the index does not know."""
+        sql = (
+            "SELECT digest FROM chunks WHERE block NOT IN "
+            "(SELECT b.id FROM blocks b JOIN packs p ON p.id = b.pack)"
+        )
+        return [row[0] for row in self._all(sql)]
+
+    def shares(self) -> Iterator[tuple[bytes, int, int, int, int]]:
+        """(digest, pack, length, the block's stored bytes, the block's length) of each chunk."""
+        with self._errors():
+            yield from self._db.execute(
+                "SELECT c.digest, b.pack, c.length, b.stored, b.length "
+                "FROM chunks c JOIN blocks b ON b.id = c.block"
+            )
+
+    def records(self) -> list[tuple[bytes, int, int]]:
+        """(digest, pack, bytes) of each file record."""
+        return self._all("SELECT digest, pack, length(parts) FROM files")
+
+    def chunks_in(self, packs: set[int]) -> Iterator[tuple[int, bytes, bool]]:
+        """(pack, digest, whole) of the chunks in these packs, as they lie there."""
+        with self._errors():
+            for pack, digest, whole in self._db.execute(
+                "SELECT b.pack, c.digest, c.whole FROM chunks c JOIN blocks b ON b.id = c.block "
+                "ORDER BY b.id, c.start"
+            ).fetchall():
+                if pack in packs:
+                    yield pack, digest, bool(whole)
+
+    def files_of_pack(self, pack: int) -> list[File]:
+        rows = self._all("SELECT digest, size, kind, parts FROM files WHERE pack = ?", pack)
+        return [File(*row) for row in rows]
+
+    def _all(self, sql: str, *values: object) -> list[Any]:
+        with self._errors():
+            return self._db.execute(sql, values).fetchall()
+
+    # -- writing, inside `writing`
+
+    def add_pack(self, db: sqlite3.Connection, name: str, size: int, table: Table) -> None:
+        """What a synced pack holds. What is known already stays where it is."""
+        row = db.execute("INSERT INTO packs (name, size) VALUES (?, ?)", (name, size))
+        pack = row.lastrowid
+        for block in table.blocks:
+            number = db.execute(
+                "INSERT INTO blocks (pack, position, stored, length, codec) VALUES (?, ?, ?, ?, ?)",
+                (pack, *block[:4]),
+            ).lastrowid
+            start = 0
+            rows: list[tuple[object, ...]] = []
+            for chunk in block.chunks:
+                rows.append((chunk.digest, number, start, chunk.length, chunk.whole))
+                start += chunk.length
+            db.executemany(
+                "INSERT INTO chunks VALUES (?, ?, ?, ?, ?) ON CONFLICT (digest) "
+                "DO UPDATE SET whole = max(whole, excluded.whole)",
+                rows,
+            )
+        db.executemany(
+            "INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?, ?)",
+            ((f.digest, f.size, f.kind, pack, f.parts) for f in table.files),
+        )
+        db.executemany(
+            "UPDATE files SET kind = ?2 WHERE digest = ?1 AND kind < ?2",
+            ((f.digest, f.kind) for f in table.files if f.kind),
+        )
+
+    def remember(self, db: sqlite3.Connection, digests: Iterable[tuple[Signature, bytes]]) -> None:
+        db.executemany(
+            "INSERT OR REPLACE INTO stats (dev, ino, size, mtime, ctime, digest) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            ((s.dev, _signed(s.ino), s.size, s.mtime, s.ctime, d) for s, d in digests),
+        )
+
+    def drop(self, db: sqlite3.Connection, *, packs: set[int], digests: Iterable[bytes]) -> None:
+        """Forget packs with all that is in them, and chunks and files wherever they are.
+
+        The bytes of a forgotten chunk stay in its pack until that goes.
+        """
+        db.execute("CREATE TEMP TABLE going (pack INTEGER PRIMARY KEY)")
+        db.execute("CREATE TEMP TABLE dead (digest BLOB PRIMARY KEY) WITHOUT ROWID")
+        db.executemany("INSERT INTO going VALUES (?)", ((pack,) for pack in packs))
+        db.executemany("INSERT INTO dead VALUES (?)", ((digest,) for digest in digests))
+        db.execute(
+            "DELETE FROM chunks WHERE block IN "
+            "(SELECT b.id FROM blocks b JOIN going g ON g.pack = b.pack)"
+        )
+        for table in ("files", "blocks"):
+            db.execute(f"DELETE FROM {table} WHERE pack IN (SELECT pack FROM going)")  # noqa: S608
+        db.execute("DELETE FROM packs WHERE id IN (SELECT pack FROM going)")
+        for table in ("chunks", "files", "stats"):
+            db.execute(f"DELETE FROM {table} WHERE digest IN (SELECT digest FROM dead)")  # noqa: S608
+        db.execute("DROP TABLE going")
+        db.execute("DROP TABLE dead")
+
+    def clear(self, db: sqlite3.Connection) -> None:
+        """Forget all packs; what is remembered of files stays."""
+        for table in ("packs", "blocks", "chunks", "files"):
+            db.execute(f"DELETE FROM {table}")  # noqa: S608
+
+    def drop_empty_packs(self, db: sqlite3.Connection) -> None:
+        """Forget packs that hold nothing any more."""
+        db.execute("DELETE FROM blocks WHERE id NOT IN (SELECT block FROM chunks)")
+        db.execute(
+            "DELETE FROM packs WHERE id NOT IN (SELECT pack FROM blocks) "
+            "AND id NOT IN (SELECT pack FROM files)"
+        )
+
+    def drop_dangling(self, db: sqlite3.Connection) -> None:
+        """Forget files that lack a chunk."""
+        bad = []
+        for digest, parts in db.execute("SELECT digest, parts FROM files"):
+            for part, _ in parts_of(parts):
+                if (
+                    part != HOLE
+                    and not db.execute("SELECT 1 FROM chunks WHERE digest = ?", (part,)).fetchone()
+                ):
+                    bad.append((digest,))
+                    break
+        db.executemany("DELETE FROM files WHERE digest = ?", bad)
+
+
+def _signed(number: int) -> int:
+    """Inode numbers are unsigned, SQLite's integers are not."""
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    address = f"{path.absolute().as_uri()}?mode={'ro' if read_only else 'rwc'}"
+    db = sqlite3.connect(
+        address, uri=True, isolation_level=None, check_same_thread=False, timeout=_WAIT / 1000
+    )
+    try:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if not read_only:
+            db.execute("PRAGMA synchronous = FULL")
+            if version < VERSION:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.executescript(
+                    f"BEGIN IMMEDIATE; {_TABLES}; PRAGMA user_version = {VERSION}; COMMIT"
+                )
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def in_memory() -> Index:
+    """An index for a store that cannot be written; filled from the packs by the caller."""
+    index = Index.__new__(Index)
+    index.path = Path(":memory:")
+    index.read_only = False
+    index._db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    index._db.executescript(_TABLES)
+    return index

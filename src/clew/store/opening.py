@@ -1,0 +1,96 @@
+"""Opening a store, making one, and making the index anew from the packs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from clew.errors import ClewError, Damaged
+from clew.store import packs
+from clew.store.errors import from_os
+from clew.store.index import Index, in_memory
+from clew.store.leases import Gate
+
+FORMAT = "clew-store 1\n"
+_FOLDERS = ("packs", "leases")
+
+
+def make(path: Path) -> bool:
+    """Make what is missing; True when the store can be written."""
+    try:
+        found = (path / "format").read_text()
+    except FileNotFoundError:
+        _create(path)
+        return True
+    except OSError as error:
+        raise from_os(error, doing=f"open the store {path}") from error
+    if found != FORMAT:
+        raise ClewError(
+            f"{path} is a store of another format: {found.strip()[:40]}",
+            hint="use the version of Clew that made it, or a newer one",
+        )
+    return os.access(path, os.W_OK) and os.access(path / "packs", os.W_OK)
+
+
+def _create(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        for name in _FOLDERS:
+            (path / name).mkdir(exist_ok=True)
+        draft = path / f".format.{os.getpid()}"
+        with open(draft, "w") as file:
+            file.write(FORMAT)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.rename(path / "format")
+        sync_folder(path)
+    except OSError as error:
+        raise from_os(error, doing=f"make a store in {path}") from error
+
+
+def sync_folder(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def index(path: Path, *, gate: Gate, writable: bool) -> Index:
+    """The index; made from the packs when it is missing, or cannot be read where it lies."""
+    file = path / "index.db"
+    if writable:
+        if file.exists():
+            return Index(file)
+        with gate.exclusive():
+            there = file.exists()
+            made = Index(file)
+            if not there:
+                fill(made, path / "packs", anew=False)
+            return made
+    try:
+        return Index(file, read_only=True)
+    except ClewError:
+        made = in_memory()
+        fill(made, path / "packs", anew=False)
+        return made
+
+
+def fill(index: Index, folder: Path, *, anew: bool) -> int:
+    """Enter every pack into the index. Packs that cannot be read are left out; fsck names them.
+
+    Files whose chunks are not all there are left out, too: a sweep dropped them, or a pack is lost.
+    """
+    count = 0
+    with index.writing() as db:
+        if anew:
+            index.clear(db)
+        for path in sorted(folder.glob("*.pack")):
+            try:
+                table = packs.read_table(path)
+            except Damaged:
+                continue
+            index.add_pack(db, path.name, path.stat().st_size, table)
+            count += 1
+        index.drop_dangling(db)
+    return count

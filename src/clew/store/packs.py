@@ -1,0 +1,149 @@
+"""The pack file: blocks of content, then a table that says what they hold.
+
+A pack is written once and never changed. It is self-describing, so the index can always be
+rebuilt from the packs alone. `docs/formats/store.md` is this module in prose.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import blake3
+
+from clew.errors import Damaged
+
+MAGIC = b"CLEWPAK1"
+END = b"CLEWEND1"
+RAW, ZSTD = 0, 1
+FILE, TREE = 0, 1
+HOLE = bytes(32)
+"""In a list of parts: not a digest but a run of zeros."""
+
+_COUNT = struct.Struct("<I")
+_BLOCK = struct.Struct("<QIIBI")
+_CHUNK = struct.Struct("<32sIB")
+_FILE = struct.Struct("<32sQBI")
+PART = struct.Struct("<32sQ")
+_FOOTER = struct.Struct("<QQ32s8s")
+
+
+class Chunk(NamedTuple):
+    digest: bytes
+    length: int
+    whole: bool
+    """It was put as a content of its own, not as a part of one."""
+
+
+class Block(NamedTuple):
+    position: int
+    stored: int
+    length: int
+    codec: int
+    chunks: list[Chunk]
+
+
+class File(NamedTuple):
+    digest: bytes
+    size: int
+    kind: int
+    parts: bytes
+    """PART records: (digest or HOLE, length)."""
+
+
+class Table(NamedTuple):
+    blocks: list[Block]
+    files: list[File]
+
+
+def encode(table: Table, *, position: int) -> bytes:
+    """The table and footer, to be written at `position`."""
+    out = [_COUNT.pack(len(table.blocks))]
+    for block in table.blocks:
+        out.append(_BLOCK.pack(*block[:4], len(block.chunks)))
+        out += [_CHUNK.pack(*chunk) for chunk in block.chunks]
+    out.append(_COUNT.pack(len(table.files)))
+    for file in table.files:
+        out.append(_FILE.pack(*file[:3], len(file.parts) // PART.size))
+        out.append(file.parts)
+    body = b"".join(out)
+    return body + _FOOTER.pack(position, len(body), blake3.blake3(body).digest(), END)
+
+
+def read_table(path: Path) -> Table:
+    """A pack's table, verified; Damaged when the pack is cut short or not what it says."""
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size < len(MAGIC) + _FOOTER.size or file.read(len(MAGIC)) != MAGIC:
+            raise Damaged(f"{path} is no pack, or cut short", hint="clew fsck")
+        file.seek(size - _FOOTER.size)
+        position, length, digest, end = _FOOTER.unpack(file.read(_FOOTER.size))
+        if end != END or position + length + _FOOTER.size != size:
+            raise Damaged(f"{path} is cut short or overwritten at its end", hint="clew fsck")
+        file.seek(position)
+        body = file.read(length)
+    if blake3.blake3(body).digest() != digest:
+        raise Damaged(f"the table of {path} is not what it says", hint="clew fsck")
+    return _decode(body)
+
+
+def _decode(body: bytes) -> Table:
+    at = _COUNT.size
+    blocks: list[Block] = []
+    for _ in range(_COUNT.unpack_from(body)[0]):
+        position, stored, length, codec, count = _BLOCK.unpack_from(body, at)
+        at += _BLOCK.size
+        end = at + count * _CHUNK.size
+        chunks = [Chunk(d, n, bool(w)) for d, n, w in _CHUNK.iter_unpack(body[at:end])]
+        blocks.append(Block(position, stored, length, codec, chunks))
+        at = end
+    files: list[File] = []
+    (count,) = _COUNT.unpack_from(body, at)
+    at += _COUNT.size
+    for _ in range(count):
+        digest, size, kind, parts = _FILE.unpack_from(body, at)
+        at += _FILE.size
+        end = at + parts * PART.size
+        files.append(File(digest, size, kind, body[at:end]))
+        at = end
+    return Table(blocks, files)
+
+
+def parts_of(packed: bytes) -> list[tuple[bytes, int]]:
+    return list(PART.iter_unpack(packed))
+
+
+def pack_parts(parts: Iterable[tuple[bytes, int]]) -> bytes:
+    return b"".join(PART.pack(digest, length) for digest, length in parts)
+
+
+def read_block(path: Path, *, position: int, stored: int, length: int, codec: int) -> bytes:
+    """One block's bytes, decompressed. The caller verifies the chunks in it."""
+    with open(path, "rb", buffering=0) as file:
+        data = b""
+        while len(data) < stored:
+            more = os.pread(file.fileno(), stored - len(data), position + len(data))
+            if not more:
+                raise Damaged(f"{path} is cut short", hint="clew fsck")
+            data = data + more if data else more
+    if codec == RAW:
+        plain = data
+    elif codec == ZSTD:
+        plain = _expand(data, path=path, length=length)
+    else:
+        raise Damaged(f"{path} holds a block of unknown codec {codec}", hint="clew fsck")
+    if len(plain) != length:
+        raise Damaged(f"a block of {path} has the wrong length", hint="clew fsck")
+    return plain
+
+
+def _expand(data: bytes, *, path: Path, length: int) -> bytes:
+    import zstandard  # late: most commands read no content
+
+    try:
+        return zstandard.ZstdDecompressor().decompress(data, max_output_size=length)
+    except zstandard.ZstdError as error:
+        raise Damaged(f"a block of {path} cannot be decompressed", hint="clew fsck") from error
