@@ -1,0 +1,306 @@
+"""A project, opened: the facade that the command line and Python programs share.
+
+Questions go to the graph, bytes to the store, work to `run`; this module only knows which
+is asked what. A `Project` opens the graph when it is first needed and closes it with itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from clew import folder as folders
+from clew import settings as environment
+from clew.api.records import (
+    Check,
+    Execution,
+    Lineage,
+    Outcome,
+    Reclaimed,
+    Restored,
+    Version,
+)
+from clew.errors import Busy, UsageError
+from clew.folder import Folder
+from clew.settings import Settings
+
+if TYPE_CHECKING:
+    from clew.prov.graph import Graph
+
+Place = str | PathLike[str]
+
+
+def open(path: Place | None = None) -> Project:  # noqa: A001 (the public name is clew.open)
+    """The project of `path`, or of the current folder: the nearest one upwards."""
+    settings = environment.load()
+    if path is not None:
+        start = Path(fspath(path)).resolve()
+        return Project(folders.find(start, _without_project(settings)), settings)
+    return Project(folders.find(Path.cwd(), settings), settings)
+
+
+def init(path: Place = ".") -> Project:
+    """Make a project in `path`; one that is there already is opened as it is."""
+    return Project(folders.create(Path(fspath(path)).resolve()), environment.load())
+
+
+def _without_project(settings: Settings) -> Settings:
+    """A path that was given says more than CLEW_PROJECT does."""
+    from dataclasses import replace
+
+    return replace(settings, project=None)
+
+
+class Project:
+    """One project: record, ask, restore, keep in order. Use it in a `with`, or `close` it."""
+
+    def __init__(self, folder: Folder, settings: Settings) -> None:
+        self._folder = folder
+        self._settings = settings
+
+    @property
+    def root(self) -> Path:
+        """The folder that holds `.clew/`."""
+        return self._folder.root
+
+    @property
+    def uid(self) -> str:
+        """The project's name anywhere."""
+        return self._folder.uid
+
+    def __repr__(self) -> str:
+        return f"Project({str(self.root)!r})"
+
+    def __enter__(self) -> Project:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the database; a later question opens it again."""
+        graph = self.__dict__.pop("_graph", None)
+        if graph is not None:
+            graph.connection.close()
+
+    # -- doing work
+
+    def exec(
+        self,
+        command: Sequence[str],
+        *,
+        name: str | None = None,
+        content: bool = True,
+        exclude: Iterable[str] = (),
+    ) -> Execution:
+        """Run a command, record it, and wait for its end.
+
+        The command has this process's input, output and working directory. `name` may stand for
+        the execution's id from then on; `content=False` keeps digests only, as does `exclude`
+        (globs) for the files it matches. A command that fails is no error: see `status`.
+        """
+        return self.run(command, name=name, content=content, exclude=exclude).execution
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        name: str | None = None,
+        content: bool = True,
+        exclude: Iterable[str] = (),
+    ) -> Outcome:
+        """As `exec`; the answer also says with which status a caller should exit."""
+        if isinstance(command, str) or not command:
+            raise UsageError(
+                "a command is a list of words: the program, then its arguments",
+                hint='project.exec(["sh", "-c", "…"]) runs a line of shell',
+            )
+        from clew import run
+
+        outcome = run.execute(
+            self._folder,
+            self._settings,
+            tuple(command),
+            name=name,
+            content=content,
+            exclude=tuple(exclude),
+        )
+        return Outcome(
+            execution=self._execution(outcome.execution),
+            status=outcome.status,
+            joined=outcome.joined,
+        )
+
+    # -- asking
+
+    def executions(self) -> list[Execution]:
+        """All executions, oldest first."""
+        from clew.prov.questions.executions import executions
+
+        return [self._execution(found) for found in executions(self._graph, alive=self._alive)]
+
+    def execution(self, id: str) -> Execution:  # noqa: A002 (the word users know it by)
+        """One execution, by id (`e2`), name or uid."""
+        from clew.prov.questions.executions import execution
+
+        return self._execution(execution(self._graph, id, alive=self._alive))
+
+    def show(self, id: str, *, detail: bool = False) -> dict[str, Any]:  # noqa: A002
+        """The document of `clew show --json`; with `detail` also every file and network peer."""
+        from clew.prov.questions.shows import show
+
+        return show(self._graph, id, alive=self._alive, detail=detail)
+
+    def lineage(
+        self,
+        target: str,
+        *,
+        direction: str = "up",
+        depth: int | None = None,
+        everything: bool = False,
+    ) -> Lineage:
+        """Where `target` came from (`up`), or what it went into (`down`), across executions.
+
+        A target is a path, a version (`e2:PATH`), a process (`e2.p3`), an execution, or a digest.
+        Files of installed packages are counted, not named, unless `everything` is asked for.
+        """
+        if direction not in ("up", "down"):
+            raise UsageError(f"a lineage goes up or down, not {direction!r}")
+        from clew.api.versions import find
+        from clew.prov.questions.lineage import lineage
+
+        found = find(self, target)
+        return Lineage.read(
+            lineage(self._graph, found, direction=direction, depth=depth, everything=everything)
+        )
+
+    def versions(self, path: Place) -> list[Version]:
+        """Every version of the file at `path` that was recorded, oldest first."""
+        from clew.api.versions import versions
+
+        return versions(self, fspath(path))
+
+    # -- bytes
+
+    def read(self, version: str) -> bytes:
+        """The bytes of a version."""
+        return b"".join(self.chunks(version))
+
+    def chunks(self, version: str) -> Iterator[bytes]:
+        """The bytes of a version, piece by piece: no matter how large it is."""
+        from clew.api.versions import chunks
+
+        return chunks(self, version)
+
+    def restore(
+        self,
+        version: str,
+        *,
+        to: Place | None = None,
+        overwrite: bool = False,
+        dry_run: bool = False,
+    ) -> Restored:
+        """Bring a version back, to where it was or to the file or folder `to`.
+
+        A different file in that place whose content is stored nowhere would be lost: then it
+        is NotAllowed, unless `overwrite` is given.
+        """
+        from clew.api.versions import restore
+
+        place = None if to is None else fspath(to)
+        return restore(self, version, to=place, overwrite=overwrite, dry_run=dry_run)
+
+    # -- what no witness can see
+
+    def note(self, target: str, **remarks: str) -> list[dict[str, Any]]:
+        """Add remarks to an execution, a process, or a version; all of its notes are returned."""
+        from clew.api.remarks import note
+
+        return note(self, target, remarks)
+
+    def notes(self, target: str) -> list[dict[str, Any]]:
+        """What was noted about a target, in order."""
+        return self.note(target)
+
+    def source(self, path: Place, url: str) -> None:
+        """Say that the file at `path`, as it is now, was taken from `url`."""
+        self.note(fspath(path), source=url)
+
+    # -- for others
+
+    def report(self, id: str, kind: str) -> str:  # noqa: A002
+        """An execution's `requirements` (for pip), system `packages`, or `readme` section."""
+        from clew.api.exports import report
+
+        return report(self, id, kind)
+
+    def export(
+        self,
+        id: str,  # noqa: A002
+        *,
+        format: str = "prov-json",  # noqa: A002
+        to: Place | None = None,
+    ) -> bytes | Path:
+        """An execution as `prov-json`, `prov-n` or `ro-crate`.
+
+        Without `to` a PROV document is returned; with it, it is written there. An RO-Crate is a
+        folder: `to` must name one that does not exist yet.
+        """
+        from clew.api.exports import export
+
+        return export(self, id, format=format, to=None if to is None else Path(fspath(to)))
+
+    # -- keeping in order
+
+    def remove(self, ids: Iterable[str], *, dry_run: bool = False) -> list[Execution]:
+        """Forget executions; `gc` then frees their bytes. None is forgotten if one is unknown."""
+        doomed = {found.uid: found for found in map(self.execution, ids)}
+        for execution in doomed.values():
+            if execution.state == "running":
+                raise Busy(f"{execution.id} is still running", hint="wait for its end, or stop it")
+        if not dry_run:
+            import shutil
+
+            for uid in doomed:
+                self._graph.remove(uid)
+                shutil.rmtree(self._folder.spool / uid, ignore_errors=True)
+        return list(doomed.values())
+
+    def gc(self, *, dry_run: bool = False) -> Reclaimed:
+        """Free the bytes that no execution has any more; running ones keep theirs."""
+        from clew.api.upkeep import gc
+
+        return gc(self, dry_run=dry_run)
+
+    def fsck(self) -> Check:
+        """Prove that every stored byte is what it says, and that all the graph names is there."""
+        from clew.api.upkeep import fsck
+
+        return fsck(self)
+
+    # -- for this package
+
+    @cached_property
+    def _graph(self) -> Graph:
+        from clew.db import connect
+        from clew.prov.graph import Graph
+
+        connection = connect(self._folder.graph, address=self._settings.graph)
+        return Graph(connection, self._folder.uid)
+
+    def _alive(self, uid: str) -> bool:
+        from clew.run.locks import alive
+
+        return alive(self._folder, uid)
+
+    def _execution(self, document: dict[str, Any]) -> Execution:
+        return Execution.read(document, ask=lambda uid: self.show(uid, detail=True))

@@ -1,0 +1,298 @@
+"""What the interface answers with: frozen values, each a reading of one JSON document.
+
+Every record keeps the document it was read from and gives it back with `as_json()`, so that
+the command line's `--json` and the Python interface cannot drift apart. Fields that the
+documents gain later are there before this module names them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from clew.prov.locators import path_json
+
+Document = Mapping[str, Any]
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time of a JSON document, with its zone (always UTC)."""
+    return datetime.fromisoformat(text) if text else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Record:
+    document: Document = field(repr=False, compare=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """The document as `--json` prints it."""
+        return dict(self.document)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process(_Record):
+    """One program that ran within an execution."""
+
+    id: str
+    parent: str | None
+    pid: int | None
+    command: tuple[str, ...]
+    exe: str | None
+    cwd: str | None
+    started: datetime | None
+    ended: datetime | None
+    status: int | None
+
+    @classmethod
+    def read(cls, document: Document) -> Process:
+        return cls(
+            document=document,
+            id=document["id"],
+            parent=document["parent"],
+            pid=document["pid"],
+            command=tuple(document["command"]),
+            exe=document["exe"],
+            cwd=document["cwd"],
+            started=moment(document["started"]),
+            ended=moment(document["ended"]),
+            status=document["status"],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class File(_Record):
+    """What an execution did to one path."""
+
+    path: str
+    role: str
+    """input, output, or transient (written, and gone at the end)."""
+    category: str
+    """data, configuration, source, package or system; `class` in JSON."""
+    read: bool
+    written: bool
+    digest: str | None
+    size: int | None
+    package: Document | None
+
+    @classmethod
+    def of(cls, document: Document) -> File:
+        return cls(
+            document=document,
+            path=document["path"],
+            role=document["role"],
+            category=document["class"],
+            read=document["read"],
+            written=document["written"],
+            digest=document["digest"],
+            size=document["size"],
+            package=document["package"],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution(_Record):
+    """One recorded command. Its processes and files are asked for when they are first looked at."""
+
+    id: str
+    uid: str
+    name: str | None
+    command: tuple[str, ...]
+    cwd: str | None
+    agent: str | None
+    started: datetime | None
+    ended: datetime | None
+    seconds: float | None
+    state: str
+    """running, done, failed or broken."""
+    status: int | None
+    signal: int | None
+    bytes: int | None
+    new_bytes: int | None
+    ask: Callable[[str], Document] = field(repr=False, compare=False)
+    """The full account of an execution, by uid."""
+
+    @classmethod
+    def read(cls, document: Document, *, ask: Callable[[str], Document]) -> Execution:
+        return cls(
+            document=document,
+            id=document["id"],
+            uid=document["uid"],
+            name=document["name"],
+            command=tuple(document["command"]),
+            cwd=document["cwd"],
+            agent=document["agent"],
+            started=moment(document["started"]),
+            ended=moment(document["ended"]),
+            seconds=document["seconds"],
+            state=document["state"],
+            status=document["status"],
+            signal=document["signal"],
+            bytes=document["bytes"],
+            new_bytes=document["new_bytes"],
+            ask=ask,
+        )
+
+    @cached_property
+    def details(self) -> Document:
+        """The document of `clew show --detail --json`."""
+        return self.ask(self.uid)
+
+    @cached_property
+    def processes(self) -> tuple[Process, ...]:
+        return tuple(map(Process.read, self.details["tree"]))
+
+    @cached_property
+    def files(self) -> tuple[File, ...]:
+        """Every file it met, in the order of their paths."""
+        return tuple(map(File.of, self.details["files"]))
+
+    @property
+    def inputs(self) -> tuple[File, ...]:
+        return tuple(file for file in self.files if file.role == "input")
+
+    @property
+    def outputs(self) -> tuple[File, ...]:
+        return tuple(file for file in self.files if file.role == "output")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What came of `Project.exec`."""
+
+    execution: Execution
+    status: int
+    """The exit status of the command, as a shell would report it."""
+    joined: str | None
+    """The id of the outer execution, if this ran inside one and became part of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Node(_Record):
+    """A file, a process, or whatever else takes part in a lineage."""
+
+    id: str
+    kind: str
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edge:
+    """How two nodes belong together: `start` used or generated `end`, as W3C PROV words it."""
+
+    start: str
+    end: str
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lineage(_Record):
+    """Where a thing came from, or what it went into."""
+
+    target: str
+    direction: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    @classmethod
+    def read(cls, document: Document) -> Lineage:
+        return cls(
+            document=document,
+            target=document["target"],
+            direction=document["direction"],
+            nodes=tuple(
+                Node(document=n, id=n["id"], kind=n["kind"], label=n["label"])
+                for n in document["nodes"]
+            ),
+            edges=tuple(
+                Edge(start=e["from"], end=e["to"], kind=e["kind"]) for e in document["edges"]
+            ),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Version(_Record):
+    """One state of one file, and the id to ask for it by."""
+
+    id: str
+    path: str
+    execution: str
+    found: bool
+    """True: the execution found it there. False: it made it."""
+    at: datetime | None
+    digest: str | None
+    size: int | None
+    stored: bool
+    """Whether its bytes can be restored."""
+
+    @classmethod
+    def read(cls, document: Document) -> Version:
+        return cls(
+            document=document,
+            id=document["version"],
+            path=document["path"],
+            execution=document["execution"],
+            found=document["found"],
+            at=moment(document["at"]),
+            digest=document["digest"],
+            size=document["size"],
+            stored=document["stored"],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restored:
+    """What a restore did, or would do."""
+
+    version: str
+    path: str
+    digest: str
+    size: int
+    replaces: str | None
+    """The digest of the file that stood there and was different, if one did."""
+    loses: bool
+    """Whether that file's content is stored nowhere: then it is gone for good."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {**vars(self), **path_json(os.fsencode(self.path))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reclaimed:
+    """What `gc` freed, or would free."""
+
+    files: int
+    bytes: int
+
+    def as_json(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A fault `fsck` found, and where."""
+
+    what: str
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """What `fsck` found."""
+
+    checked: int
+    problems: tuple[Problem, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.problems
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "checked": self.checked,
+            "problems": [dict(vars(problem)) for problem in self.problems],
+        }

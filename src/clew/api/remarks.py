@@ -1,0 +1,36 @@
+"""Notes: what people say about things."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from clew.api.versions import noted
+from clew.errors import UsageError
+from clew.prov.questions import notes
+
+if TYPE_CHECKING:
+    from clew.api.project import Project
+
+LONGEST = 10_000
+
+
+def note(project: Project, target: str, remarks: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Add remarks, and answer with all there are."""
+    for name, value in remarks.items():
+        if not name.strip() or len(name) > LONGEST or len(value) > LONGEST:
+            raise UsageError(f"a note needs a name, and at most {LONGEST} characters")
+    found = noted(project, target)
+    for name, value in remarks.items():
+        notes.note(project._graph, found, name, value, agent=_user())
+    return notes.notes(project._graph, found)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name
+        import os
+
+        return str(os.getuid())

@@ -1,0 +1,163 @@
+"""From what a user typed to a version, and from a version to its bytes.
+
+Nothing is overwritten unseen: before a file is put where another stands, that one is hashed,
+and whether its content could be brought back decides what is allowed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from clew.api.records import Restored, Version
+from clew.errors import NoContent, NotAllowed, NotFound, UsageError
+from clew.prov.locators import file_locator, path_of
+from clew.prov.questions.files import versions_of
+from clew.prov.questions.targets import Target, resolve
+from clew.settings import machine_id
+from clew.store import Store
+
+if TYPE_CHECKING:
+    from clew.api.project import Project
+
+
+def locate(path: bytes) -> bytes:
+    """A path as the witness would name it: absolute, without links on the way."""
+    return os.path.realpath(path)
+
+
+def digest_now(project: Project, path: bytes) -> str | None:
+    """What the file at `path` holds now; None where no file is."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        with Store(project._folder.store) as store:
+            return store.put_file(path, keep=False).digest
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        shown = os.fsdecode(path)
+        raise NotAllowed(f"cannot read {shown}: {error.strerror}", hint=f"ls -l {shown}") from error
+
+
+def find(project: Project, text: str) -> Target:
+    """What `text` names: an execution, a process, a version, or a file as it is now."""
+    return resolve(
+        project._graph,
+        text,
+        machine=machine_id(project._settings),
+        locate=locate,
+        digest_of=lambda path: digest_now(project, path),
+    )
+
+
+def versions(project: Project, path: str) -> list[Version]:
+    machine = machine_id(project._settings)
+    locator = file_locator(machine, locate(os.fsencode(path)))
+    return [Version.read(found) for found in versions_of(project._graph, locator)]
+
+
+def stored(project: Project, text: str) -> Target:
+    """The version `text` names, whose bytes must be known."""
+    found = find(project, text)
+    if found.kind in ("execution", "process"):
+        raise UsageError(
+            f"{found.label} is not a version of a file", hint=f"clew show {found.label} --detail"
+        )
+    if found.digest is None:
+        raise NoContent(
+            f"the bytes of {found.label} were never seen", hint=f"clew restore --list {text}"
+        )
+    return found
+
+
+def chunks(project: Project, text: str) -> Iterator[bytes]:
+    found = stored(project, text)
+    assert found.digest is not None
+    with Store(project._folder.store) as store:
+        _must_have(store, found)
+        yield from store.read(found.digest)
+
+
+def restore(
+    project: Project, text: str, *, to: str | None, overwrite: bool, dry_run: bool
+) -> Restored:
+    found = stored(project, text)
+    assert found.digest is not None
+    place = _destination(found, to)
+    now = digest_now(project, place)
+    with Store(project._folder.store) as store:
+        _must_have(store, found)
+        differs = now is not None and now != found.digest
+        plan = Restored(
+            version=found.label,
+            path=os.fsdecode(place),
+            digest=found.digest,
+            size=store.size(found.digest) if found.size is None else found.size,
+            replaces=now if differs else None,
+            loses=now is not None and differs and not store.has(now),
+        )
+        if dry_run:
+            return plan
+        if plan.loses and not overwrite:
+            raise NotAllowed(
+                f"{plan.path} is different now, and its present content is stored nowhere",
+                hint="restore it elsewhere with --to, or overwrite it with --yes",
+            )
+        _write(store, found, place)
+    return plan
+
+
+def _must_have(store: Store, found: Target) -> None:
+    assert found.digest is not None
+    if not store.has(found.digest):
+        raise NoContent(
+            f"the bytes of {found.label} are not stored: only their digest was kept",
+            hint="it was excluded, or recorded with --no-content",
+        )
+
+
+def _destination(found: Target, to: str | None) -> bytes:
+    """Where to: the version's own place, the file named, or the folder named under its own name."""
+    own = path_of(found.locator) if found.locator else None
+    if to is None:
+        if own is None:
+            raise UsageError(f"{found.label} was never a file", hint="name one with --to")
+        return own
+    place = os.path.abspath(os.fsencode(to))
+    if os.fsencode(to).endswith(b"/") or os.path.isdir(place):
+        name = (
+            own if own is not None else os.fsencode((found.locator or found.label).rsplit("/")[-1])
+        )
+        return os.path.join(place, os.path.basename(name))
+    return place
+
+
+def _write(store: Store, found: Target, place: bytes) -> None:
+    assert found.digest is not None
+    shown = os.fsdecode(place)
+    if os.path.isdir(place):
+        raise NotAllowed(f"{shown} is a folder", hint="name a file with --to")
+    try:
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        mode = None if found.mode is None else stat.S_IMODE(found.mode)
+        store.restore(found.digest, place, mode=mode, mtime=found.mtime)
+    except OSError as error:
+        raise NotAllowed(
+            f"cannot write {shown}: {error.strerror}", hint="restore it elsewhere with --to"
+        ) from error
+
+
+def noted(project: Project, text: str) -> Target:
+    """As `find`; a file that no execution has met yet may be spoken of, too."""
+    try:
+        return find(project, text)
+    except NotFound:
+        place = locate(os.fsencode(text))
+        digest = digest_now(project, place)
+        if digest is None:
+            raise
+        locator = file_locator(machine_id(project._settings), place)
+        return Target("file", text, (), locator=locator, digest=digest)

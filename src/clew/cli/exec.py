@@ -1,0 +1,81 @@
+"""`clew exec`: run a command and record it. stdout belongs to the command alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from clew.cli.main import COMMANDS
+from clew.cli.options import json_option
+from clew.cli.output import clean, duration, remark, size
+
+
+@click.command(
+    "exec",
+    short_help=COMMANDS["exec"],
+    context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False},
+    epilog="Example: clew exec --name baseline -- python train.py --epochs 3",
+)
+@click.option("--name", metavar="NAME", help="A name that may stand for the execution's id.")
+@click.option("--no-content", is_flag=True, help="Keep digests only, no file's bytes.")
+@click.option(
+    "--exclude", metavar="GLOB", multiple=True, help="Keep only the digests of these; repeatable."
+)
+@json_option
+@click.argument("words", metavar="-- COMMAND [ARGS]...", nargs=-1, type=click.UNPROCESSED)
+def command(
+    name: str | None,
+    no_content: bool,
+    exclude: tuple[str, ...],
+    as_json: bool,
+    words: tuple[str, ...],
+) -> int:
+    """Run COMMAND as if alone, and record what it reads, writes and starts.
+
+    The command keeps its input, output, terminal, signals and exit status. One line on stderr
+    sums up at the end. Outside a project, one is made in the current folder.
+    """
+    if not words:
+        raise click.UsageError("Missing the command to run", click.get_current_context())
+    import clew
+    from clew.errors import NoProject
+
+    try:
+        project = clew.open()
+    except NoProject:
+        project = clew.init(".")
+        remark(f"clew: made a project in {project.root}")
+    with project:
+        outcome = project.run(words, name=name, content=not no_content, exclude=exclude)
+    execution = outcome.execution.as_json()
+    if as_json:
+        remark(json.dumps(execution, ensure_ascii=False))
+    elif outcome.joined:
+        remark(f"clew: recorded as part of {outcome.joined}")
+    else:
+        remark(summary(execution))
+    return outcome.status
+
+
+def summary(execution: dict[str, Any]) -> str:
+    """The one line: id, status, time, processes, inputs, outputs, bytes."""
+    name = f" ({clean(execution['name'])})" if execution["name"] else ""
+    state = execution["state"]
+    if execution["signal"]:
+        state = f"killed by signal {execution['signal']}"
+    elif state == "failed":
+        state = f"failed with status {execution['status']}"
+    parts = [
+        f"clew: {execution['id']}{name} {state} in {duration(execution['seconds'])}",
+        counted(execution["processes"], "process", "processes"),
+        counted(execution["inputs"], "input"),
+        counted(execution["outputs"], "output"),
+        f"{size(execution['bytes'] or 0)} ({size(execution['new_bytes'] or 0)} new)",
+    ]
+    return ", ".join(parts)
+
+
+def counted(n: int | None, one: str, many: str = "") -> str:
+    return f"{n or 0} {one if n == 1 else many or one + 's'}"

@@ -1,0 +1,48 @@
+"""A lineage as Graphviz text: `clew trace model.pkl --dot | dot -Tsvg > lineage.svg`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from clew.cli.lineage.shaping import Document, Point, shape, targets
+from clew.cli.output import nearest
+
+_STYLES = {"used": "solid", "generated": "bold", "informed": "dashed"}
+
+
+def lines(document: Document, *, everything: bool = False) -> Iterator[str]:
+    """The graph, left to right along the flow of data; installed files only where asked for."""
+    points = shape(document, near=nearest)
+    aims = {point.id for point in targets(document, points)}
+    shown = [p for p in points if everything or p.id in aims or not p.installed]
+    numbers = {point.id: f"n{n}" for n, point in enumerate(shown)}
+    yield "digraph lineage {"
+    yield '  rankdir=LR; node [fontname="sans-serif", fontsize=11]; edge [color="#777777"];'
+    for point in shown:
+        width = ", penwidth=2" if point.id in aims else ""
+        yield f"  {numbers[point.id]} [label={_quoted(_label(point))}, {_shape(point)}{width}];"
+    for point in shown:
+        for kind, other in point.after:
+            if other.id in numbers:
+                style = _STYLES.get(kind, "dotted")
+                yield f"  {numbers[point.id]} -> {numbers[other.id]} [style={style}];"
+    yield "}"
+
+
+def _label(point: Point) -> str:
+    second = point.id if point.kind == "process" else point.execution
+    return "\n".join(word for word in (point.title, second, point.mark, point.source) if word)
+
+
+def _shape(point: Point) -> str:
+    if point.kind == "process":
+        return 'shape=box, style="rounded,filled", fillcolor="#fdf0dc"'
+    if point.kind == "file":
+        return 'shape=note, style=filled, fillcolor="#ffffff"'
+    return 'shape=hexagon, style=filled, fillcolor="#eef0f2"'
+
+
+def _quoted(text: str) -> str:
+    """A DOT string: backslash and quote are the only characters with a meaning inside."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -1,0 +1,141 @@
+"""`clew`: the group of commands, and the one place where an error becomes an exit status.
+
+Commands are loaded when they are called; until then only their one-line summaries in
+`COMMANDS` are known. So `clew --help` and `clew --version` load no database and no store.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import IO, Any
+
+import click
+
+from clew import __version__
+from clew.errors import ClewError, RecordingFailed, UsageError
+
+COMMANDS = {
+    "init": "Make a project.",
+    "exec": "Run a command and record what it reads and writes.",
+    "list": "List the executions, oldest first.",
+    "show": "Show one execution: processes, files, environment, packages.",
+    "trace": "Ask where a file came from, or what it went into.",
+    "restore": "Bring back a version of a file.",
+    "cat": "Print a version of a file.",
+    "note": "Add a remark to a file or an execution.",
+    "source": "Say where a file was taken from.",
+    "export": "Write an execution as W3C PROV or as an RO-Crate.",
+    "rm": "Forget executions.",
+    "gc": "Free the space of what was forgotten.",
+    "fsck": "Prove that every stored byte is what it says.",
+}
+
+CLOSED_PIPE = 128 + signal.SIGPIPE
+"""What a shell reports for a program that SIGPIPE ended: the reader of our stdout went away."""
+
+
+class Group(click.Group):
+    """Commands by name, each imported when it is first asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"clew.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise click.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Group,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: clew exec -- python train.py && clew trace model.pkl",
+)
+@click.version_option(__version__, message="clew %(version)s")
+def clew() -> None:
+    """Run a command, and from then on know where every file came from."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line; the exit status is returned, never raised."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is shown escaped
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        result: Any = clew.main(words, prog_name="clew", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except BrokenPipeError:
+        _drop_stdout()
+        return CLOSED_PIPE
+    except (click.Abort, KeyboardInterrupt):
+        return 128 + signal.SIGINT
+    except (ClewError, click.ClickException) as error:
+        return _report(words, error if isinstance(error, ClewError) else _of_click(error))
+    except Exception:
+        if _command(words) != "exec":
+            raise
+        import traceback
+
+        traceback.print_exc()
+        return RecordingFailed.exit_status
+
+
+def _of_click(error: click.ClickException) -> ClewError:
+    message = error.format_message().rstrip(".")
+    message = message[:1].lower() + message[1:]
+    if not isinstance(error, click.UsageError):
+        return ClewError(message)
+    where = error.ctx.command_path if error.ctx else "clew"
+    return UsageError(message, hint=f"{where} --help")
+
+
+def _report(words: list[str], error: ClewError) -> int:
+    """Say what went wrong: to a person on stderr, to a program as JSON where it reads."""
+    is_exec = _command(words) == "exec"
+    if "--json" in words[: words.index("--") if "--" in words else None]:
+        import json
+
+        document = json.dumps(error.as_json(), ensure_ascii=False)
+        _write(sys.stderr if is_exec else sys.stdout, f"{document}\n")
+    else:
+        hint = f"hint: {error.hint}\n" if error.hint else ""
+        _write(sys.stderr, f"error: {error.message}\n{hint}")
+    return error.exit_status
+
+
+def _command(words: list[str]) -> str:
+    return next((word for word in words if not word.startswith("-")), "")
+
+
+def _write(stream: IO[str], text: str) -> None:
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        _drop_stdout()
+
+
+def _drop_stdout() -> None:
+    """Let the interpreter's own flush at exit succeed although nobody reads any more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

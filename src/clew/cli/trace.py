@@ -1,0 +1,97 @@
+"""`clew trace`: where a file came from, or what it went into."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from clew.cli.main import COMMANDS
+from clew.cli.options import json_option, target_argument
+from clew.cli.output import print_bytes, print_json, remark, say
+
+
+@click.command(
+    "trace",
+    short_help=COMMANDS["trace"],
+    epilog="Examples: clew trace model.pkl | clew trace e2:data.csv --down | "
+    "clew trace model.pkl --html -o lineage.html",
+)
+@target_argument
+@click.option("--up", "direction", flag_value="up", default="up", help="Where it came from.")
+@click.option("--down", "direction", flag_value="down", help="What it went into.")
+@click.option("--depth", metavar="N", type=click.IntRange(min=1), help="At most N processes deep.")
+@click.option("--all", "everything", is_flag=True, help="Files of installed packages, too.")
+@click.option("--dot", "form", flag_value="dot", help="Print Graphviz text.")
+@click.option("--html", "form", flag_value="html", help="Write a page to look at in a browser.")
+@json_option
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write there; - is stdout.")
+def command(
+    target: str,
+    direction: str,
+    depth: int | None,
+    everything: bool,
+    form: str | None,
+    as_json: bool,
+    output: str | None,
+) -> None:
+    """Show the lineage of TARGET as a tree, across executions, back to the sources.
+
+    TARGET is a file (PATH as it is now, e2:PATH as an execution left it), a process (e2.p3) or
+    an execution (e2). Where a file is not what the last recorded process left there, the
+    tree says "changed outside".
+    """
+    if form and as_json:
+        raise click.UsageError("--json, --dot and --html exclude each other")
+    import clew
+
+    with clew.open() as project:
+        lineage = project.lineage(
+            target, direction=direction, depth=depth, everything=everything
+        ).as_json()
+    if as_json and not output:
+        print_json(lineage)
+        return
+    if as_json:
+        import json
+
+        lines: Iterable[str] = [json.dumps(lineage, ensure_ascii=False)]
+    elif form == "html":
+        from clew.cli.lineage import page
+
+        lines = [page.render(lineage, version=clew.__version__)]
+    elif form == "dot":
+        from clew.cli.lineage import dot
+
+        lines = dot.lines(lineage, everything=everything)
+    else:
+        from clew.cli.lineage import tree
+
+        lines = tree.lines(lineage, everything=everything)
+    _write(lines, output, form)
+    if lineage["truncated"]:
+        remark("there is more: ask with --depth, or from a file further on")
+    if not lineage["edges"] and lineage["nodes"][0].get("changed_outside"):
+        remark(f"what was recorded of it: clew restore --list {target}")
+
+
+def _write(lines: Iterable[str], output: str | None, form: str | None) -> None:
+    if output is None and form == "html" and sys.stdout.isatty():
+        output = "lineage.html"
+    if output in (None, "-"):
+        if form == "html":
+            print_bytes("\n".join(lines).encode())
+            return
+        for line in lines:
+            say(line)
+        return
+    assert output is not None
+    from clew.errors import NotAllowed
+
+    try:
+        Path(output).write_text(click.unstyle("\n".join(lines)) + "\n", "utf-8")
+    except OSError as error:
+        raise NotAllowed(f"cannot write {output}: {error.strerror}", hint="-o FILE") from error
+    remark(f"wrote {output}")
