@@ -42,6 +42,26 @@ def parse(text: str) -> Purl:
     return Purl(manager, unquote(namespace), unquote(name), unquote(version), qualifiers)
 
 
+def described(text: str, requested: bool | None) -> dict[str, str | bool | None] | None:
+    """A file's `package` in the contract's words; None where no package manager stands behind it.
+
+    Beyond the contract: `url`, where it came from when not from an index, and `arch`.
+    """
+    found = parse(text)
+    if found.manager == "generic":
+        return None
+    epoch = found.qualifiers.get("epoch")
+    told: dict[str, str | bool | None] = {
+        "manager": found.manager,
+        "name": found.name,
+        "version": f"{epoch}:{found.version}" if epoch else found.version,
+        "requested": requested,
+    }
+    url = found.qualifiers.get("vcs_url") or found.qualifiers.get("download_url")
+    more = {"arch": found.qualifiers.get("arch"), "url": url}
+    return told | {name: value for name, value in more.items() if value}
+
+
 def pypi_name(name: str) -> str:
     """A distribution's name as PyPI compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()
