@@ -32,7 +32,8 @@ def read(prefix: bytes) -> Owned:
                     build=str(told.get("build", "")),
                     channel=str(told.get("channel", "")).rstrip("/").rpartition("/")[2],
                 ),
-                bool(told.get("requested_spec") or told.get("requested_specs")),
+                # a package that came along has none, or the word for it
+                told.get("requested_spec") not in (None, "", "None"),
             )
             files = [prefix + b"/" + str(path).encode() for path in told.get("files", ())]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):

@@ -85,12 +85,17 @@ class Packages:
     def _settled(self, path: bytes) -> bytes:
         """The path with links among its folders followed, as the records speak of it."""
         folder, _, name = path.rpartition(b"/")
-        return self._folder(folder) + b"/" + name
+        known = self._folders.get(folder)
+        return (self._folder(folder) if known is None else known) + b"/" + name
 
     def _folder(self, folder: bytes) -> bytes:
-        known = self._folders.get(folder)
-        if known is None:
-            known = self._settled(folder) if folder else b""
+        unknown = []
+        while folder and folder not in self._folders:
+            folder, _, name = folder.rpartition(b"/")
+            unknown.append(name)
+        known = self._folders.get(folder, b"")
+        for name in reversed(unknown):  # a loop: paths may be thousands of folders deep
+            folder, known = folder + b"/" + name, known + b"/" + name
             if os.path.islink(known):
                 known = os.path.realpath(known).rstrip(b"/")
             self._folders[folder] = known

@@ -18,15 +18,15 @@ from clew.witness.debian import merged_folders, unmerge
 from clew.witness.environment import os_release
 from clew.witness.ownership import Owned, Package
 
-_DATABASES = ("usr/lib/sysimage/rpm", "var/lib/rpm")
+_DATABASES = ("usr/lib/sysimage/rpm", "var/lib/rpm", "usr/share/rpm")
 _FILES = ("rpmdb.sqlite", "Packages.db", "Packages")
 _TABLE = "usr/lib/sysimage/libdnf5/packages.toml"
 _HISTORY = "var/lib/dnf/history.sqlite"
 _SECONDS = 20
 _QUERY = r"[%{=NAME}\t%|EPOCH?{%{=EPOCH}}|\t%{=VERSION}-%{=RELEASE}\t%{=ARCH}\t%{FILENAMES}\n]"
-_ASKED = frozenset({"user", "group"})
-_HISTORY_ASKED = (2, 5)
-"""dnf's numbers for "the user" and "a group the user named"."""
+_ASKED = frozenset({"user", "group", "external user"})
+_HISTORY_ASKED = (2, 5, 6)
+"""dnf's numbers for the user, a group the user named, and the user without dnf."""
 
 
 def database(root: Path) -> Path | None:
