@@ -18,7 +18,12 @@ FORMATS = ("prov-json", "prov-n", "ro-crate")
 )
 @execution_argument
 @click.option(
-    "--format", "format_", type=click.Choice(FORMATS), default="prov-json", show_default=True
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="prov-json",
+    show_default=True,
+    help="What to write.",
 )
 @click.option(
     "-o",

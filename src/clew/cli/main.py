@@ -39,6 +39,10 @@ CLOSED_PIPE = 128 + signal.SIGPIPE
 """What a shell reports for a program that SIGPIPE ended: the reader of our stdout went away."""
 
 
+class _ReaderGone(Exception):
+    """Whoever read our stdout does so no more."""
+
+
 class Group(click.Group):
     """Commands by name, each imported when it is first asked for."""
 
@@ -57,6 +61,12 @@ class Group(click.Group):
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             raise click.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGone from error  # click would make it an exit status of its own
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -83,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         result: Any = clew.main(words, prog_name="clew", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except BrokenPipeError:
+    except (BrokenPipeError, _ReaderGone):
         _drop_stdout()
         return CLOSED_PIPE
     except (click.Abort, KeyboardInterrupt):

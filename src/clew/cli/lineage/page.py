@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from clew.cli.lineage.shaping import Document, Point, facts, shape, targets
-from clew.cli.output import duration, nearest, size
+from clew.cli.output import clean, duration, nearest, size
 
 _SCRIPTS = ("model.js", "layout.js", "drawing.js", "panels.js", "app.js")
 
@@ -94,6 +94,9 @@ def _node(point: Point) -> dict[str, Any]:
         "family": point.family,
         "package_name": point.package,
         "mark": point.mark,
+        "like": _like(point),
+        "alone": bool(point.source),
+        "program": _program(point),
         "execution": point.execution,
         "size": bytes_,
         "size_text": size(bytes_),
@@ -108,3 +111,18 @@ def _sub(point: Point) -> str:
         return " · ".join(w for w in (point.id, duration(point.record.get("seconds"))) if w)
     words = [point.execution, size(point.record.get("size")), point.source or point.package]
     return " · ".join(word for word in words if word)
+
+
+def _like(point: Point) -> str:
+    """What a point must share with others to stand in one group with them."""
+    if point.kind == "process":
+        return f"process {_program(point)}"
+    if point.installed:
+        return f"installed {point.family}"
+    suffix = point.where.rsplit("/", 1)[-1].rpartition(".")[2]
+    return f"{point.kind} {point.family} {suffix}"
+
+
+def _program(point: Point) -> str:
+    words = point.record.get("command") or [point.title]
+    return clean(str(words[0]).rsplit("/", 1)[-1])

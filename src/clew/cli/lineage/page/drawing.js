@@ -52,12 +52,14 @@ const Drawing = (() => {
         el("path", { class: "fold", d: `M${w - fold},0V${fold}H${w}` }),
       ];
     }
-    if (unit.kind === "group")
+    if (unit.kind === "group") {
+      const rx = unit.of === "process" ? h / 2 : 4;
       return [
-        el("rect", { class: "body under", x: 8, y: -7, width: w - 8, height: h, rx: 4 }),
-        el("rect", { class: "body under", x: 4, y: -3.5, width: w - 4, height: h, rx: 4 }),
-        el("rect", { class: "body", width: w, height: h, rx: 4 }),
+        el("rect", { class: "body under", x: 8, y: -7, width: w - 8, height: h, rx }),
+        el("rect", { class: "body under", x: 4, y: -3.5, width: w - 4, height: h, rx }),
+        el("rect", { class: "body", width: w, height: h, rx }),
       ];
+    }
     if (unit.kind === "process")
       return [el("rect", { class: "body", width: w, height: h, rx: h / 2 })];
     if (unit.kind === "stub")
@@ -68,7 +70,7 @@ const Drawing = (() => {
 
   function glyph(unit) {
     const y = HEIGHT / 2;
-    if (unit.kind === "process")
+    if (unit.kind === "process" || unit.of === "process")
       return el("path", { class: "glyph", d: `M16,${y - 5.5}l9,5.5l-9,5.5Z` });
     if (unit.kind === "group")
       return el("path", { class: "glyph line", d: `M12,${y - 5}h11M12,${y}h11M12,${y + 5}h7` });
@@ -95,12 +97,12 @@ const Drawing = (() => {
 
   function node(box, looks) {
     const unit = box.unit;
-    const classes = ["node", unit.kind, unit.family || "", looks].join(" ");
-    const label = [unit.kind === "stub" ? "" : unit.kind, unit.title, unit.sub, unit.mark].filter(Boolean).join(", ");
+    const classes = ["node", unit.kind, unit.of || "", unit.family || "", looks].join(" ");
+    const label = [unit.kind === "stub" ? "" : unit.of ? `group of ${unit.of}s` : unit.kind, unit.title, unit.sub, unit.mark].filter(Boolean).join(", ");
     const made = el("g", { class: classes, "data-key": unit.key, role: "button", tabindex: -1,
       "aria-label": label, transform: `translate(${box.x.toFixed(1)},${(box.y - box.h / 2).toFixed(1)})` });
     made.append(el("title", {}, unit.where && unit.where !== unit.title ? `${unit.title}\n${unit.where}` : unit.title));
-    made.append(el("rect", { class: "ring", x: -4, y: -4, width: unit.w + 8, height: unit.h + 8, rx: unit.kind === "process" ? unit.h / 2 + 4 : 8 }));
+    made.append(el("rect", { class: "ring", x: -4, y: -4, width: unit.w + 8, height: unit.h + 8, rx: unit.kind === "process" || unit.of === "process" ? unit.h / 2 + 4 : 8 }));
     made.append(...shape(unit));
     const left = PAD + unit.lead;
     const mark = glyph(unit);

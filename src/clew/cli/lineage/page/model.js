@@ -2,7 +2,7 @@
 /* What is known and what is shown. No drawing here: a document and a view state go in, the
    units to draw (files, processes, groups of like files, stubs for the rest) come out. */
 const Model = (() => {
-  const GROUP_FROM = 5; // this many files with the same makers and readers stand as one
+  const GROUP_FROM = 5; // this many nodes that play the same part stand as one
   const FAN = 12; // this many neighbours are drawn on one side before the rest becomes a stub
   const FIRST_LOOK = 44; // about as many units as a screen shows without panning
 
@@ -28,29 +28,43 @@ const Model = (() => {
     return model;
   }
 
+  /* Nodes that play the same part stand as one: the same kind of thing, made from the same kinds
+     and gone into the same kinds, as far as the graph reaches. Found by refining classes until
+     they no longer split. What was asked for, or carries a mark or a source, stands alone. */
   function groupsOf(nodes, targets) {
-    const alike = new Map();
+    let classes = numbered(nodes.map((n) => (targets.has(n.id) || n.mark || n.alone ? `${n.key}!` : n.like)));
+    for (let count = 0; count !== classes.count; ) {
+      count = classes.count;
+      const of = classes.of;
+      const around = (edges, end) => [...new Set(edges.map((e) => of[e[end].index]))].sort((x, y) => x - y).join();
+      classes = numbered(nodes.map((n) => `${of[n.index]}<${around(n.ins, "a")}>${around(n.outs, "b")}`));
+    }
+    const members = new Map();
     for (const node of nodes) {
-      if (node.kind !== "file" || targets.has(node.id) || node.mark) continue;
-      const ins = node.ins.map((e) => e.a.index).sort().join();
-      const outs = node.outs.map((e) => e.b.index).sort().join();
-      if (!ins && !outs) continue;
-      const like = `${ins}>${outs}>${node.family}`;
-      if (!alike.has(like)) alike.set(like, []);
-      alike.get(like).push(node);
+      const number = classes.of[node.index];
+      if (!members.has(number)) members.set(number, []);
+      members.get(number).push(node);
     }
     const groups = new Map();
-    for (const members of alike.values()) {
-      if (members.length < GROUP_FROM) continue;
-      const key = `g${members[0].index}`;
-      const group = { key, kind: "group", family: members[0].family, members, ...captionOf(members) };
-      groups.set(key, group);
-      for (const member of members) member.group = group;
+    for (const alike of members.values()) {
+      if (alike.length < GROUP_FROM) continue;
+      const group = { key: `g${alike[0].index}`, kind: "group", of: alike[0].kind, family: alike[0].family, members: alike, ...captionOf(alike) };
+      groups.set(group.key, group);
+      for (const member of alike) member.group = group;
     }
     return groups;
   }
 
+  function numbered(names) {
+    const known = new Map();
+    const of = names.map((name) => known.get(name) ?? (known.set(name, known.size), known.size - 1));
+    return { of, count: known.size };
+  }
+
   function captionOf(members) {
+    const first = members[0];
+    if (first.kind === "process") return { title: `${members.length} × ${first.program}`, sub: `from ${first.title}` };
+    if (first.kind !== "file") return { title: `${members.length} × ${first.kind}`, sub: `from ${first.title}` };
     const packages = new Set(members.map((m) => m.package_name).filter(Boolean));
     const files = `${members.length} files`;
     if (packages.size === 1) return { title: files, sub: `of ${[...packages][0]}` };
@@ -92,7 +106,10 @@ const Model = (() => {
   }
 
   function interest(unit) {
-    if (unit.kind === "group") return 3 + (unit.members[0].family === "data" ? 0 : 2);
+    if (unit.kind === "group") {
+      const inner = interest(unit.members[0]);
+      return unit.of === "file" && inner >= 1 ? 2 + inner : inner;
+    }
     const deep = unit.ins.length && unit.outs.length ? 0 : 1;
     return unit.kind !== "file" ? deep : unit.family === "data" ? deep : 2 + deep;
   }

@@ -12,7 +12,7 @@ const make = (name, attributes, ...children) => {
 
 const Panel = (() => {
   let act = null;
-  const KINDS = { file: "file", process: "process", group: "group of files", execution: "execution" };
+  const KINDS = { file: "file", process: "process", execution: "execution" };
 
   function links(heading, nodes) {
     if (!nodes.length) return null;
@@ -48,12 +48,12 @@ const Panel = (() => {
   }
 
   function details(unit, state) {
-    const out = [make("p", { class: `kind ${unit.kind}` }, KINDS[unit.kind] || unit.kind), make("h2", {}, unit.title)];
+    const out = [make("p", { class: `kind ${unit.kind}` }, unit.of ? `group of ${unit.of === "process" ? "processes" : unit.of + "s"}` : KINDS[unit.kind] || unit.kind), make("h2", {}, unit.title)];
     if (unit.mark) out.push(make("p", { class: "warn" }, `▲ ${unit.mark}`));
     if (unit.kind === "group") {
       out.push(make("p", { class: "muted" }, unit.sub),
         make("p", { class: "buttons" }, make("button", { onclick: () => act.ungroup(unit) }, "Draw them one by one")),
-        links("Files", unit.members));
+        links("Members", unit.members));
       return out;
     }
     const rows = unit.facts.flatMap(([label, value]) => [make("dt", {}, label), make("dd", {}, value)]);

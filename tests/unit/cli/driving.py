@@ -1,0 +1,82 @@
+"""Drives the real command line, as a user would: one process a call, in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+EXECUTION = {
+    *("id", "uid", "name", "command", "cwd", "agent", "started", "ended", "seconds", "state"),
+    *("status", "signal", "kind", "parent", "collection", "processes", "inputs", "outputs"),
+    *("bytes", "new_bytes"),
+}
+"""What the contract promises of an execution."""
+
+
+class Clew:
+    """`clew` in one folder, with an environment that no setting of the machine leaks into."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "project"
+        self.folder.mkdir(parents=True)
+        kept = {n: v for n, v in os.environ.items() if not n.startswith(("CLEW_", "XDG_"))}
+        self.environment = {**kept, "XDG_STATE_HOME": str(folder / "state"), "LC_ALL": "C.UTF-8"}
+        self.environment.pop("NO_COLOR", None)
+
+    def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
+        settings: dict[str, Any] = {
+            "cwd": self.folder,
+            "env": self.environment,
+            "stdin": subprocess.PIPE,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "text": True,
+        }
+        return subprocess.Popen([sys.executable, "-m", "clew", *words], **{**settings, **more})
+
+    def __call__(
+        self, *words: str, status: int = 0, stdin: str = "", **more: Any
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it to its end; the exit status must be the one expected."""
+        process = self.start(*words, **more)
+        out, err = process.communicate(stdin)
+        ran = subprocess.CompletedProcess(words, process.returncode, out, err)
+        assert ran.returncode == status, f"clew {' '.join(words)}: {ran.returncode}\n{out}\n{err}"
+        return ran
+
+    def json(self, *words: str, status: int = 0, **more: Any) -> Any:
+        """What it prints with --json: one document on stdout and nothing else."""
+        return json.loads(self(*words, "--json", status=status, **more).stdout)
+
+    def error(self, *words: str, status: int, **more: Any) -> tuple[str, str, str]:
+        """(code, message, hint), which must be the same with --json and without."""
+        told = self.json(*words, status=status, **more)["error"]
+        plain = self(*words, status=status, **more).stderr
+        assert plain.splitlines()[-2:] == [f"error: {told['message']}", f"hint: {told['hint']}"]
+        return told["code"], told["message"], told["hint"]
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def shell(self, line: str, *options: str, status: int = 0) -> dict[str, Any]:
+        """Record one line of shell; the execution."""
+        ran = self("exec", "--json", *options, "--", "sh", "-c", line, status=status)
+        execution: dict[str, Any] = json.loads(ran.stderr.splitlines()[-1])
+        return execution
+
+
+def workflow(folder: Path) -> Clew:
+    """Two executions: e1 (named `clean`) makes data/clean.csv, e2 makes model.txt of that."""
+    clew = Clew(folder)
+    clew("init")
+    clew.write("data/raw.csv", "P1,1\nP2,\nP3,3\n")
+    clew.shell("grep -v ',$' data/raw.csv > data/clean.csv", "--name", "clean")
+    clew.shell("wc -l < data/clean.csv > model.txt")
+    return clew

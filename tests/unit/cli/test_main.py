@@ -1,0 +1,122 @@
+"""The group: help without loading, errors as exit statuses, JSON errors, closed pipes, bugs."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from tests.unit.cli.driving import Clew
+
+from clew.cli import main as cli
+from clew.errors import ClewError
+
+
+@pytest.fixture
+def clew(tmp_path: Path) -> Clew:
+    return Clew(tmp_path)
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_is_as_the_table_says(name: str) -> None:
+    command = importlib.import_module(f"clew.cli.{name}").command
+    assert command.name == name
+    assert command.short_help == cli.COMMANDS[name]
+    assert "--json" in {option for p in command.params for option in p.opts}
+    text = CliRunner().invoke(cli.clew, [name, "--help"]).output
+    assert "Example" in text
+    assert all(p.help for p in command.params if isinstance(p, click.Option))
+
+
+def test_there_is_no_command_beside_the_table() -> None:
+    here = Path(cli.__file__).parent
+    files = {path.stem for path in here.glob("*.py")}
+    assert files - {"__init__", "main", "options", "output"} == set(cli.COMMANDS)
+
+
+def test_a_mistyped_command_is_guessed(clew: Clew) -> None:
+    assert clew.error("lst", status=2) == (
+        "usage",
+        "no such command 'lst'. Did you mean 'list'?",
+        "clew --help",
+    )
+
+
+def test_a_mistyped_option_is_guessed(clew: Clew) -> None:
+    code, message, hint = clew.error("list", "--jsn", status=2)
+    assert (code, hint) == ("usage", "clew list --help")
+    assert "--json" in message
+
+
+def test_without_a_project(clew: Clew) -> None:
+    code, message, hint = clew.error("list", status=5)
+    assert code == "no-project"
+    assert str(clew.folder) in message
+    assert hint == "clew init"
+
+
+@pytest.mark.parametrize(
+    "words", [["exec", "--json"], ["exec", "--json", "--nome", "x", "--", "w"]]
+)
+def test_exec_leaves_stdout_alone_even_when_it_is_called_wrongly(
+    clew: Clew, words: list[str]
+) -> None:
+    ran = clew(*words, status=2)
+    assert ran.stdout == ""
+    assert json.loads(ran.stderr.splitlines()[-1])["error"]["code"] == "usage"
+
+
+def test_json_of_the_recorded_command_is_not_ours(clew: Clew) -> None:
+    ran = clew("exec", "--nome", "x", "--", "tool", "--json", status=2)
+    assert ran.stderr.startswith("error: ")
+
+
+def test_a_closed_pipe_is_quiet(clew: Clew) -> None:
+    clew("init")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as nobody:
+        process = clew.start("list", "--json", stdout=nobody, stderr=subprocess.PIPE)
+        _, err = process.communicate()
+    assert (process.returncode, err) == (141, "")
+
+
+BROKEN = """
+import sys
+from clew.cli import main, {module}
+def break_(*_, **__): raise {error}
+{module}.command.callback = break_
+sys.exit(main.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "error", "status", "told"),
+    [
+        ("list", "ValueError('a bug')", 1, "ValueError: a bug"),
+        ("exec", "ValueError('a bug')", 125, "ValueError: a bug"),
+        ("list", "KeyboardInterrupt", 130, ""),
+        ("exec", "main.ClewError('so', hint='do')", 1, "error: so\nhint: do\n"),
+    ],
+)
+def test_what_comes_of_an_exception(module: str, error: str, status: int, told: str) -> None:
+    script = BROKEN.format(module=module, error=error)
+    ran = subprocess.run([sys.executable, "-c", script, module], capture_output=True, text=True)
+    assert ran.returncode == status
+    assert told in ran.stderr
+    assert ran.stdout == ""
+
+
+def _tree(kind: type[ClewError]) -> list[type[ClewError]]:
+    return [kind, *(found for child in kind.__subclasses__() for found in _tree(child))]
+
+
+def test_no_error_shares_its_code_with_another() -> None:
+    codes = [kind.code for kind in _tree(ClewError)]
+    assert len(codes) == len(set(codes))
