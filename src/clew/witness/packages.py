@@ -18,7 +18,8 @@ from clew.witness import conda, debian, pypi, pythons, rpm
 from clew.witness.ownership import Index, Package, index
 
 _COMPILED = re.compile(rb"(?s)(.*/)__pycache__/([^/]+?)\.[^./]+(?:\.opt-\d)?\.pyc")
-_PYTHON_FILES = (b".py", b".pyc", b".so", b".pth", b"/METADATA", b"/RECORD", b".pyi")
+_PYTHON_FILES = (b".py", b".pyc", b".so", b".pyi", b".pth")
+_SITE = re.compile(rb"/(?:site|dist)-packages/|\.dist-info/")
 _NOWHERE = (b"/proc/", b"/sys/", b"/dev/")
 
 
@@ -49,7 +50,7 @@ class Packages:
             elif not path.startswith(_NOWHERE):
                 rest[path] = settled
         for settled in rest.values():  # all sites first: scripts lie outside their site
-            if settled.endswith(_PYTHON_FILES):
+            if settled.endswith(_PYTHON_FILES) or _SITE.search(settled):
                 self._look_above(settled.rpartition(b"/")[0])
         for path, settled in rest.items():
             package = self._of_site(settled)

@@ -6,7 +6,6 @@ A folder that holds `*.dist-info` folders is a site: any folder may be one (`pip
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -72,6 +71,8 @@ def _requested(folder: bytes) -> bool | None:
 
 
 def _files(site: bytes, folder: bytes) -> Iterator[bytes]:
+    import csv  # for the few names that need its quoting
+
     text = _read(folder + b"/RECORD").decode(errors="surrogateescape")
     for line in text.splitlines():
         quoted = line.startswith('"')

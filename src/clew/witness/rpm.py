@@ -8,7 +8,6 @@ fifth generation, an SQLite database before. Where there is neither, nobody know
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -66,11 +65,15 @@ def read(root: Path, dbpath: Path) -> Owned:
 
 def requested(root: Path) -> dict[str, bool]:
     """`name.arch` → whether dnf was asked for it."""
+    if not (root / _TABLE).is_file():
+        return dict(_history(root / _HISTORY))
+    import tomllib  # only where dnf left such a table
+
     try:
         table = tomllib.loads((root / _TABLE).read_text()).get("packages", {})
         return {name: str(told.get("reason", "")).lower() in _ASKED for name, told in table.items()}
     except (OSError, ValueError, AttributeError):
-        return dict(_history(root / _HISTORY))
+        return {}
 
 
 def _history(file: Path) -> Iterator[tuple[str, bool]]:

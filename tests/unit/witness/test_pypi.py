@@ -119,6 +119,11 @@ def test_what_pip_shows_is_owned(venv: Path, name: str, purl: str, requested: bo
     assert packages.requested() == {purl: requested}
 
 
+def test_data_alone_is_owned_too(venv: Path) -> None:
+    path = os.fsencode(site_of(venv) / "asked_data/ümlaut.txt")
+    assert Packages(None).owners([path]) == {path: "pkg:pypi/asked@1.0"}
+
+
 def test_a_package_from_elsewhere_says_where_from(venv: Path) -> None:
     path = os.fsencode(site_of(venv) / "direct.py")
     found = parse(Packages(None).owners([path])[path])
