@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if binaries is None:
         pytest.fail("PostgreSQL is not installed: apt install postgresql (make test does it)")
     # A socket's path must be short, and pytest's folders are closed to other users.
-    home = Path(f"/tmp/clew-postgres-{os.getpid()}")  # noqa: S108
+    home = Path(f"/tmp/clew-postgres-{os.getpid()}")
     home.mkdir(mode=0o755)
     try:
         if os.geteuid() == 0:
@@ -109,22 +109,14 @@ def postgres(postgres_server: str) -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def open_graph(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[Callable[[], Connection]]:
-    """Opens the same new database as often as it is called: SQLite in one run, PostgreSQL in the other."""
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, str | None]:
+    """Where a new database is: a test that asks for it runs once on either kind."""
     address = request.getfixturevalue("postgres") if request.param == "postgres" else None
-    opened: list[Connection] = []
-
-    def again() -> Connection:
-        opened.append(connect(tmp_path / "graph.db", address=address))
-        return opened[-1]
-
-    yield again
-    for connection in opened:
-        connection.close()
+    return tmp_path / "graph.db", address
 
 
 @pytest.fixture
-def connection(open_graph: Callable[[], Connection]) -> Connection:
-    return open_graph()
+def connection(database: tuple[Path, str | None]) -> Iterator[Connection]:
+    path, address = database
+    with connect(path, address=address) as opened:
+        yield opened

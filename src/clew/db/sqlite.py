@@ -40,6 +40,7 @@ class SQLite(Connection):
         except sqlite3.Error as error:
             raise self._explain(error) from error
         try:
+            self.rows("PRAGMA cache_size = -65536")  # at most 64 MB, and only as they are needed
             self._bring_up_to_date()
         except BaseException:
             self._sqlite.close()

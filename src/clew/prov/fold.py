@@ -33,6 +33,8 @@ Row = tuple[Any, ...]
 
 _json = msgspec.json.Encoder(order="deterministic")
 _AT_ONCE_DONE = frozenset({"rename", "link", "metadata"})
+NEVER = 2**62
+"""The time of a version that only its content speaks of: no other time is later."""
 TOTALS = ("processes", "inputs", "outputs", "bytes", "new_bytes")
 
 
@@ -146,7 +148,8 @@ class Rows:
         )
 
     def _add_content(self, event: Content) -> None:
-        version = self._version(event.version, event.execution, event.at)
+        # When bytes became known says nothing about when the version was there.
+        version = self._version(event.version, event.execution, NEVER)
         known = self._content.get(version)
         if known is None or known[1] < event.n:
             self._content[version] = (

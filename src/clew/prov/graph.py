@@ -85,7 +85,9 @@ class Graph:
         if known := connection.one(tables.FIND_NUMBER, (key,)):
             return int(known[0])
         connection.rows(tables.BEGIN_PROJECT, (self.project, self.project_uid))
-        # Taking the number locks the project's row, so what follows happens to one at a time.
+        connection.rows(tables.LOCK_PROJECT, (self.project,))  # the rest is done by one at a time
+        if known := connection.one(tables.FIND_NUMBER, (key,)):
+            return int(known[0])
         number = int(connection.rows(tables.NEXT_NUMBER, (self.project,))[0][0])
         if name is not None and (taken := connection.one(tables.FIND_NAME, (self.project, name))):
             raise UsageError(

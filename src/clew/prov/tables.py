@@ -55,6 +55,7 @@ def _insert(table: str) -> str:
 INSERTS: Final[dict[str, str]] = {table: _insert(table) for table in COLUMNS}
 
 BEGIN_PROJECT = "INSERT INTO project (id, uid, executions) VALUES (?, ?, 0) ON CONFLICT DO NOTHING"
+LOCK_PROJECT = "UPDATE project SET uid = uid WHERE id = ?"
 NEXT_NUMBER = "UPDATE project SET executions = executions + 1 WHERE id = ? RETURNING executions"
 FIND_NUMBER = "SELECT number FROM execution WHERE id = ?"
 FIND_NAME = "SELECT number FROM execution WHERE project = ? AND name = ?"
@@ -88,3 +89,9 @@ REMOVE: Final[tuple[str, ...]] = (
     "DELETE FROM execution WHERE id = ?",
 )
 """Everything one execution said; each takes its id. Locations stay: other executions share them."""
+
+AT_PLACE = (
+    "SELECT id FROM version WHERE location = ? AND maker = execution"
+    " UNION ALL SELECT id FROM version WHERE location = ? AND maker <> execution"
+)
+"""The versions at one place, found and made: each kind has an index of its own."""

@@ -75,7 +75,7 @@ CREATE TABLE version (
     at {int} NOT NULL
 );
 CREATE INDEX version_execution ON version (execution, location);
-CREATE INDEX version_location ON version (location, at);
+CREATE INDEX version_found ON version (location, at) WHERE maker = execution;
 CREATE INDEX version_made ON version (location, at) WHERE maker <> execution;
 
 CREATE TABLE content (

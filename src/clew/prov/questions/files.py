@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.prov import tables
 from clew.prov.graph import Graph
 from clew.prov.keys import digest_text, location_key
 from clew.prov.questions.shapes import NETWORK, execution_id, moment, place
@@ -27,11 +28,14 @@ _USED, _GENERATED, _INVALIDATED = (
     _EDGES.replace("{}", table) for table in ("used", "generated", "invalidated")
 )
 _PROCESSES = "SELECT count(*) FROM started WHERE execution = ? AND id <> execution"
-_OF_PATH = """
+_OF_PATH = (
+    """
 SELECT x.number, v.ordinal, v.maker, v.execution, v.at, c.digest, c.size, c.mode, c.mtime, c.stored
 FROM version v JOIN execution x ON x.id = v.execution LEFT JOIN content c ON c.version = v.id
-WHERE v.location = ? ORDER BY v.at, x.number, v.ordinal
-"""
+WHERE v.id IN ("""
+    + tables.AT_PLACE
+    + ") ORDER BY v.at, x.number, v.ordinal"
+)
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ def versions_of(graph: Graph, locator: str) -> list[dict[str, Any]]:
     key = location_key(graph.project_uid, locator)
     shown = place(locator)
     answer = []
-    for row in graph.connection.rows(_OF_PATH, (key,)):
+    for row in graph.connection.rows(_OF_PATH, (key, key)):
         number, ordinal, maker, execution, at, digest, size, mode, mtime, stored = row
         answer.append(
             {

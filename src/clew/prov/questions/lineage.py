@@ -2,8 +2,8 @@
 
 A walk goes level by level: from versions to the processes that made (or used) them, and on to
 what those used (or made). One level is one `depth`; processes joined by pipes count as one
-step. A process is walked through only as far as its order of events allows: what it used
-after a file was finished is not in that file. Each version and process is walked once, so the
+step. A process is walked through only as far as time allows: what it used after a file was
+finished is not in that file. Each version and process is walked once, so the
 walk ends on any graph.
 
 Edges run the way data flows: `used` from file to process, `generated` from process to file,
@@ -35,6 +35,8 @@ LIMIT = 20_000
 
 _AT_ONCE = frozenset({"fork", "exec"})
 """Ways of passing data that are over when they happen; a pipe may go on."""
+_DEVICES = (["dev"], ["proc"], ["sys"])
+"""Top folders whose files are no files."""
 _PROCESSES = "SELECT id FROM started WHERE execution = ? AND id <> execution"
 
 
@@ -71,7 +73,7 @@ class _Walk:
         self._limit = limit
         self._versions: dict[int, Version] = {}
         self._asked: list[int] = []
-        self._reached: dict[int, int] = {}  # activity → the event number its walk is bounded by
+        self._reached: dict[int, int] = {}  # activity → the time its walk is bounded by
         self._hidden: dict[int, set[int]] = {}
         self._edges: dict[tuple[int, int, str], dict[str, Any]] = {}
         self._truncated = False
@@ -94,17 +96,24 @@ class _Walk:
                 self._truncated = True
                 return
             if versions:
-                activities = self._neighbours(versions)
+                activities = self._within_limit(self._neighbours(versions))
             versions = self._expand(activities)
             activities = {}
             level += 1
+
+    def _within_limit(self, activities: dict[int, int]) -> dict[int, int]:
+        room = max(self._limit - len(self._versions) - len(self._reached), 1)
+        if len(activities) <= room:
+            return activities
+        self._truncated = True
+        return dict(list(activities.items())[:room])
 
     def _neighbours(self, versions: set[int]) -> dict[int, int]:
         """The activities that made (up) or used (down) these versions, and their bounds."""
         bounds: dict[int, int] = {}
         for edge in self._makers(versions) if self._up else self._users(versions):
-            known = bounds.get(edge.activity, edge.n)
-            bounds[edge.activity] = max(known, edge.n) if self._up else min(known, edge.n)
+            known = bounds.get(edge.activity, edge.at)
+            bounds[edge.activity] = max(known, edge.at) if self._up else min(known, edge.at)
         return bounds
 
     def _makers(self, versions: set[int]) -> list[Edge]:
@@ -130,42 +139,43 @@ class _Walk:
         beyond: set[int] = set()
         while activities:
             before = {key: self._reached.get(key) for key in activities}
-            fresh = {key: n for key, n in activities.items() if self._is_further(n, before[key])}
+            fresh = {key: at for key, at in activities.items() if self._is_further(at, before[key])}
             self._reached.update(fresh)
             if fresh:
                 beyond |= self._inputs(fresh) if self._up else self._outputs(fresh)
             activities = self._flows(fresh) if fresh else {}
         return beyond
 
-    def _is_further(self, n: int, known: int | None) -> bool:
-        return known is None or (n > known if self._up else n < known)
+    def _is_further(self, at: int, known: int | None) -> bool:
+        return known is None or (at > known if self._up else at < known)
 
     def _inputs(self, activities: dict[int, int]) -> set[int]:
         edges = [
             edge
             for edge in self._steps.uses(activities, owned=self._everything)
-            if edge.n <= activities[edge.activity]
+            if edge.at <= activities[edge.activity]
         ]
         loaded = self._steps.versions({edge.version for edge in edges})
-        kept = [
-            edge
-            for edge in edges
-            if loaded[edge.version].maker != edge.activity
-            and not self._hide(edge.activity, loaded[edge.version])
-        ]
-        origins = self._steps.origins({edge.version for edge in kept})
-        fresh = {key for key in origins.values() if key not in self._versions}
-        self._versions.update({key: loaded[key] for key in fresh if key in loaded})
-        self._load(key for key in fresh if key not in loaded)
-        for edge in kept:
-            origin = origins[edge.version]
-            seen = loaded[edge.version]
-            self._join(origin, edge.activity, "used", how=edge.how, version=_ref(seen))
+        edges = [edge for edge in edges if loaded[edge.version].maker != edge.activity]
+        origins = self._steps.origins({edge.version for edge in edges})
+        loaded |= self._steps.versions(set(origins.values()) - loaded.keys())
+        fresh = set()
+        for edge in edges:
+            origin = loaded[origins[edge.version]]
+            if self._hide(edge.activity, origin):
+                continue
+            if origin.key not in self._versions:
+                self._versions[origin.key] = origin
+                fresh.add(origin.key)
+            seen = _ref(loaded[edge.version])
+            self._join(origin.key, edge.activity, "used", how=edge.how, version=seen)
         return fresh
 
     def _outputs(self, activities: dict[int, int]) -> set[int]:
         edges = [
-            edge for edge in self._steps.products(activities) if edge.n > activities[edge.activity]
+            edge
+            for edge in self._steps.products(activities)
+            if edge.at >= activities[edge.activity]
         ]
         loaded = self._steps.versions({edge.version for edge in edges})
         fresh = set()
@@ -183,24 +193,24 @@ class _Walk:
         """The other ends of pipes and sockets, with the bounds that hold there."""
         bounds: dict[int, int] = {}
         flows = self._steps.senders if self._up else self._steps.receivers
-        for receiver, sender, n, via in flows(activities):
+        for receiver, sender, at, via in flows(activities):
             near, far = (receiver, sender) if self._up else (sender, receiver)
             at_once = via in _AT_ONCE
-            if at_once and (n > activities[near] if self._up else n < activities[near]):
+            if at_once and (at > activities[near] if self._up else at < activities[near]):
                 continue
             self._join(sender, receiver, "informed", via=via)
-            bound = n if at_once else FOREVER if self._up else -1
+            bound = at if at_once else FOREVER if self._up else -1
             known = bounds.get(far, bound)
             bounds[far] = max(known, bound) if self._up else min(known, bound)
         return bounds
 
     def _hide(self, activity: int, version: Version) -> bool:
+        """Is it only what programs are made of? What a recorded process made is never that."""
         if self._everything:
             return False
-        hidden = version.package is not None or class_of(version.locator, None, version.mode) in (
-            "package",
-            "system",
-        )
+        hidden = version.package is not None or version.locator.split("/", 4)[3:4] in _DEVICES
+        if not hidden and version.found:
+            hidden = class_of(version.locator, None, version.mode) in ("package", "system")
         if hidden:
             self._hidden.setdefault(activity, set()).add(version.key)
         return hidden
@@ -274,7 +284,7 @@ def _file_nodes(
                 "locator": version.locator,
                 "execution": execution_id(version.number),
                 "version": names[key],
-                "found": version.found,
+                "found": version.found and kind_of(version.locator) != "stream",
                 "digest": digest_text(version.digest),
                 "size": version.size,
                 "stored": bool(version.stored),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from clew.prov.graph import Graph
+from clew.prov.locators import path_of
 from clew.prov.questions.executions import Alive, Found, execution, find
 from clew.prov.questions.files import File, files
 from clew.prov.questions.shapes import moment, place, process_id
@@ -119,40 +121,35 @@ def described(file: File, packages: dict[str, Any]) -> dict[str, Any]:
         "digest": left.digest,
         "size": left.size,
         "stored": left.stored,
-        "package": None if owner is None else package(owner, packages),
+        "package": None if owner is None else _package(owner, packages),
         "versions": len(file.versions),
     }
 
 
 def class_of(locator: str, owner: str | None, mode: int | None) -> str:
     """Whose file it is: the package that installed it decides, and only then its path and mode."""
-    from clew.prov.locators import path_of
+    return _class(locator, owner, bool((mode or 0) & 0o111))
 
+
+@lru_cache(maxsize=65536)
+def _class(locator: str, package: str | None, executable: bool) -> str:
     path = path_of(locator)
     if path is None:
         return "data"
-    if owner is not None:
-        return "system" if owner.startswith(("pkg:deb/", "pkg:rpm/")) else "package"
-    try:
-        from clew.prov.classes import classify
-    except ImportError:
-        return "data"
-    return classify(path, None, executable=bool((mode or 0) & 0o111))
+    from clew.prov.classes import classify
+
+    return classify(path, package, executable=executable)
 
 
-def package(owner: str, packages: dict[str, Any]) -> dict[str, Any]:
-    """A package URL (`pkg:deb/debian/libc6@2.36?arch=amd64`) in the contract's words."""
-    from urllib.parse import unquote
+def _package(owner: str, packages: dict[str, Any]) -> dict[str, Any] | None:
+    from clew.prov import purls
 
-    manager, _, rest = owner.removeprefix("pkg:").split("?")[0].partition("/")
-    name, _, version = rest.rpartition("@") if "@" in rest else (rest, "", "")
     facts = packages.get(owner)
-    return {
-        "manager": manager,
-        "name": unquote(name.rpartition("/")[2]),
-        "version": unquote(version),
-        "requested": bool(facts.get("requested")) if isinstance(facts, dict) else False,
-    }
+    requested = facts.get("requested") if isinstance(facts, dict) else None
+    try:
+        return purls.described(owner, requested)
+    except ValueError:  # a newer witness may know package URLs that this one cannot read
+        return None
 
 
 def _gaps(graph: Graph, found: Found, names: dict[int, str]) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 A version that was *found* is the same thing as the version somebody left there earlier with
 the same bytes; `origins` says which that is. What a process used matters to what it wrote
-only if it was used before the writing ended: `made` says by which event number that was.
+only if it was used before the writing ended: `makers` and `products` say when that was. Events
+are told after the fact, so their order is that of their times, not of their numbers.
 """
 
 # ruff: noqa: S608  (the only names put into SQL here are our own tables and columns)
@@ -10,13 +11,12 @@ only if it was used before the writing ended: `made` says by which event number 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.db import Connection
 
 FOREVER = 2**62
-"""An event number after every other: the writing may have gone on to the end."""
+"""After every other time: the writing may have gone on to the end."""
 
 _VERSIONS = """
 SELECT v.id, v.execution, v.location, v.maker, v.ordinal, v.at, l.locator, x.number,
@@ -38,27 +38,30 @@ WHERE v.maker = v.execution AND v.id IN ({})
 _CHANGED = """
 SELECT v.id FROM version v WHERE v.id IN ({}) AND v.maker = v.execution
 AND EXISTS (SELECT 1 FROM content c WHERE c.version = v.id)
-AND EXISTS (SELECT 1 FROM version o WHERE o.location = v.location AND o.at < v.at)
+AND (EXISTS (SELECT 1 FROM version o
+             WHERE o.location = v.location AND o.at < v.at AND o.maker = o.execution)
+  OR EXISTS (SELECT 1 FROM version o
+             WHERE o.location = v.location AND o.at < v.at AND o.maker <> o.execution))
 """
 _MADE = f"""
-SELECT g.version, g.activity, g.n, g.how, CASE WHEN g.finished = 1 THEN g.n ELSE coalesce((
-  SELECT min(later.n) FROM (
-    SELECT i.n AS n FROM invalidated i WHERE i.version = g.version
+SELECT g.version, g.activity, g.how, CASE WHEN g.finished = 1 THEN g.at ELSE coalesce((
+  SELECT min(later.at) FROM (
+    SELECT i.at AS at FROM invalidated i WHERE i.version = g.version
     UNION ALL
-    SELECT ng.n FROM version nv JOIN generated ng ON ng.version = nv.id
+    SELECT nv.at FROM version nv
     WHERE nv.execution = v.execution AND nv.location = v.location AND nv.ordinal > v.ordinal
-  ) AS later WHERE later.n > g.n), {FOREVER}) END
+  ) AS later WHERE later.at > g.at), {FOREVER}) END
 FROM generated g JOIN version v ON v.id = g.version WHERE
 """
 _MAKERS = _MADE + "g.version IN ({})"
 _PRODUCTS = _MADE + "g.activity IN ({})"
 _USES = """
-SELECT u.activity, u.version, min(u.n), min(u.how) FROM used u
+SELECT u.activity, u.version, min(u.at), min(u.how) FROM used u
 LEFT JOIN content c ON c.version = u.version
 WHERE u.activity IN ({}) AND c.package IS NULL GROUP BY u.activity, u.version
 """
 _ALL_USES = """
-SELECT activity, version, min(n), min(how) FROM used WHERE activity IN ({})
+SELECT activity, version, min(at), min(how) FROM used WHERE activity IN ({})
 GROUP BY activity, version
 """
 _OWNED = """
@@ -66,19 +69,26 @@ SELECT u.activity, count(DISTINCT u.version) FROM used u JOIN content c ON c.ver
 WHERE u.activity IN ({}) AND c.package IS NOT NULL GROUP BY u.activity
 """
 _RENAMED = """
-SELECT activity, version, min(n), 'rename' FROM invalidated
+SELECT activity, version, min(at), 'rename' FROM invalidated
 WHERE how = 'rename' AND activity IN ({}) GROUP BY activity, version
 """
 _USERS = """
-SELECT activity, version, min(n), min(how) FROM used WHERE version IN ({})
+SELECT activity, version, min(at), min(how) FROM used WHERE version IN ({})
 GROUP BY activity, version
 """
 _RENAMERS = """
-SELECT activity, version, min(n), 'rename' FROM invalidated
+SELECT activity, version, min(at), 'rename' FROM invalidated
 WHERE how = 'rename' AND version IN ({}) GROUP BY activity, version
 """
-_SENDERS = "SELECT activity, source, n, via FROM informed WHERE activity IN ({})"
-_RECEIVERS = "SELECT activity, source, n, via FROM informed WHERE source IN ({})"
+_SENDERS = "SELECT activity, source, at, via FROM informed WHERE activity IN ({})"
+_RECEIVERS = "SELECT activity, source, at, via FROM informed WHERE source IN ({})"
+# A process that never became another program has its parent's memory, as it was at its birth.
+_FORKED = """
+SELECT id, parent, at, 'fork' FROM started
+WHERE exe IS NULL AND kind = 'process' AND parent <> execution AND {} IN ({})
+"""
+_PARENTS = _FORKED.replace("{}", "id", 1)
+_CHILDREN = _FORKED.replace("{}", "parent", 1)
 _FOUND_AGAIN = """
 SELECT o.id, v.id FROM version o JOIN content oc ON oc.version = o.id
 JOIN version v ON v.location = o.location AND v.at >= o.at AND v.maker = v.execution
@@ -91,8 +101,7 @@ FROM started s JOIN execution x ON x.id = s.execution WHERE s.id IN ({})
 """
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(NamedTuple):
     """A version and what is known of its bytes."""
 
     key: int
@@ -114,13 +123,12 @@ class Version:
         return self.maker == self.execution
 
 
-@dataclass(frozen=True)
-class Edge:
-    """An activity and a version, and the event number from (or up to) which they matter."""
+class Edge(NamedTuple):
+    """An activity and a version, and the time from (or up to) which they matter."""
 
     activity: int
     version: int
-    n: int
+    at: int
     how: str
 
 
@@ -146,17 +154,17 @@ class Steps:
         return {row[0] for row in self._connection.among(_CHANGED, keys)}
 
     def makers(self, versions: Iterable[int]) -> list[Edge]:
-        """Who made them; `n` is the number by which the writing had ended."""
+        """Who made them; `at` is when the writing had ended."""
         return [
             Edge(activity, version, end, how)
-            for version, activity, _, how, end in self._connection.among(_MAKERS, versions)
+            for version, activity, how, end in self._connection.among(_MAKERS, versions)
         ]
 
     def products(self, activities: Iterable[int]) -> list[Edge]:
-        """What they made; `n` as in `makers`."""
+        """What they made; `at` as in `makers`."""
         return [
             Edge(activity, version, end, how)
-            for version, activity, _, how, end in self._connection.among(_PRODUCTS, activities)
+            for version, activity, how, end in self._connection.among(_PRODUCTS, activities)
         ]
 
     def uses(self, activities: Iterable[int], *, owned: bool) -> list[Edge]:
@@ -185,12 +193,16 @@ class Steps:
         return answer
 
     def senders(self, activities: Iterable[int]) -> list[tuple[int, int, int, str]]:
-        """(receiver, sender, n, via) for each of these receivers."""
-        return [_flow(row) for row in self._connection.among(_SENDERS, activities)]
+        """(receiver, sender, at, via) for each of these receivers."""
+        wanted = list(activities)
+        rows = self._connection.among(_SENDERS, wanted) + self._connection.among(_PARENTS, wanted)
+        return [_flow(row) for row in rows]
 
     def receivers(self, activities: Iterable[int]) -> list[tuple[int, int, int, str]]:
-        """(receiver, sender, n, via) for each of these senders."""
-        return [_flow(row) for row in self._connection.among(_RECEIVERS, activities)]
+        """(receiver, sender, at, via) for each of these senders."""
+        wanted = list(activities)
+        rows = self._connection.among(_RECEIVERS, wanted)
+        return [_flow(row) for row in rows + self._connection.among(_CHILDREN, wanted)]
 
     def activities(self, keys: Iterable[int]) -> dict[int, tuple[Any, ...]]:
         return {row[0]: row for row in self._connection.among(_ACTIVITIES, keys)}

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.errors import NotFound, UsageError
+from clew.prov import tables
 from clew.prov.graph import Graph
 from clew.prov.keys import digest_text, location_key
 from clew.prov.locators import file_locator, path_of
@@ -41,7 +42,7 @@ FROM version v JOIN location l ON l.id = v.location JOIN execution x ON x.id = v
 LEFT JOIN content c ON c.version = v.id
 """
 _MET = _COLUMNS + "WHERE v.execution = ? AND v.location = ? ORDER BY v.ordinal"
-_AT = _COLUMNS + "WHERE v.location = ? ORDER BY v.at, x.number, v.ordinal"
+_AT = _COLUMNS + f"WHERE v.id IN ({tables.AT_PLACE}) ORDER BY v.at, x.number, v.ordinal"
 _HOLDING = (
     _COLUMNS
     + "WHERE x.project = ? AND c.digest >= ? AND c.digest <= ? ORDER BY v.at, x.number, v.ordinal"
@@ -111,7 +112,7 @@ def _known(graph: Graph, text: str) -> Found | None:
 def _explain_absence(graph: Graph, text: str, machine: str, path: bytes) -> None:
     """Neither an id, nor a name, nor a file anybody knew: say what it was most likely meant as."""
     key = location_key(graph.project_uid, file_locator(machine, path))
-    if not graph.connection.one("SELECT 1 FROM version WHERE location = ?", (key,)):
+    if not graph.connection.one(tables.AT_PLACE, (key, key)):
         find(graph, text)
 
 
@@ -203,7 +204,7 @@ def _bytes(graph: Graph, text: str) -> Target:
 
 def _now(graph: Graph, text: str, locator: str, digest: str | None) -> Target:
     key = location_key(graph.project_uid, locator)
-    rows = graph.connection.rows(_AT, (key,))
+    rows = graph.connection.rows(_AT, (key, key))
     if digest is None:
         if rows:
             last = _target(rows[-1])

@@ -1,0 +1,153 @@
+"""The fold is a union: no order, no repetition, no cut changes what the events that arrived say."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clew.db import Connection, connect
+from clew.prov import tables
+from clew.prov.events import AnyEvent, from_batch, from_lines, to_batch, to_lines
+from clew.prov.fold import Rows
+from clew.prov.graph import Graph
+from tests.unit.prov.story import Story
+
+PROJECT = "p" * 32
+_PATHS = st.sampled_from(["/w/a", "/w/b", "/w/c", "/w/ü", b"/w/\xff"])
+_TEXTS = st.sampled_from(["A", "B", "C"])
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> list[AnyEvent]:
+    """Some executions whose processes read, write, rename, delete, look and talk at random."""
+    events: list[AnyEvent] = []
+    for i, uid in enumerate(draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))):
+        story = Story(uid, at=1000 * (i + 1), name=draw(st.sampled_from([None, "first"])))
+        processes = [story.process("sh")]
+        for _ in range(draw(st.integers(0, 12))):
+            process = draw(st.sampled_from(processes))
+            path = draw(_PATHS)
+            match draw(st.integers(0, 8)):
+                case 0:
+                    processes.append(story.process("x", parent=process))
+                case 1 | 2:
+                    story.read(process, path, draw(st.none() | _TEXTS))
+                case 3 | 4:
+                    story.write(process, path, draw(st.none() | _TEXTS))
+                case 5:
+                    version = story.write(process, path, "A")
+                    story.content(version, "B", stored=False)
+                case 6:
+                    story.look(process, "/w/none")
+                    story.alias("/w/a", "/w/b")
+                case 7:
+                    story.inform(process, draw(st.sampled_from(processes)))
+                case _:
+                    story.gap(process, "mmap", "written through a mapping", "/w/a")
+        if draw(st.booleans()):
+            story.end(0, processes=len(processes))
+        events += story.events
+    return events
+
+
+def dump(connection: Connection) -> dict[str, list[tuple[object, ...]]]:
+    """All facts. Numbers and the times of beginning are this database's own, and left out."""
+    return {
+        table: sorted(connection.rows(f"SELECT {', '.join(columns)} FROM {table}"), key=repr)
+        for table, columns in tables.COLUMNS.items()
+    }
+
+
+def folded(*batches: list[AnyEvent]) -> dict[str, list[tuple[object, ...]]]:
+    with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "g.db") as connection:
+        graph = Graph(connection, PROJECT)
+        for batch in batches:
+            graph.fold(batch)
+        return dump(connection)
+
+
+quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@quick
+@given(st.data(), stories())
+def test_order_repetition_and_batches_do_not_matter(
+    data: st.DataObject, events: list[AnyEvent]
+) -> None:
+    mixed = data.draw(st.permutations(events + data.draw(st.lists(st.sampled_from(events)))))
+    cut = data.draw(st.integers(0, len(mixed)))
+    assert folded(mixed[:cut], mixed[cut:]) == folded(events)
+
+
+@quick
+@given(st.data(), stories())
+def test_a_trace_cut_at_any_byte_gives_the_graph_of_its_whole_lines(
+    data: st.DataObject, events: list[AnyEvent]
+) -> None:
+    lines = list(to_lines(events))
+    text = b"".join(lines)
+    cut = data.draw(st.integers(0, len(text)))
+    arrived = list(from_lines(text[:cut].splitlines(keepends=True)))
+    assert arrived == events[: len(arrived)]
+    assert sum(map(len, lines[: len(arrived)])) <= cut
+    assert len(arrived) == len(events) or sum(map(len, lines[: len(arrived) + 1])) > cut
+    assert folded(arrived, events) == folded(events)
+
+
+@quick
+@given(stories())
+def test_events_survive_both_encodings(events: list[AnyEvent]) -> None:
+    assert list(from_lines(to_lines(events))) == events
+    assert from_batch(to_batch(events)) == events
+
+
+def test_both_databases_hold_the_same_rows(connection: Connection) -> None:
+    story = Story("a", name="n", environment={"A": "1"}, facets={"kind": "repetition"})
+    process = story.process("cat", "x")
+    story.read(process, b"/w/\xff", "A", package="pkg:deb/debian/x@1")
+    story.write(process, "/w/b", "B")
+    story.look(process, "/w/none")
+    story.delete(process, "/w/b")
+    story.inform(process, story.uid)
+    story.alias("/w/a", "/w/b")
+    story.gap(process, "x", "y")
+    story.end(3, processes=1)
+    rows = Rows(PROJECT)
+    rows.add(story.events)
+    expected = {name: sorted(found, key=repr) for name, found in rows.tables().items()}
+    for _ in range(2):
+        Graph(connection, PROJECT).fold(reversed(story.events))
+        assert dump(connection) == expected
+
+
+def test_an_unknown_event_type_is_passed_over() -> None:
+    story = Story("a")
+    [line] = to_lines(story.events)
+    newer = line.replace(b'"started"', b'"teleported"')
+    richer = line.replace(b'"kind"', b'"colour":"red","kind"')
+    assert list(from_lines([newer, richer])) == story.events
+    assert from_batch(b"\x91\x81\xa5event\xaateleported") == []
+
+
+def test_a_malformed_event_of_a_known_type_is_an_error() -> None:
+    import msgspec
+
+    with pytest.raises(msgspec.ValidationError):
+        list(from_lines([b'{"event":"ended","execution":"x","n":1,"at":"noon"}\n']))
+
+
+def test_one_project_is_not_seen_by_another(connection: Connection) -> None:
+    from clew.prov.questions.executions import executions
+
+    one, other = Graph(connection, "1" * 32), Graph(connection, "2" * 32)
+    events = Story("a").end().events
+    one.fold(events)
+    assert executions(other, alive=lambda _: False) == []
+    other.fold(events)
+    other.remove("a" * 32)
+    assert [e["id"] for e in executions(one, alive=lambda _: False)] == ["e1"]
+    assert executions(other, alive=lambda _: False) == []

@@ -1,0 +1,159 @@
+"""Numbers and names of executions, and forgetting them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from clew.db import Connection, connect
+from clew.errors import NotFound, UsageError
+from clew.prov.graph import Graph
+from clew.prov.questions.contents import digests
+from clew.prov.questions.executions import executions, find
+from tests.unit.prov.story import Story, digest
+
+PROJECT = "p" * 32
+
+
+@pytest.fixture
+def graph(connection: Connection) -> Graph:
+    return Graph(connection, PROJECT)
+
+
+def test_numbers_count_up_and_asking_again_gives_the_same(graph: Graph) -> None:
+    assert [graph.begin(uid * 32) for uid in "abcb"] == [1, 2, 3, 2]
+
+
+def test_two_programs_at_once_get_different_numbers(database: tuple[Path, str | None]) -> None:
+    path, address = database
+    given: list[int] = []
+    failed: list[BaseException] = []
+
+    def begin(who: int) -> None:
+        try:
+            with connect(path, address=address) as connection:
+                graph = Graph(connection, PROJECT)
+                given.extend(graph.begin(f"{who:016}{i:016}") for i in range(20))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=begin, args=(who,)) for who in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert sorted(given) == list(range(1, 81))
+
+
+def test_two_programs_at_once_fold_the_same_events(database: tuple[Path, str | None]) -> None:
+    path, address = database
+    events = []
+    for uid in "abc":
+        story = Story(uid)
+        process = story.process("x")
+        for i in range(300):
+            story.read(process, f"/w/{i}", str(i))
+        events += story.end().events
+    failed: list[BaseException] = []
+
+    def fold(backwards: bool) -> None:
+        try:
+            with connect(path, address=address) as connection:
+                Graph(connection, PROJECT).fold(reversed(events) if backwards else events)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=fold, args=(who % 2 == 0,)) for who in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    with connect(path, address=address) as connection:
+        assert connection.rows("SELECT count(*) FROM used") == [(900,)]
+        assert len(executions(Graph(connection, PROJECT), alive=lambda _: False)) == 3
+
+
+def test_a_number_is_never_given_out_again(graph: Graph) -> None:
+    graph.begin("a" * 32)
+    graph.begin("b" * 32)
+    graph.remove("b" * 32)
+    assert graph.begin("c" * 32) == 3
+
+
+def test_a_name_is_given_once(graph: Graph) -> None:
+    graph.begin("a" * 32, name="train")
+    with pytest.raises(UsageError, match="e1"):
+        graph.begin("b" * 32, name="train")
+    assert graph.begin("b" * 32, name="train2") == 2
+    graph.remove("a" * 32)
+    assert graph.begin("c" * 32, name="train") == 3
+
+
+@pytest.mark.parametrize("name", ["", " ", "e1", "e12.p3", "r4", "a:b", "a/b", "a@2", "a\nb"])
+def test_a_name_must_not_read_as_something_else(graph: Graph, name: str) -> None:
+    with pytest.raises(UsageError):
+        graph.begin("a" * 32, name=name)
+
+
+def test_a_name_told_by_events_is_taken_where_it_is_free(graph: Graph) -> None:
+    graph.begin("a" * 32, name="taken")
+    graph.fold(Story("b", name="taken").events)
+    graph.fold(Story("c", name="free").events)
+    names = [e["name"] for e in executions(graph, alive=lambda _: False)]
+    assert names == ["taken", None, "free"]
+
+
+def test_an_unknown_execution_is_named_with_a_near_one(graph: Graph) -> None:
+    graph.begin("a" * 32, name="training")
+    with pytest.raises(NotFound) as unknown:
+        find(graph, "trainin")
+    assert "training" in unknown.value.hint
+    with pytest.raises(NotFound):
+        find(graph, "e99999999999999999999999999")
+
+
+def test_forgetting_removes_all_and_only_what_one_execution_said(graph: Graph) -> None:
+    def tell(uid: str) -> Story:
+        story = Story(uid)
+        process = story.process("x")
+        story.read(process, "/w/shared", "same")
+        story.read(process, "/w/own", uid)
+        story.write(process, "/w/out", f"out {uid}")
+        story.delete(process, "/w/out")
+        story.look(process, "/w/none")
+        story.inform(process, story.uid)
+        story.alias("/w/own", "/w/out")
+        story.gap(process, "x", "y", "/w/own")
+        story.gap(story.uid, "x", "y")
+        return story.end()
+
+    def rows() -> dict[str, int]:
+        tables = (
+            "execution", "started", "ended", "version", "content", "used", "generated",
+            "invalidated", "looked", "informed", "alias", "gap", "note",
+        )  # fmt: skip
+        return {t: graph.connection.rows(f"SELECT count(*) FROM {t}")[0][0] for t in tables}
+
+    graph.fold(tell("a").events)
+    alone = rows()
+    assert all(count for table, count in alone.items() if table != "note")
+    graph.fold(tell("b").events)
+    graph.remove("b" * 32)
+    assert rows() == alone
+    assert digests(graph) == {digest("same"), digest("a"), digest("out a")}
+    graph.remove("a" * 32)
+    assert set(rows().values()) == {0}
+    assert digests(graph) == set()
+
+
+def test_what_was_not_stored_is_not_asked_to_be_kept(graph: Graph) -> None:
+    story = Story("a")
+    process = story.process("x")
+    story.read(process, "/w/big", "big", stored=False)
+    story.read(process, "/w/small", "small")
+    graph.fold(story.events)
+    assert digests(graph) == {digest("small")}
