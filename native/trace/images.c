@@ -236,7 +236,7 @@ static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *ima
 		struct clew_facts facts;
 		char *real = canonical(image->loaded[i], true);
 		if (facts_of(real, true, &facts)) {
-			emit_open(proc, seq, image->loaded[i], real, LOADED, 0, &facts, true);
+			emit_open(proc, seq, image->loaded[i], real, LOADED, 0, &facts, NULL);
 			struct stat st;
 			if (facts.mode & S_ISUID && !stat(real, &st) && st.st_uid != geteuid())
 				emit_gap(proc, "set-uid", real, "a traced program runs without the privilege of its set-uid bit");
@@ -254,6 +254,7 @@ void image_begun(struct task *task)
 	if (!image)
 		return;
 	int64_t variables = variables_number(&image->variables);
+	image_leaves(proc);
 	if (proc->execed)
 		proc->image = image_number();
 	proc->execed = true;
@@ -275,12 +276,45 @@ void image_begun(struct task *task)
 	out_end();
 	emit_loaded(proc, task->seq, image);
 	image_free(task);
-	image_inherit(proc);
+	image_inherit(proc, true);
 }
 
 /* ---- inherited descriptors ---- */
 
-static void inherit_one(struct proc *proc, const char *folder, int fd)
+static void emit_descriptor(struct proc *proc, int fd, int way, const char *name, const struct clew_facts *facts)
+{
+	out_begin(R_FD, next_seq(), proc->image, 4);
+	out_int(fd);
+	out_int(way);
+	out_text(name);
+	out_facts(facts);
+	out_end();
+}
+
+static void remember(struct proc *proc, const char *name)
+{
+	for (unsigned i = 0; i < sizeof proc->inherited / sizeof *proc->inherited; i++) {
+		if (!proc->inherited[i])
+			proc->inherited[i] = must(strdup(name));
+		if (!strcmp(proc->inherited[i], name))
+			return;
+	}
+}
+
+/* The state in which a process leaves what it was handed tells later whether others, who had
+ * it open as well, wrote to it too. Programs close their output early: so by name. */
+void image_leaves(struct proc *proc)
+{
+	for (unsigned i = 0; i < sizeof proc->inherited / sizeof *proc->inherited; i++) {
+		struct clew_facts facts;
+		if (proc->inherited[i] && facts_of(proc->inherited[i], true, &facts))
+			emit_descriptor(proc, -1, 2, proc->inherited[i], &facts);
+		free(proc->inherited[i]);
+		proc->inherited[i] = NULL;
+	}
+}
+
+static void inherit_one(struct proc *proc, const char *folder, int fd, bool files)
 {
 	char link[96], name[PATH_MAX_];
 	struct stat own;
@@ -290,7 +324,7 @@ static void inherit_one(struct proc *proc, const char *folder, int fd)
 		return;
 	if (!strncmp(name, "pipe:", 5))
 		proc->pipes = true;
-	else if (name[0] != '/' && strncmp(name, "socket:", 7))
+	else if (name[0] == '/' ? !files : strncmp(name, "socket:", 7) != 0)
 		return;
 	/* The link's own permissions say how the descriptor was opened. */
 	int way = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
@@ -298,31 +332,24 @@ static void inherit_one(struct proc *proc, const char *folder, int fd)
 	bool known = facts_of(link, true, &facts);
 	if (known && S_ISDIR(facts.mode))
 		return;
-	/* A file's state tells at the end whether this process, or only its children, wrote to it. */
-	if (known && S_ISREG(facts.mode) && way & 2) {
-		proc->writes = true;
-		hash = hash_bytes(hash, &facts.size, sizeof facts.size + sizeof facts.mtime);
-	}
+	if (known && S_ISREG(facts.mode) && way & 2)
+		remember(proc, name);
 	if (!proc_first(proc, hash))
 		return;
 	if (known && way & 1)
 		saving_read(&facts);
-	out_begin(R_FD, next_seq(), proc->image, 4);
-	out_int(fd);
-	out_int(way);
-	out_text(name);
-	out_facts(known ? &facts : NULL);
-	out_end();
+	emit_descriptor(proc, fd, way, name, known ? &facts : NULL);
 }
 
-void image_inherit(struct proc *proc)
+/* Files count only for a program that was started with them open. */
+void image_inherit(struct proc *proc, bool files)
 {
 	char folder[64];
 	snprintf(folder, sizeof folder, "/proc/%d/fd", proc->pid);
 	DIR *list = opendir(folder);
 	for (struct dirent *entry; list && (entry = readdir(list));)
 		if (entry->d_name[0] != '.')
-			inherit_one(proc, folder, atoi(entry->d_name));
+			inherit_one(proc, folder, atoi(entry->d_name), files);
 	if (list)
 		closedir(list);
 }

@@ -153,10 +153,11 @@ static void leaving(struct task *task)
 		return;
 	ring_drain(proc);
 	/* While its descriptors are still open: whom did it pass data to? */
-	if (proc->pipes || proc->writes || !proc->execed) {
-		image_inherit(proc);
+	image_leaves(proc);
+	if (proc->pipes || !proc->execed) {
+		image_inherit(proc, proc->execed);
 		if (proc->pipes && proc->parent && !proc->parent->gone)
-			image_inherit(proc->parent);
+			image_inherit(proc->parent, false);
 	}
 }
 

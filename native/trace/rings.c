@@ -94,7 +94,7 @@ static void handle(struct proc *proc, const struct clew_record *record)
 	}
 	const struct clew_facts *facts = record->facts.mode ? &record->facts : NULL;
 	if (record->kind == CLEW_OPEN) {
-		emit_open(proc, record->seq, path, record->real_size ? real : NULL, record->flags, -record->result, facts, true);
+		emit_open(proc, record->seq, path, record->real_size ? real : NULL, record->flags, -record->result, facts, NULL);
 	} else if (record->kind == CLEW_FETCH) {
 		out_begin(R_FETCH, record->seq, proc->image, 1);
 		out_text(given);

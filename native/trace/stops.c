@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifndef RENAME_EXCHANGE
@@ -17,7 +18,7 @@
 #endif
 
 void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
-	       const struct clew_facts *facts, bool existed)
+	       const struct clew_facts *facts, const struct clew_facts *before)
 {
 	if (images_is_library(path))
 		return;
@@ -37,7 +38,7 @@ void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *re
 	out_int(flags);
 	out_int(error);
 	out_facts(facts);
-	out_int(existed);
+	out_facts(before);
 	out_end();
 }
 
@@ -83,6 +84,23 @@ static void emit_change(struct task *task, const char *what, const char *now)
 	out_end();
 }
 
+/* SOCK_STREAM, SOCK_DGRAM …, asked of a copy of the process's own descriptor; 0: unknown. */
+static int socket_type(pid_t pid, int fd)
+{
+	int type = 0, process = (int)syscall(SYS_pidfd_open, pid, 0);
+	int copy = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+	socklen_t size = sizeof type;
+	if (copy < 0 || getsockopt(copy, SOL_SOCKET, SO_TYPE, &type, &size))
+		type = 0;
+	if (copy >= 0)
+		close(copy);
+	if (process >= 0)
+		close(process);
+	return type;
+}
+
+static uint64_t argument(const struct task *task, int n) { return n < 0 ? 0 : task->info.seccomp.args[n]; }
+
 static void emit_net(struct task *task, const char *what, uint64_t address, uint64_t size, int64_t result)
 {
 	struct sockaddr_storage peer;
@@ -95,13 +113,12 @@ static void emit_net(struct task *task, const char *what, uint64_t address, uint
 	uint64_t hash = hash_bytes(R_NET + (uint64_t)what[0], &peer, size);
 	if (peer.ss_family == AF_UNSPEC || peer.ss_family == AF_NETLINK || !proc_first(task->proc, hash))
 		return;
-	out_begin(R_NET, next_seq(), task->proc->image, 2);
+	out_begin(R_NET, next_seq(), task->proc->image, 3);
 	out_text(what);
 	out_bytes(&peer, size);
+	out_int(socket_type(task->proc->pid, (int)argument(task, 0)));
 	out_end();
 }
-
-static uint64_t argument(const struct task *task, int n) { return n < 0 ? 0 : task->info.seccomp.args[n]; }
 
 static char *named(struct task *task, int dir, int path)
 {
@@ -160,7 +177,7 @@ static void leave_open(struct task *task, int64_t result)
 	char link[64], real[PATH_MAX_];
 	struct clew_facts facts;
 	if (result < 0) {
-		emit_open(task->proc, task->seq, task->path, NULL, flags, (int)-result, NULL, task->existed);
+		emit_open(task->proc, task->seq, task->path, NULL, flags, (int)-result, NULL, NULL);
 		return;
 	}
 	snprintf(link, sizeof link, "/proc/%d/fd/%d", task->proc->pid, (int)result);
@@ -168,7 +185,8 @@ static void leave_open(struct task *task, int64_t result)
 	bool known = facts_of(link, true, &facts);
 	if (!task->path)
 		task->path = must(strdup(named ? real : link));
-	emit_open(task->proc, task->seq, task->path, named ? real : NULL, flags, 0, known ? &facts : NULL, task->existed);
+	emit_open(task->proc, task->seq, task->path, named ? real : NULL, flags, 0, known ? &facts : NULL,
+		  task->existed ? &task->before : NULL);
 	if (known && (flags & O_ACCMODE || flags & O_TRUNC))
 		saving_written(&facts);
 }

@@ -67,7 +67,8 @@ struct proc {
 	struct proc *parent;
 	unsigned tasks, children;
 	bool execed, shares_memory, gone, elsewhere; /* elsewhere: another root folder */
-	bool pipes, writes;		 /* it inherited such descriptors */
+	bool pipes;			 /* it inherited some */
+	char *inherited[8];		 /* files it was started with, open for writing */
 	uint32_t slot;
 	char cwd[PATH_MAX_];
 	uint64_t *seen; /* what this image is known to have seen: a set of hashes */
@@ -135,7 +136,7 @@ void saving_before(struct proc *proc, const char *path, bool loses_name, bool ke
 bool call_enter(struct task *task); /* whether its end is of interest */
 void call_leave(struct task *task, int64_t result);
 void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
-	       const struct clew_facts *facts, bool existed);
+	       const struct clew_facts *facts, const struct clew_facts *before);
 void emit_look(struct proc *proc, uint64_t seq, enum clew_kind kind, const char *path, int error, uint32_t flags,
 	       const struct clew_facts *facts, const char *target);
 void emit_gap(struct proc *proc, const char *what, const char *path, const char *why);
@@ -144,7 +145,8 @@ void emit_gap(struct proc *proc, const char *what, const char *path, const char 
 void image_enter(struct task *task, const char *path);
 void image_begun(struct task *task);  /* the exec succeeded */
 void image_failed(struct task *task); /* it did not */
-void image_inherit(struct proc *proc);
+void image_inherit(struct proc *proc, bool files);
+void image_leaves(struct proc *proc);
 void images_library(const char *path);
 bool images_is_library(const char *path);
 

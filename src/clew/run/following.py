@@ -1,0 +1,63 @@
+"""Reading the trace while the command runs, and storing what it read before it can change."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from clew.run.interest import Interest
+from clew.witness.contents import Contents
+from clew.witness.records import AnyRecord, Exit, Spawn, Trace
+
+
+class Follower:
+    """A thread beside the command. It ends by itself when the tracer's end of the pipe closes."""
+
+    def __init__(self, path: Path, notify: int, contents: Contents, interest: Interest) -> None:
+        self.records: list[AnyRecord] = []
+        self.root: int | None = None
+        """The process id of the command itself, once it is known."""
+        self._trace = Trace(path)
+        self._notify = notify
+        self._contents = contents
+        self._interest = interest
+        self._pids: dict[int, int] = {}
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def finish(self) -> list[AnyRecord]:
+        """All records, in the order of what happened."""
+        self._thread.join()
+        self._trace.close()
+        if self._error is not None:
+            raise self._error
+        self.records.sort(key=lambda record: record.seq)
+        return self.records
+
+    def _run(self) -> None:
+        try:
+            while True:
+                word = os.read(self._notify, 4096)
+                self._take()
+                if not word:
+                    return
+        except BaseException as error:  # the main thread raises it again
+            self._error = error
+        finally:
+            os.close(self._notify)
+
+    def _take(self) -> None:
+        for record in self._trace.read():
+            self.records.append(record)
+            if isinstance(record, Spawn):
+                self.root = self.root or record.pid
+                self._pids[record.image] = record.pid
+                self._interest.add(record.pid)
+            elif isinstance(record, Exit):
+                self._interest.drop(self._pids.get(record.image, 0))
+            else:
+                self._contents.follow(record)

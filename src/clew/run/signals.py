@@ -1,0 +1,46 @@
+"""Signals sent to Clew alone are passed on to the command; those of the terminal reach it anyway."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+_PASSED_ON = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+_FROM_TERMINAL = 0x80  # si_code SI_KERNEL: the whole group got it
+
+
+@contextmanager
+def forwarded(root: Callable[[], int | None]) -> Iterator[None]:
+    """While the command runs, it decides what an interrupt means."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    over = threading.Event()
+    thread = threading.Thread(target=_pass_on, args=(root, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _pass_on(root: Callable[[], int | None], over: threading.Event) -> None:
+    while not over.is_set():
+        got = signal.sigtimedwait(_PASSED_ON, 0.05)
+        pid = root()
+        if got is not None and got.si_code != _FROM_TERMINAL and pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, got.si_signo)

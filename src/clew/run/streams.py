@@ -1,0 +1,200 @@
+"""The command's own input and output, kept on their way past.
+
+A pipe is teed, a terminal goes through another terminal, a file is handed on as it is (it is
+an entity of its own). The kept copy is masked and cut at a limit; the digest is of all of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import stat
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import blake3
+
+from clew.run.interest import Interest
+from clew.run.terminal import Terminal
+from clew.witness.secrets import Redactor
+
+NAMES = ("stdin", "stdout", "stderr")
+_BLOCK = 1 << 16
+
+
+class Keeper:
+    """Keeps a masked copy of one stream, up to a limit; beyond it, only the digest."""
+
+    def __init__(self, path: Path, *, redactor: Redactor, limit: int) -> None:
+        self.path = path
+        self.size = 0
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        self._mask = redactor.stream()
+        self._limit = limit
+        self._hash = blake3.blake3()
+        self.failed = False
+        """The disk was full: what was kept is not all there was."""
+
+    def feed(self, data: bytes) -> None:
+        self._put(self._mask.feed(data))
+
+    def finish(self) -> None:
+        self._put(self._mask.finish())
+        os.close(self._file)
+
+    @property
+    def whole(self) -> bool:
+        return self.size <= self._limit and not self.failed
+
+    @property
+    def digest(self) -> str:
+        return f"blake3:{self._hash.hexdigest()}"
+
+    def _put(self, data: bytes) -> None:
+        self._hash.update(data)
+        room = self._limit - self.size
+        self.size += len(data)
+        if room > 0 and not self.failed:
+            try:
+                _write_all(self._file, data[:room])
+            except OSError:
+                self.failed = True
+
+
+@dataclass
+class Streams:
+    """What the command gets as descriptors 0, 1 and 2, and the threads that copy."""
+
+    descriptors: tuple[int, int, int]
+    names: Mapping[bytes, str]
+    """`pipe:[N]` or a terminal's path → stdin, stdout or stderr, as the tracer will see them."""
+    kept: dict[str, Keeper]
+    terminal: Terminal | None
+    _ours: list[int] = field(default_factory=list)
+    _copies: list[Callable[[], None]] = field(default_factory=list)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def started(self) -> None:
+        """The command has its ends: let go of ours, and begin to copy."""
+        for descriptor in self._ours:
+            os.close(descriptor)
+        for copy in self._copies:
+            thread = threading.Thread(target=copy, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def finish(self) -> None:
+        """The command has ended: take what is still on its way, and no more."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+        if self.terminal is not None:
+            self.terminal.restore()
+        for keeper in self.kept.values():
+            keeper.finish()
+
+
+def prepare(folder: Path, *, redactor: Redactor, limit: int, interest: Interest) -> Streams:
+    """Look at this process's own descriptors and set up the copies."""
+    terminal = Terminal.open() if os.isatty(1) or os.isatty(2) else None
+    streams = Streams(descriptors=(0, 1, 2), names={}, kept={}, terminal=terminal)
+    names: dict[bytes, str] = {}
+    descriptors = [0, 1, 2]
+    shared: dict[tuple[int, int], str] = {}
+    for number in (1, 2):
+        kind = _kind(number)
+        if kind == "terminal" and terminal is not None:
+            descriptors[number] = terminal.slave
+            names[os.fsencode(terminal.name)] = "stdout"
+        elif kind == "pipe":
+            same = _identity(number)
+            name = shared.setdefault(same, NAMES[number])
+            if name != NAMES[number]:  # 2>&1: one stream stays one stream, in its order
+                descriptors[number] = descriptors[1]
+                continue
+            read, write = os.pipe()
+            keeper = Keeper(folder / name, redactor=redactor, limit=limit)
+            streams.kept[name] = keeper
+            names[os.fsencode(os.readlink(f"/proc/self/fd/{write}"))] = name
+            descriptors[number] = write
+            streams._ours.append(write)
+            streams._copies.append(_outward(read, number, keeper))
+    if terminal is not None:
+        keeper = Keeper(folder / "stdout", redactor=redactor, limit=limit)
+        streams.kept["stdout"] = keeper
+        if terminal.both_ways:
+            descriptors[0] = terminal.slave
+        streams._ours.append(terminal.slave)
+        streams._copies.append(terminal.copy(keeper.feed, streams._over))
+    if _kind(0) == "pipe":
+        read, write = os.pipe()
+        keeper = Keeper(folder / "stdin", redactor=redactor, limit=limit)
+        streams.kept["stdin"] = keeper
+        names[os.fsencode(os.readlink(f"/proc/self/fd/{read}"))] = "stdin"
+        descriptors[0] = read
+        streams._ours.append(read)
+        streams._copies.append(_inward(write, keeper, interest, streams._over))
+    streams.descriptors = (descriptors[0], descriptors[1], descriptors[2])
+    streams.names = names
+    return streams
+
+
+def _outward(source: int, target: int, keeper: Keeper) -> Callable[[], None]:
+    def copy() -> None:
+        try:
+            while data := os.read(source, _BLOCK):
+                keeper.feed(data)
+                _write_all(target, data)
+        except OSError:
+            pass  # nobody reads any more: closing our end tells the command so
+        finally:
+            os.close(source)
+
+    return copy
+
+
+def _inward(
+    target: int, keeper: Keeper, interest: Interest, over: threading.Event
+) -> Callable[[], None]:
+    def copy() -> None:
+        try:
+            while not over.is_set() and interest.wait(over):
+                ready, _, _ = select.select([0], [], [], 0.05)
+                if not ready:
+                    continue
+                data = os.read(0, _BLOCK)
+                if not data:
+                    break
+                keeper.feed(data)
+                _write_all(target, data)
+        except OSError:
+            pass  # the command reads no more
+        finally:
+            os.close(target)
+
+    return copy
+
+
+def _kind(number: int) -> str:
+    with contextlib.suppress(OSError):
+        if os.isatty(number):
+            return "terminal"
+        mode = os.fstat(number).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            return "pipe"
+    return "other"
+
+
+def _identity(number: int) -> tuple[int, int]:
+    status = os.fstat(number)
+    return status.st_dev, status.st_ino
+
+
+def _write_all(target: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(target, view) :]

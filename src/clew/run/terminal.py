@@ -1,0 +1,101 @@
+"""A terminal between the user's and the command's: what is shown is also kept."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import struct
+import termios
+import threading
+import tty
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+_BLOCK = 1 << 16
+_SIZE = struct.pack("HHHH", 0, 0, 0, 0)
+
+
+@dataclass
+class Terminal:
+    master: int
+    slave: int
+    name: str
+    both_ways: bool
+    """The user's input is a terminal too: then the command gets this one as its own."""
+    shown: int
+    """Where the user sees it: descriptor 1 or 2."""
+    _saved: list[Any] | None = None
+    _old_winch: Any = None
+
+    @classmethod
+    def open(cls) -> Terminal:
+        master, slave = os.openpty()
+        shown = 1 if os.isatty(1) else 2
+        both = os.isatty(0) and os.isatty(1) and os.isatty(2)
+        terminal = cls(master, slave, os.ttyname(slave), both, shown)
+        termios.tcsetattr(slave, termios.TCSANOW, termios.tcgetattr(shown))
+        terminal._resize()
+        if both:
+            terminal._saved = termios.tcgetattr(0)
+            tty.setraw(0, termios.TCSADRAIN)
+        else:
+            terminal._plain_output()
+        if threading.current_thread() is threading.main_thread():
+            terminal._old_winch = signal.signal(signal.SIGWINCH, lambda *_: terminal._resize())
+        return terminal
+
+    def _plain_output(self) -> None:
+        """The user's terminal already turns newlines into line ends; ours must not do it again."""
+        modes = termios.tcgetattr(self.slave)
+        modes[1] &= ~termios.OPOST
+        termios.tcsetattr(self.slave, termios.TCSANOW, modes)
+
+    def _resize(self) -> None:
+        with contextlib.suppress(OSError):
+            size = fcntl.ioctl(self.shown, termios.TIOCGWINSZ, _SIZE)
+            fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
+
+    def copy(self, keep: Callable[[bytes], None], over: threading.Event) -> Callable[[], None]:
+        """What to run in a thread: the command's output to the user, the user's keys to it."""
+
+        def copy() -> None:
+            sources = [self.master, 0] if self.both_ways else [self.master]
+            while True:
+                ready, _, _ = select.select(sources, [], [], 0.05)
+                if self.master in ready:
+                    try:
+                        data = os.read(self.master, _BLOCK)
+                    except OSError:  # the last process that had it is gone
+                        break
+                    if not data:
+                        break
+                    keep(data)
+                    with contextlib.suppress(OSError):
+                        os.write(self.shown, data)
+                if 0 in ready:
+                    keys = os.read(0, _BLOCK)
+                    if keys:
+                        os.write(self.master, keys)
+                    else:
+                        sources.remove(0)
+                if not ready and over.is_set():
+                    break
+            os.close(self.master)
+
+        return copy
+
+    def adopt(self) -> None:
+        """In the new process: a session of its own, with this as its terminal."""
+        if self.both_ways:
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    def restore(self) -> None:
+        if self._saved is not None:
+            termios.tcsetattr(0, termios.TCSADRAIN, self._saved)
+        if self._old_winch is not None:
+            signal.signal(signal.SIGWINCH, self._old_winch)

@@ -1,0 +1,83 @@
+"""Data that passes between processes without a file: pipes, sockets.
+
+Who holds which end of what is seen at exec, at fork and at exit; from that follows who could
+have told whom. A process that holds both ends of a pipe it did not make is not taken for a
+party to it: build tools hand such a pipe to every child to count jobs with.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+READS, WRITES = 1, 2
+
+
+def peer(address: bytes, socket_type: int) -> str | None:
+    """A socket address as a locator; None where it is no network peer."""
+    (family,) = struct.unpack_from("=H", address)
+    scheme = "udp" if socket_type == socket.SOCK_DGRAM else "tcp"
+    if family == socket.AF_INET and len(address) >= 8:
+        port, raw = struct.unpack_from("!H4s", address, 2)
+        return f"{scheme}://{socket.inet_ntop(socket.AF_INET, raw)}:{port}"
+    if family == socket.AF_INET6 and len(address) >= 24:
+        port, raw = struct.unpack_from("!H4x16s", address, 2)
+        return f"{scheme}://[{socket.inet_ntop(socket.AF_INET6, raw)}]:{port}"
+    if family == socket.AF_UNIX and len(address) > 2:
+        path = address[2:]
+        if path.startswith(b"\0"):
+            return f"unix:@{path[1:].decode(errors='replace')}"
+        return f"unix:{path.split(bytes(1))[0].decode(errors='replace')}"
+    return None
+
+
+@dataclass
+class Flows:
+    """Collects ends, and answers who informed whom."""
+
+    _pipes: dict[bytes, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+    _pairs: set[tuple[int, int, str]] = field(default_factory=set)
+    _bound: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    _asked: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+
+    def holds(self, image: int, pipe: bytes, way: int) -> None:
+        ends = self._pipes[pipe]
+        ends[image] = ends.get(image, 0) | way
+
+    def shares_socket(self, image: int, parent: int) -> None:
+        """A child that got a socket from its parent as its input or output talks with it."""
+        self._pairs |= {(image, parent, "socket"), (parent, image, "socket")}
+
+    def bound(self, image: int, locator: str) -> None:
+        self._bound[_anyone(locator)].add(image)
+
+    def connected(self, image: int, locator: str) -> None:
+        self._asked[_anyone(locator)].add(image)
+
+    def informed(self, forked: dict[int, int]) -> set[tuple[int, int, str]]:
+        """(who learnt, from whom, by what). `forked`: images that never became another program,
+        and their parents: these use the pipes they were born with."""
+        pairs = set(self._pairs)
+        for ends in self._pipes.values():
+            one_way = {image: way for image, way in ends.items() if way != READS | WRITES}
+            writers = [image for image, way in one_way.items() if way == WRITES]
+            readers = [image for image, way in one_way.items() if way == READS]
+            for image, way in ends.items():
+                parent = forked.get(image)
+                if way == READS | WRITES and parent in ends:
+                    pairs |= {(image, parent, "pipe"), (parent, image, "pipe")}
+            pairs |= {(r, w, "pipe") for r in readers for w in writers if r != w}
+        for locator, servers in self._bound.items():
+            for server in servers:
+                for client in self._asked.get(locator, set()) - {server}:
+                    pairs |= {(server, client, "socket"), (client, server, "socket")}
+        return pairs
+
+
+def _anyone(locator: str) -> str:
+    """A server bound to every address answers at each of this machine's."""
+    for everywhere in ("://0.0.0.0:", "://[::]:", "://127.0.0.1:", "://[::1]:"):
+        locator = locator.replace(everywhere, "://*:")
+    return locator

@@ -1,0 +1,163 @@
+"""What clew-trace writes: typed records, read from a file that is still growing.
+
+`docs/formats/trace.md` describes them. A record that is not wholly there yet is left for the
+next reading, so a trace cut at any byte gives the records before the cut.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+
+class Facts(NamedTuple):
+    """A file's state at one moment. All but ctime stay the same when it is renamed or linked."""
+
+    dev: int
+    ino: int
+    size: int
+    mtime: int
+    ctime: int
+    mode: int
+
+
+class Record(msgspec.Struct, frozen=True, array_like=True):
+    seq: int
+    at: int
+    image: int
+
+
+class Spawn(Record, frozen=True, array_like=True, tag=1):
+    parent: int
+    pid: int
+    started: int
+
+
+class Exec(Record, frozen=True, array_like=True, tag=2):
+    previous: int
+    pid: int
+    exe: bytes
+    given: bytes
+    arguments: list[bytes]
+    variables: int
+    cwd: bytes
+
+
+class Variables(Record, frozen=True, array_like=True, tag=3):
+    number: int
+    entries: list[bytes]
+
+
+class Exit(Record, frozen=True, array_like=True, tag=4):
+    status: int
+    signal: int
+    user: int
+    system: int
+    memory: int
+
+
+class Open(Record, frozen=True, array_like=True, tag=5):
+    path: bytes
+    real: bytes | None
+    flags: int
+    error: int
+    facts: Facts | None
+    before: Facts | None
+
+
+class Look(Record, frozen=True, array_like=True, tag=6):
+    kind: int
+    path: bytes
+    error: int
+    flags: int
+    facts: Facts | None
+    target: bytes | None
+
+
+class Change(Record, frozen=True, array_like=True, tag=7):
+    what: bytes
+    path: bytes
+    path2: bytes | None
+    before: Facts | None
+    after: Facts | None
+
+
+class Descriptor(Record, frozen=True, array_like=True, tag=8):
+    fd: int
+    way: int  # 1: for reading, 2: for writing, 3: both
+    name: bytes
+    facts: Facts | None
+
+
+class Net(Record, frozen=True, array_like=True, tag=9):
+    what: bytes
+    address: bytes
+    socket: int
+
+
+class Saved(Record, frozen=True, array_like=True, tag=10):
+    path: bytes
+    facts: Facts
+    how: bytes
+    name: bytes
+    error: int
+
+
+class Hidden(Record, frozen=True, array_like=True, tag=11):
+    what: bytes
+    path: bytes | None
+    why: bytes
+
+
+class Fetch(Record, frozen=True, array_like=True, tag=12):
+    url: bytes
+
+
+AnyRecord = (
+    Spawn
+    | Exec
+    | Variables
+    | Exit
+    | Open
+    | Look
+    | Change
+    | Descriptor
+    | Net
+    | Saved
+    | Hidden
+    | Fetch
+)
+
+LOADED = 0x8000_0000  # among an open's flags: the kernel opened it, to run it
+STAT, ACCESS, READLINK, REALPATH = 3, 4, 5, 6
+
+_decode = msgspec.msgpack.Decoder(AnyRecord).decode
+
+
+class Trace:
+    """Reads a trace as it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._rest = b""
+
+    def read(self) -> list[AnyRecord]:
+        """The records that have come since the last call."""
+        records: list[AnyRecord] = []
+        while block := os.read(self._file, 1 << 20):
+            data = memoryview(self._rest + block)
+            at, size = 0, len(data)
+            while at + 4 <= size:
+                end = at + 4 + int.from_bytes(data[at : at + 4], "little")
+                if end > size:
+                    break
+                records.append(_decode(data[at + 4 : end]))
+                at = end
+            self._rest = bytes(data[at:])
+        return records
+
+    def close(self) -> None:
+        os.close(self._file)

@@ -1,0 +1,67 @@
+"""What is known of one execution between hearing the records and telling the events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from clew.witness import records
+from clew.witness.flows import Flows
+from clew.witness.secrets import Redactor
+from clew.witness.versions import Met, Paths
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Where it plays: one execution on one machine."""
+
+    execution: str
+    machine: str
+    boot: str
+    variables: Mapping[str, str]
+    """The variables of the execution, as recorded: a process tells only what differs."""
+    redactor: Redactor
+    ignore: tuple[bytes, ...]
+    """Folders of Clew's own: whatever happens there is not the command's doing."""
+    streams: Mapping[bytes, str]
+    """`pipe:[N]` or a terminal's path → stdin, stdout or stderr."""
+
+
+@dataclass
+class Process:
+    uid: str
+    number: int
+    parent: int
+    pid: int
+    at: int
+    exec: records.Exec | None = None
+    exit: records.Exit | None = None
+
+
+@dataclass
+class Tale:
+    """What one process did, with when it first did it."""
+
+    used: dict[tuple[Met, str], int] = field(default_factory=dict)
+    looked: dict[tuple[str, str, str], int] = field(default_factory=dict)
+
+
+@dataclass
+class Story:
+    paths: Paths = field(default_factory=Paths)
+    flows: Flows = field(default_factory=Flows)
+    processes: dict[int, Process] = field(default_factory=dict)
+    tales: dict[int, Tale] = field(default_factory=dict)
+    invalidated: list[tuple[int, Met, str, int]] = field(default_factory=list)
+    aliases: set[tuple[bytes, bytes]] = field(default_factory=set)
+    gaps: list[tuple[int, str, str, bytes | None, int]] = field(default_factory=list)
+    peers: dict[tuple[int, str, str], int] = field(default_factory=dict)
+    streams: dict[tuple[int, str, int], int] = field(default_factory=dict)
+    variables: dict[int, dict[str, str]] = field(default_factory=dict)
+
+    def command(self, image: int) -> tuple[bytes, ...]:
+        """A process that never became another program runs the one it was born from."""
+        process = self.processes[image]
+        while process.exec is None and process.parent:
+            process = self.processes[process.parent]
+        return tuple(process.exec.arguments) if process.exec else ()

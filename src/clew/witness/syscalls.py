@@ -1,0 +1,293 @@
+"""The system-call witness: from what clew-trace saw to events.
+
+The records are put in their order and told as a story: which process met which version of
+what. Nothing is claimed that was not seen; what could not be seen becomes a gap.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterable
+
+from clew.prov.locators import file_locator
+from clew.witness import records
+from clew.witness.contents import Contents, is_file
+from clew.witness.flows import peer
+from clew.witness.links import Links
+from clew.witness.records import AnyRecord, Facts
+from clew.witness.story import Process, Scene, Story, Tale
+from clew.witness.versions import Met
+
+_UNREMARKABLE = (b"/dev/null", b"/dev/tty", b"/dev/zero", b"/dev/full", b"/dev/pts/", b"/dev/fd/")
+
+
+class Narrator:
+    """Tells the records of one execution, given in their order."""
+
+    def __init__(self, scene: Scene, story: Story, contents: Contents, links: Links) -> None:
+        self._scene = scene
+        self._contents = contents
+        self._links = links
+        self._story = story
+        self._paths = story.paths
+        self._flows = story.flows
+        self._processes = story.processes
+        self._tales = story.tales
+
+    # -- listening
+
+    def tell(self, trace: Iterable[AnyRecord]) -> None:
+        tellers: dict[type, Callable[..., None]] = {
+            records.Spawn: self._spawn,
+            records.Exec: self._exec,
+            records.Variables: self._environment,
+            records.Exit: self._exit,
+            records.Open: self._open,
+            records.Look: self._look,
+            records.Change: self._change,
+            records.Descriptor: self._descriptor,
+            records.Net: self._net,
+            records.Hidden: self._hidden,
+            records.Fetch: self._fetch,
+        }
+        for record in trace:
+            teller = tellers.get(type(record))
+            if teller is not None:
+                teller(record)
+
+    def _spawn(self, record: records.Spawn) -> None:
+        number = len(self._processes) + 1
+        uid = f"{self._scene.boot}-{record.pid}-{record.started}-0"
+        self._processes[record.image] = Process(uid, number, record.parent, record.pid, record.at)
+        self._tales[record.image] = Tale()
+
+    def _exec(self, record: records.Exec) -> None:
+        if record.image == record.previous:
+            self._processes[record.image].exec = record
+            return
+        before = self._processes[record.previous]
+        stem, _, ordinal = before.uid.rpartition("-")
+        self._processes[record.image] = Process(
+            f"{stem}-{int(ordinal) + 1}",
+            len(self._processes) + 1,
+            record.previous,
+            record.pid,
+            record.at,
+            exec=record,
+        )
+        self._tales[record.image] = Tale()
+
+    def _environment(self, record: records.Variables) -> None:
+        entries = (os.fsdecode(entry).partition("=") for entry in record.entries)
+        own = {name: value for name, _, value in entries if name}
+        self._story.variables[record.number] = self._scene.redactor.environment(own)
+
+    def _exit(self, record: records.Exit) -> None:
+        self._processes[record.image].exit = record
+
+    def _open(self, record: records.Open) -> None:
+        image, path = record.image, record.real or _plain(record.path)
+        if self._ignored(path):
+            return
+        if record.error:
+            self._looked(image, "absent", record.path, _error(record.error), record.at)
+            return
+        self._linked(image, record.path, record.real, record.at)
+        facts = record.facts
+        if record.flags & os.O_PATH:
+            self._looked(image, "present", record.path, "", record.at)
+        elif facts and stat.S_ISDIR(facts.mode):
+            self._looked(image, "listing", path, self._contents.listing(facts), record.at)
+        elif facts and stat.S_ISFIFO(facts.mode):
+            self._flows.holds(image, path, _ways(record.flags))
+        elif record.flags & records.LOADED:
+            self._use(image, self._paths.read(path, facts, at=record.at), "exec", record.at)
+        elif record.flags & os.O_ACCMODE == os.O_RDONLY and not record.flags & os.O_TRUNC:
+            self._use(image, self._paths.read(path, facts, at=record.at), "open", record.at)
+        else:
+            self._write(record, path)
+
+    def _write(self, record: records.Open, path: bytes) -> None:
+        image, at, before = record.image, record.at, record.before
+        if before is None or record.flags & os.O_EXCL:
+            if record.flags & os.O_CREAT:
+                self._looked(image, "absent", path, "ENOENT", at)
+        elif record.flags & os.O_TRUNC:
+            old = self._paths.current(path)
+            if old is not None and not (old.maker == image and not old.read):
+                self._invalidate(image, old, "replace", at)
+        elif before.size or record.flags & os.O_ACCMODE == os.O_RDWR:
+            old = self._paths.read(path, before, at=at)
+            reads = record.flags & os.O_ACCMODE == os.O_RDWR
+            if old.maker != image or old.read:
+                self._use(image, old, "open" if reads else "append", at)
+        self._paths.write(path, image, at=at, how="write", facts=record.facts)
+
+    def _look(self, record: records.Look) -> None:
+        image, path, at = record.image, record.path, record.at
+        if self._ignored(_plain(path)):
+            return
+        if record.error:
+            if record.error not in (errno.EINVAL, errno.ENAMETOOLONG, errno.EFAULT):
+                self._looked(image, "absent", path, _error(record.error), at)
+        elif record.kind in (records.READLINK, records.REALPATH):
+            if record.kind == records.READLINK:
+                self._looked(image, "link", path, os.fsdecode(record.target or b""), at)
+            else:
+                self._linked(image, path, record.target, at)
+                self._looked(image, "present", path, "", at)
+        elif record.kind == records.STAT and record.facts:
+            facts = record.facts
+            self._looked(image, "times", path, f"{facts.mode:o} {facts.size} {facts.mtime}", at)
+        else:
+            self._looked(image, "present", path, "", at)
+
+    def _change(self, record: records.Change) -> None:
+        image, path, at = record.image, record.path, record.at
+        if self._ignored(path):
+            return
+        if record.what in (b"rename", b"link", b"exchange") and record.path2:
+            self._move(record, record.path2)
+        elif record.what == b"delete":
+            old = self._paths.current(path)
+            if record.before and not stat.S_ISDIR(record.before.mode):
+                old = old or self._paths.read(path, record.before, at=at)
+                self._invalidate(image, old, "delete", at)
+        elif record.what == b"symlink":
+            self._looked(image, "absent", path, "ENOENT", at)
+            met = self._paths.write(path, image, at=at, how="symlink", facts=record.after)
+            met.facts = record.after
+        elif record.what in (b"folder", b"node"):
+            self._looked(image, "absent", path, "ENOENT", at)
+        elif record.what == b"metadata" and record.before and stat.S_ISREG(record.before.mode):
+            self._touch(record)
+        elif record.what == b"truncate":
+            if record.before and record.before.size and record.after and record.after.size:
+                old = self._paths.read(path, record.before, at=at)
+                if old.maker != image or old.read:
+                    self._use(image, old, "append", at)
+            self._paths.write(path, image, at=at, how="write", facts=record.after)
+
+    def _touch(self, record: records.Change) -> None:
+        """New times or permissions are a new version, unless it is one's own work in progress."""
+        old = self._paths.current(record.path)
+        if (
+            old is not None
+            and old.maker is not None
+            and (old.maker == record.image or not old.read)
+        ):
+            old.facts = record.after
+            return
+        old = self._paths.read(record.path, record.before, at=record.at)
+        self._use(record.image, old, "metadata", record.at)
+        met = self._paths.add(record.path, at=record.at, maker=record.image, facts=record.after)
+        met.makers[record.image] = "metadata"
+
+    def _move(self, record: records.Change, to: bytes) -> None:
+        if record.before and stat.S_ISDIR(record.before.mode):
+            for path in self._paths.below(record.path):
+                current = self._paths.current(path)
+                if current is not None:
+                    moved = to + path[len(record.path.rstrip(b"/")) :]
+                    self._move_one(record, path, moved, current, current.facts)
+            return
+        old = self._paths.current(record.path)
+        if old is None or old.maker is None:
+            old = self._paths.read(record.path, record.before, at=record.at)
+        if record.what == b"exchange":
+            other = self._paths.current(to)
+            if other is not None:
+                self._move_one(record, to, record.path, other, other.facts)
+        self._move_one(record, record.path, to, old, record.after)
+
+    def _move_one(
+        self, record: records.Change, path: bytes, to: bytes, old: Met, facts: Facts | None
+    ) -> None:
+        image, at, how = record.image, record.at, record.what.decode()
+        self._use(image, old, how, at)
+        replaced = self._paths.current(to)
+        if replaced is not None and record.what == b"rename":
+            self._invalidate(image, replaced, "replace", at)
+        new = self._paths.add(to, at=at, maker=image, facts=facts or old.facts)
+        new.makers[image] = how
+        if record.what == b"link":
+            self._story.aliases.add((path, to))
+        elif record.what == b"rename":
+            self._invalidate(image, old, "rename", at)
+
+    def _descriptor(self, record: records.Descriptor) -> None:
+        image, name, at = record.image, record.name, record.at
+        process = self._processes[image]
+        stream = self._scene.streams.get(name)
+        if stream is not None:
+            self._story.streams.setdefault((image, stream, record.way), at)
+        elif name.startswith(b"pipe:"):
+            self._flows.holds(image, name, record.way)
+        elif name.startswith(b"socket:"):
+            if record.fd <= 2 and process.parent:
+                self._flows.shares_socket(image, process.parent)
+        elif record.facts and stat.S_ISREG(record.facts.mode) and not self._ignored(name):
+            if record.way & 1:
+                met = self._paths.read(name, record.facts, at=at)
+                if (met, "open") not in self._tales[image].used and met.maker != image:
+                    self._use(image, met, "inherited", at)
+            if record.way & 2:
+                self._paths.inherit(name, image, process.parent, record.facts, at=at)
+
+    def _net(self, record: records.Net) -> None:
+        locator = peer(record.address, record.socket)
+        if locator is None:
+            return
+        if record.what == b"bind":
+            self._flows.bound(record.image, locator)
+        else:
+            self._flows.connected(record.image, locator)
+            self._story.peers.setdefault((record.image, locator, "connect"), record.at)
+
+    def _fetch(self, record: records.Fetch) -> None:
+        url = self._scene.redactor.url(record.url.decode(errors="replace"))
+        self._story.peers.setdefault((record.image, url, "fetch"), record.at)
+
+    def _hidden(self, record: records.Hidden) -> None:
+        what, why = record.what.decode(), record.why.decode()
+        self._story.gaps.append((record.image, what, why, record.path, record.at))
+
+    # -- small words
+
+    def _ignored(self, path: bytes) -> bool:
+        return path.startswith(self._scene.ignore) or path.startswith(_UNREMARKABLE)
+
+    def _use(self, image: int, met: Met, how: str, at: int) -> None:
+        if how != "append":
+            met.read = True
+        self._tales[image].used.setdefault((met, how), at)
+
+    def _invalidate(self, image: int, met: Met, how: str, at: int) -> None:
+        met.gone = True
+        self._story.invalidated.append((image, met, how, at))
+
+    def _looked(self, image: int, kind: str, path: bytes, answer: str, at: int) -> None:
+        if is_file(path):
+            self._tales[image].looked.setdefault((kind, self._locator(path), answer), at)
+
+    def _linked(self, image: int, given: bytes, real: bytes | None, at: int) -> None:
+        for link, target in self._links.between(given, real):
+            self._looked(image, "link", link, os.fsdecode(target), at)
+
+    def _locator(self, path: bytes) -> str:
+        return file_locator(self._scene.machine, path)
+
+
+def _plain(path: bytes) -> bytes:
+    """Without `.`, `..` and doubled slashes, where no link can be in the way of that."""
+    return os.path.normpath(path) if b"/." in path or b"//" in path else path
+
+
+def _error(number: int) -> str:
+    return errno.errorcode.get(number, str(number))
+
+
+def _ways(flags: int) -> int:
+    return {os.O_RDONLY: 1, os.O_WRONLY: 2}.get(flags & os.O_ACCMODE, 3)

@@ -1,0 +1,269 @@
+"""From the story to events: processes, versions with their makers and content, edges, gaps."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from itertools import count
+
+from clew.prov.events import (
+    Alias,
+    AnyEvent,
+    Content,
+    Ended,
+    Gap,
+    Generated,
+    Informed,
+    Invalidated,
+    Looked,
+    Started,
+    Used,
+    Version,
+)
+from clew.prov.locators import file_locator
+from clew.witness.contents import Contents, Known, is_file
+from clew.witness.story import Process, Scene, Story
+from clew.witness.versions import Met, key_of
+
+FIRST = 16
+"""Events of the witness are numbered from here; the runner's own come before."""
+
+
+class Teller:
+    """Tells one story. `owners` names the package of each path that has one."""
+
+    def __init__(
+        self, scene: Scene, story: Story, contents: Contents, owners: Mapping[bytes, str]
+    ) -> None:
+        self._scene = scene
+        self._story = story
+        self._contents = contents
+        self._owners = owners
+        self._n = count(FIRST)
+        self.bytes = 0
+        """Size of all content named."""
+
+    def events(self) -> Iterator[AnyEvent]:
+        yield from self._processes()
+        for line in self._story.paths:
+            for met in line:
+                yield from self._version_events(met, last=met is line[-1])
+        yield from self._tales()
+        for image, met, how, at in self._story.invalidated:
+            yield Invalidated(
+                execution=self._scene.execution,
+                n=next(self._n),
+                at=at,
+                activity=self._uid(image),
+                version=self._version(met),
+                how=how,
+            )
+        for a, b in sorted(self._story.aliases):
+            yield Alias(
+                execution=self._scene.execution,
+                n=next(self._n),
+                at=0,
+                a=self._locator(a),
+                b=self._locator(b),
+            )
+        yield from self._flows()
+        for image, what, why, path, at in self._story.gaps:
+            yield self._gap(self._uid(image), what, why, path, at)
+
+    # -- names
+
+    def _uid(self, image: int) -> str:
+        return self._story.processes[image].uid
+
+    def _locator(self, path: bytes) -> str:
+        return file_locator(self._scene.machine, path)
+
+    def _version(self, met: Met) -> Version:
+        maker = self._scene.execution if met.maker is None else self._uid(met.maker)
+        return Version(self._locator(met.path), maker, met.ordinal)
+
+    def _outside(self, locator: str) -> Version:
+        return Version(locator, self._scene.execution, 1)
+
+    # -- processes
+
+    def _processes(self) -> Iterator[AnyEvent]:
+        for image, process in self._story.processes.items():
+            yield self._started(image, process)
+            if process.exit is not None:
+                yield self._ended(process)
+
+    def _started(self, image: int, process: Process) -> Started:
+        redact = self._scene.redactor.text
+        own = self._story.variables.get(process.exec.variables, {}) if process.exec else {}
+        return Started(
+            execution=self._scene.execution,
+            n=next(self._n),
+            at=process.at,
+            activity=process.uid,
+            kind="process",
+            parent=self._uid(process.parent) if process.parent else self._scene.execution,
+            number=process.number,
+            pid=process.pid,
+            command=tuple(_text(redact(word)) for word in self._story.command(image)),
+            exe=_text(process.exec.exe) if process.exec else None,
+            cwd=_text(process.exec.cwd) if process.exec else None,
+            environment=_difference(self._scene.variables, own) if process.exec else {},
+        )
+
+    def _ended(self, process: Process) -> Ended:
+        assert process.exit is not None
+        end = process.exit
+        return Ended(
+            execution=self._scene.execution,
+            n=next(self._n),
+            at=end.at,
+            activity=process.uid,
+            status=end.status if end.status >= 0 else None,
+            signal=end.signal or None,
+            usage={
+                "user_seconds": end.user / 1e6,
+                "system_seconds": end.system / 1e6,
+                "peak_bytes": end.memory * 1024.0,
+            },
+        )
+
+    # -- versions
+
+    def _version_events(self, met: Met, *, last: bool) -> Iterator[AnyEvent]:
+        known: Known | None = None
+        mode, mtime, missing = 0, 0, ""
+        if last and met.maker is not None and not met.gone and is_file(met.path):
+            left = self._contents.left(met.path)
+            if isinstance(left, str):
+                missing = left
+            else:
+                known, now = left
+                mode, mtime = now.st_mode, now.st_mtime_ns
+                _settle_opener(met, now)
+        if known is None and met.facts is not None and stat.S_ISREG(met.facts.mode):
+            known = self._contents.known(met.facts)
+            mode, mtime = met.facts.mode, met.facts.mtime
+            if known is None and met.read and is_file(met.path):
+                missing = missing or self._contents.why_missing(met.facts)
+        version = self._version(met)
+        for image, how in met.makers.items():
+            yield Generated(
+                execution=self._scene.execution,
+                n=next(self._n),
+                at=met.at,
+                activity=self._uid(image),
+                version=version,
+                how=how,
+            )
+        if known is not None:
+            yield self._content(version, known, mode, mtime, self._owners.get(met.path))
+        elif missing and missing != "gone":
+            yield self._gap(self._scene.execution, "content", missing, met.path, met.at)
+
+    def _content(
+        self, version: Version, known: Known, mode: int, mtime: int, package: str | None
+    ) -> Content:
+        self.bytes += known.stored.size
+        return Content(
+            execution=self._scene.execution,
+            n=next(self._n),
+            at=mtime,
+            version=version,
+            digest=known.stored.digest,
+            size=known.stored.size,
+            mode=mode,
+            mtime=mtime,
+            stored=known.kept,
+            package=package,
+        )
+
+    # -- edges
+
+    def _tales(self) -> Iterator[AnyEvent]:
+        execution = self._scene.execution
+        for image, tale in self._story.tales.items():
+            uid = self._uid(image)
+            for (met, how), at in tale.used.items():
+                version = self._version(met)
+                yield Used(
+                    execution=execution,
+                    n=next(self._n),
+                    at=at,
+                    activity=uid,
+                    version=version,
+                    how=how,
+                )
+            for (kind, locator, answer), at in tale.looked.items():
+                yield Looked(
+                    execution=execution,
+                    n=next(self._n),
+                    at=at,
+                    activity=uid,
+                    kind=kind,
+                    locator=locator,
+                    answer=answer,
+                )
+
+    def _flows(self) -> Iterator[AnyEvent]:
+        execution = self._scene.execution
+        for (image, locator, how), at in self._story.peers.items():
+            yield Used(
+                execution=execution,
+                n=next(self._n),
+                at=at,
+                activity=self._uid(image),
+                version=self._outside(locator),
+                how=how,
+            )
+        for (image, stream, way), at in self._story.streams.items():
+            version = self._outside(f"stream://{execution}/{stream}")
+            kind = Used if stream == "stdin" and way & 1 else Generated
+            if stream == "stdin" or way & 2:
+                yield kind(
+                    execution=execution,
+                    n=next(self._n),
+                    at=at,
+                    activity=self._uid(image),
+                    version=version,
+                    how="inherited",
+                )
+        forked = {i: p.parent for i, p in self._story.processes.items() if p.exec is None}
+        for learnt, by, via in sorted(self._story.flows.informed(forked)):
+            yield Informed(
+                execution=execution,
+                n=next(self._n),
+                at=self._story.processes[learnt].at,
+                activity=self._uid(learnt),
+                by=self._uid(by),
+                via=via,
+            )
+
+    def _gap(self, activity: str, what: str, why: str, path: bytes | None, at: int) -> Gap:
+        return Gap(
+            execution=self._scene.execution,
+            n=next(self._n),
+            at=at,
+            activity=activity,
+            what=what,
+            why=why,
+            locator=self._locator(path) if path else None,
+        )
+
+
+def _settle_opener(met: Met, now: os.stat_result) -> None:
+    """Who opened a file for its children wrote to it as well if it changed after they were done."""
+    if met.opener is not None and met.inherited is not None:
+        if key_of(met.inherited)[2:] != (now.st_size, now.st_mtime_ns):
+            met.makers.setdefault(met.opener, "write")
+
+
+def _difference(whole: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str | None]:
+    changed: dict[str, str | None] = {k: v for k, v in own.items() if whole.get(k) != v}
+    return changed | {name: None for name in whole if name not in own}
+
+
+def _text(raw: bytes | str) -> str:
+    """JSON has no place for bytes that are not text."""
+    return raw.decode(errors="replace") if isinstance(raw, bytes) else raw

@@ -1,0 +1,117 @@
+"""Which version of a path a process met: decided from the order of what was seen, without IO.
+
+A path has a line of versions. A read meets the one whose state it saw; a write begins a new
+one, unless the same process is still writing one that nobody has read. A version may be known
+to have been written by a process only later (a shell opens a file that its child writes), so
+makers are settled at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from clew.witness.records import Facts
+
+Key = tuple[int, int, int, int]
+
+
+def key_of(facts: Facts) -> Key:
+    """What stays the same while the bytes do: a rename or a link changes only the ctime."""
+    return facts[:4]
+
+
+@dataclass(eq=False)
+class Met:
+    """One version that the execution met."""
+
+    path: bytes
+    ordinal: int
+    at: int
+    maker: int | None
+    """The image that made it; None: it was found."""
+    facts: Facts | None
+    """Its state when last seen; None: not seen since it was written."""
+    makers: dict[int, str] = field(default_factory=dict)
+    """All images that wrote it, and how."""
+    read: bool = False
+    opened: Facts | None = None
+    """Its state when the maker opened it, while only the opening is known and no writing."""
+    opener: int | None = None
+    """Who opened it for a child to write, and was taken for no writer."""
+    inherited: Facts | None = None
+    """Its state when a child that writes it was last seen."""
+    gone: bool = False
+
+
+class Paths:
+    """Every path the execution met, with its line of versions."""
+
+    def __init__(self) -> None:
+        self._lines: dict[bytes, list[Met]] = {}
+
+    def __iter__(self) -> Iterator[list[Met]]:
+        return iter(self._lines.values())
+
+    def current(self, path: bytes) -> Met | None:
+        """The version that is there now, as far as was seen."""
+        line = self._lines.get(path)
+        return line[-1] if line and not line[-1].gone else None
+
+    def below(self, folder: bytes) -> list[bytes]:
+        prefix = folder.rstrip(b"/") + b"/"
+        return [path for path in self._lines if path.startswith(prefix)]
+
+    def add(self, path: bytes, *, at: int, maker: int | None, facts: Facts | None) -> Met:
+        line = self._lines.setdefault(path, [])
+        met = Met(path=path, ordinal=len(line) + 1, at=at, maker=maker, facts=facts)
+        line.append(met)
+        return met
+
+    def read(self, path: bytes, facts: Facts | None, *, at: int) -> Met:
+        """The version a reader met. A state that no known version had means somebody changed it:
+        its last writer here, who was not done, or somebody outside."""
+        line = self._lines.get(path, [])
+        if facts is None:
+            last = self.current(path)
+            return last or self.add(path, at=at, maker=None, facts=None)
+        for met in reversed(line):
+            if met.facts is not None and key_of(met.facts) == key_of(facts):
+                return met
+        last = self.current(path)
+        if last is None or last.maker is None:
+            return self.add(path, at=at, maker=None, facts=facts)
+        if last.facts is None or not last.read:
+            last.facts = facts
+            return last
+        again = self.add(path, at=at, maker=last.maker, facts=facts)
+        again.makers = dict(last.makers)
+        return again
+
+    def write(self, path: bytes, image: int, *, at: int, how: str, facts: Facts | None) -> Met:
+        """The version a writer makes; `facts` is its state right after the opening."""
+        last = self.current(path)
+        if last is not None and last.maker == image and not last.read:
+            return last
+        met = self.add(path, at=at, maker=image, facts=None)
+        met.makers[image] = how
+        met.opened = facts
+        return met
+
+    def inherit(self, path: bytes, image: int, parent: int, facts: Facts | None, *, at: int) -> Met:
+        """The version that a process holds open for writing because its parent opened it.
+
+        As long as nothing was written since the opening, the parent only opened it for the child.
+        """
+        last = self.current(path)
+        if last is None or last.maker is None or (last.read and image not in last.makers):
+            return self.write(path, image, at=at, how="inherited", facts=facts)
+        untouched = (
+            last.opened is not None and facts is not None and key_of(facts) == key_of(last.opened)
+        )
+        if untouched and last.maker == parent and len(last.makers) == 1:
+            last.makers.clear()
+            last.opener, last.maker = parent, image
+        last.makers.setdefault(image, "inherited")
+        last.inherited = facts
+        return last
