@@ -70,7 +70,9 @@
       units.forEach(Drawing.measure);
       laid = Layout.arrange(units, edges);
       dirty = false;
-      $("shown").textContent = `${units.filter((u) => u.kind !== "stub").length} drawn of ${model.nodes.length}`;
+      const drawn = units.filter((u) => u.kind !== "stub");
+      const count = drawn.reduce((n, unit) => n + Model.membersOf(unit).length, 0);
+      $("shown").textContent = `${count} of ${model.nodes.length}${count > drawn.length ? `, as ${drawn.length}` : ""}`;
     }
     Drawing.draw(world, laid, looks());
     const keep = boxOf(focusKey) || boxOf(state.select && state.select.key) || boxOf(model.target.key) || laid.boxes[0];
