@@ -3,18 +3,21 @@
 In a `console` block a line that starts with `$ ` is a command, `> ` continues it, and other
 lines are what it prints; `…` stands for anything, on a line of its own for any number of lines.
 A command followed by no such lines may print what it likes. `python` blocks are run as they
-stand. A page is one session in one empty folder, from its top to its bottom, and every command
-must succeed.
+stand. A page is one session at a terminal in one empty folder, from its top to its bottom, and
+every command must succeed.
 """
 
 from __future__ import annotations
 
 import os
+import pty
 import re
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -22,6 +25,8 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted([*DOCS.glob("tutorial/**/*.md"), *DOCS.glob("how-to/**/*.md")])
 NEEDS_POSTGRESQL = {"share-one-postgresql.md"}
+
+MARK = "\x1e"
 
 BLOCK = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -65,13 +70,37 @@ def pattern(shown: tuple[str, ...]) -> re.Pattern[str]:
     )
 
 
-def session(page: list[Step], folder: Path, log: Path) -> str:
-    """One shell script of a page's steps; each writes its output and status beside the others."""
+def session(page: list[Step], folder: Path) -> str:
+    """One shell script of a page's steps; after each it writes the status between two marks."""
     parts = [f"cd '{folder}'"]
-    for n, step in enumerate(page):
-        parts.append(f"{{ {step.command}\n}} >'{log}/{n}.out' 2>&1")
-        parts.append(f"echo $? >'{log}/{n}.status'")
+    for step in page:
+        parts.append(f"{{ {step.command}\n}}")
+        parts.append(f"status=$?; printf '{MARK}%d{MARK}' $status; [ $status = 0 ] || exit")
     return "\n".join(parts)
+
+
+def at_a_terminal(script: str, environment: dict[str, str]) -> str:
+    """What a person sees who types this: the page shows the same."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, 120))
+    with subprocess.Popen(
+        ["setsid", "--ctty", "bash", "-c", script],
+        env=environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    ):
+        os.close(theirs)
+        seen = b"".join(iter(lambda: _read(ours), b""))
+    os.close(ours)
+    return seen.decode().replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # nobody holds the other end any more
+        return b""
 
 
 @pytest.fixture
@@ -82,6 +111,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "XDG_STATE_HOME": str(tmp_path / "state"),
         "LC_ALL": "C.UTF-8",
+        "NO_COLOR": "1",
     }
 
 
@@ -91,17 +121,13 @@ def test_page(
 ) -> None:
     if path.name in NEEDS_POSTGRESQL:
         environment |= {"PGHOST": request.getfixturevalue("postgres_server"), "PGUSER": "clew"}
-    folder, log = tmp_path / "page", tmp_path / "log"
+    folder = tmp_path / "page"
     folder.mkdir()
-    log.mkdir()
     page = list(steps(path.read_text()))
     assert page
-    subprocess.run(
-        ["bash", "-c", session(page, folder, log)], env=environment, stdin=subprocess.DEVNULL
-    )
-    for n, step in enumerate(page):
-        status = (log / f"{n}.status").read_text().strip()
-        output = (log / f"{n}.out").read_text()
+    seen = at_a_terminal(session(page, folder), environment).split(MARK)
+    for step, output, status in zip_longest(page, seen[:-1:2], seen[1::2], fillvalue="(not run)"):
+        assert isinstance(step, Step)
         assert status == "0", f"$ {step.command}\n{output}"
         if step.shown:
             assert pattern(step.shown).fullmatch(output), (
