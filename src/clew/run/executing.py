@@ -29,7 +29,7 @@ from clew.run.interest import Interest
 from clew.settings import Settings, machine_id
 from clew.store import Store
 from clew.witness import environment, native
-from clew.witness.contents import Contents
+from clew.witness.contents import Contents, is_file
 from clew.witness.links import Links
 from clew.witness.packages import Packages
 from clew.witness.records import AnyRecord, Exec
@@ -218,6 +218,7 @@ class _Recording:
         )
         story = Story()
         Narrator(scene, story, contents, Links()).tell(trace)
+        contents.settle(_left(story))
         packages = Packages(self._folder.cache)
         owners = packages.owners(_found(story))
         teller = Teller(scene, story, contents, owners)
@@ -318,6 +319,11 @@ def _unrunnable(program: str, status: int) -> ClewError:
 
 def _found(story: Story) -> list[bytes]:
     return [line[0].path for line in story.paths if line[0].maker is None]
+
+
+def _left(story: Story) -> list[bytes]:
+    last = (line[-1] for line in story.paths)
+    return [m.path for m in last if m.maker is not None and not m.gone and is_file(m.path)]
 
 
 def _totals(story: Story) -> tuple[int, int]:

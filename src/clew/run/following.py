@@ -51,13 +51,13 @@ class Follower:
             os.close(self._notify)
 
     def _take(self) -> None:
-        for record in self._trace.read():
-            self.records.append(record)
+        new = self._trace.read()
+        self.records += new
+        for record in new:
             if isinstance(record, Spawn):
                 self.root = self.root or record.pid
                 self._pids[record.image] = record.pid
                 self._interest.add(record.pid)
             elif isinstance(record, Exit):
                 self._interest.drop(self._pids.get(record.image, 0))
-            else:
-                self._contents.follow(record)
+        self._contents.follow(new)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from errno import ENOENT
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -47,47 +49,69 @@ class Contents:
         self._missed: dict[Key, tuple[bytes, str]] = {}
         self._same: dict[Key, Key] = {}
         self._listings: dict[Facts, str] = {}
+        self._left: dict[bytes, tuple[Known, os.stat_result] | str] = {}
         self.failure: ClewError | None = None
         """Why content is no longer stored: a full disk, say. The command goes on all the same."""
 
     # -- while the command runs
 
-    def follow(self, record: AnyRecord) -> None:
-        """Keep what this record says was read, if it can still be had."""
-        if isinstance(record, Open):
-            path = record.real or record.path
-            if record.error == 0 and record.facts and not record.flags & os.O_PATH:
-                if stat.S_ISDIR(record.facts.mode):
-                    self._list(path, record.facts)
-                elif record.flags & os.O_ACCMODE != os.O_WRONLY and not record.flags & os.O_TRUNC:
-                    self._read(path, record.facts)
-        elif isinstance(record, Descriptor):
-            if record.facts and record.way & 1:
-                self._read(record.name, record.facts)
-        elif isinstance(record, Saved):
-            self._take(record)
-        elif isinstance(record, Change) and record.before and record.after:
-            self._moved(record, record.before, record.after)
+    def follow(self, trace: Iterable[AnyRecord]) -> None:
+        """Keep what these records say was read, as far as it can still be had."""
+        reads: dict[Facts, bytes] = {}
+        others: list[Saved | Change] = []
+        for record in trace:
+            if isinstance(record, Open):
+                self._opened(record, reads)
+            elif isinstance(record, Saved | Change):
+                others.append(record)
+            elif isinstance(record, Descriptor) and record.facts and record.way & 1:
+                self._read(record.name, record.facts, reads)
+        self._attempt(reads)
+        for other in others:
+            if isinstance(other, Saved):
+                self._take(other)
+            elif other.before and other.after:
+                self._moved(other, other.before, other.after)
 
-    def _read(self, path: bytes, facts: Facts) -> None:
-        if facts in self._asked or not stat.S_ISREG(facts.mode) or not is_file(path):
+    def _opened(self, record: Open, reads: dict[Facts, bytes]) -> None:
+        facts, path = record.facts, record.real or record.path
+        if record.error or facts is None or record.flags & os.O_PATH:
             return
-        self._asked.add(facts)
-        key = key_of(facts)
-        if key not in self._known:
-            self._attempt(path, facts)
+        if stat.S_ISDIR(facts.mode):
+            self._list(path, facts)
+        elif record.flags & os.O_ACCMODE != os.O_WRONLY and not record.flags & os.O_TRUNC:
+            self._read(path, facts, reads)
 
-    def _attempt(self, path: bytes, facts: Facts) -> None:
-        key = key_of(facts)
-        keep = self._keep and not self.excluded(path)
-        try:
-            stored = self._store.put_file(path, expect=Signature(*facts[:5]), keep=keep)
-        except Changed:
-            self._missed[key] = (path, "changed by somebody else before it could be kept")
-        except ClewError as error:
-            self._fail(key, path, error)
-        else:
-            self._known[key] = Known(stored, keep)
+    def _read(self, path: bytes, facts: Facts, reads: dict[Facts, bytes]) -> None:
+        if facts not in self._asked and stat.S_ISREG(facts.mode) and is_file(path):
+            self._asked.add(facts)
+            if key_of(facts) not in self._known:
+                reads[facts] = path
+
+    def _attempt(self, reads: dict[Facts, bytes]) -> None:
+        """Store these files, each only if it is still in the state it was opened in."""
+        for keep, files in self._sorted(reads):
+            answers = self._store.put_files(
+                [path for _, path in files],
+                expect=[Signature(*facts[:5]) for facts, _ in files],
+                keep=keep,
+            )
+            for (facts, path), answer in zip(files, answers, strict=True):
+                if isinstance(answer, Changed):
+                    why = "changed by somebody else before it could be kept"
+                    self._missed[key_of(facts)] = (path, why)
+                elif isinstance(answer, ClewError):
+                    self._fail(key_of(facts), path, answer)
+                else:
+                    self._known[key_of(facts)] = Known(answer, keep)
+
+    def _sorted(
+        self, reads: dict[Facts, bytes]
+    ) -> Iterator[tuple[bool, list[tuple[Facts, bytes]]]]:
+        for keep in (True, False):
+            files = [(f, p) for f, p in reads.items() if self._keeps(p) == keep]
+            if files:
+                yield keep, files
 
     def _fail(self, key: Key, path: bytes, error: ClewError) -> None:
         self._missed[key] = (path, error.message)
@@ -107,7 +131,7 @@ class Contents:
                 self._missed.setdefault(key, (record.path, "written to after it lost its name"))
             elif key not in self._known:
                 self._known[key] = Known(self._store.put_file(saved, keep=self._keep), self._keep)
-            os.unlink(saved)
+            Path(os.fsdecode(saved)).unlink()
         except ClewError as error:
             self._fail(key, record.path, error)
         except OSError as error:
@@ -119,7 +143,7 @@ class Contents:
             self._same[key_of(after)] = key_of(before)
         key = key_of(before)
         if key in self._missed and key not in self._known and before in self._asked:
-            self._attempt(record.path2 or record.path, after)
+            self._attempt({after: record.path2 or record.path})
 
     def _list(self, path: bytes, facts: Facts) -> None:
         if facts in self._listings or not is_file(path):
@@ -152,26 +176,35 @@ class Contents:
     def listing(self, facts: Facts) -> str:
         return self._listings.get(facts, "")
 
+    def settle(self, paths: Iterable[bytes]) -> None:
+        """Store what is at these paths now: what the execution leaves."""
+        there: dict[Facts, tuple[bytes, os.stat_result]] = {}
+        for path in paths:
+            try:
+                found = os.lstat(path)
+                if stat.S_ISLNK(found.st_mode):
+                    content = self._store.put_bytes(os.readlink(path))
+                    self._left[path] = Known(content, True), found
+                elif stat.S_ISREG(found.st_mode):
+                    there[Facts(*Signature.of(found), found.st_mode)] = path, found
+                else:
+                    self._left[path] = "not a regular file"
+            except OSError as error:
+                self._left[path] = "gone" if error.errno == ENOENT else f"{error.strerror}"
+            except ClewError as error:
+                self._left[path] = error.message
+                self.failure = self.failure or error
+        self._attempt({facts: path for facts, (path, _) in there.items()})
+        for facts, (path, found) in there.items():
+            known = self._known.get(key_of(facts))
+            self._left[path] = (known, found) if known else self.why_missing(facts)
+
     def left(self, path: bytes) -> tuple[Known, os.stat_result] | str:
         """The content of what is at this path now, or why there is none."""
-        try:
-            found = os.lstat(path)
-            if stat.S_ISLNK(found.st_mode):
-                return Known(self._store.put_bytes(os.readlink(path)), True), found
-            if not stat.S_ISREG(found.st_mode):
-                return "not a regular file"
-            keep = self._keep and not self.excluded(path)
-            known = Known(self._store.put_file(path, expect=Signature.of(found), keep=keep), keep)
-        except FileNotFoundError:
-            return "gone"
-        except ClewError as error:
-            if not isinstance(error, Changed | NotFound | NotAllowed):
-                self.failure = self.failure or error
-            return error.message
-        except OSError as error:
-            return f"cannot be read: {error.strerror}"
-        self._known[(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)] = known
-        return known, found
+        return self._left.get(path, "gone")
+
+    def _keeps(self, path: bytes) -> bool:
+        return self._keep and not self.excluded(path)
 
     def excluded(self, path: bytes) -> bool:
         text = os.fsdecode(path)
