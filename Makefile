@@ -55,7 +55,10 @@ check: $(READY)
 	$(BIN)/python native/build.py --strict build/strict
 
 bench: packages-bench native
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m bench
+	@for figure in bench/[a-z]*.py; do \
+		echo "== $$figure"; \
+		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python $$figure || exit; \
+	done
 
 clean:
 	rm -rf build dist src/clew/_native src/*.egg-info .pytest_cache .mypy_cache .ruff_cache \
