@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from clew.errors import NoContent, NotAllowed, NotFound, UsageError
-from clew.store import checking, opening, reading, sweeping, trees
+from clew.errors import ClewError, NoContent, NotAllowed, NotFound, UsageError
+from clew.store import checking, files, opening, reading, sweeping, trees
 from clew.store.leases import Gate
 from clew.store.putting import Writer
 from clew.store.records import (
@@ -61,7 +61,27 @@ class Store:
         it is read: bytes that were not the expected ones are never claimed.
         """
         with self._lock:
-            return self._writer.put_file(path, expect=expect, keep=keep)
+            (found,) = files.put(self._writer, [path], [expect], keep=keep)
+        if isinstance(found, ClewError):
+            raise found
+        return found
+
+    def put_files(
+        self,
+        paths: Sequence[bytes],
+        *,
+        expect: Sequence[Signature | None] | None = None,
+        keep: bool = True,
+    ) -> list[Stored | ClewError]:
+        """Many files at once, which is cheaper than one by one. What was refused is returned."""
+        with self._lock:
+            expected = expect if expect is not None else [None] * len(paths)
+            return list(files.put(self._writer, paths, expected, keep=keep))
+
+    def recall(self, signatures: Sequence[Signature]) -> list[Stored | None]:
+        """The stored contents of files that had exactly these signatures; no file is touched."""
+        with self._lock:
+            return list(files.recall(self._writer, signatures))
 
     def put_stream(self, chunks: Iterable[bytes]) -> Stored:
         """Store what an iterable of bytes gives, however long it is."""
@@ -115,7 +135,7 @@ class Store:
         if raw is None:
             return False
         with self._lock:
-            return self._writer.held.get(raw) is True or self._index.known(raw) is True
+            return self._writer.held.get(raw) is True or self._index.has(raw)
 
     def size(self, digest: str) -> int:
         with self._lock:
@@ -167,7 +187,7 @@ class Store:
         if raw is None:
             raise NoContent(f"{digest} is no content id")
         with self._lock:
-            if self._index.known(raw) is not True:
+            if not self._index.has(raw):
                 if raw not in self._writer.held:
                     raise NoContent(f"the bytes of {digest} are not stored")
                 self._writer.flush()

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from clew.store.errors import from_sqlite
-from clew.store.packs import HOLE, File, Table, parts_of
+from clew.store.packs import HOLE, Chunk, File, Table, pack_parts, parts_of
 from clew.store.records import Signature
 
 VERSION = 1
@@ -37,15 +37,17 @@ CREATE TABLE IF NOT EXISTS stats (
   dev INTEGER, ino INTEGER, size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL,
   digest BLOB NOT NULL, PRIMARY KEY (dev, ino)) WITHOUT ROWID;
 """
-_KNOWN = """
-SELECT (SELECT 1 FROM files WHERE digest = ?1), (SELECT whole FROM chunks WHERE digest = ?1)
-"""
-_REMEMBERED = """
-SELECT size, mtime, ctime, digest,
-  (SELECT 1 FROM files f WHERE f.digest = s.digest),
-  (SELECT whole FROM chunks c WHERE c.digest = s.digest)
-FROM stats s WHERE dev = ? AND ino = ?
-"""
+_MARKS = ",".join("?" * 128)
+_KNOWN = f"""
+SELECT digest, 1 FROM files WHERE digest IN ({_MARKS})
+UNION ALL SELECT digest, whole FROM chunks WHERE digest IN ({_MARKS})
+"""  # noqa: S608
+_REMEMBERED = f"""
+SELECT ino, size, mtime, ctime, digest,
+  coalesce((SELECT 1 FROM chunks c WHERE c.digest = s.digest AND whole),
+           (SELECT 1 FROM files f WHERE f.digest = s.digest), 0)
+FROM stats s WHERE dev = ? AND ino IN ({_MARKS})
+"""  # noqa: S608
 _PLACE = """
 SELECT b.id, p.name, b.position, b.stored, b.length, b.codec, c.start, c.length
 FROM chunks c JOIN blocks b ON b.id = c.block JOIN packs p ON p.id = b.pack WHERE c.digest = ?
@@ -102,25 +104,30 @@ class Index:
 
     # -- asking
 
-    def known(self, digest: bytes) -> bool | None:
-        """True: a content. False: only a part of contents. None: not here."""
-        try:
-            file, whole = self._db.execute(_KNOWN, (digest,)).fetchone()
-        except sqlite3.Error as error:
-            raise from_sqlite(error, where=os.fspath(self.path)) from error
-        if file or whole:
-            return True
-        return None if whole is None else False
+    def known(self, digests: Sequence[bytes]) -> Iterator[tuple[bytes, bool]]:
+        """Those that are here; True: a content, False: only a part of contents."""
+        whole: dict[bytes, bool] = {}
+        with self._errors():
+            for batch in _batches(digests):
+                for digest, is_whole in self._db.execute(_KNOWN, (*batch, *batch)):
+                    whole[digest] = bool(is_whole) or whole.get(digest, False)
+        yield from whole.items()
 
-    def remembered(self, signature: Signature) -> tuple[bytes, bool] | None:
+    def has(self, digest: bytes) -> bool:
+        return any(whole for _, whole in self.known([digest]))
+
+    def remembered(self, signatures: Sequence[Signature]) -> list[tuple[bytes, bool] | None]:
         """The digest of the file that had exactly this signature, and whether it is stored."""
-        try:
-            row = self._db.execute(_REMEMBERED, (signature.dev, _signed(signature.ino))).fetchone()
-        except sqlite3.Error as error:
-            raise from_sqlite(error, where=os.fspath(self.path)) from error
-        if row is None or row[:3] != signature[2:]:
-            return None
-        return row[3], bool(row[4] or row[5])
+        rows: dict[tuple[int, ...], tuple[bytes, bool]] = {}
+        with self._errors():
+            for dev in {signature.dev for signature in signatures}:
+                inodes = [_signed(s.ino) for s in signatures if s.dev == dev]
+                for batch in _batches(inodes):
+                    for ino, size, mtime, ctime, digest, here in self._db.execute(
+                        _REMEMBERED, (dev, *batch)
+                    ):
+                        rows[dev, ino, size, mtime, ctime] = digest, bool(here)
+        return [rows.get((s[0], _signed(s[1]), s[2], s[3], s[4])) for s in signatures]
 
     def place(self, digest: bytes) -> Place | None:
         with self._errors():
@@ -244,11 +251,9 @@ class Index:
             for chunk in block.chunks:
                 rows.append((chunk.digest, number, start, chunk.length, chunk.whole))
                 start += chunk.length
-            db.executemany(
-                "INSERT INTO chunks VALUES (?, ?, ?, ?, ?) ON CONFLICT (digest) "
-                "DO UPDATE SET whole = max(whole, excluded.whole)",
-                rows,
-            )
+            new = db.executemany("INSERT OR IGNORE INTO chunks VALUES (?, ?, ?, ?, ?)", rows)
+            if new.rowcount < len(rows):
+                self._add_wholes(db, block.chunks, pack)
         db.executemany(
             "INSERT OR IGNORE INTO files VALUES (?, ?, ?, ?, ?)",
             ((f.digest, f.size, f.kind, pack, f.parts) for f in table.files),
@@ -256,6 +261,14 @@ class Index:
         db.executemany(
             "UPDATE files SET kind = ?2 WHERE digest = ?1 AND kind < ?2",
             ((f.digest, f.kind) for f in table.files if f.kind),
+        )
+
+    def _add_wholes(self, db: sqlite3.Connection, chunks: list[Chunk], pack: int | None) -> None:
+        """A content whose chunk was here already, but as a part of others only, gets a record."""
+        db.executemany(
+            "INSERT OR IGNORE INTO files SELECT digest, length, 0, ?, ? FROM chunks "
+            "WHERE digest = ? AND NOT whole",
+            ((pack, pack_parts([c[:2]]), c.digest) for c in chunks if c.whole),
         )
 
     def remember(self, db: sqlite3.Connection, digests: Iterable[tuple[Signature, bytes]]) -> None:
@@ -313,6 +326,13 @@ class Index:
         db.executemany("DELETE FROM files WHERE digest = ?", bad)
 
 
+def _batches(values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Always as many values as `_MARKS`, so that one prepared statement serves; NULL fills up."""
+    for i in range(0, len(values), 128):
+        batch = tuple(values[i : i + 128])
+        yield batch + (None,) * (128 - len(batch))
+
+
 def _signed(number: int) -> int:
     """Inode numbers are unsigned, SQLite's integers are not."""
     return number - (1 << 64) if number >> 63 else number
@@ -327,6 +347,7 @@ def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if not read_only:
             db.execute("PRAGMA synchronous = FULL")
+            db.execute("PRAGMA cache_size = -32768")
             if version < VERSION:
                 db.execute("PRAGMA journal_mode = WAL")
                 db.executescript(

@@ -1,15 +1,12 @@
-"""Putting content in: hash, ask whether it is here, pack what is not.
+"""Putting content in: hash it, ask whether it is here, pack what is not.
 
-A file is believed to be what it says only if its signature is the same before and after reading.
-Its digest is remembered by that signature, unless the file changed so recently that one more
-change might carry the same times; then it is hashed again the next time.
+The writing half of an open store: its lease, its packs on their way, and what it holds. A write
+that fails ends all writing through it, since what waited may be lost; what was flushed is whole.
 """
 
 from __future__ import annotations
 
 import os
-import stat
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,7 +17,7 @@ import blake3
 
 from clew.errors import ClewError, NotAllowed
 from clew.store import cutting, packs
-from clew.store.errors import Changed, from_os, shown
+from clew.store.errors import from_os
 from clew.store.index import Index
 from clew.store.leases import Gate, Lease
 from clew.store.packing import OpenBlock, OpenPack, Packer
@@ -29,11 +26,6 @@ from clew.store.records import Signature, Stored, named
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
-
-SMALL = 4 << 20
-"""Up to this size content is taken in one go; beyond it, it flows through threads."""
-RACY = 2_000_000_000
-"""ns; coarser than any file system's clock."""
 
 _Shares = list[tuple[OpenBlock, int]]
 _Parts = list[tuple[bytes, int]]
@@ -61,79 +53,42 @@ class Writer:
         """A write has failed; nothing more can be put."""
         return self._broken is not None
 
-    # -- files
-
-    def put_file(self, path: bytes, *, expect: Signature | None, keep: bool) -> Stored:
-        try:
-            signature = Signature.of(os.stat(path))
-            if expect is not None and signature != expect:
-                raise Changed(f"{shown(path)} is not what it was")
-            known = self._index.remembered(signature)
-            if known is not None and (not keep or (known[1] and self.hold([known[0]])[0] is True)):
-                return Stored(named(known[0]), signature.size)
-            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        except OSError as error:
-            raise from_os(error, doing=f"read {shown(path)}") from error
-        try:
-            return self._put_open(fd, path, expect=expect, keep=keep)
-        finally:
-            os.close(fd)
-
-    def _put_open(self, fd: int, path: bytes, *, expect: Signature | None, keep: bool) -> Stored:
-        started = time.time_ns()
-        status = os.fstat(fd)
-        before = Signature.of(status)
-        if not stat.S_ISREG(status.st_mode):
-            raise ClewError(f"{shown(path)} is not a regular file")
-        if expect is not None and before != expect:
-            raise Changed(f"{shown(path)} is not what it was")
-
-        def unchanged() -> None:
-            if Signature.of(os.fstat(fd)) != before:
-                raise Changed(f"{shown(path)} changed while it was read")
-
-        with _reading(path):
-            if before.size <= SMALL:
-                data = _read_small(fd, before.size)
-                if len(data) != before.size:
-                    raise Changed(f"{shown(path)} does not hold as many bytes as its size says")
-                unchanged()
-                stored = (
-                    self.put_data(data)
-                    if keep
-                    else Stored(named(blake3.blake3(data).digest()), before.size)
-                )
-            else:
-                buffers = cutting.read_all(fd, status)
-                stored = (self.put_buffers if keep else _hash)(
-                    _exactly(buffers, before.size, path), check=unchanged
-                )
-        if max(before.mtime, before.ctime) + RACY < started and self._writable:
-            self._seen.append((before, bytes.fromhex(stored.digest[7:])))
-        return stored
-
     # -- data
 
     def put_data(self, data: bytes, *, kind: int = packs.FILE) -> Stored:
         """Content that is in memory."""
-        digest = blake3.blake3(data).digest()
-        known = self.hold([digest])[0]
-        if known is True and kind == packs.FILE:
-            return Stored(named(digest), len(data))
-        shares: _Shares = []
+        return self.put_all([data], kind=kind)[0]
+
+    def put_all(self, contents: list[bytes], *, kind: int = packs.FILE) -> list[Stored]:
+        """Several contents; asking about all at once is what makes small ones cheap."""
+        digests = [blake3.blake3(data).digest() for data in contents]
+        self.hold(digests)
+        found: list[Stored] = []
+        for digest, data in zip(digests, contents, strict=True):
+            known = self.held.get(digest)  # asked again: the same content may come twice
+            shares: _Shares = []
+            if known is not True or kind != packs.FILE:
+                self._put_new(digest, data, shares, kind=kind, known=known)
+            found.append(Stored(named(digest), len(data), shares))
+        return found
+
+    def _put_new(
+        self, digest: bytes, data: bytes, shares: _Shares, *, kind: int, known: bool | None
+    ) -> None:
         parts: _Parts = [(digest, len(data))]
         if known is None:
             ends = cutting.cuts(data)
             if len(ends) == 1:
                 shares.append((self._add(digest, data, whole=True), len(data)))
                 if kind == packs.FILE:
-                    return Stored(named(digest), len(data), tuple(shares))
+                    return
             else:  # none for the empty content: a record without parts
                 parts = []
                 chunks = cutting.slices(memoryview(data), ends)
                 self._put_chunks(chunks, _digests(chunks), parts, shares)
+        elif self._index.file(digest) is not None:
+            return
         self._add_file(packs.File(digest, len(data), kind, packs.pack_parts(parts)))
-        return Stored(named(digest), len(data), tuple(shares))
 
     def put_stream(self, chunks: Iterable[bytes]) -> Stored:
         """Content that comes in pieces of any size."""
@@ -179,40 +134,51 @@ class Writer:
             hashed.result()
         check()
         digest, size = whole.digest(), sum(length for _, length in parts)
-        if self.hold([digest])[0] is not True:
+        self.hold([digest])
+        if self.held.get(digest) is not True:
             self._add_file(packs.File(digest, size, packs.FILE, packs.pack_parts(parts)))
-        return Stored(named(digest), size, tuple(shares))
+        return Stored(named(digest), size, shares)
 
     def _put_chunks(
         self, chunks: list[memoryview], digests: list[bytes], parts: _Parts, shares: _Shares
     ) -> None:
-        known = self.hold(digests)
-        for chunk, digest, here in zip(chunks, digests, known, strict=True):
-            if here is None and digest not in self.held:  # twice in one batch is once
+        self.hold(digests)
+        for chunk, digest in zip(chunks, digests, strict=True):
+            if digest not in self.held:
                 shares.append((self._add(digest, chunk, whole=False), len(chunk)))
             parts.append((digest, len(chunk)))
 
     # -- keeping
 
-    def hold(self, digests: list[bytes]) -> list[bool | None]:
-        """What is known of each (as Index.known says); from now on the sweep lets it be."""
-        found = [self.held.get(digest) for digest in digests]
-        asked = [i for i, known in enumerate(found) if known is not True]
-        if not asked:
-            return found
+    def recall(self, signatures: list[Signature]) -> list[tuple[bytes, bool] | None]:
+        """What was remembered of each: its digest, and whether it is stored (and now held)."""
+        if not self._writable:
+            return self._index.remembered(signatures)
         self._ready()
         assert self._lease is not None
-        with self._guarded():
-            self._gate.enter()
-            try:
-                self._lease.hold(b"".join([digests[i] for i in asked]))
-                for i in asked:
-                    known = self._index.known(digests[i])
-                    if known is not None:
-                        self.held[digests[i]] = found[i] = known
-            finally:
-                self._gate.leave()
+        with self._guarded(), self._gate.shared():
+            found = self._index.remembered(signatures)
+            new = {row[0] for row in found if row and row[1] and self.held.get(row[0]) is not True}
+            self._lease.hold(b"".join(new))
+        self.held.update(dict.fromkeys(new, True))
         return found
+
+    def remember(self, signature: Signature, digest: bytes) -> None:
+        """Believe this digest of that signature the next time; written down by `flush`."""
+        if self._writable:
+            self._seen.append((signature, digest))
+
+    def hold(self, digests: list[bytes]) -> None:
+        """From now on the sweep lets these be; those that are here already enter `held`."""
+        asked = [digest for digest in digests if self.held.get(digest) is not True]
+        if not asked:
+            return
+        self._ready()
+        assert self._lease is not None
+        with self._guarded(), self._gate.shared():
+            self._lease.hold(b"".join(asked))
+            for digest, whole in self._index.known(asked):
+                self.held[digest] = whole or self.held.get(digest, False)
 
     def flush(self) -> None:
         if self._broken is not None:
@@ -255,8 +221,10 @@ class Writer:
 
     def _add(self, digest: bytes, data: bytes | memoryview, *, whole: bool) -> OpenBlock:
         packer = self._ready()
-        with self._guarded():
+        try:
             block = packer.add(digest, data, whole=whole)
+        except (OSError, ClewError) as error:
+            raise self._break(error) from error
         self.held[digest] = whole
         return block
 
@@ -273,62 +241,24 @@ class Writer:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """A write that fails ends all writing through this store: what waited may be lost."""
         try:
             yield
         except (OSError, ClewError) as error:
-            self._broken = (
-                from_os(error, doing=f"write to {self._path}")
-                if isinstance(error, OSError)
-                else error
-            )
-            if self._packer is not None:
-                self._packer.abandon()
-                self._packer = None
-            self.held.clear()
-            self._seen.clear()
-            raise self._broken from error
+            raise self._break(error) from error
 
-
-@contextmanager
-def _reading(path: bytes) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise from_os(error, doing=f"read {shown(path)}") from error
-
-
-def _read_small(fd: int, size: int) -> bytes:
-    """At most one byte more than `size`: enough to see that there is more than the size says."""
-    data = os.read(fd, size + 1)
-    while data and len(data) < size:
-        more = os.read(fd, size + 1 - len(data))
-        if not more:
-            break
-        data += more
-    return data
-
-
-def _exactly(buffers: Iterator[bytes | int], size: int, path: bytes) -> Iterator[bytes | int]:
-    left = size
-    for buffer in buffers:
-        left -= buffer if isinstance(buffer, int) else len(buffer)
-        yield buffer
-    if left:
-        raise Changed(f"{shown(path)} became shorter while it was read")
-
-
-def _hash(buffers: Iterable[bytes | int], *, check: Callable[[], None]) -> Stored:
-    whole, size = blake3.blake3(max_threads=blake3.blake3.AUTO), 0
-    for buffer in buffers:
-        if isinstance(buffer, int):
-            hash_zeros(whole, buffer)
-            size += buffer
-        else:
-            whole.update(buffer)
-            size += len(buffer)
-    check()
-    return Stored(named(whole.digest()), size)
+    def _break(self, error: OSError | ClewError) -> ClewError:
+        """End all writing; gives the error to raise, now and from every later call."""
+        self._broken = (
+            error
+            if isinstance(error, ClewError)
+            else from_os(error, doing=f"write to {self._path}")
+        )
+        if self._packer is not None:
+            self._packer.abandon()
+            self._packer = None
+        self.held.clear()
+        self._seen.clear()
+        return self._broken
 
 
 def _digests(chunks: list[memoryview]) -> list[bytes]:

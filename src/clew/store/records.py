@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 PREFIX = "blake3:"
@@ -51,7 +52,7 @@ class Stored:
 
     __slots__ = ("_shares", "digest", "size")
 
-    def __init__(self, digest: str, size: int, shares: tuple[tuple[Share, int], ...] = ()) -> None:
+    def __init__(self, digest: str, size: int, shares: Sequence[tuple[Share, int]] = ()) -> None:
         self.digest = digest
         self.size = size
         self._shares = shares

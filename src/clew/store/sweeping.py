@@ -1,10 +1,12 @@
 """gc: mark what is needed, sweep the rest, while others go on putting.
 
-1. Mark: the contents in `live`, what trees among them list, and what leases hold.
-2. Copy what is still needed out of packs that are at least half empty into new packs, sync them.
-3. Close the gate. Read the leases again: what became needed meanwhile is kept where it is. Drop
-   the rest from the index in one transaction, enter the new packs. Remove the packs that nothing
-   refers to any more.
+1. Mark the contents in `live`, what trees among them list, and what leases hold.
+2. Close the gate, read the leases once more, drop the rest from the index in one transaction, and
+   remove the packs that nothing refers to any more. This needs next to no room: a full disk can be
+   swept.
+3. Copy what is left in packs that are at least half empty into new packs, and sync those.
+4. Close the gate again. What became needed meanwhile keeps its old pack; the other packs that were
+   copied are replaced by the new ones in one transaction, and removed.
 
 Killed at any moment, either the transaction happened or not; files that nothing refers to go the
 next time.
@@ -12,6 +14,7 @@ next time.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Callable, Iterable
@@ -66,17 +69,19 @@ class Sweep:
         try:
             names = live() if callable(live) else live
             self._mark(raw for name in names if (raw := digest_of(name)) is not None)
-            with self._gate.exclusive():
-                self._mark(held(leases))
-            if dry_run:
-                return self._estimate()
             before = self._usage()
-            moving = self._sparse_packs()
-            moved = self._copy(moving)
             with self._gate.exclusive():
                 self._mark(held(leases))
-                dropped = self._drop(moving, moved)
-                self._unlink_unknown()
+                if dry_run:
+                    return self._estimate()
+                dropped = len(self._dead())
+                self._drop(set(), set())
+            moving = self._sparse_packs()
+            if moving:
+                moved = self._copy(moving)
+                with self._gate.exclusive():
+                    self._mark(held(leases))
+                    self._drop(moving, moved)
             return Reclaimed(dropped, max(0, before - self._usage()))
         finally:
             for pack in self._copied:
@@ -110,7 +115,11 @@ class Sweep:
     # -- measure
 
     def _usage(self) -> int:
-        return sum(entry.stat().st_size for entry in os.scandir(self._folder))
+        total = 0
+        for path in self._folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # others come and go
+                total += path.stat().st_size
+        return total
 
     def _dead(self) -> list[bytes]:
         return [digest for digest in self._index.contents() if digest not in self._marked]
@@ -171,8 +180,7 @@ class Sweep:
 
     # -- drop, inside the closed gate
 
-    def _drop(self, moving: set[int], moved: set[bytes]) -> int:
-        dead = self._dead()
+    def _drop(self, moving: set[int], moved: set[bytes]) -> None:
         needed = [(p, d) for p, d, _ in self._index.chunks_in(moving)]
         needed += [(p, f.digest) for p in moving for f in self._index.files_of_pack(p)]
         # A pack goes when all that is needed of it now was copied before.
@@ -185,7 +193,7 @@ class Sweep:
                 self._index.add_pack(db, name, pack.size, pack.table)
             self._index.drop_empty_packs(db)
             self._index.drop_dangling(db)
-        return len(dead)
+        self._unlink_unknown()
 
     def _unlink_unknown(self) -> None:
         """Files that the index does not name: left by a crash, or dropped just now."""

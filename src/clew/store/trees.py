@@ -9,6 +9,7 @@ grammar.
 
 from __future__ import annotations
 
+import itertools
 import os
 import secrets
 import shutil
@@ -17,13 +18,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.errors import ClewError, Damaged, UsageError
-from clew.store import packs
+from clew.store import files, packs
 from clew.store.errors import from_os, shown
-from clew.store.records import Problem, Snapshot
+from clew.store.records import Problem, Signature, Snapshot, Stored
 
 if TYPE_CHECKING:
     from clew.store.contents import Store
     from clew.store.putting import Writer
+
+_Found = tuple[bytes, bytes, os.stat_result]
+"""(path, path within the tree, status)"""
 
 MAGIC = b"clew-tree 1\0"
 _KINDS = {
@@ -74,55 +78,81 @@ def decode(data: bytes) -> list[Entry]:
 def put(writer: Writer, root: bytes) -> Snapshot:
     entries: list[Entry] = []
     skipped: list[Problem] = []
-    total = new = 0
-    for path, relative in _walk(root, skipped):
-        try:
-            status = os.lstat(path)
-            kind = _KINDS[stat.S_IFMT(status.st_mode)]
-            size, target = 0, b""
-            if kind == b"f":
-                stored = writer.put_file(path, expect=None, keep=True)
-                size, target = stored.size, stored.digest.encode()
-                total += size
-                new += stored.new_bytes
-            elif kind == b"l":
-                target = os.readlink(path)
-        except OSError as error:
-            skipped.append(Problem(str(error.strerror), shown(path)))
-            continue
-        except ClewError as error:
-            if writer.broken:
-                raise
-            skipped.append(Problem(error.message, shown(path)))
-            continue
-        entries.append(
-            Entry(relative, kind, stat.S_IMODE(status.st_mode), status.st_mtime_ns, size, target)
+    contents: list[Stored] = []
+    for batch in _batches(_walk(root, skipped)):
+        found = files.put(
+            writer,
+            [path for path, _, status in batch if stat.S_ISREG(status.st_mode)],
+            [Signature.of(s) for _, _, s in batch if stat.S_ISREG(s.st_mode)],
+            keep=True,
         )
-    if not any(entry.path == b"" for entry in entries):
-        raise ClewError(f"cannot read {shown(root)}: {skipped[0].what if skipped else 'gone'}")
-    stored = writer.put_data(encode(entries), kind=packs.TREE)
-    new += stored.new_bytes
-    return Snapshot(stored.digest, len(entries), total, new, skipped)
+        for path, relative, status in batch:
+            target = b""
+            if stat.S_ISREG(status.st_mode):
+                stored = next(found)
+                if isinstance(stored, ClewError):
+                    skipped.append(Problem(stored.message, shown(path)))
+                    continue
+                contents.append(stored)
+                target = stored.digest.encode()
+            elif stat.S_ISLNK(status.st_mode):
+                try:
+                    target = os.readlink(path)
+                except OSError as error:
+                    skipped.append(Problem(str(error.strerror), shown(path)))
+                    continue
+            entries.append(_entry(relative, status, target))
+    if not entries or entries[0].path:
+        raise ClewError(f"cannot read {shown(root)}: {skipped[0].what}")
+    contents.append(writer.put_data(encode(entries), kind=packs.TREE))
+    writer.flush()  # so that what is new is known
+    return Snapshot(
+        contents[-1].digest,
+        len(entries),
+        sum(content.size for content in contents[:-1]),
+        sum(content.new_bytes for content in contents),
+        skipped,
+    )
 
 
-def _walk(root: bytes, skipped: list[Problem]) -> Iterator[tuple[bytes, bytes]]:
-    """(path, path within the tree) of the root and all below; links are not followed."""
-    yield root, b""
+def _entry(relative: bytes, status: os.stat_result, target: bytes) -> Entry:
+    mode = status.st_mode
+    size = status.st_size if stat.S_ISREG(mode) else 0
+    kind = _KINDS[stat.S_IFMT(mode)]
+    return Entry(relative, kind, stat.S_IMODE(mode), status.st_mtime_ns, size, target)
+
+
+def _batches(found: Iterator[_Found]) -> Iterator[list[_Found]]:
+    while batch := list(itertools.islice(found, files.BATCH)):
+        yield batch
+
+
+def _walk(root: bytes, skipped: list[Problem]) -> Iterator[_Found]:
+    """The root and all below it; links are not followed."""
     waiting = [(root, b"")]
+    try:
+        status = os.lstat(root)
+    except OSError as error:
+        raise from_os(error, doing=f"read {shown(root)}") from error
+    yield root, b"", status
     while waiting:
         folder, prefix = waiting.pop()
         try:
-            with os.scandir(folder) as found:
-                names = sorted((e.name, e.is_dir(follow_symlinks=False)) for e in found)
+            names = sorted(os.listdir(folder))
         except NotADirectoryError:
             continue
         except OSError as error:
             skipped.append(Problem(str(error.strerror), shown(folder)))
             continue
-        for name, is_folder in names:
-            path, relative = os.path.join(folder, name), prefix + name
-            yield path, relative
-            if is_folder:
+        for name in names:
+            path, relative = folder + b"/" + name, prefix + name
+            try:
+                status = os.lstat(path)
+            except OSError as error:
+                skipped.append(Problem(str(error.strerror), shown(path)))
+                continue
+            yield path, relative, status
+            if stat.S_ISDIR(status.st_mode):
                 waiting.append((path, relative + b"/"))
 
 

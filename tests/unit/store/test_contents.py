@@ -13,7 +13,7 @@ import pytest
 
 from clew.errors import ClewError, NoContent, NotAllowed, NotFound, UsageError
 from clew.store import Changed, Signature, Store
-from clew.store.putting import RACY, SMALL
+from clew.store.files import RACY, SMALL
 
 
 def name_of(data: bytes) -> str:
@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-SIZES = [0, 1, 63, 4096, 32 << 10, (32 << 10) + 1, 1 << 20, SMALL, SMALL + 1, (20 << 20) + 7]
+SIZES = [0, 1, 63, 4096, 64 << 10, (64 << 10) + 1, 1 << 20, SMALL, SMALL + 1, (20 << 20) + 7]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -181,8 +181,10 @@ def test_an_old_file_is_not_read_again(store: Store, tmp_path: Path) -> None:
     store.flush()
     path.chmod(0)  # changes ctime: another signature
     status = Signature.of(path.stat())
-    assert store._index.remembered(expected) == (bytes.fromhex(stored.digest[7:]), True)
-    assert store._index.remembered(status) is None
+    known, unknown = store.recall([expected, status])
+    assert known is not None
+    assert known.digest == stored.digest
+    assert unknown is None
 
 
 def test_a_file_changed_just_now_is_read_again(store: Store, tmp_path: Path) -> None:
@@ -190,7 +192,7 @@ def test_a_file_changed_just_now_is_read_again(store: Store, tmp_path: Path) -> 
     path.write_bytes(b"one")
     store.put_file(os.fsencode(path))
     store.flush()
-    assert store._index.remembered(Signature.of(path.stat())) is None
+    assert store.recall([Signature.of(path.stat())]) == [None]
 
 
 def test_a_remembered_file_that_is_no_longer_stored_is_stored_again(

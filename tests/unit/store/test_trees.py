@@ -1,0 +1,124 @@
+"""A folder goes in and comes out the same."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.errors import Damaged, NotFound, UsageError
+from clew.store import Store, trees
+
+
+def make(root: Path) -> None:
+    (root / "sub" / "empty").mkdir(parents=True)
+    (root / "sub.txt").write_text("sorts between sub and what is in it")
+    (root / "sub" / "file").write_bytes(bytes(range(256)) * 1000)
+    (root / "script").write_text("#!/bin/sh\n")
+    (root / "script").chmod(0o755)
+    (root / "link").symlink_to("sub/file")
+    (root / "loop").symlink_to("loop")
+    os.mkfifo(root / "pipe")
+    with open(os.fsencode(root) + b"/not \xff utf-8", "wb") as file:
+        file.write(b"x")
+    os.utime(root / "sub" / "file", ns=(1, 1_500_000_000_123_456_789))
+    os.utime(root / "link", ns=(1, 1_400_000_000_000_000_001), follow_symlinks=False)
+    (root / "sub").chmod(0o750)
+    os.utime(root / "sub", ns=(1, 1_300_000_000_000_000_002))
+
+
+def listed(root: bytes) -> list[tuple[bytes, int, int, bytes]]:
+    found = []
+    for folder, _, names in os.walk(root):
+        for path in (folder, *(os.path.join(folder, name) for name in names)):
+            status = os.lstat(path)
+            data = b""
+            if stat.S_ISREG(status.st_mode):
+                with open(path, "rb") as file:
+                    data = file.read()
+            elif stat.S_ISLNK(status.st_mode):
+                data = os.readlink(path)
+            found.append((path[len(root) :], status.st_mode, status.st_mtime_ns, data))
+    return sorted(found)
+
+
+def test_a_tree_comes_back_as_it_was(tmp_path: Path) -> None:
+    root, to = tmp_path / "root", tmp_path / "out"
+    make(root)
+    with Store(tmp_path / "s") as store:
+        snapshot = store.put_tree(root)
+        assert snapshot.skipped == []
+        assert snapshot.entries == 10
+        store.restore_tree(snapshot.digest, to)
+        assert listed(os.fsencode(to)) == listed(os.fsencode(root))
+        again = store.put_tree(to)
+        assert (again.digest, again.new_bytes) == (snapshot.digest, 0)
+        with pytest.raises(UsageError):
+            store.restore_tree(snapshot.digest, to)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "root", "s"]
+
+
+def test_a_tree_keeps_what_it_lists(tmp_path: Path) -> None:
+    make(tmp_path / "root")
+    with Store(tmp_path / "s") as store:
+        digest = store.put_tree(tmp_path / "root").digest
+        other = store.put_bytes(b"named by nobody").digest
+    with Store(tmp_path / "s") as store:
+        assert store.gc([digest]).files == 1
+        assert not store.has(other)
+        store.restore_tree(digest, tmp_path / "out")
+        assert store.fsck().problems == []
+
+
+def test_a_file_with_the_bytes_of_a_tree_does_not_hide_it(tmp_path: Path) -> None:
+    make(tmp_path / "root")
+    with Store(tmp_path / "a") as store:
+        data = b"".join(store.read(store.put_tree(tmp_path / "root").digest))
+    with Store(tmp_path / "b") as store:
+        plain = store.put_bytes(data).digest
+        store.flush()
+        assert store.put_tree(tmp_path / "root").digest == plain
+    with Store(tmp_path / "b") as store:
+        assert store.gc([plain]).files == 0
+        store.restore_tree(plain, tmp_path / "out")
+
+
+def test_what_is_no_tree_is_said(tmp_path: Path) -> None:
+    with Store(tmp_path / "s") as store:
+        with pytest.raises(Damaged):
+            store.restore_tree(store.put_bytes(b"hello").digest, tmp_path / "out")
+        with pytest.raises(NotFound):
+            store.put_tree(tmp_path / "absent")
+
+
+def test_a_tree_cannot_reach_outside(tmp_path: Path) -> None:
+    entries = [
+        trees.Entry(b"", b"d", 0o755, 0, 0, b""),
+        trees.Entry(b"../evil", b"l", 0o777, 0, 0, b"/"),
+    ]
+    with Store(tmp_path / "s") as store:
+        digest = store.put_bytes(trees.encode(entries)).digest
+        with pytest.raises(Damaged):
+            store.restore_tree(digest, tmp_path / "out")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["s"]
+
+
+name = st.binary(min_size=1, max_size=20).filter(lambda b: b"\0" not in b)
+entry = st.builds(
+    trees.Entry,
+    name,
+    st.sampled_from([b"f", b"d", b"l", b"p"]),
+    st.integers(0, 0o7777),
+    st.integers(-(1 << 62), 1 << 62),
+    st.integers(0, 1 << 62),
+    name,
+)
+
+
+@given(st.lists(entry))
+def test_encoding_and_decoding_are_inverse(entries: list[trees.Entry]) -> None:
+    assert trees.decode(trees.encode(entries)) == sorted(entries)
