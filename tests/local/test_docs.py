@@ -15,12 +15,15 @@ import re
 import subprocess
 import sys
 import termios
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+
+from clew.folder import create
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted([*DOCS.glob("tutorial/**/*.md"), *DOCS.glob("how-to/**/*.md")])
@@ -148,3 +151,22 @@ def test_continued_commands_are_one_step() -> None:
         Step("cat <<E\na\n\nE", ("a",)),
         Step("true", ()),
     ]
+
+
+def test_every_setting_is_documented() -> None:
+    page = (DOCS / "reference" / "settings.md").read_text()
+    source = (DOCS.parent / "src" / "clew" / "settings.py").read_text()
+    variables = set(re.findall(r'(?:value|environ\.get)\("([A-Z_]+)"', source))
+    assert len(variables) >= 7
+    assert {name for name in variables if f"| `{name}` |" not in page} == set()
+
+
+def test_every_key_of_the_configuration_is_documented(tmp_path: Path) -> None:
+    page = (DOCS / "reference" / "settings.md").read_text()
+    folder = create(tmp_path)
+    values = tomllib.loads((folder.path / "config.toml").read_text())
+    keys = {"uid", *(f"record.{key}" for key in values.pop("record"))}
+    assert set(values) == {"uid"}
+    assert {key for key in keys if f"| `{key}` |" not in page} == set()
+    names = {path.name for path in folder.path.iterdir()}
+    assert {name for name in names if f"| `{name}" not in page} == set()
