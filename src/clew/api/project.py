@@ -138,6 +138,7 @@ class Project:
             execution=self._execution(outcome.execution),
             status=outcome.status,
             joined=outcome.joined,
+            warning=outcome.warning,
         )
 
     # -- asking

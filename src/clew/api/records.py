@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from clew.errors import ClewError
 from clew.prov.locators import path_json
 
 Document = Mapping[str, Any]
@@ -168,6 +169,8 @@ class Outcome:
     """The exit status of the command, as a shell would report it."""
     joined: str | None
     """The id of the outer execution, if this ran inside one and became part of it."""
+    warning: ClewError | None
+    """Why the record is not whole, though the command ran to its end."""
 
 
 @dataclass(frozen=True, kw_only=True)

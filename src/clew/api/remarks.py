@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from clew.api.versions import noted
 from clew.errors import UsageError
 from clew.prov.questions import notes
+from clew.witness.environment import user_name
 
 if TYPE_CHECKING:
     from clew.api.project import Project
@@ -23,14 +24,5 @@ def note(project: Project, target: str, remarks: Mapping[str, str]) -> list[dict
             raise UsageError(f"a note needs a name, and at most {LONGEST} characters")
     found = noted(project, target)
     for name, value in remarks.items():
-        notes.note(project._graph, found, name, value, agent=_user())
+        notes.note(project._graph, found, name, value, agent=user_name(os.getuid()))
     return notes.notes(project._graph, found)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a user id without a name
-        import os
-
-        return str(os.getuid())

@@ -50,6 +50,8 @@ def command(
     with project:
         outcome = project.run(words, name=name, content=not no_content, exclude=exclude)
     execution = outcome.execution.as_json()
+    if outcome.warning is not None:
+        remark(f"clew: warning: {outcome.warning.message}")
     if as_json:
         remark(json.dumps(execution, ensure_ascii=False))
     elif outcome.joined:

@@ -1,0 +1,98 @@
+"""`clew exec`: the command is left alone, the summary stands on stderr, the status is its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.driving import EXECUTION, Clew
+
+SUMMARY = re.compile(
+    r"clew: e1(?: \(\w+\))? done in \d+\.\d s, \d+ process(?:es)?, \d+ inputs?, \d+ outputs?,"
+    r" [\d.]+ \w?B \([\d.]+ \w?B new\)\n"
+)
+
+
+@pytest.fixture
+def clew(tmp_path: Path) -> Clew:
+    clew = Clew(tmp_path)
+    clew("init")
+    return clew
+
+
+def test_one_line_sums_up(clew: Clew) -> None:
+    ran = clew("exec", "--name", "hello", "--", "sh", "-c", "echo out; cat >&2", stdin="err\n")
+    assert ran.stdout == "out\n"
+    said, _, summary = ran.stderr.partition("\n")
+    assert said == "err"
+    assert SUMMARY.fullmatch(summary)
+    assert "(hello)" in summary
+
+
+def test_json_is_the_last_line_of_stderr(clew: Clew) -> None:
+    ran = clew("exec", "--json", "--", "sh", "-c", "echo out; echo err >&2")
+    assert ran.stdout == "out\n"
+    execution = json.loads(ran.stderr.splitlines()[-1])
+    assert execution.keys() >= EXECUTION
+    assert (execution["id"], execution["state"], execution["status"]) == ("e1", "done", 0)
+    assert execution["command"] == ["sh", "-c", "echo out; echo err >&2"]
+
+
+def test_the_status_is_the_command_s_own(clew: Clew) -> None:
+    failed = clew.shell("exit 3", status=3)
+    assert (failed["state"], failed["status"]) == ("failed", 3)
+    killed = clew.shell("kill -TERM $$", status=128 + signal.SIGTERM)
+    assert (killed["state"], killed["signal"]) == ("failed", signal.SIGTERM)
+    assert "failed with status 3" in clew("exec", "--", "sh", "-c", "exit 3", status=3).stderr
+
+
+def test_outside_a_project_one_is_made(tmp_path: Path) -> None:
+    clew = Clew(tmp_path)
+    ran = clew("exec", "--", "true")
+    assert ran.stderr.startswith(f"clew: made a project in {clew.folder}\n")
+    assert [found["id"] for found in clew.json("list")] == ["e1"]
+
+
+def test_what_cannot_be_run(clew: Clew) -> None:
+    for words, status, code in [
+        (["no-such-program"], 127, "no-such-command"),
+        (["./data"], 126, "not-executable"),
+    ]:
+        clew.write("data", "not a program")
+        ran = clew("exec", "--json", "--", *words, status=status)
+        assert json.loads(ran.stderr.splitlines()[-1])["error"]["code"] == code
+        assert ran.stdout == ""
+
+
+def test_no_command_at_all(clew: Clew) -> None:
+    assert "clew exec --help" in clew("exec", status=2).stderr
+
+
+def test_a_name_may_not_look_like_an_id(clew: Clew) -> None:
+    ran = clew("exec", "--name", "e7", "--", "true", status=2)
+    assert "e7" in ran.stderr
+
+
+def test_content_may_be_left_out(clew: Clew) -> None:
+    clew.write("keep.txt", "kept")
+    clew.write("big.bin", "left out")
+    clew.shell("cat keep.txt big.bin > all.bin", "--exclude", "*.bin")
+    assert clew("cat", "e1:keep.txt").stdout == "kept"
+    assert clew.error("cat", "e1:big.bin", status=5)[0] == "no-content"
+    clew.write("other.txt", "never stored")
+    clew.shell("cat other.txt", "--no-content")
+    assert clew.error("cat", "e2:other.txt", status=5)[0] == "no-content"
+
+
+def test_inside_another_it_joins(clew: Clew) -> None:
+    import sys
+
+    inner = f"{sys.executable} -m clew exec -- sh -c 'echo x > made'"
+    outer = clew.shell(inner)
+    assert outer["id"] == "e1"
+    assert [found["id"] for found in clew.json("list")] == ["e1"]
+    files = {file["path"]: file["role"] for file in clew.json("show", "e1", "--detail")["files"]}
+    assert files[str(clew.folder / "made")] == "output"

@@ -1,0 +1,50 @@
+"""`clew gc`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.driving import Clew, workflow
+
+
+@pytest.fixture
+def clew(tmp_path: Path) -> Clew:
+    return workflow(tmp_path)
+
+
+def test_what_nobody_has_goes_and_the_rest_stays(clew: Clew) -> None:
+    import random
+
+    clew.write("noise", "".join(random.Random(1).choices("0123456789abcdef", k=300_000)))
+    clew.shell("cat noise > copy")
+    assert clew.json("gc", "--dry-run")["files"] == 0
+    clew("rm", "e3", "--yes")
+    planned = clew.json("gc", "--dry-run")
+    assert planned["files"] >= 1
+    assert planned["bytes"] > 100_000
+    freed = clew.json("gc", "--yes")
+    assert freed["dry_run"] is False
+    assert freed["files"] == planned["files"]
+    assert clew.json("gc", "--yes")["files"] == 0
+    assert clew.json("fsck")["ok"]
+    assert clew("cat", "e1:data/raw.csv").stdout.startswith("P1")
+
+
+def test_without_a_terminal_it_takes_yes(clew: Clew) -> None:
+    clew("rm", "e1", "e2", "--yes")
+    assert clew.error("gc", status=4)[0] == "not-allowed"
+    clew("gc", "--yes")
+    assert "nothing to free" in clew("gc").stderr
+
+
+def test_beside_a_running_execution(clew: Clew) -> None:
+    clew.write("late", "what only the running one has")
+    running = clew.start("exec", "--", "sh", "-c", "cat late > kept; echo ready; read line")
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    clew("gc", "--yes")
+    running.communicate("go\n")
+    assert running.returncode == 0
+    assert clew("cat", "e3:late").stdout == "what only the running one has"
+    assert clew.json("fsck")["ok"]

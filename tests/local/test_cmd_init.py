@@ -1,0 +1,40 @@
+"""`clew init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.unit.cli.driving import Clew
+
+
+def test_a_project_is_made_and_found_from_below(tmp_path: Path) -> None:
+    clew = Clew(tmp_path)
+    made = clew.json("init")
+    assert made == {"project": str(clew.folder), "uid": made["uid"], "created": True}
+    below = clew.folder / "a" / "b"
+    below.mkdir(parents=True)
+    assert clew.json("list", cwd=below) == []
+
+
+def test_a_project_that_is_there_stays(tmp_path: Path) -> None:
+    clew = Clew(tmp_path)
+    first = clew.json("init")
+    again = clew.json("init")
+    assert again == {**first, "created": False}
+    assert "is a project already" in clew("init").stderr
+
+
+def test_another_folder_may_be_named(tmp_path: Path) -> None:
+    clew = Clew(tmp_path)
+    ran = clew("init", "inner/deep")
+    assert ran.stdout == ""
+    assert (clew.folder / "inner/deep/.clew/config.toml").is_file()
+    assert clew.json("list", cwd=clew.folder / "inner/deep") == []
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    clew = Clew(tmp_path)
+    clew.write("occupied", "a file")
+    code, message, _ = clew.error("init", "occupied/below", status=4)
+    assert code == "not-allowed"
+    assert "occupied/below" in message

@@ -1,0 +1,36 @@
+"""`clew note`."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.cli.driving import Clew, workflow
+
+
+@pytest.fixture(scope="module")
+def clew(tmp_path_factory: pytest.TempPathFactory) -> Clew:
+    return workflow(tmp_path_factory.mktemp("once"))
+
+
+@pytest.mark.parametrize("target", ["clean", "e1.p1", "e1:data/clean.csv", "model.txt"])
+def test_notes_are_kept_in_order(clew: Clew, target: str) -> None:
+    clew("note", target, "verdict=good", "reviewer=Ann Ö")
+    noted = clew.json("note", target, "verdict=better = best")
+    assert noted["target"] == target
+    assert [(note["key"], note["value"]) for note in noted["notes"]] == [
+        ("verdict", "good"),
+        ("reviewer", "Ann Ö"),
+        ("verdict", "better = best"),
+    ]
+    assert clew("note", target).stdout.splitlines()[0] == "verdict=good"
+
+
+def test_a_file_nobody_recorded_yet(clew: Clew) -> None:
+    clew.write("new.csv", "x")
+    clew("note", "new.csv", "licence=CC0")
+    assert clew.json("note", "new.csv")["notes"][0]["value"] == "CC0"
+
+
+def test_what_is_wrong_with_a_note(clew: Clew) -> None:
+    assert clew.error("note", "e1", "no-equals", status=2)[0] == "usage"
+    assert clew.error("note", "e1", "=value", status=2)[0] == "usage"
+    assert clew.error("note", "e9", "a=b", status=5)[0] == "not-found"

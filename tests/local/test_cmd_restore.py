@@ -1,0 +1,108 @@
+"""`clew restore`: any version that was read or left, and nothing overwritten unseen."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.driving import Clew, workflow
+
+RAW = "P1,1\nP2,\nP3,3\n"
+
+
+@pytest.fixture
+def clew(tmp_path: Path) -> Clew:
+    return workflow(tmp_path)
+
+
+def test_a_lost_file_comes_back_as_it_was(clew: Clew) -> None:
+    path = clew.folder / "data/raw.csv"
+    before = path.stat()
+    path.unlink()
+    done = clew.json("restore", "e1:data/raw.csv@input")
+    assert done["path"] == str(path)
+    assert (done["replaces"], done["loses"], done["size"]) == (None, False, len(RAW))
+    assert path.read_text() == RAW
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    assert path.stat().st_mode == before.st_mode
+
+
+def test_what_is_stored_nowhere_is_not_overwritten(clew: Clew) -> None:
+    path = clew.write("data/raw.csv", "precious")
+    code, message, hint = clew.error("restore", "e1:data/raw.csv@input", status=4)
+    assert code == "not-allowed"
+    assert "data/raw.csv" in message
+    assert "--to" in hint
+    assert path.read_text() == "precious"
+    clew("restore", "e1:data/raw.csv@input", "--yes")
+    assert path.read_text() == RAW
+
+
+def test_what_is_stored_may_be_overwritten(clew: Clew) -> None:
+    path = clew.write("data/raw.csv", "second\n")
+    clew.shell("cat data/raw.csv > copy")
+    ran = clew("restore", "e1:data/raw.csv")
+    assert path.read_text() == RAW
+    back = ran.stderr.splitlines()[-1].partition("clew ")[2].split()
+    assert clew(*back).stdout == "second\n"
+
+
+def test_elsewhere(clew: Clew) -> None:
+    clew("restore", "e1:data/raw.csv", "--to", "new/place.csv")
+    assert (clew.folder / "new/place.csv").read_text() == RAW
+    (clew.folder / "there").mkdir()
+    clew("restore", "e1:data/raw.csv", "--to", "there")
+    assert (clew.folder / "there/raw.csv").read_text() == RAW
+
+
+def test_a_dry_run_writes_nothing(clew: Clew) -> None:
+    path = clew.write("data/raw.csv", "precious")
+    plan = clew.json("restore", "e1:data/raw.csv", "--dry-run")
+    assert (plan["loses"], plan["dry_run"]) == (True, True)
+    assert path.read_text() == "precious"
+
+
+def test_every_version_is_listed_and_can_be_had(clew: Clew) -> None:
+    clew.write("log", "one\n")
+    clew.shell("cat log > seen; echo two > log")
+    versions = clew.json("restore", "--list", "log")
+    assert [version["found"] for version in versions] == [True, False]
+    contents = [clew("cat", version["version"]).stdout for version in versions]
+    assert contents == ["one\n", "two\n"]
+    rows = clew("restore", "--list", "log").stdout.splitlines()
+    assert [row.split("\t")[2] for row in rows] == ["how", "found", "made"]
+    assert clew("restore", "--list", "nothing", status=5).stderr.startswith("error: ")
+
+
+def test_a_place_that_cannot_be_written(clew: Clew) -> None:
+    clew.write("occupied", "a file")
+    code, message, _ = clew.error(
+        "restore", "e1:data/raw.csv", "--to", "occupied/raw.csv", status=4
+    )
+    assert code == "not-allowed"
+    assert "occupied/raw.csv" in message
+
+
+def test_names_that_mean_nothing(clew: Clew) -> None:
+    assert clew.error("restore", "e1", status=2)[0] == "usage"
+    assert clew.error("restore", "e1:nothing", status=5)[0] == "not-found"
+    assert clew.error("restore", "e1:data/clean.csv@input", status=5)[0] == "not-found"
+    assert clew.error("restore", "blake3:00000000", status=5)[0] == "not-found"
+
+
+def test_a_terminal_is_asked(clew: Clew) -> None:
+    import pty
+    import subprocess
+
+    path = clew.write("data/raw.csv", "precious")
+    for answer, status, content in (("n\n", 4, "precious"), ("y\n", 0, RAW)):
+        master, slave = pty.openpty()
+        process = clew.start(
+            "restore", "e1:data/raw.csv", stdin=slave, stderr=slave, stdout=subprocess.DEVNULL
+        )
+        os.close(slave)
+        os.write(master, answer.encode())
+        assert process.wait() == status
+        os.close(master)
+        assert path.read_text() == content

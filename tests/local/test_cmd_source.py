@@ -1,0 +1,41 @@
+"""`clew source`."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.cli.driving import Clew, workflow
+
+URL = "https://example.org/raw.csv"
+
+
+@pytest.fixture(scope="module")
+def clew(tmp_path_factory: pytest.TempPathFactory) -> Clew:
+    return workflow(tmp_path_factory.mktemp("once"))
+
+
+def test_an_origin_is_told_in_the_trace(clew: Clew) -> None:
+    assert clew.json("source", "data/raw.csv", URL) == {"path": "data/raw.csv", "source": URL}
+    assert f"data/raw.csv  found by e1 (source: {URL})" in clew("trace", "model.txt").stdout
+    sources = [
+        node["source"] for node in clew.json("trace", "model.txt")["nodes"] if node.get("source")
+    ]
+    assert sources == [URL]
+
+
+def test_it_may_be_said_before_anything_is_recorded(clew: Clew) -> None:
+    clew.write("other.csv", "x\n")
+    clew("source", "other.csv", URL)
+    clew.shell("wc -l other.csv > count")
+    assert f"(source: {URL})" in clew("trace", "count").stdout
+
+
+def test_it_is_said_of_these_bytes_only(clew: Clew) -> None:
+    clew.write("mine.csv", "taken\n")
+    clew("source", "mine.csv", URL)
+    clew.write("mine.csv", "others\n")
+    clew.shell("wc -l mine.csv > lines")
+    assert URL not in clew("trace", "lines").stdout
+
+
+def test_a_file_that_is_not_there(clew: Clew) -> None:
+    assert clew.error("source", "nothing.csv", URL, status=5)[0] == "not-found"
