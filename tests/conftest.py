@@ -56,7 +56,14 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         ]
         subprocess.run(_as_postgres(initdb), check=True, capture_output=True, cwd=home)
         log = (tmp_path_factory.mktemp("postgres") / "log").open("wb")
-        options = {"listen_addresses": "", "unix_socket_directories": str(home), "fsync": "off"}
+        options = {
+            "listen_addresses": "",
+            "unix_socket_directories": str(home),
+            "fsync": "off",
+            "synchronous_commit": "off",
+            "full_page_writes": "off",
+            "autovacuum": "off",
+        }
         settings = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
         server = subprocess.Popen(
             _as_postgres([str(binaries / "postgres"), "-D", str(data), *settings]),
@@ -71,7 +78,9 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             # runuser stands between us and the server, so the server's own pid is asked for.
             pidfile = data / "postmaster.pid"
             if pidfile.exists():
-                os.kill(int(pidfile.read_text().split()[0]), signal.SIGINT)
+                os.kill(
+                    int(pidfile.read_text().split()[0]), signal.SIGQUIT
+                )  # at once: nothing is kept
             server.wait(timeout=30)
             log.close()
     finally:
@@ -92,20 +101,16 @@ def _await(socket: str, server: subprocess.Popen[bytes]) -> None:
             time.sleep(0.02)
 
 
-_counter = iter(range(1_000_000))
-
-
 @pytest.fixture
-def postgres(postgres_server: str) -> Iterator[str]:
-    """The address of a new, empty database."""
+def postgres(postgres_server: str) -> str:
+    """The address of an empty database: one serves all tests, and is emptied for each."""
     import psycopg
 
-    name = f"clew_{next(_counter)}"
-    where = f"host={postgres_server} user=clew"
-    with closing(psycopg.connect(f"{where} dbname=postgres", autocommit=True)) as server:
-        server.execute(f"CREATE DATABASE {name}".encode())
-        yield f"{where} dbname={name}"
-        server.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+    address = f"host={postgres_server} user=clew dbname=postgres"
+    with closing(psycopg.connect(address, autocommit=True)) as server:
+        server.execute("SET client_min_messages TO warning")
+        server.execute("DROP SCHEMA IF EXISTS clew CASCADE")
+    return address
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -70,7 +70,8 @@ def test_nonsense_is_refused_as_our_own_error(connection: Connection) -> None:
 
 def test_many_values_are_asked_for_in_parts(connection: Connection) -> None:
     rows = [(i, "u", 0) for i in range(2000)]
-    connection.insert("INSERT INTO project (id, uid, executions) VALUES (?, ?, ?)", rows)
+    insert = "INSERT INTO project (id, uid, executions) VALUES (?, ?, ?)"
+    connection.atomically(lambda: connection.insert(insert, rows))
     found = connection.among(
         "SELECT id FROM project WHERE uid = ? AND id IN ({})", range(-5, 1500), before=("u",)
     )

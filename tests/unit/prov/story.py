@@ -55,13 +55,15 @@ class Story:
         self._at += 1
         self.events.append(event(execution=self.uid, n=len(self.events) + 1, at=self._at, **fields))
 
-    def process(self, *command: str, parent: str | None = None, **facts: Any) -> str:
+    def process(
+        self, *command: str, parent: str | None = None, forked: bool = False, **facts: Any
+    ) -> str:
         self._processes += 1
         uid = f"{self.uid[:8]}-{self._processes}-0-0"
         self._add(
             Started, activity=uid, kind="process", parent=parent or self.uid,
-            number=self._processes, pid=100 + self._processes, command=command, exe="/bin/x",
-            cwd="/w", **facts,
+            number=self._processes, pid=100 + self._processes, command=command,
+            exe=None if forked else "/bin/x", cwd="/w", **facts,
         )  # fmt: skip
         return uid
 

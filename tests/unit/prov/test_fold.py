@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.unit.prov.story import Story
 
 from clew.db import Connection, connect
 from clew.prov import tables
 from clew.prov.events import AnyEvent, from_batch, from_lines, to_batch, to_lines
 from clew.prov.fold import Rows
 from clew.prov.graph import Graph
-from tests.unit.prov.story import Story
 
 PROJECT = "p" * 32
 _PATHS = st.sampled_from(["/w/a", "/w/b", "/w/c", "/w/ü", b"/w/\xff"])
@@ -25,7 +25,9 @@ _TEXTS = st.sampled_from(["A", "B", "C"])
 def stories(draw: st.DrawFn) -> list[AnyEvent]:
     """Some executions whose processes read, write, rename, delete, look and talk at random."""
     events: list[AnyEvent] = []
-    for i, uid in enumerate(draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))):
+    for i, uid in enumerate(
+        draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
+    ):
         story = Story(uid, at=1000 * (i + 1), name=draw(st.sampled_from([None, "first"])))
         processes = [story.process("sh")]
         for _ in range(draw(st.integers(0, 12))):

@@ -6,13 +6,13 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.unit.prov.story import Story, digest
 
 from clew.db import Connection, connect
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.prov.questions.contents import digests
 from clew.prov.questions.executions import executions, find
-from tests.unit.prov.story import Story, digest
 
 PROJECT = "p" * 32
 

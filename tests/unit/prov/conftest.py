@@ -1,0 +1,37 @@
+"""A graph of one project, on either database, and the words to ask it with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+from tests.unit.prov.story import MACHINE, digest
+
+from clew.db import Connection
+from clew.prov.graph import Graph
+from clew.prov.questions.targets import Target, resolve
+
+Ask = Callable[..., Target]
+
+
+@pytest.fixture
+def graph(connection: Connection) -> Graph:
+    return Graph(connection, "p" * 32)
+
+
+@pytest.fixture
+def target(graph: Graph) -> Ask:
+    """Resolve as a user in /w would see it; `now` says what files hold."""
+
+    def ask(text: str, **now: str) -> Target:
+        held = {f"/w/{name}".encode(): digest(text) for name, text in now.items()}
+        return resolve(
+            graph,
+            text,
+            machine=MACHINE,
+            locate=lambda path: os.path.normpath(os.path.join(b"/w", path)),
+            digest_of=held.get,
+        )
+
+    return ask
