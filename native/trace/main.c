@@ -1,4 +1,5 @@
-/* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--exclude GLOB]… -- COMMAND…
+/* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--session 1]
+ *            [--exclude GLOB]… -- COMMAND…
  *
  * Runs the command to its end and that of all it started, and exits with its status: 128+n
  * when signal n ended it, 126 or 127 when it could not be run, 125 for the tracer's own failure.
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -258,6 +260,7 @@ int main(int argc, char **argv)
 	const char *out = NULL, *exclude[256];
 	struct saving_options saving = {.exclude = exclude};
 	int notify = -1, at = 1;
+	bool session = false;
 	struct itimerval timer = {{0, TICK}, {0, TICK}};
 	struct sigaction on_tick = {.sa_handler = tick}; /* without SA_RESTART: it ends the wait */
 	for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
@@ -270,19 +273,23 @@ int main(int argc, char **argv)
 			notify = atoi(value);
 		else if (!strcmp(argv[at], "--library"))
 			images_library(value);
+		else if (!strcmp(argv[at], "--session"))
+			session = true;
 		else if (!strcmp(argv[at], "--exclude") && saving.exclude_count < 256)
 			exclude[saving.exclude_count++] = value;
 		else
 			break;
 	}
 	if (!out || at + 1 >= argc || strcmp(argv[at], "--")) {
-		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--exclude GLOB]… -- COMMAND…\n");
+		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--session 1] [--exclude GLOB]… -- COMMAND…\n");
 		return 125;
 	}
 	pid_t starter = getppid();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != starter)
 		return 125;
+	if (session && (setsid() < 0 || ioctl(0, TIOCSCTTY, 0)))
+		fail("cannot give the command its terminal");
 	if (notify >= 0)
 		fcntl(notify, F_SETFD, FD_CLOEXEC);
 	out_open(out, notify);

@@ -23,19 +23,18 @@ from clew.folder import Folder
 from clew.prov.events import AnyEvent, Content, Ended, Gap, Started, Version
 from clew.prov.graph import Graph
 from clew.prov.questions.executions import execution as execution_of
-from clew.run import joining, locks, signals, streams
+from clew.run import joining, locks, recovering, signals, streams
 from clew.run.following import Follower
 from clew.run.interest import Interest
 from clew.settings import Settings, machine_id
 from clew.store import Store
 from clew.witness import environment, native
-from clew.witness.contents import Contents, is_file
-from clew.witness.links import Links
+from clew.witness.contents import Contents
 from clew.witness.packages import Packages
 from clew.witness.records import AnyRecord, Exec
 from clew.witness.secrets import Redactor
 from clew.witness.story import Scene, Story
-from clew.witness.syscalls import Narrator
+from clew.witness.syscalls import hear
 from clew.witness.telling import Teller
 
 
@@ -96,6 +95,7 @@ class _Recording:
 
     def run(self) -> Outcome:
         try:
+            recovering.recover(self._folder, self._settings)
             self._lock = locks.hold(self._folder, self._uid)
         except OSError as error:
             raise RecordingFailed(
@@ -116,7 +116,9 @@ class _Recording:
             graph = Graph(connection, self._folder.uid)
             contents = Contents(store, spool=self._spool, keep=self._content, exclude=self._exclude)
             graph.begin(self._uid, name=self._name)
-            graph.fold([self._started()])
+            started = self._started()
+            recovering.note(self._spool, started)
+            graph.fold([started])
             trace, kept, status = self._watch(contents)
             if not any(isinstance(record, Exec) for record in trace):
                 graph.remove(self._uid)
@@ -169,6 +171,7 @@ class _Recording:
             spool=self._spool if self._content else None,
             notify=notify,
             exclude=self._exclude,
+            session=kept.terminal is not None and kept.terminal.both_ways,
         )
         stdin, stdout, stderr = kept.descriptors
         with signals.forwarded(lambda: follower.root):
@@ -179,7 +182,6 @@ class _Recording:
                 stderr=stderr,
                 pass_fds=(notify,),
                 env=self._environ,
-                preexec_fn=kept.terminal.adopt if kept.terminal else None,
             )
             os.close(notify)
             kept.started()
@@ -216,11 +218,9 @@ class _Recording:
             ignore=(os.fsencode(self._folder.path) + b"/",),
             streams=self._streams,
         )
-        story = Story()
-        Narrator(scene, story, contents, Links()).tell(trace)
-        contents.settle(_left(story))
+        story = hear(scene, trace, contents)
         packages = Packages(self._folder.cache)
-        owners = packages.owners(_found(story))
+        owners = packages.owners(story.found())
         teller = Teller(scene, story, contents, owners)
         events = [*teller.events(), *self._stream_events(store, kept)]
         warning = contents.failure
@@ -281,7 +281,7 @@ class _Recording:
         status: int,
     ) -> Ended:
         root = next(iter(story.processes.values())).exit
-        inputs, outputs = _totals(story)
+        inputs, outputs = story.totals()
         return Ended(
             execution=self._uid,
             n=2,
@@ -315,27 +315,6 @@ def _unrunnable(program: str, status: int) -> ClewError:
     if status == 126:
         return CannotExecute(f"cannot execute {program}", hint=f"chmod +x {program}")
     return RecordingFailed(f"{program} could not be started", hint="see the message above")
-
-
-def _found(story: Story) -> list[bytes]:
-    return [line[0].path for line in story.paths if line[0].maker is None]
-
-
-def _left(story: Story) -> list[bytes]:
-    last = (line[-1] for line in story.paths)
-    return [m.path for m in last if m.maker is not None and not m.gone and is_file(m.path)]
-
-
-def _totals(story: Story) -> tuple[int, int]:
-    """Files that were only read, and files that are there because of this execution."""
-    inputs = outputs = 0
-    for line in story.paths:
-        written = any(met.maker is not None for met in line)
-        if not written:
-            inputs += any(met.read for met in line)
-        elif not line[-1].gone:
-            outputs += 1
-    return inputs, outputs
 
 
 def _unstored(events: list[AnyEvent]) -> list[AnyEvent]:

@@ -1,4 +1,4 @@
-"""Signals sent to Clew alone are passed on to the command; those of the terminal reach it anyway."""
+"""Signals sent to Clew alone are passed on; those of the terminal reach the command anyway."""
 
 from __future__ import annotations
 

@@ -88,12 +88,6 @@ class Terminal:
 
         return copy
 
-    def adopt(self) -> None:
-        """In the new process: a session of its own, with this as its terminal."""
-        if self.both_ways:
-            os.setsid()
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
     def restore(self) -> None:
         if self._saved is not None:
             termios.tcsetattr(0, termios.TCSADRAIN, self._saved)

@@ -34,11 +34,15 @@ def tracer_command(
     spool: Path | None,
     notify: int,
     exclude: Iterable[str],
+    session: bool,
 ) -> list[str]:
+    """`session`: the command gets a session of its own, with its input as its terminal."""
     words = [os.fspath(TRACER), "--out", os.fspath(trace), "--notify", str(notify)]
     words += ["--library", os.fspath(LIBRARY)]
     if spool is not None:
         words += ["--spool", os.fspath(spool)]
+    if session:
+        words += ["--session", "1"]
     for glob in exclude:
         words += ["--exclude", glob]
     return [*words, "--", *command]

@@ -65,3 +65,22 @@ class Story:
         while process.exec is None and process.parent:
             process = self.processes[process.parent]
         return tuple(process.exec.arguments) if process.exec else ()
+
+    def found(self) -> list[bytes]:
+        """Paths that were there before."""
+        return [line[0].path for line in self.paths if line[0].maker is None]
+
+    def left(self) -> list[bytes]:
+        """Paths that this execution wrote and that are still there."""
+        last = (line[-1] for line in self.paths)
+        return [met.path for met in last if met.maker is not None and not met.gone]
+
+    def totals(self) -> tuple[int, int]:
+        """Files that were only read, and files that are there because of this execution."""
+        inputs = outputs = 0
+        for line in self.paths:
+            if not any(met.maker is not None for met in line):
+                inputs += any(met.read for met in line)
+            elif not line[-1].gone:
+                outputs += 1
+        return inputs, outputs

@@ -23,6 +23,14 @@ from clew.witness.versions import Met
 _UNREMARKABLE = (b"/dev/null", b"/dev/tty", b"/dev/zero", b"/dev/full", b"/dev/pts/", b"/dev/fd/")
 
 
+def hear(scene: Scene, trace: Iterable[AnyRecord], contents: Contents) -> Story:
+    """The story of these records, which are in their order; what it leaves is stored."""
+    story = Story()
+    Narrator(scene, story, contents, Links()).tell(trace)
+    contents.settle(path for path in story.left() if is_file(path))
+    return story
+
+
 class Narrator:
     """Tells the records of one execution, given in their order."""
 
@@ -35,6 +43,7 @@ class Narrator:
         self._flows = story.flows
         self._processes = story.processes
         self._tales = story.tales
+        self._locators: dict[bytes, str] = {}
 
     # -- listening
 
@@ -277,7 +286,10 @@ class Narrator:
             self._looked(image, "link", link, os.fsdecode(target), at)
 
     def _locator(self, path: bytes) -> str:
-        return file_locator(self._scene.machine, path)
+        found = self._locators.get(path)
+        if found is None:
+            found = self._locators[path] = file_locator(self._scene.machine, path)
+        return found
 
 
 def _plain(path: bytes) -> bytes:

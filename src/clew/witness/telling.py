@@ -254,9 +254,10 @@ class Teller:
 
 def _settle_opener(met: Met, now: os.stat_result) -> None:
     """Who opened a file for its children wrote to it as well if it changed after they were done."""
-    if met.opener is not None and met.inherited is not None:
-        if key_of(met.inherited)[2:] != (now.st_size, now.st_mtime_ns):
-            met.makers.setdefault(met.opener, "write")
+    if met.opener is None or met.inherited is None:
+        return
+    if key_of(met.inherited)[2:] != (now.st_size, now.st_mtime_ns):
+        met.makers.setdefault(met.opener, "write")
 
 
 def _difference(whole: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str | None]:
