@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.errors import UsageError
+from clew.errors import NotAllowed, UsageError
 
 if TYPE_CHECKING:
     from clew.api.project import Project
@@ -26,4 +26,26 @@ def report(project: Project, text: str, kind: str) -> str:
 
 
 def export(project: Project, text: str, *, format: str, to: Path | None) -> bytes | Path:  # noqa: A002
+    """W3C PROV as bytes, or in the file `to`; an RO-Crate in the folder `to`."""
+    if format == "ro-crate":
+        return _crate(project, text, to)
+    from clew.prov.export import w3c
+
+    writers = {"prov-json": w3c.prov_json, "prov-n": w3c.prov_n}
+    if format not in writers:
+        raise UsageError(f"no format is called {format!r}", hint="prov-json, prov-n or ro-crate")
+    document = writers[format](project._graph, text)
+    if to is None:
+        return document
+    try:
+        to.write_bytes(document)
+    except OSError as error:
+        raise NotAllowed(f"cannot write {to}: {error.strerror}", hint="-o FILE") from error
+    return to
+
+
+def _crate(project: Project, text: str, to: Path | None) -> Path:
+    if to is None:
+        raise UsageError("an RO-Crate is a folder", hint="name one with -o DIR")
+    project.execution(text)
     raise NotImplementedError
