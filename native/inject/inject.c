@@ -15,9 +15,9 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 
+#include "inject.h"
 #include "wire.h"
 
-#define EXPORT __attribute__((visibility("default")))
 #define PATH_LIMIT 1024 /* kept small for programs with small stacks; longer paths are left to the tracer */
 #define WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
 
@@ -163,6 +163,18 @@ static int append(struct clew_ring *r, const struct fact *f)
 	record->seq = __atomic_add_fetch((uint64_t *)local->base, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&record->size, size, __ATOMIC_RELEASE);
 	return 1;
+}
+
+void record_fetch(const char *url, size_t size)
+{
+	char text[PATH_LIMIT];
+	struct fact f = {.kind = CLEW_FETCH, .path = text};
+	struct clew_ring *r = ring();
+	if (!r || size >= sizeof text)
+		return;
+	copy(text, url, size);
+	text[size] = 0;
+	append(r, &f);
 }
 
 static size_t name_of(int fd, char *buffer)
