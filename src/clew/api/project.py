@@ -124,9 +124,9 @@ class Project:
                 "a command is a list of words: the program, then its arguments",
                 hint='project.exec(["sh", "-c", "…"]) runs a line of shell',
             )
-        from clew import run
+        from clew.run.executing import execute
 
-        outcome = run.execute(
+        outcome = execute(
             self._folder,
             self._settings,
             tuple(command),

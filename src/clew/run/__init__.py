@@ -3,10 +3,8 @@
 Here a command is started, watched by a witness, its content stored, its events folded.
 Nothing here asks questions of the graph, prints, or knows Kubernetes. The command line and
 the Python API may import it.
+
+    executing    one command, from its start to its record
+    recovering   what a killed recorder left behind
+    locks        whether an execution is still running
 """
-
-from __future__ import annotations
-
-from clew.run.executing import Outcome, execute
-
-__all__ = ["Outcome", "execute"]
