@@ -14,9 +14,10 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from clew.errors import ClewError, NoContent, NotAllowed, NotFound, UsageError
-from clew.store import checking, files, opening, reading, sweeping, trees
+from clew.store import files, opening, reading
 from clew.store.leases import Gate
 from clew.store.putting import Writer
 from clew.store.records import (
@@ -29,6 +30,9 @@ from clew.store.records import (
     digest_of,
     named,
 )
+
+if TYPE_CHECKING:
+    from clew.store.sweeping import Live
 
 
 class Store:
@@ -95,6 +99,8 @@ class Store:
     def put_tree(self, root: Path | bytes) -> Snapshot:
         """Store a folder: its files, and a list of all that is in it as a content of its own."""
         with self._lock:
+            from clew.store import trees
+
             return trees.put(self._writer, os.fsencode(root))
 
     @property
@@ -179,6 +185,8 @@ class Store:
 
     def restore_tree(self, digest: str, to: Path | bytes) -> None:
         """Write a snapshot's folder, which must not exist yet."""
+        from clew.store import trees
+
         trees.restore(self, digest, os.fsencode(to))
 
     def _stored(self, digest: str) -> bytes:
@@ -199,9 +207,11 @@ class Store:
         """Hash every chunk and file again and compare the packs with the index."""
         with self._lock:
             self._writer.flush()
+            from clew.store import checking
+
             return checking.check(self.path, self._index, self._reader)
 
-    def gc(self, live: sweeping.Live, *, dry_run: bool = False) -> Reclaimed:
+    def gc(self, live: Live, *, dry_run: bool = False) -> Reclaimed:
         """Remove every content that is neither in `live` nor held by a lease of running work.
 
         Give `live` as a function or a lazy iterator: it must be evaluated after the sweep has
@@ -212,6 +222,8 @@ class Store:
         with self._lock:
             self._may_write()
             self._writer.flush()
+            from clew.store import sweeping
+
             sweep = sweeping.Sweep(self.path, self._index, self._gate, self._reader)
             return sweep.run(live, dry_run=dry_run)
 

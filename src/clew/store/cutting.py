@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 SMALLEST, AVERAGE, LARGEST = 64 << 10, 128 << 10, 1 << 20
-BUFFER = 8 << 20
+BUFFER = 4 << 20
 """How much is read at a time."""
 
 

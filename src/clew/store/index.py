@@ -37,17 +37,29 @@ CREATE TABLE IF NOT EXISTS stats (
   dev INTEGER, ino INTEGER, size INTEGER NOT NULL, mtime INTEGER NOT NULL, ctime INTEGER NOT NULL,
   digest BLOB NOT NULL, PRIMARY KEY (dev, ino)) WITHOUT ROWID;
 """
-_MARKS = ",".join("?" * 128)
-_KNOWN = f"""
-SELECT digest, 1 FROM files WHERE digest IN ({_MARKS})
-UNION ALL SELECT digest, whole FROM chunks WHERE digest IN ({_MARKS})
-"""  # noqa: S608
-_REMEMBERED = f"""
-SELECT ino, size, mtime, ctime, digest,
-  coalesce((SELECT 1 FROM chunks c WHERE c.digest = s.digest AND whole),
-           (SELECT 1 FROM files f WHERE f.digest = s.digest), 0)
-FROM stats s WHERE dev = ? AND ino IN ({_MARKS})
-"""  # noqa: S608
+
+
+def _known(count: int) -> str:
+    marks = ",".join("?" * count)
+    return (
+        f"SELECT digest, 1 FROM files WHERE digest IN ({marks}) "  # noqa: S608
+        f"UNION ALL SELECT digest, whole FROM chunks WHERE digest IN ({marks})"
+    )
+
+
+def _remembered(count: int) -> str:
+    return (
+        "SELECT ino, size, mtime, ctime, digest, "  # noqa: S608
+        "coalesce((SELECT 1 FROM chunks c WHERE c.digest = s.digest AND whole), "
+        "(SELECT 1 FROM files f WHERE f.digest = s.digest), 0) "
+        f"FROM stats s WHERE dev = ? AND ino IN ({','.join('?' * count)})"
+    )
+
+
+_BATCH = 128
+_KNOWN = {count: _known(count) for count in (1, _BATCH)}
+_REMEMBERED = {count: _remembered(count) for count in (1, _BATCH)}
+"""Two sizes, so that prepared statements serve one and many alike."""
 _PLACE = """
 SELECT b.id, p.name, b.position, b.stored, b.length, b.codec, c.start, c.length
 FROM chunks c JOIN blocks b ON b.id = c.block JOIN packs p ON p.id = b.pack WHERE c.digest = ?
@@ -109,7 +121,7 @@ class Index:
         whole: dict[bytes, bool] = {}
         with self._errors():
             for batch in _batches(digests):
-                for digest, is_whole in self._db.execute(_KNOWN, (*batch, *batch)):
+                for digest, is_whole in self._db.execute(_KNOWN[len(batch)], (*batch, *batch)):
                     whole[digest] = bool(is_whole) or whole.get(digest, False)
         yield from whole.items()
 
@@ -124,7 +136,7 @@ class Index:
                 inodes = [_signed(s.ino) for s in signatures if s.dev == dev]
                 for batch in _batches(inodes):
                     for ino, size, mtime, ctime, digest, here in self._db.execute(
-                        _REMEMBERED, (dev, *batch)
+                        _REMEMBERED[len(batch)], (dev, *batch)
                     ):
                         rows[dev, ino, size, mtime, ctime] = digest, bool(here)
         return [rows.get((s[0], _signed(s[1]), s[2], s[3], s[4])) for s in signatures]
@@ -327,10 +339,14 @@ class Index:
 
 
 def _batches(values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """Always as many values as `_MARKS`, so that one prepared statement serves; NULL fills up."""
-    for i in range(0, len(values), 128):
-        batch = tuple(values[i : i + 128])
-        yield batch + (None,) * (128 - len(batch))
+    """Few values one by one, many in batches, filled up with NULL."""
+    if len(values) <= 8:
+        for value in values:
+            yield (value,)
+        return
+    for i in range(0, len(values), _BATCH):
+        batch = tuple(values[i : i + _BATCH])
+        yield batch + (None,) * (_BATCH - len(batch))
 
 
 def _signed(number: int) -> int:

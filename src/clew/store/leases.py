@@ -14,7 +14,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -72,7 +71,7 @@ class Gate:
 def create_locked(folder: Path, name: str) -> tuple[int, Path]:
     """A new file, locked by this process. Whoever finds it unlocked may take it for abandoned."""
     while True:
-        path = folder / name.replace("*", secrets.token_hex(8))
+        path = folder / name.replace("*", os.urandom(8).hex())
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
         fcntl.flock(fd, fcntl.LOCK_EX)
         if os.fstat(fd).st_nlink:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -120,7 +119,7 @@ def restore(
 ) -> None:
     """Write beside, then rename: the file is there whole or not at all."""
     folder, name = os.path.split(to)
-    draft = os.path.join(folder, b".%s.%s" % (name[:200], secrets.token_hex(4).encode()))
+    draft = os.path.join(folder, b".%s.%s" % (name[:200], os.urandom(4).hex().encode()))
     try:
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         try:

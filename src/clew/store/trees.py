@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import secrets
-import shutil
 import stat
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -161,7 +159,7 @@ def restore(store: Store, digest: str, to: bytes) -> None:
     entries = decode(b"".join(store.read(digest)))
     if os.path.lexists(to):
         raise UsageError(f"{shown(to)} is there already", hint="name a folder that is not")
-    draft = to.rstrip(b"/") + b".%s" % secrets.token_hex(4).encode()
+    draft = to.rstrip(b"/") + b".%s" % os.urandom(4).hex().encode()
     try:
         for entry in entries:  # sorted: a folder comes before what is in it
             _restore_entry(store, entry, os.path.join(draft, entry.path) if entry.path else draft)
@@ -172,6 +170,8 @@ def restore(store: Store, digest: str, to: bytes) -> None:
                 os.utime(path, ns=(entry.mtime, entry.mtime))
         os.rename(draft, to)
     except BaseException as error:
+        import shutil  # late: start-up
+
         shutil.rmtree(draft, ignore_errors=True)
         if isinstance(error, OSError):
             raise from_os(error, doing=f"restore to {shown(to)}") from error
