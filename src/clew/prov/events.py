@@ -69,7 +69,9 @@ class Used(Event, frozen=True, kw_only=True, tag="used"):
 
     activity: Uid
     version: Version
-    how: str = "open"  # open, inherited, exec, append (kept what was there), connect, fetch
+    # open, inherited, exec, append (kept what was there), connect, fetch;
+    # rename, link, exchange, metadata: the old version of what is generated at the same time
+    how: str = "open"
 
 
 class Generated(Event, frozen=True, kw_only=True, tag="generated"):
@@ -77,7 +79,7 @@ class Generated(Event, frozen=True, kw_only=True, tag="generated"):
 
     activity: Uid
     version: Version
-    how: str = "write"  # write, inherited, rename, link, metadata
+    how: str = "write"  # write, inherited, rename, link, exchange, symlink, metadata
     finished: bool = False  # nothing was written after this event: what is used later is not in it
 
 

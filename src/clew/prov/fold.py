@@ -32,7 +32,7 @@ from clew.prov.keys import digest_bytes, keyer, project_key, version_name
 Row = tuple[Any, ...]
 
 _json = msgspec.json.Encoder(order="deterministic")
-_AT_ONCE_DONE = frozenset({"rename", "link", "metadata"})
+_AT_ONCE_DONE = frozenset({"rename", "link", "exchange", "symlink", "metadata"})
 NEVER = 2**62
 """The time of a version that only its content speaks of: no other time is later."""
 TOTALS = ("processes", "inputs", "outputs", "bytes", "new_bytes")

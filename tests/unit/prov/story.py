@@ -111,8 +111,12 @@ class Story:
         self._add(Invalidated, activity=process, version=self._last[locator(path)], how=how)
 
     def rename(self, process: str, old: str, new: str, text: str) -> Version:
+        """One call, so one time for all it does."""
+        at = self._at
         self.read(process, old, how="rename")
+        self._at = at
         self.delete(process, old, how="rename")
+        self._at = at
         return self.write(process, new, text, how="rename")
 
     def look(self, process: str, path: str, kind: str = "absent", answer: str = "") -> None:

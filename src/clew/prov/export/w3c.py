@@ -1,0 +1,213 @@
+"""W3C PROV: PROV-JSON and PROV-N.
+
+A version is an entity, a process (and the execution itself) an activity, the user an agent.
+`how` a version was used or made is the relation's role. A version made by renaming or linking is
+derived from the one under the old name; any other from each of the user's own files its maker
+had used by then, unless these pairs are too many to be worth drawing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from clew.prov.export.recorded import Activity, Recorded, Version, recorded
+from clew.prov.graph import Graph
+from clew.prov.questions.shapes import execution_id, kind_of, moment, place, process_id, version_id
+from clew.prov.questions.shows import class_of
+
+NAMESPACE = "urn:clew:"
+MOST_DERIVATIONS = 10_000
+"""Of one process; beyond it `used` and `wasGeneratedBy` tell the same, only less directly."""
+
+_SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_ARGUMENTS = {
+    "entity": (),
+    "activity": ("prov:startTime", "prov:endTime"),
+    "agent": (),
+    "used": ("prov:activity", "prov:entity", "prov:time"),
+    "wasGeneratedBy": ("prov:entity", "prov:activity", "prov:time"),
+    "wasInvalidatedBy": ("prov:entity", "prov:activity", "prov:time"),
+    "wasInformedBy": ("prov:informed", "prov:informant"),
+    "wasDerivedFrom": ("prov:generatedEntity", "prov:usedEntity"),
+    "wasAssociatedWith": ("prov:activity", "prov:agent", "prov:plan"),
+    "wasStartedBy": ("prov:activity", "prov:trigger", "prov:starter", "prov:time"),
+}
+_MOVES = ("rename", "link", "exchange", "metadata")
+"""Ways to make a version out of one other, which is used in the same way at the same time."""
+
+
+class Name(NamedTuple):
+    """A qualified name."""
+
+    text: str
+
+
+Value = str | int | bool | Name
+
+
+class Statement(NamedTuple):
+    """One PROV statement: `name` for an element, `arguments` in the order PROV-N has them."""
+
+    kind: str
+    name: str
+    arguments: tuple[str | None, ...]
+    attributes: list[tuple[str, Value]]
+
+
+def prov_json(graph: Graph, text: str) -> bytes:
+    """The execution as PROV-JSON."""
+    document: dict[str, dict[str, object]] = {"prefix": {"clew": NAMESPACE}}
+    for number, statement in enumerate(statements(recorded(graph, text))):
+        fields: dict[str, object] = {}
+        for field, value in zip(_ARGUMENTS[statement.kind], statement.arguments, strict=True):
+            if value is not None:
+                fields[field] = value
+        for field, attribute in statement.attributes:
+            fields[field] = _json(attribute)
+        key = statement.name or f"_:id{number}"
+        document.setdefault(statement.kind, {})[key] = fields
+    return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
+
+
+def prov_n(graph: Graph, text: str) -> bytes:
+    """The execution as PROV-N."""
+    lines = ["document", f"  prefix clew <{NAMESPACE}>", ""]
+    for statement in statements(recorded(graph, text)):
+        words = [statement.name] if statement.name else []
+        words += [argument or "-" for argument in statement.arguments]
+        if statement.attributes:
+            pairs = (f"{field}={_notation(value)}" for field, value in statement.attributes)
+            words.append(f"[{', '.join(pairs)}]")
+        lines.append(f"  {statement.kind}({', '.join(words)})")
+    return "\n".join([*lines, "endDocument"]).encode() + b"\n"
+
+
+def statements(record: Recorded) -> Iterator[Statement]:
+    """What PROV has to say about one execution."""
+    number = record.execution.number
+    for version in record.versions.values():
+        yield Statement("entity", _entity(version.key), (), _version_attributes(number, version))
+    for agent in dict.fromkeys(a.agent for a in record.activities.values() if a.agent):
+        attributes: list[tuple[str, Value]] = [
+            ("prov:type", Name("prov:Person")),
+            ("prov:label", agent),
+        ]
+        yield Statement("agent", _name("agent", agent), (), attributes)
+    for activity in record.activities.values():
+        yield from _activity_statements(record, activity)
+    for edge in record.used:
+        yield _edge(
+            "used", _activity(record, edge.activity), _entity(edge.version), edge.at, edge.how
+        )
+    for kind, edges in (
+        ("wasGeneratedBy", record.generated),
+        ("wasInvalidatedBy", record.invalidated),
+    ):
+        for edge in edges:
+            maker = _activity(record, edge.activity)
+            yield _edge(kind, _entity(edge.version), maker, edge.at, edge.how)
+    for receiver, sender, _, via in record.informed:
+        names = (_activity(record, receiver), _activity(record, sender))
+        yield Statement("wasInformedBy", "", names, [("clew:via", via)])
+    for made, source in derivations(record):
+        yield Statement("wasDerivedFrom", "", (_entity(made), _entity(source)), [])
+
+
+def derivations(record: Recorded) -> Iterator[tuple[int, int]]:
+    """(version, version it is made from): as far as that is certain, or worth drawing."""
+    inputs: dict[int, list[tuple[int, int, str]]] = {}
+    for edge in record.used:
+        version = record.versions[edge.version]
+        kind = class_of(version.locator, version.package, version.mode)
+        if kind not in ("package", "system"):
+            inputs.setdefault(edge.activity, []).append((edge.at, edge.version, edge.how))
+    outputs: dict[int, int] = {}
+    for edge in record.generated:
+        outputs[edge.activity] = outputs.get(edge.activity, 0) + 1
+    for edge in record.generated:
+        used = inputs.get(edge.activity, [])
+        if edge.how in _MOVES:
+            found = {v for at, v, how in used if how == edge.how and at == edge.at}
+        elif len(used) * outputs[edge.activity] > MOST_DERIVATIONS:
+            continue
+        else:
+            found = {v for _, v, how in used if how not in _MOVES}
+        for source in sorted(found - {edge.version}):
+            yield edge.version, source
+
+
+def _activity_statements(record: Recorded, activity: Activity) -> Iterator[Statement]:
+    number = record.execution.number
+    own = activity.key == record.execution.key
+    label = execution_id(number) if own else process_id(number, activity.number, activity.uid)
+    attributes: list[tuple[str, Value]] = [
+        ("prov:type", Name(f"clew:{activity.kind.capitalize()}")),
+        ("prov:label", " ".join(activity.command) or label),
+        ("clew:id", label),
+    ]
+    for name, value in (("exe", activity.exe), ("cwd", activity.cwd), ("status", activity.status)):
+        if value is not None:
+            attributes.append((f"clew:{name}", value))
+    name = _activity(record, activity.key)
+    times = (moment(activity.started), moment(activity.ended))
+    yield Statement("activity", name, times, attributes)
+    if activity.agent:
+        yield Statement("wasAssociatedWith", "", (name, _name("agent", activity.agent), None), [])
+    if activity.parent in record.activities:
+        parent = _activity(record, activity.parent)
+        yield Statement("wasStartedBy", "", (name, None, parent, moment(activity.started)), [])
+
+
+def _version_attributes(number: int, version: Version) -> list[tuple[str, Value]]:
+    attributes: list[tuple[str, Value]] = [
+        ("prov:type", Name(f"clew:{kind_of(version.locator).capitalize()}")),
+        ("prov:label", place(version.locator)["path"]),
+        ("prov:location", version.locator),
+        ("clew:version", version_id(number, version.locator, version.ordinal)),
+        ("clew:found", version.found),
+    ]
+    for name in ("digest", "size", "mode", "mtime", "package"):
+        value = getattr(version, name)
+        if value is not None:
+            attributes.append((f"clew:{name}", value))
+    return attributes
+
+
+def _edge(kind: str, first: str, second: str, at: int, how: str) -> Statement:
+    return Statement(kind, "", (first, second, moment(at)), [("prov:role", how)])
+
+
+def _entity(key: int) -> str:
+    return f"clew:v{key & (2**64 - 1):016x}"
+
+
+def _activity(record: Recorded, key: int) -> str:
+    return _name("a", record.activities[key].uid)
+
+
+def _name(kind: str, text: str) -> str:
+    """A local name without characters that PROV-N gives a meaning; others are written as hex."""
+    return f"clew:{kind}-{text}" if _SAFE.fullmatch(text) else f"clew:{kind}_{text.encode().hex()}"
+
+
+def _json(value: Value) -> object:
+    if isinstance(value, Name):
+        return {"$": value.text, "type": "prov:QUALIFIED_NAME"}
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"$": str(value), "type": "xsd:long"}
+    return value
+
+
+def _notation(value: Value) -> str:
+    if isinstance(value, Name):
+        return f"'{value.text}'"
+    if isinstance(value, bool):
+        return f'"{str(value).lower()}" %% xsd:boolean'
+    if isinstance(value, int):
+        return f'"{value}" %% xsd:long'
+    for raw, written in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
+        value = value.replace(raw, written)
+    return f'"{value}"'

@@ -1,0 +1,100 @@
+"""PROV documents, read back and compared by the `prov` package."""
+
+from __future__ import annotations
+
+import io
+import warnings
+
+import pytest
+from prov.model import (
+    ProvActivity,
+    ProvAgent,
+    ProvAssociation,
+    ProvCommunication,
+    ProvDerivation,
+    ProvDocument,
+    ProvEntity,
+    ProvGeneration,
+    ProvInvalidation,
+    ProvStart,
+    ProvUsage,
+)
+from tests.unit.prov.story import Story
+
+from clew.prov.export import w3c
+from clew.prov.graph import Graph
+
+
+@pytest.fixture
+def document(graph: Graph) -> tuple[ProvDocument, ProvDocument]:
+    story = Story("a", agent='a "n" n\\', command=("sh", "-c", "a\nb\t'c' \"d\""))
+    one = story.process("sort", "raw")
+    two = story.process("mv", parent=one)
+    story.read(one, "/w/raw", "RAW")
+    story.read(one, "/usr/lib/x.so", "SO", package="pkg:deb/debian/x@1")
+    story.read(one, b"/w/\xff %41 [x]", "odd")
+    story.write(one, "/w/tmp", "T")
+    story.rename(two, "/w/tmp", "/w/out", "T")
+    story.inform(two, one)
+    story.read(two, "https://example.org/a?b=c&d=%20", how="fetch")
+    graph.fold(story.end().events)
+    return read(w3c.prov_json(graph, "e1"), "json"), read(w3c.prov_n(graph, "e1"), "provn")
+
+
+def read(text: bytes, format: str) -> ProvDocument:  # noqa: A002
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own deprecations are not ours
+        return ProvDocument.deserialize(io.BytesIO(text), format=format)
+
+
+def test_both_notations_say_the_same(document: tuple[ProvDocument, ProvDocument]) -> None:
+    as_json, as_notation = document
+    assert as_json == as_notation
+
+
+def test_everything_is_said(document: tuple[ProvDocument, ProvDocument]) -> None:
+    kinds = {
+        kind: len(list(document[0].get_records(kind)))
+        for kind in (
+            ProvEntity, ProvActivity, ProvAgent, ProvUsage, ProvGeneration, ProvInvalidation,
+            ProvCommunication, ProvDerivation, ProvAssociation, ProvStart,
+        )
+    }  # fmt: skip
+    assert list(kinds.values()) == [6, 3, 1, 5, 2, 1, 1, 3, 1, 2]
+
+
+def test_a_version_is_described(document: tuple[ProvDocument, ProvDocument]) -> None:
+    labels = {
+        str(entity.label): {str(name): value for name, value in entity.attributes}
+        for entity in document[0].get_records(ProvEntity)
+    }
+    assert labels["/w/raw"]["clew:size"].value == "3"
+    assert labels["/w/raw"]["clew:found"] is True
+    assert labels["/w/out"]["clew:version"] == "e1:/w/out@1"
+    assert labels["/usr/lib/x.so"]["clew:package"] == "pkg:deb/debian/x@1"
+
+
+def test_roles_and_derivations(document: tuple[ProvDocument, ProvDocument]) -> None:
+    labels = {e.identifier: str(e.label) for e in document[0].get_records(ProvEntity)}
+    derived = {
+        tuple(labels[value] for _, value in record.formal_attributes[:2])
+        for record in document[0].get_records(ProvDerivation)
+    }
+    assert derived == {
+        ("/w/tmp", "/w/raw"),
+        ("/w/tmp", "/w/\ufffd %41 [x]"),
+        ("/w/out", "/w/tmp"),
+    }
+    roles = [
+        str(value)
+        for record in document[0].get_records(ProvGeneration)
+        for name, value in record.extra_attributes
+        if str(name) == "prov:role"
+    ]
+    assert sorted(roles) == ["rename", "write"]
+
+
+def test_it_unifies(document: tuple[ProvDocument, ProvDocument]) -> None:
+    """No element is described twice with facts that contradict each other."""
+    unified = document[0].unified()
+    assert len(list(unified.get_records())) == len(list(document[0].get_records()))
