@@ -1,7 +1,8 @@
 """What pip, uv and their like installed, read from the RECORD files beside it.
 
 A folder that holds `*.dist-info` folders is a site: any folder may be one (`pip install
---target`). A distribution installed as editable owns nothing: its files are the user's source.
+--target`). A distribution installed as editable owns what the installer wrote into the site; its
+source lies elsewhere and is the user's.
 """
 
 from __future__ import annotations
@@ -31,11 +32,9 @@ def read(site: bytes) -> Owned:
     """Every distribution of a site with the absolute paths of its files."""
     for name in distributions(site):
         folder = site + b"/" + name
-        origin = _origin(folder)
-        if origin is None:
-            continue
         named, version = _identity(folder, name)
-        package = Package(purl("pypi", pypi_name(named), version, **origin), _requested(folder))
+        name_there = purl("pypi", pypi_name(named), version, **_origin(folder))
+        package = Package(name_there, _requested(folder))
         yield package, _files(site, folder)
 
 
@@ -48,13 +47,11 @@ def _identity(folder: bytes, name: bytes) -> tuple[str, str]:
     return found[0].decode(errors="replace"), found[1].decode(errors="replace")
 
 
-def _origin(folder: bytes) -> dict[str, str] | None:
-    """Where it came from when not from an index, as qualifiers; None when it is editable."""
+def _origin(folder: bytes) -> dict[str, str]:
+    """Where it came from when not from an index, as qualifiers."""
     try:
         told = json.loads(_read(folder + b"/direct_url.json") or b"{}")
         url = mask_url(str(told.get("url", "")))
-        if told.get("dir_info", {}).get("editable"):
-            return None
         vcs = told.get("vcs_info")
         if vcs:
             return {"vcs_url": f"{vcs.get('vcs', 'git')}+{url}@{vcs.get('commit_id', '')}"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 import zipfile
@@ -131,14 +132,22 @@ def test_a_package_from_elsewhere_says_where_from(venv: Path) -> None:
     assert found.qualifiers["download_url"].endswith("/direct-3.0-py3-none-any.whl")
 
 
-def test_an_editable_install_owns_nothing(venv: Path) -> None:
+def test_an_editable_install_owns_what_the_installer_wrote_and_no_source(venv: Path) -> None:
     source = venv.parent / "source"
     ours = [os.fsencode(path) for path in source.rglob("*") if path.is_file()]
-    ours += [os.fsencode(path) for path in site_of(venv).glob("*editable*")]
-    ours += [os.fsencode(p) for p in site_of(venv).glob("our_code*/METADATA")]
-    assert any(b"__editable__" in path for path in ours)
-    assert any(path.endswith(b"/METADATA") for path in ours)
-    assert Packages(None).owners(ours) == {}
+    written = [os.fsencode(path) for path in site_of(venv).glob("*editable*")]
+    written += [os.fsencode(p) for p in site_of(venv).glob("our_code*/METADATA")]
+    owners = Packages(None).owners(ours + written)
+    assert ours
+    assert written
+    assert set(owners) == set(written)
+    assert {parse(owner).name for owner in owners.values()} == {"our-code"}
+
+
+def test_the_settings_of_a_virtual_environment_belong_to_its_python(venv: Path) -> None:
+    path = os.fsencode(venv / "pyvenv.cfg")
+    version = platform.python_version()
+    assert Packages(None).owners([path]) == {path: f"pkg:generic/python@{version}"}
 
 
 def test_a_compiled_file_belongs_to_its_source(venv: Path) -> None:
