@@ -86,7 +86,9 @@ def told(i: int) -> Iterator[AnyEvent]:
         )  # fmt: skip
         for f in range(OWNED):
             library = p * 7 + f
-            version = Version(place(f"/usr/lib/python3/dist-packages/pkg/m{library}.py"), execution, 1)
+            version = Version(
+                place(f"/usr/lib/python3/dist-packages/pkg/m{library}.py"), execution, 1
+            )
             yield event(Used, activity=process, version=version)
             if library not in found:
                 found.add(library)

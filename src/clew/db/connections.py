@@ -31,7 +31,7 @@ class Connection(ABC):
 
     @abstractmethod
     def insert(self, sql: str, rows: Sequence[Row]) -> None:
-        """Run one INSERT for many rows."""
+        """Run one `INSERT … VALUES (?, …)` for many rows, no two of which replace each other."""
 
     @abstractmethod
     def atomically(self, action: Callable[[], Result]) -> Result:

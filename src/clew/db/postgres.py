@@ -7,6 +7,7 @@ should the server still find a deadlock, the transaction is run again.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -15,12 +16,14 @@ import psycopg
 from psycopg import errors
 
 from clew.db import migrating
-from clew.db.connections import Connection, Result, Row
+from clew.db.connections import AT_ONCE, Connection, Result, Row
 from clew.errors import Busy, ClewError, Damaged, NotAllowed
 
 _WORDS = {"id": "BIGINT PRIMARY KEY", "int": "BIGINT", "bytes": "BYTEA", "clustered": ""}
 _LOCK = 0x636C6577  # "clew": the advisory lock that lets one opener at a time migrate
 _TRIES = 8
+_VALUES = re.compile(r"(?<=VALUES )(\([?, ]+\))")
+"""The row of an INSERT: many rows go into one statement, which is several times faster."""
 _AGAIN = (errors.DeadlockDetected, errors.SerializationFailure)
 
 
@@ -56,9 +59,13 @@ class PostgreSQL(Connection):
             self._fail(error)
 
     def insert(self, sql: str, rows: Sequence[Row]) -> None:
+        before, row, after = _VALUES.split(sql)
         try:
-            with self._server.cursor() as cursor:
-                cursor.executemany(_translated(sql), rows)
+            for start in range(0, len(rows), AT_ONCE):
+                part = rows[start : start + AT_ONCE]
+                values = ", ".join([row] * len(part))
+                flat = [value for given in part for value in given]
+                self._server.execute(_translated(f"{before}{values}{after}"), flat)
         except _AGAIN:
             raise
         except psycopg.Error as error:

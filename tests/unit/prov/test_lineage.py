@@ -291,3 +291,25 @@ def test_a_version_whose_bytes_were_never_known_is_not_taken_for_another(
     assert "e2:/w/f@1" in names(answer)
     assert node(answer, "e2:/w/f@1")["digest"] is None
     assert not node(answer, "e2:/w/f@1")["changed_outside"]
+
+
+def test_what_a_process_only_moved_does_not_come_from_what_else_it_read(
+    graph: Graph, trace: Any
+) -> None:
+    story = Story("a")
+    keeper, maker = story.process("keeper"), story.process("maker")
+    story.read(keeper, "/w/list", "l")
+    story.read(maker, "/w/in", "i")
+    story.write(maker, "/w/old", "x")
+    story.rename(keeper, "/w/old", "/w/new", "x")
+    story.write(keeper, "/w/report", "r")
+    graph.fold(story.end().events)
+    assert drawn(trace("e1:new")) == {
+        "e1.p1 generated e1:/w/new@1",
+        "e1:/w/old@1 used e1.p1",
+        "e1.p2 generated e1:/w/old@1",
+        "e1:/w/in@1 used e1.p2",
+    }
+    assert "e1:/w/report@1" not in names(trace("e1:in", "down"))
+    assert "e1:/w/new@1" in names(trace("e1:in", "down"))
+    assert names(trace("e1:report")) == {"e1:/w/report@1", "e1.p1", "e1:/w/list@1"}

@@ -4,7 +4,7 @@
     shows        one execution in full: processes, environment, gaps, files, network
     files        what an execution did to each path, and the versions of a path
     targets      from what a user typed to what it names
-    lineage      where a thing came from, and what it went into
+    lineage      where a thing came from, and what it went into (`steps` asks, `nodes` draws)
     notes        what people said about things
     contents     which bytes are still named by somebody
 

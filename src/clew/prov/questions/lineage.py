@@ -12,22 +12,13 @@ Edges run the way data flows: `used` from file to process, `generated` from proc
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
 from typing import Any
 
 from clew.prov.graph import Graph
-from clew.prov.keys import digest_text
-from clew.prov.questions.notes import sources_of
-from clew.prov.questions.shapes import (
-    execution_id,
-    kind_of,
-    moment,
-    place,
-    process_id,
-    version_id,
-)
+from clew.prov.questions.nodes import activity_node, file_nodes, unrecorded_node, version_ref
 from clew.prov.questions.shows import class_of
-from clew.prov.questions.steps import FOREVER, Edge, Steps, Version
+from clew.prov.questions.steps import FOREVER, MOVES, Edge, Steps, Version
 from clew.prov.questions.targets import Target
 
 LIMIT = 20_000
@@ -95,9 +86,11 @@ class _Walk:
             if len(self._versions) + len(self._reached) > self._limit:
                 self._truncated = True
                 return
+            moved: set[int] = set()
             if versions:
-                activities = self._within_limit(self._neighbours(versions))
-            versions = self._expand(activities)
+                bounds, moved = self._makers(versions) if self._up else self._users(versions)
+                activities = self._within_limit(bounds)
+            versions = self._expand(activities) | moved
             activities = {}
             level += 1
 
@@ -108,31 +101,49 @@ class _Walk:
         self._truncated = True
         return dict(list(activities.items())[:room])
 
-    def _neighbours(self, versions: set[int]) -> dict[int, int]:
-        """The activities that made (up) or used (down) these versions, and their bounds."""
-        bounds: dict[int, int] = {}
-        for edge in self._makers(versions) if self._up else self._users(versions):
-            known = bounds.get(edge.activity, edge.at)
-            bounds[edge.activity] = max(known, edge.at) if self._up else min(known, edge.at)
-        return bounds
+    def _makers(self, versions: set[int]) -> tuple[dict[int, int], set[int]]:
+        """Who made these versions, and the times bounding them; and what was only moved here.
 
-    def _makers(self, versions: set[int]) -> list[Edge]:
+        What a process moved comes from the old place, whatever else that process had read;
+        unless it wrote the old one itself: then it is its work under another name.
+        """
         edges = self._steps.makers(versions)
+        movers = {edge.activity for edge in edges if edge.how in MOVES}
+        sources: dict[tuple[int, int, str], list[Edge]] = {}
+        for edge in self._steps.moved(movers):
+            sources.setdefault((edge.activity, edge.at, edge.how), []).append(edge)
+        loaded = self._steps.versions({e.version for found in sources.values() for e in found})
+        bounds: dict[int, int] = {}
+        moved: list[Edge] = []
         for edge in edges:
             self._join(edge.activity, edge.version, "generated", how=edge.how)
-        return edges
+            found = sources.get((edge.activity, edge.at, edge.how), [])
+            if found and all(loaded[e.version].maker != edge.activity for e in found):
+                moved += found
+            else:
+                bounds[edge.activity] = max(bounds.get(edge.activity, edge.at), edge.at)
+        return bounds, self._draw_inputs(moved, loaded)
 
-    def _users(self, versions: set[int]) -> list[Edge]:
+    def _users(self, versions: set[int]) -> tuple[dict[int, int], set[int]]:
+        """Who used these versions, and the times bounding them; and where they were only moved."""
         again = self._steps.found_again(versions)
         origin = {key: key for key in versions}
         origin.update({later: first for first, found in again.items() for later in found})
-        edges = []
+        bounds: dict[int, int] = {}
+        movers: dict[int, set[tuple[int, str]]] = {}
         for edge in self._steps.users(origin):
             first = origin[edge.version]
-            if self._versions[first].maker != edge.activity:
-                self._join(first, edge.activity, "used", how=edge.how)
-                edges.append(edge)
-        return edges
+            if self._versions[first].maker == edge.activity:
+                continue
+            self._join(first, edge.activity, "used", how=edge.how)
+            if edge.how in MOVES:
+                movers.setdefault(edge.activity, set()).add((edge.at, edge.how))
+            else:
+                bounds[edge.activity] = min(bounds.get(edge.activity, edge.at), edge.at)
+        products = self._steps.products(movers)
+        return bounds, self._draw_outputs(
+            [edge for edge in products if (edge.at, edge.how) in movers[edge.activity]]
+        )
 
     def _expand(self, activities: dict[int, int]) -> set[int]:
         """Go through these activities, and those that pipes tie to them; the versions beyond."""
@@ -156,7 +167,10 @@ class _Walk:
             if edge.at <= activities[edge.activity]
         ]
         loaded = self._steps.versions({edge.version for edge in edges})
-        edges = [edge for edge in edges if loaded[edge.version].maker != edge.activity]
+        foreign = [edge for edge in edges if loaded[edge.version].maker != edge.activity]
+        return self._draw_inputs(foreign, loaded)
+
+    def _draw_inputs(self, edges: list[Edge], loaded: dict[int, Version]) -> set[int]:
         origins = self._steps.origins({edge.version for edge in edges})
         loaded |= self._steps.versions(set(origins.values()) - loaded.keys())
         fresh = set()
@@ -167,16 +181,17 @@ class _Walk:
             if origin.key not in self._versions:
                 self._versions[origin.key] = origin
                 fresh.add(origin.key)
-            seen = _ref(loaded[edge.version])
+            seen = version_ref(loaded[edge.version])
             self._join(origin.key, edge.activity, "used", how=edge.how, version=seen)
         return fresh
 
     def _outputs(self, activities: dict[int, int]) -> set[int]:
-        edges = [
-            edge
-            for edge in self._steps.products(activities)
-            if edge.at >= activities[edge.activity]
-        ]
+        products = self._steps.products(activities)
+        return self._draw_outputs(
+            [edge for edge in products if edge.at >= activities[edge.activity]]
+        )
+
+    def _draw_outputs(self, edges: list[Edge]) -> set[int]:
         loaded = self._steps.versions({edge.version for edge in edges})
         fresh = set()
         for edge in edges:
@@ -215,7 +230,7 @@ class _Walk:
             self._hidden.setdefault(activity, set()).add(version.key)
         return hidden
 
-    def _load(self, keys: Any) -> None:
+    def _load(self, keys: Iterable[int]) -> None:
         self._versions.update(self._steps.versions(keys))
 
     def _join(self, start: int, end: int, kind: str, **facts: str) -> None:
@@ -230,11 +245,11 @@ class _Walk:
                 activities[end] = None
             else:
                 activities.update({start: None, end: None})
-        nodes, names = _file_nodes(self._graph, self._steps, self._versions)
+        nodes, names = file_nodes(self._graph, self._steps, self._versions)
         owned = {} if self._everything or not self._up else self._steps.owned(activities)
         for key, row in self._steps.activities(activities).items():
             hidden = len(self._hidden.get(key, ())) + owned.get(key, 0)
-            names[key] = (node := _activity_node(row, hidden))["id"]
+            names[key] = (node := activity_node(row, hidden))["id"]
             nodes.append(node)
         edges = [
             {"from": names[start], "to": names[end], "kind": kind, **facts}
@@ -242,7 +257,7 @@ class _Walk:
             if start in names and end in names
         ]
         if target.kind == "file":
-            nodes.append(_unrecorded(self._graph, target))
+            nodes.append(unrecorded_node(self._graph, target))
         if target.kind == "execution":
             nodes.insert(0, {"id": target.label, "kind": "execution", "label": target.label})
             edges += [
@@ -259,76 +274,3 @@ class _Walk:
             "roots": asked or [target.label],
             "truncated": self._truncated,
         }
-
-
-def _ref(version: Version) -> str:
-    return version_id(version.number, version.locator, version.ordinal)
-
-
-def _file_nodes(
-    graph: Graph, steps: Steps, versions: dict[int, Version]
-) -> tuple[list[dict[str, Any]], dict[int, str]]:
-    changed = steps.changed_outside(key for key, version in versions.items() if version.found)
-    sources = sources_of(graph, versions.values())
-    nodes = []
-    names: dict[int, str] = {}
-    for key, version in versions.items():
-        shown = place(version.locator)
-        names[key] = _ref(version)
-        nodes.append(
-            {
-                "id": names[key],
-                "kind": kind_of(version.locator),
-                "label": shown["path"],
-                **shown,
-                "locator": version.locator,
-                "execution": execution_id(version.number),
-                "version": names[key],
-                "found": version.found and kind_of(version.locator) != "stream",
-                "digest": digest_text(version.digest),
-                "size": version.size,
-                "stored": bool(version.stored),
-                "changed_outside": key in changed,
-                "source": sources.get(key),
-            }
-        )
-    return nodes, names
-
-
-def _activity_node(row: tuple[Any, ...], hidden: int) -> dict[str, Any]:
-    _, execution, number, uid, command, exe, cwd, at, kind = row
-    words = json.loads(command)
-    return {
-        "id": process_id(execution, number, uid),
-        "kind": kind,
-        "label": " ".join(words) or exe or uid,
-        "command": words,
-        "exe": exe,
-        "cwd": cwd,
-        "execution": execution_id(execution),
-        "started": moment(at),
-        "hidden": hidden,
-    }
-
-
-def _unrecorded(graph: Graph, target: Target) -> dict[str, Any]:
-    """A file as it is now, which no execution left or found like this."""
-    from clew.prov.questions.notes import source_now
-
-    locator = target.locator or ""
-    shown = place(locator)
-    return {
-        "id": target.label,
-        "kind": "file",
-        "label": shown["path"],
-        **shown,
-        "locator": locator,
-        "execution": None,
-        "version": None,
-        "found": True,
-        "digest": target.digest,
-        "size": None,
-        "stored": False,
-        "changed_outside": True,
-        "source": source_now(graph, locator, target.digest),
-    }

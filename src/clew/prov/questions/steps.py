@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 
 from clew.db import Connection
 
+MOVES = frozenset({"rename", "link", "exchange", "metadata"})
+"""Ways to make a version out of one other, which is used in the same way at the same time."""
+
 FOREVER = 2**62
 """After every other time: the writing may have gone on to the end."""
 
@@ -58,27 +61,37 @@ _PRODUCTS = _MADE + "g.activity IN ({})"
 _USES = """
 SELECT u.activity, u.version, min(u.at), min(u.how) FROM used u
 LEFT JOIN content c ON c.version = u.version
-WHERE u.activity IN ({}) AND c.package IS NULL GROUP BY u.activity, u.version
+WHERE u.activity IN ({}) AND c.package IS NULL
+AND u.how NOT IN ('rename', 'link', 'exchange', 'metadata') GROUP BY u.activity, u.version
 """
 _ALL_USES = """
 SELECT activity, version, min(at), min(how) FROM used WHERE activity IN ({})
-GROUP BY activity, version
+AND how NOT IN ('rename', 'link', 'exchange', 'metadata') GROUP BY activity, version
 """
 _OWNED = """
 SELECT u.activity, count(DISTINCT u.version) FROM used u JOIN content c ON c.version = u.version
 WHERE u.activity IN ({}) AND c.package IS NOT NULL GROUP BY u.activity
 """
+# A witness may say of a rename no more than that the old name is gone.
 _RENAMED = """
-SELECT activity, version, min(at), 'rename' FROM invalidated
-WHERE how = 'rename' AND activity IN ({}) GROUP BY activity, version
+SELECT i.activity, i.version, min(i.at), 'renamed' FROM invalidated i
+WHERE i.how = 'rename' AND i.activity IN ({}) AND NOT EXISTS (
+  SELECT 1 FROM used u WHERE u.version = i.version AND u.activity = i.activity)
+GROUP BY i.activity, i.version
 """
 _USERS = """
-SELECT activity, version, min(at), min(how) FROM used WHERE version IN ({})
-GROUP BY activity, version
+SELECT activity, version, min(at), how FROM used WHERE version IN ({})
+GROUP BY activity, version, how
+"""
+_MOVED = """
+SELECT activity, version, at, how FROM used
+WHERE how IN ('rename', 'link', 'exchange', 'metadata') AND activity IN ({})
 """
 _RENAMERS = """
-SELECT activity, version, min(at), 'rename' FROM invalidated
-WHERE how = 'rename' AND version IN ({}) GROUP BY activity, version
+SELECT i.activity, i.version, min(i.at), 'renamed' FROM invalidated i
+WHERE i.how = 'rename' AND i.version IN ({}) AND NOT EXISTS (
+  SELECT 1 FROM used u WHERE u.version = i.version AND u.activity = i.activity)
+GROUP BY i.activity, i.version
 """
 _SENDERS = "SELECT activity, source, at, via FROM informed WHERE activity IN ({})"
 _RECEIVERS = "SELECT activity, source, at, via FROM informed WHERE source IN ({})"
@@ -168,10 +181,14 @@ class Steps:
         ]
 
     def uses(self, activities: Iterable[int], *, owned: bool) -> list[Edge]:
-        """What they used, without packages' files unless `owned`; a rename uses the old name."""
+        """What they read, without packages' files unless `owned`; moving is no reading."""
         wanted = list(activities)
         used = self._connection.among(_ALL_USES if owned else _USES, wanted)
         return [Edge(*row) for row in used + self._connection.among(_RENAMED, wanted)]
+
+    def moved(self, activities: Iterable[int]) -> list[Edge]:
+        """What they renamed, linked, exchanged or touched."""
+        return [Edge(*row) for row in self._connection.among(_MOVED, activities)]
 
     def owned(self, activities: Iterable[int]) -> dict[int, int]:
         """How many packages' files each of them used."""
