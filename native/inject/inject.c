@@ -519,7 +519,9 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 		}
 		*keep++ = *entry;
 	}
-	*keep = NULL;
+	/* All that is left over is empty: who looks behind the variables finds an end, not a stray pointer. */
+	while (*keep)
+		*keep++ = NULL;
 	unsigned slot = number(&where);
 	if (*where == ':' && slot && slot < CLEW_SLOTS)
 		map(where + 1, slot);

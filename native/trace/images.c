@@ -8,32 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ptrace.h>
-#include <sys/user.h>
 #include <unistd.h>
 
 #define MOST_LOADED 6	      /* a script, its interpreter, that one's, … and the loader */
 #define LONGEST_LIST (2u << 20) /* of arguments, or of variables */
 
-struct list {
-	char **items;
-	unsigned count;
-	size_t bytes;
-};
 struct image {
-	struct list arguments, variables;
+	struct list arguments;
 	char *loaded[MOST_LOADED];
 	unsigned loaded_count;
-	bool dynamic;	     /* a 64-bit program with a loader: the library can be injected */
-	bool injected;
-	uint64_t variables_at; /* where its caller keeps them */
+	bool dynamic; /* a 64-bit program with a loader: the library can be injected */
 };
-
-static const char *library;
-
-void images_library(const char *path) { library = access(path, R_OK) ? NULL : path; }
-
-bool images_is_library(const char *path) { return library && !strcmp(path, library); }
 
 /* ---- what the caller passes ---- */
 
@@ -154,81 +139,26 @@ static void inspect(struct task *task, struct image *image, const char *path)
 	free(next);
 }
 
-/* ---- the injected library ---- */
-
-/* Two variables are added behind the caller's back, in the unused part of its stack. */
-static void inject(struct task *task, struct image *image)
-{
-	struct proc *proc = task->proc;
-	struct user_regs_struct registers;
-	const struct list *old = &image->variables;
-	char preload[2 * PATH_MAX_], ring[128];
-	const char *theirs = NULL;
-	if (!library || !rings_path()[0] || proc->elsewhere || !image->dynamic || task->info.arch != AUDIT_ARCH_X86_64)
-		return;
-	ring_take(proc);
-	if (!proc->slot || old->count > 4000)
-		return;
-	uint64_t *table = must(malloc((old->count + 3) * sizeof *table));
-	unsigned count = 0;
-	for (unsigned i = 0; i < old->count; i++) {
-		uint64_t item = 0;
-		peek(task->tid, image->variables_at + i * 8, &item, 8);
-		if (!strncmp(old->items[i], CLEW_ENV_PRELOAD, sizeof CLEW_ENV_PRELOAD - 1))
-			theirs = old->items[i] + sizeof CLEW_ENV_PRELOAD - 1;
-		else
-			table[count++] = item;
-	}
-	int a = snprintf(preload, sizeof preload, CLEW_ENV_PRELOAD "%s%s%s", library, theirs && *theirs ? ":" : "", theirs ? theirs : "") + 1;
-	int b = snprintf(ring, sizeof ring, CLEW_ENV_RING "%u:%s", proc->slot, rings_path()) + 1;
-	size_t size = (size_t)(a + b) + (count + 3) * sizeof *table;
-	uint64_t at = (task->info.stack_pointer - 256 - size) & ~15ull;
-	table[count] = at + (count + 3) * sizeof *table;
-	table[count + 1] = table[count] + (uint64_t)a;
-	table[count + 2] = 0;
-	bool done = a < (int)sizeof preload && poke(task->tid, at, table, (count + 3) * sizeof *table) &&
-		    poke(task->tid, table[count], preload, (size_t)a) && poke(task->tid, table[count + 1], ring, (size_t)b) &&
-		    !ptrace(PTRACE_GETREGS, task->tid, NULL, &registers);
-	free(table);
-	if (!done)
-		return;
-	*(task->call->dir < 0 ? &registers.rdx : &registers.r10) = at;
-	image->injected = !ptrace(PTRACE_SETREGS, task->tid, NULL, &registers);
-}
-
 void image_enter(struct task *task, const char *path)
 {
 	struct image *image = must(calloc(1, sizeof *image));
 	int shift = task->call->dir < 0 ? 0 : 1;
 	size_t word = task->info.arch == AUDIT_ARCH_X86_64 ? 8 : 4;
-	image->variables_at = task->info.seccomp.args[2 + shift];
 	list_read(&image->arguments, task->tid, task->info.seccomp.args[1 + shift], word);
-	list_read(&image->variables, task->tid, image->variables_at, word);
 	inspect(task, image, path);
 	task->image = image;
-	inject(task, image);
 }
 
 static void image_free(struct task *task)
 {
 	list_free(&task->image->arguments);
-	list_free(&task->image->variables);
 	for (unsigned i = 0; i < task->image->loaded_count; i++)
 		free(task->image->loaded[i]);
 	free(task->image);
 	task->image = NULL;
 }
 
-/* The caller lives on, and finds its register as it left it. */
-void image_failed(struct task *task)
-{
-	struct user_regs_struct registers;
-	if (task->image->injected && task->call && !ptrace(PTRACE_GETREGS, task->tid, NULL, &registers)) {
-		*(task->call->dir < 0 ? &registers.rdx : &registers.r10) = task->image->variables_at;
-		ptrace(PTRACE_SETREGS, task->tid, NULL, &registers);
-	}
-	image_free(task);
-}
+void image_failed(struct task *task) { image_free(task); }
 
 static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *image)
 {
@@ -253,15 +183,24 @@ void image_begun(struct task *task)
 	char link[64], exe[PATH_MAX_];
 	if (!image)
 		return;
-	int64_t variables = variables_number(&image->variables);
+	struct stack stack;
+	struct list list = {0};
+	bool readable = stack_read(&stack, proc->pid);
+	if (readable)
+		stack_variables(&stack, proc->pid, &list);
+	int64_t variables = variables_number(&list);
 	image_leaves(proc);
 	if (proc->execed)
 		proc->image = image_number();
 	proc->execed = true;
-	proc->shares_memory = false;
+	ring_return(proc);
+	proc->sharers = 0; /* who shared the memory it had keeps that */
 	proc_forget(proc);
-	if (!image->injected)
+	ring_drop(proc);
+	if (readable && image->dynamic && !stack_inject(&stack, proc, &list))
 		ring_drop(proc);
+	list_free(&list);
+	stack_free(&stack);
 	snprintf(link, sizeof link, "/proc/%d/exe", proc->pid);
 	ssize_t size = readlink(link, exe, sizeof exe - 1);
 	exe[size > 0 ? size : 0] = 0;

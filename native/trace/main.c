@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -99,6 +101,13 @@ static void resume(struct task *task, int request, int signal)
 	ptrace(request, task->tid, NULL, (long)signal); /* a failure means it was killed: its end is reported */
 }
 
+/* The kind of the event does not tell: a plain clone may share memory, or not. */
+static bool same_memory(pid_t a, pid_t b, int event)
+{
+	long order = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
+	return order < 0 ? event != PTRACE_EVENT_FORK : order == 0;
+}
+
 static void born(struct task *parent, int event)
 {
 	unsigned long tid;
@@ -111,8 +120,8 @@ static void born(struct task *parent, int event)
 	if (event != PTRACE_EVENT_CLONE || access(thread, F_OK)) {
 		ring_drain(proc);
 		proc = proc_new((pid_t)tid, parent->proc, next_seq());
-		/* A new process may share memory without being a vfork: then it has no page of its own. */
-		proc->shares_memory = event != PTRACE_EVENT_FORK;
+		if (same_memory(parent->tid, (pid_t)tid, event))
+			ring_lend(parent->proc, proc);
 	}
 	if (!task) {
 		task_new((pid_t)tid, proc);
@@ -122,7 +131,7 @@ static void born(struct task *parent, int event)
 	proc->tasks++;
 	if (task->held) {
 		task->held = false;
-		if (proc->pid == task->tid && !proc->shares_memory)
+		if (proc->pid == task->tid)
 			ring_tell(proc);
 		resume(task, PTRACE_CONT, 0);
 	}
@@ -167,6 +176,7 @@ static void ended(struct task *task, int status, const struct rusage *usage)
 {
 	struct proc *proc = task->proc;
 	if (proc && task->tid == proc->pid) {
+		ring_return(proc);
 		ring_drop(proc);
 		proc->gone = true;
 		out_begin(R_EXIT, next_seq(), proc->image, 5);
@@ -220,7 +230,7 @@ static void stopped(struct task *task, int status)
 			resume(task, PTRACE_LISTEN, 0);
 			return;
 		}
-		if (task->proc->pid == task->tid && !task->proc->shares_memory && !task->proc->execed)
+		if (task->proc->pid == task->tid && !task->proc->execed)
 			ring_tell(task->proc);
 		break;
 	default:
@@ -272,7 +282,7 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[at], "--notify"))
 			notify = atoi(value);
 		else if (!strcmp(argv[at], "--library"))
-			images_library(value);
+			stacks_library(value);
 		else if (!strcmp(argv[at], "--session"))
 			session = true;
 		else if (!strcmp(argv[at], "--exclude") && saving.exclude_count < 256)

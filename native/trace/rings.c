@@ -68,15 +68,40 @@ void ring_drop(struct proc *proc)
 	proc->slot = 0;
 }
 
+static void tell(const struct proc *proc, uint32_t slot)
+{
+	struct clew_local local;
+	if (peek(proc->pid, CLEW_LOCAL, &local, sizeof local) == sizeof local && local.magic == CLEW_MAGIC)
+		poke(proc->pid, CLEW_LOCAL + offsetof(struct clew_local, slot), &slot, sizeof slot);
+}
+
 /* A forked child has a copy of its parent's page: it gets a slot of its own there. */
 void ring_tell(struct proc *proc)
 {
 	struct clew_local local;
-	if (peek(proc->pid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC)
+	if (proc->memory || peek(proc->pid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC)
 		return;
 	if (!proc->elsewhere)
 		ring_take(proc);
-	poke(proc->pid, CLEW_LOCAL + offsetof(struct clew_local, slot), &proc->slot, sizeof proc->slot);
+	tell(proc, proc->sharers ? 0 : proc->slot);
+}
+
+/* A child that shares its parent's memory shares the page too: as long as it does, neither can
+ * tell by it who is who, and both are stopped instead. */
+void ring_lend(struct proc *parent, struct proc *child)
+{
+	struct proc *owner = parent->memory ? parent->memory : parent;
+	child->memory = owner;
+	if (!owner->sharers++ && owner->slot)
+		tell(owner, 0);
+}
+
+void ring_return(struct proc *child)
+{
+	struct proc *owner = child->memory;
+	child->memory = NULL;
+	if (owner && owner->sharers && !--owner->sharers && owner->slot && !owner->gone)
+		tell(owner, owner->slot);
 }
 
 static void handle(struct proc *proc, const struct clew_record *record)

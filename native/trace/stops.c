@@ -20,7 +20,7 @@
 void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
 	       const struct clew_facts *facts, const struct clew_facts *before)
 {
-	if (images_is_library(path))
+	if (stacks_is_library(path))
 		return;
 	bool writes = !error && (flags & O_ACCMODE || flags & O_TRUNC);
 	if (facts && !writes && !(flags & O_PATH))
@@ -399,8 +399,16 @@ static void leave_change(struct task *task)
 	}
 }
 
+#define RESTARTS 512 /* and the four after it: interrupted by a signal, and made again by the kernel */
+
 void call_leave(struct task *task, int64_t result)
 {
+	if (result <= -RESTARTS && result >= -RESTARTS - 4) {
+		if (task->image)
+			image_failed(task);
+		task->call = NULL;
+		return;
+	}
 	switch (task->call->op) {
 	case OP_OPEN:
 	case OP_CREAT:

@@ -4,7 +4,8 @@
  * filter.c  which system calls stop
  * calls.c   the table of those calls
  * stops.c   what is done before and after each
- * images.c  exec: what is loaded, what is injected, what is inherited
+ * images.c  exec: what is loaded, what is inherited
+ * stacks.c  the variables of a new program, and the library injected into it
  * tasks.c   threads and processes
  * rings.c   what the injected library recorded
  * saving.c  keeping content that is about to be changed
@@ -20,6 +21,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/user.h>
 
 #include "wire.h"
 
@@ -66,7 +68,9 @@ struct proc {
 	uint32_t image, parent_image;
 	struct proc *parent;
 	unsigned tasks, children;
-	bool execed, shares_memory, gone, elsewhere; /* elsewhere: another root folder */
+	bool execed, gone, elsewhere;	 /* elsewhere: another root folder */
+	struct proc *memory;		 /* an ancestor whose memory it shares */
+	unsigned sharers;		 /* how many share its own */
 	bool pipes;			 /* it inherited some */
 	char *inherited[8];		 /* files it was started with, open for writing */
 	uint32_t slot;
@@ -107,6 +111,8 @@ const char *rings_path(void);
 void ring_take(struct proc *proc);
 void ring_drop(struct proc *proc);
 void ring_tell(struct proc *proc); /* writes the slot into the process's memory */
+void ring_lend(struct proc *parent, struct proc *child);
+void ring_return(struct proc *child);
 void ring_drain(struct proc *proc);
 void rings_drain(void);
 bool ring_is(const char *path);
@@ -147,8 +153,25 @@ void image_begun(struct task *task);  /* the exec succeeded */
 void image_failed(struct task *task); /* it did not */
 void image_inherit(struct proc *proc, bool files);
 void image_leaves(struct proc *proc);
-void images_library(const char *path);
-bool images_is_library(const char *path);
+
+/* ---- the stack of a new program ---- */
+struct list {
+	char **items;
+	unsigned count;
+	size_t bytes;
+};
+struct stack {
+	struct user_regs_struct registers;
+	uint64_t at;
+	size_t word, items, variables, vector; /* where these begin among the items of the table */
+	void *table;
+};
+void stacks_library(const char *path);
+bool stacks_is_library(const char *path);
+bool stack_read(struct stack *stack, pid_t pid);
+void stack_variables(const struct stack *stack, pid_t pid, struct list *list);
+bool stack_inject(struct stack *stack, struct proc *proc, const struct list *list);
+void stack_free(struct stack *stack);
 
 void fail(const char *what) __attribute__((noreturn));
 void *must(void *memory);

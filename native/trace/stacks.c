@@ -1,0 +1,169 @@
+/* The stack of a new program, before its first instruction: the variables it was given, and
+ * the two that are added for the injected library. Here nobody else can be using the memory, and
+ * the caller, who may share his with a parent that goes on, is never touched. */
+#include "trace.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <unistd.h>
+
+#define MOST (8u << 20) /* bytes of pointers: more than the kernel's limit on arguments allows */
+
+static const char *library;
+
+/* The loader splits its list at spaces and colons: such a path goes by a descriptor's name. */
+void stacks_library(const char *path)
+{
+	static char other[64];
+	int fd;
+	if (!strpbrk(path, " :")) {
+		library = access(path, R_OK) ? NULL : path;
+	} else if ((fd = open(path, O_RDONLY | O_CLOEXEC)) >= 0) {
+		snprintf(other, sizeof other, "/proc/%d/fd/%d", getpid(), fd);
+		library = other;
+	}
+}
+
+bool stacks_is_library(const char *path) { return library && !strcmp(path, library); }
+
+static uint64_t item(const struct stack *stack, size_t n)
+{
+	return stack->word == 8 ? ((uint64_t *)stack->table)[n] : ((uint32_t *)stack->table)[n];
+}
+
+/* The number of items that are there whole, up to the end of the auxiliary vector; 0: not yet. */
+static size_t parse(struct stack *stack, size_t have)
+{
+	if (have < 2)
+		return 0;
+	size_t at = 1 + item(stack, 0) + 1;
+	stack->variables = at;
+	while (at < have && item(stack, at))
+		at++;
+	stack->vector = at + 1;
+	for (at++; at + 1 < have; at += 2)
+		if (item(stack, at) == AT_NULL)
+			return at + 2;
+	return 0;
+}
+
+static bool stack_pointer(pid_t pid, struct stack *stack)
+{
+	struct iovec registers = {&stack->registers, sizeof stack->registers};
+	if (ptrace(PTRACE_GETREGSET, pid, (void *)NT_PRSTATUS, &registers))
+		return false;
+	stack->word = registers.iov_len == sizeof stack->registers ? 8 : 4;
+	stack->at = stack->word == 8 ? stack->registers.rsp : ((uint32_t *)&stack->registers)[15];
+	return true;
+}
+
+bool stack_read(struct stack *stack, pid_t pid)
+{
+	memset(stack, 0, sizeof *stack);
+	if (!stack_pointer(pid, stack))
+		return false;
+	for (size_t room = 8192; room <= MOST; room *= 2) {
+		stack->table = must(realloc(stack->table, room));
+		ssize_t size = peek(pid, stack->at, stack->table, room);
+		stack->items = size > 0 ? parse(stack, (size_t)size / stack->word) : 0;
+		if (stack->items || size < (ssize_t)room)
+			break;
+	}
+	if (!stack->items)
+		stack_free(stack);
+	return stack->items > 0;
+}
+
+void stack_free(struct stack *stack)
+{
+	free(stack->table);
+	stack->table = NULL;
+}
+
+/* The kernel puts the texts one after the other: they are read at once. */
+void stack_variables(const struct stack *stack, pid_t pid, struct list *list)
+{
+	size_t count = stack->vector - 1 - stack->variables;
+	if (!count)
+		return;
+	uint64_t first = item(stack, stack->variables), last = item(stack, stack->variables + count - 1);
+	size_t before = (size_t)(last - first);
+	char *texts = last >= first && before < MOST ? malloc(before + 1) : NULL;
+	bool whole = texts && peek(pid, first, texts, before) == (ssize_t)before;
+	list->items = must(malloc(count * sizeof *list->items));
+	for (size_t i = 0; i < count; i++) {
+		uint64_t at = item(stack, stack->variables + i) - first;
+		char *text = whole && at < before ? must(strndup(texts + at, before - at)) : peek_text(pid, first + at);
+		if (text)
+			list->items[list->count++] = text;
+	}
+	free(texts);
+}
+
+static uint64_t told(const struct stack *stack, uint64_t tag)
+{
+	for (size_t at = stack->vector; at + 1 < stack->items; at += 2)
+		if (item(stack, at) == tag)
+			return item(stack, at + 1);
+	return 0;
+}
+
+/* Writes the same table anew, a little lower, with the loader's list and the ring added last:
+ * the library takes both out again, and leaves what was there. */
+static bool add(struct stack *stack, pid_t pid, const struct list *list, const char *ring)
+{
+	char *preload;
+	const char *theirs = NULL;
+	size_t at_theirs = 0, count = 0;
+	for (unsigned i = 0; i < list->count; i++)
+		if (!theirs && !strncmp(list->items[i], CLEW_ENV_PRELOAD, sizeof CLEW_ENV_PRELOAD - 1)) {
+			theirs = list->items[i] + sizeof CLEW_ENV_PRELOAD - 1;
+			at_theirs = stack->variables + i;
+		}
+	if (asprintf(&preload, CLEW_ENV_PRELOAD "%s%s%s", library, theirs && *theirs ? ":" : "", theirs ? theirs : "") < 0)
+		fail("out of memory");
+	size_t preload_size = strlen(preload) + 1, ring_size = strlen(ring) + 1;
+	size_t table_size = (stack->items + 2) * 8, size = table_size + preload_size + ring_size;
+	uint64_t at = (stack->at - 128 - size) & ~15ull, texts = at + table_size;
+	uint64_t *all = must(malloc(size)), *old = stack->table;
+	for (size_t i = 0; i < stack->items; i++) {
+		if (i == stack->vector - 1) { /* before the end of the variables */
+			if (!theirs)
+				all[count++] = texts;
+			all[count++] = texts + preload_size;
+		}
+		all[count++] = theirs && i == at_theirs ? texts : old[i];
+	}
+	table_size = count * 8;
+	memcpy((char *)all + (texts - at), preload, preload_size);
+	memcpy((char *)all + (texts - at) + preload_size, ring, ring_size);
+	bool done = poke(pid, at, all, size);
+	free(all);
+	free(preload);
+	if (!done)
+		return false;
+	stack->registers.rsp = at;
+	return !ptrace(PTRACE_SETREGS, pid, NULL, &stack->registers);
+}
+
+/* Whether the library was injected. A program of another user could open neither it nor the
+ * ring, and one with a privilege would not load it: these are stopped instead. */
+bool stack_inject(struct stack *stack, struct proc *proc, const struct list *list)
+{
+	char ring[128];
+	if (!library || !rings_path()[0] || proc->elsewhere || stack->word != 8 || told(stack, AT_SECURE) ||
+	    told(stack, AT_EUID) != geteuid())
+		return false;
+	ring_take(proc);
+	if (!proc->slot)
+		return false;
+	snprintf(ring, sizeof ring, CLEW_ENV_RING "%u:%s", proc->slot, rings_path());
+	return add(stack, proc->pid, list, ring);
+}
