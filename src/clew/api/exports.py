@@ -45,7 +45,25 @@ def export(project: Project, text: str, *, format: str, to: Path | None) -> byte
 
 
 def _crate(project: Project, text: str, to: Path | None) -> Path:
+    """Into a folder of its own: one that is there whole, or not at all."""
     if to is None:
         raise UsageError("an RO-Crate is a folder", hint="name one with -o DIR")
-    project.execution(text)
-    raise NotImplementedError
+    import secrets
+    import shutil
+
+    from clew.prov.export.crates import write_crate
+    from clew.store import Store
+
+    target = to.absolute()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise NotAllowed(f"{to} exists already", hint="name a new folder with -o DIR")
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with Store(project._folder.store) as store:
+            write_crate(project._graph, text, draft, alive=project._alive, copy=store.restore)
+        draft.rename(target)
+    except OSError as error:
+        raise NotAllowed(f"cannot write {to}: {error.strerror}", hint="-o DIR") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return to

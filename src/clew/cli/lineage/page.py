@@ -12,9 +12,10 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from clew.cli.lineage.shaping import Document, Point, facts, shape, targets
-from clew.cli.output import clean, duration, nearest, size
+from clew.cli.lineage.shaping import LONGEST_COMMAND, Document, Point, facts, shape, targets
+from clew.cli.output import clean, command_line, duration, nearest, size
 
+BRIEF = 20
 _SCRIPTS = ("model.js", "layout.js", "drawing.js", "panels.js", "app.js")
 
 
@@ -82,7 +83,7 @@ def _count(n: int, one: str, many: str = "") -> str:
 def _node(point: Point) -> dict[str, Any]:
     told = facts(point)
     bytes_ = point.record.get("size")
-    name = point.title
+    name = _brief(point)
     if point.where.startswith("/"):  # far from here: its own name says most
         name = point.where.rsplit("/", 1)[-1] or point.where
     return {
@@ -111,6 +112,19 @@ def _sub(point: Point) -> str:
         return " · ".join(w for w in (point.id, duration(point.record.get("seconds"))) if w)
     words = [point.execution, size(point.record.get("size")), point.source or point.package]
     return " · ".join(word for word in words if word)
+
+
+def _brief(point: Point) -> str:
+    """A command without the folder of its program: that is in the details."""
+    words = point.record.get("command")
+    if point.kind != "process" or not words:
+        return point.title
+    said = command_line([_program(point), *words[1:]])
+    first, _, rest = said.partition(" ")
+    second, more, _ = rest.partition(" ")
+    if more and len(first) + len(second) < BRIEF:  # whole words, where they say enough
+        return f"{first} {second} …"
+    return said[:LONGEST_COMMAND]
 
 
 def _like(point: Point) -> str:

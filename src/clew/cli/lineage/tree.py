@@ -7,17 +7,20 @@
        │     └─ data/raw.csv  found by e1
        └─ … 412 files of installed packages (--all)
 
-A subtree that was drawn already is not drawn again: its root says so. The order is the
-document's; installed files come last, as one line, unless all are asked for.
+A subtree that was drawn already is not drawn again: its root says so. What leads further comes
+first; installed files come last, as one line, unless all are asked for.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from clew.cli.lineage.shaping import Document, Point, shape, targets
 from clew.cli.output import clean, faint, nearest, size, strong
+
+_NUMBERS = re.compile(r"(\d*)(\D*)")
 
 
 def lines(document: Document, *, everything: bool = False) -> Iterator[str]:
@@ -71,7 +74,7 @@ class _Walk:
     def _branches(self, point: Point) -> Iterator[tuple[Point | str, bool]]:
         """The next points and whether each is the last; the installed ones as one line of text."""
         around = point.before if self.up else point.after
-        shown: list[Point | str] = []
+        shown: list[Point] = []
         installed: list[Point] = []
         seen: set[str] = set()
         for _, other in around:
@@ -82,10 +85,17 @@ class _Walk:
                 installed.append(other)
             else:
                 shown.append(other)
+        shown.sort(key=self._place)
+        branches: list[Point | str] = [*shown]
         if installed or (point.hidden and self.up):
-            shown.append(_summary(installed, point.hidden))
-        for n, child in enumerate(shown):
-            yield child, n == len(shown) - 1
+            branches.append(_summary(installed, point.hidden))
+        for n, child in enumerate(branches):
+            yield child, n == len(branches) - 1
+
+    def _place(self, point: Point) -> tuple[object, ...]:
+        """Files before processes, what leads on before what ends, near before far, by name."""
+        ends = not (point.before if self.up else point.after)
+        return point.kind == "process", ends, point.where.startswith("/"), _natural(point.title)
 
     def _line(self, point: Point) -> str:
         if point.kind == "process":
@@ -106,6 +116,11 @@ class _Walk:
             told = ", ".join(f"{clean(str(k))}={clean(str(v))}" for k, v in notes.items())
             words += faint(f"  [{told}]")
         return words
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    """A key that puts `f2` before `f10`."""
+    return [(int(part or 0), other) for part, other in _NUMBERS.findall(text)]
 
 
 def _summary(installed: list[Point], hidden: int) -> str:

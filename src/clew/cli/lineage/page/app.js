@@ -101,7 +101,7 @@
     if (!w || !h) return;
     const above = 56, below = 74; // the legend and the tools cover these strips
     const room = h - above - below;
-    const k = Math.max(state.touched ? 0.2 : 0.5, Math.min(1.2, (w - 56) / laid.width, room / laid.height));
+    const k = Math.max(state.touched ? 0.2 : 0.58, Math.min(1.2, (w - 56) / laid.width, room / laid.height));
     const x = laid.width * k <= w - 40 ? (w - laid.width * k) / 2 - laid.left * k : null;
     const y = laid.height * k <= room + 1 ? above + (room - laid.height * k) / 2 - laid.top * k : null;
     const anchor = boxOf(model.target.key) || laid.boxes[0];

@@ -3,7 +3,7 @@
    a folded corner, a process a pill, a group a pile of sheets, anything else a hexagon. */
 const Drawing = (() => {
   const NS = "http://www.w3.org/2000/svg";
-  const HEIGHT = 46, WIDEST = 196, PAD = 12;
+  const HEIGHT = 46, WIDEST = 172, PAD = 11;
   const pen = document.createElement("canvas").getContext("2d");
   const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
 
@@ -20,21 +20,21 @@ const Drawing = (() => {
     return pen.measureText(text).width;
   }
 
-  /* Cut in the middle: the end of a file name says as much as its beginning. */
-  function fitted(text, font, room) {
+  /* A file name is cut in the middle, as its end says as much as its beginning; all else at the end. */
+  function fitted(text, font, room, middle) {
     if (textWidth(text, font) <= room) return text;
     let keep = text.length - 1;
-    const cut = () => `${text.slice(0, Math.ceil(keep * 0.55))}…${text.slice(text.length - Math.floor(keep * 0.45))}`;
+    const cut = () => middle ? `${text.slice(0, Math.ceil(keep * 0.55))}…${text.slice(text.length - Math.floor(keep * 0.45))}` : `${text.slice(0, keep)}…`;
     while (keep > 3 && textWidth(cut(), font) > room) keep--;
     return cut();
   }
 
   function measure(unit) {
-    const lead = unit.kind === "file" || unit.kind === "stub" ? 0 : 16;
+    const lead = ["file", "stub", "execution"].includes(unit.kind) ? 0 : 16;
     const tail = unit.kind === "file" || unit.kind === "group" ? 8 : 4;
-    const room = WIDEST - 2 * PAD - lead - tail;
-    unit.line1 = fitted(unit.title, `600 13px ${FONT}`, room);
-    unit.line2 = fitted(unit.sub || "", `11px ${FONT}`, room);
+    const room = WIDEST + (lead ? 22 : 0) - 2 * PAD - lead - tail;
+    unit.line1 = fitted(unit.title, `600 13px ${FONT}`, room, unit.kind === "file");
+    unit.line2 = fitted(unit.sub || "", `11px ${FONT}`, room, unit.kind === "file");
     const text = Math.max(
       textWidth(unit.line1, `600 13px ${FONT}`), textWidth(unit.line2, `11px ${FONT}`),
       unit.mark ? textWidth(unit.mark, `600 10px ${FONT}`) + 16 : 0);
@@ -74,7 +74,7 @@ const Drawing = (() => {
       return el("path", { class: "glyph", d: `M16,${y - 5.5}l9,5.5l-9,5.5Z` });
     if (unit.kind === "group")
       return el("path", { class: "glyph line", d: `M12,${y - 5}h11M12,${y}h11M12,${y + 5}h7` });
-    if (unit.kind === "stub" || unit.kind === "file") return null;
+    if (["file", "stub", "execution"].includes(unit.kind)) return null;
     return el("path", { class: "glyph line", d: `M14,${y - 3}h11m-3.5,-3.5l3.5,3.5M25,${y + 4}h-11m3.5,-3.5l-3.5,3.5` });
   }
 

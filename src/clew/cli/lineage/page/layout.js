@@ -3,7 +3,7 @@
    barycentres, heights by least squares under "no overlap". Pure: sizes and edges go in,
    positions and curves come out. Edges that would close a circle are turned for the layering. */
 const Layout = (() => {
-  const GAP_X = 58, GAP_Y = 14, SWEEPS = 14;
+  const GAP_X = 46, GAP_Y = 14, SWEEPS = 14;
 
   function arrange(units, edges) {
     const boxes = units.map((unit, i) => ({ unit, w: unit.w, h: unit.h, ins: [], outs: [], i }));

@@ -81,7 +81,7 @@ const Model = (() => {
       while (i < shared.length && parts[i] === shared[i]) i++;
       shared = shared.slice(0, i);
     }
-    return shared.join("/") || (members[0].where.startsWith("/") ? "/" : "here");
+    return shared.join("/") || (members[0].where.startsWith("/") ? "/" : "this folder");
   }
 
   /* The unit a node is drawn as: itself, or its group while that stands as one. */
