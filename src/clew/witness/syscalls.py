@@ -89,7 +89,7 @@ class Narrator:
         self._tales[record.image] = Tale()
 
     def _environment(self, record: records.Variables) -> None:
-        entries = (os.fsdecode(entry).partition("=") for entry in record.entries)
+        entries = (entry.decode(errors="replace").partition("=") for entry in record.entries)
         own = {name: value for name, _, value in entries if name}
         self._story.variables[record.number] = self._scene.redactor.environment(own)
 
@@ -143,7 +143,7 @@ class Narrator:
                 self._looked(image, "absent", path, _error(record.error), at)
         elif record.kind in (records.READLINK, records.REALPATH):
             if record.kind == records.READLINK:
-                self._looked(image, "link", path, os.fsdecode(record.target or b""), at)
+                self._looked(image, "link", path, _target(record.target or b""), at)
             else:
                 self._linked(image, path, record.target, at)
                 self._looked(image, "present", path, "", at)
@@ -283,7 +283,7 @@ class Narrator:
 
     def _linked(self, image: int, given: bytes, real: bytes | None, at: int) -> None:
         for link, target in self._links.between(given, real):
-            self._looked(image, "link", link, os.fsdecode(target), at)
+            self._looked(image, "link", link, _target(target), at)
 
     def _locator(self, path: bytes) -> str:
         found = self._locators.get(path)
@@ -295,6 +295,11 @@ class Narrator:
 def _plain(path: bytes) -> bytes:
     """Without `.`, `..` and doubled slashes, where no link can be in the way of that."""
     return os.path.normpath(path) if b"/." in path or b"//" in path else path
+
+
+def _target(path: bytes) -> str:
+    """Where a link leads, as a locator writes a path: text that loses nothing."""
+    return file_locator("", path).removeprefix("file://")
 
 
 def _error(number: int) -> str:
