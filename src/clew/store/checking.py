@@ -23,7 +23,12 @@ from clew.store.records import Problem, Report, named
 
 def check(path: Path, index: Index, reader: Reader) -> Report:
     with NoSweep(path):
-        return _Check(path / "packs", index, reader).run()
+        checking = _Check(path / "packs", index, reader)
+        try:
+            checking.run()
+        except Damaged as error:  # so badly that the index cannot even be read through
+            checking.problems.append(Problem(f"{error.message}; rebuild it", "index.db"))
+        return Report(checking.checked, checking.problems)
 
 
 class NoSweep:
@@ -50,13 +55,13 @@ class _Check:
         self._folder = folder
         self._index = index
         self._reader = reader
-        self._checked = 0
-        self._problems: list[Problem] = []
+        self.checked = 0
+        self.problems: list[Problem] = []
         self._good: set[bytes] = set()
 
-    def run(self) -> Report:
+    def run(self) -> None:
         for line in self._index.integrity():
-            self._say(f"{line}; the index must be rebuilt", "index.db")
+            self._say(f"{line}; rebuild it", "index.db")
         names = {number: name for number, name, _ in self._index.packs()}
         told = {number: self._pack(name, size) for number, name, size in self._index.packs()}
         blocks = {row[0]: row[1:] for row in self._index.blocks()}
@@ -71,10 +76,9 @@ class _Check:
             self._block(names[pack], blocks[block][1:], chunks, told[pack])
         for digest in self._index.files():
             self._file(digest)
-        return Report(self._checked, self._problems)
 
     def _say(self, what: str, where: str) -> None:
-        self._problems.append(Problem(what, where))
+        self.problems.append(Problem(what, where))
 
     def _pack(self, name: str, size: int) -> set[bytes] | None:
         """The digests a pack's own table tells of; None when it cannot be read."""
@@ -108,7 +112,7 @@ class _Check:
             self._say(f"{len(chunks)} chunks at {position} cannot be read: {error}", name)
             return
         for digest, start, count in chunks:
-            self._checked += 1
+            self.checked += 1
             if blake3.blake3(data[start : start + count]).digest() == digest:
                 self._good.add(digest)
             else:
@@ -124,7 +128,7 @@ class _Check:
                 f"{len(bad)} of its {len(parts)} chunks are missing or damaged", named(digest)
             )
             return
-        self._checked += 1
+        self.checked += 1
         try:
             for _ in self._reader.read(digest):
                 pass

@@ -17,11 +17,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from clew.errors import ClewError, NoContent, NotAllowed, NotFound, UsageError
-from clew.store import files, opening, reading
+from clew.store import files, leases, opening, reading
+from clew.store.errors import from_os
 from clew.store.leases import Gate
 from clew.store.putting import Writer
 from clew.store.records import (
     PREFIX,
+    Problem,
     Reclaimed,
     Report,
     Signature,
@@ -43,15 +45,36 @@ class Store:
         self.path = path
         self.writable = opening.make(path)
         self._lock = threading.RLock()
-        self._gate = Gate(path / "lock")
-        self._index = opening.index(path, gate=self._gate, writable=self.writable)
-        self._reader = reading.Reader(path / "packs", self._index)
+        self._lease = lease or "anonymous"
+        try:
+            self._gate = Gate(path / "lock")
+        except OSError as error:
+            raise from_os(error, doing=f"open the store {path}") from error
+        try:
+            self._index, self._damage = opening.index(path, gate=self._gate, writable=self.writable)
+        except BaseException:
+            self._gate.close()
+            raise
+        self._use_index()
+
+    def _use_index(self) -> None:
+        self._reader = reading.Reader(self.path / "packs", self._index)
         self._writer = Writer(
-            path,
+            self.path,
             index=self._index,
             gate=self._gate,
-            lease=lease or "anonymous",
-            writable=self.writable,
+            lease=self._lease,
+            refused=self._refusal(),
+        )
+
+    def _refusal(self) -> ClewError | None:
+        """Why nothing can be written, if so."""
+        if self._damage is not None:
+            return self._damage
+        if self.writable:
+            return None
+        return NotAllowed(
+            f"{self.path} cannot be written", hint="check the permissions of the project"
         )
 
     # -- putting
@@ -209,7 +232,10 @@ class Store:
             self._writer.flush()
             from clew.store import checking
 
-            return checking.check(self.path, self._index, self._reader)
+            report = checking.check(self.path, self._index, self._reader)
+            if self._damage is not None:
+                report.problems.append(Problem(f"{self._damage}; rebuild it", "index.db"))
+            return report
 
     def gc(self, live: Live, *, dry_run: bool = False) -> Reclaimed:
         """Remove every content that is neither in `live` nor held by a lease of running work.
@@ -227,16 +253,26 @@ class Store:
             sweep = sweeping.Sweep(self.path, self._index, self._gate, self._reader)
             return sweep.run(live, dry_run=dry_run)
 
+    def lapse(self, lease: str) -> None:
+        """What work of this name put is settled, and its workers are dead: drop their leases."""
+        leases.drop_lapsed(self.path / "leases", lease)
+
     def rebuild(self) -> int:
         """Make the index anew from the packs; how many there are. For when fsck says so."""
         with self._lock:
-            self._may_write()
-            self._writer.flush()
+            if self._damage is None:
+                self._may_write()
+                self._writer.flush()
+                with self._gate.exclusive():
+                    return opening.fill(self._index, self.path / "packs", anew=True)
             with self._gate.exclusive():
-                return opening.fill(self._index, self.path / "packs", anew=True)
+                new = opening.renew(self.path)
+            self._index.close()
+            self._index, self._damage = new, None
+            self._use_index()
+            return len(self._index.packs())
 
     def _may_write(self) -> None:
-        if not self.writable:
-            raise NotAllowed(
-                f"{self.path} cannot be written", hint="check the permissions of the project"
-            )
+        refusal = self._refusal()
+        if refusal is not None:
+            raise refusal

@@ -50,7 +50,7 @@ def from_sqlite(error: sqlite3.Error, *, where: str) -> ClewError:
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return Busy(text, hint="try again when the other program is done")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return Damaged(text, hint="clew fsck; the index can be rebuilt from the packs")
+        return Damaged(text, hint="delete it: it is made again from the packs")
     return ClewError(text)
 
 

@@ -134,6 +134,13 @@ def end_sweep(folder: Path) -> None:
     (folder / SWEEPING).unlink(missing_ok=True)
 
 
+def drop_lapsed(folder: Path, name: str) -> None:
+    """Remove what dead holders of this name held, once what they left is settled."""
+    for path in folder.glob(f"{name}.*"):
+        if abandoned(path):
+            path.unlink(missing_ok=True)
+
+
 def held(folder: Path) -> set[bytes]:
     """Every digest that work relies on, or did since the sweep began; inside the closed gate."""
     digests: set[bytes] = set()

@@ -56,24 +56,42 @@ def sync_folder(path: Path) -> None:
         os.close(fd)
 
 
-def index(path: Path, *, gate: Gate, writable: bool) -> Index:
-    """The index; made from the packs when it is missing, or cannot be read where it lies."""
+def index(path: Path, *, gate: Gate, writable: bool) -> tuple[Index, Damaged | None]:
+    """The index, made from the packs when it is missing.
+
+    When it cannot be read where it lies, one is made in memory; with it comes what is wrong, if
+    anything is: being on a read-only disk with another's log beside it is not.
+    """
     file = path / "index.db"
-    if writable:
+    damage = None
+    try:
+        if not writable:
+            return Index(file, read_only=True), None
         if file.exists():
-            return Index(file)
+            return Index(file), None
         with gate.exclusive():
             there = file.exists()
             made = Index(file)
             if not there:
                 fill(made, path / "packs", anew=False)
-            return made
-    try:
-        return Index(file, read_only=True)
+            return made, None
+    except Damaged as error:
+        damage = error
     except ClewError:
-        made = in_memory()
-        fill(made, path / "packs", anew=False)
-        return made
+        if writable:
+            raise
+    made = in_memory()
+    fill(made, path / "packs", anew=False)
+    return made, damage
+
+
+def renew(path: Path) -> Index:
+    """A new index in place of a damaged one; inside the closed gate."""
+    for file in path.glob("index.db*"):
+        file.unlink(missing_ok=True)
+    made = Index(path / "index.db")
+    fill(made, path / "packs", anew=False)
+    return made
 
 
 def fill(index: Index, folder: Path, *, anew: bool) -> int:

@@ -91,6 +91,7 @@ class OpenPack:
             self.table.blocks.append(row)
         self.table.files.extend(block.files)
         block.stored = len(data)
+        block.chunks, block.files = [], []  # the table has them; who holds the block needs them not
 
     def sync(self) -> None:
         """After this the pack is whole on the disk, whatever happens."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import blake3
 
-from clew.errors import ClewError, NotAllowed
+from clew.errors import ClewError
 from clew.store import cutting, packs
 from clew.store.errors import from_os
 from clew.store.index import Index
@@ -34,13 +34,15 @@ _Parts = list[tuple[bytes, int]]
 class Writer:
     """The writing half of one open store."""
 
-    def __init__(self, path: Path, *, index: Index, gate: Gate, lease: str, writable: bool) -> None:
+    def __init__(
+        self, path: Path, *, index: Index, gate: Gate, lease: str, refused: ClewError | None
+    ) -> None:
         self._path = path
         self._index = index
         self._gate = gate
         self._lease_name = lease
         self._lease: Lease | None = None
-        self._writable = writable
+        self._refused = refused
         self._packer: Packer | None = None
         self._broken: ClewError | None = None
         self._seen: list[tuple[Signature, bytes]] = []
@@ -152,7 +154,7 @@ class Writer:
 
     def recall(self, signatures: list[Signature]) -> list[tuple[bytes, bool] | None]:
         """What was remembered of each: its digest, and whether it is stored (and now held)."""
-        if not self._writable:
+        if self._refused is not None:
             return self._index.remembered(signatures)
         self._ready()
         assert self._lease is not None
@@ -165,7 +167,7 @@ class Writer:
 
     def remember(self, signature: Signature, digest: bytes) -> None:
         """Believe this digest of that signature the next time; written down by `flush`."""
-        if self._writable:
+        if self._refused is None:
             self._seen.append((signature, digest))
 
     def hold(self, digests: list[bytes]) -> None:
@@ -207,10 +209,8 @@ class Writer:
         if self._broken is not None:
             raise self._broken
         if self._packer is None:
-            if not self._writable:
-                raise NotAllowed(
-                    f"{self._path} cannot be written", hint="check the permissions of the project"
-                )
+            if self._refused is not None:
+                raise self._refused
             with self._guarded():
                 if self._lease is None:
                     self._lease = Lease(self._path / "leases", self._lease_name)
@@ -225,6 +225,9 @@ class Writer:
             block = packer.add(digest, data, whole=whole)
         except (OSError, ClewError) as error:
             raise self._break(error) from error
+        except BaseException as error:
+            self._break(error)
+            raise
         self.held[digest] = whole
         return block
 
@@ -245,14 +248,18 @@ class Writer:
             yield
         except (OSError, ClewError) as error:
             raise self._break(error) from error
+        except BaseException as error:  # interrupted, perhaps in the middle of a write
+            self._break(error)
+            raise
 
-    def _break(self, error: OSError | ClewError) -> ClewError:
+    def _break(self, error: BaseException) -> ClewError:
         """End all writing; gives the error to raise, now and from every later call."""
-        self._broken = (
-            error
-            if isinstance(error, ClewError)
-            else from_os(error, doing=f"write to {self._path}")
-        )
+        if isinstance(error, ClewError):
+            self._broken = error
+        elif isinstance(error, OSError):
+            self._broken = from_os(error, doing=f"write to {self._path}")
+        else:
+            self._broken = ClewError(f"writing to {self._path} was interrupted")
         if self._packer is not None:
             self._packer.abandon()
             self._packer = None

@@ -115,11 +115,27 @@ def test_a_damaged_index_is_said_and_made_again(tmp_path: Path) -> None:
     contents = fill(tmp_path / "s")
     index = tmp_path / "s" / "index.db"
     index.write_bytes(b"no database at all, but long enough" * 1000)
-    with pytest.raises(Damaged) as caught:
-        Store(tmp_path / "s")
-    assert "index" in caught.value.message
-    index.unlink()
+    with Store(tmp_path / "s") as store:
+        for digest, data in contents.items():  # the packs are whole, so it can be read
+            assert b"".join(store.read(digest)) == data
+        with pytest.raises(Damaged, match=r"index\.db"):
+            store.put_bytes(b"new")
+        assert [problem.where for problem in store.fsck().problems] == ["index.db"]
+        assert store.rebuild() == 2
+        contents[store.put_bytes(b"new").digest] = b"new"
+        assert store.fsck().problems == []
     check(tmp_path / "s", contents)
+
+
+def test_a_scribbled_index_is_found(tmp_path: Path) -> None:
+    fill(tmp_path / "s")
+    index = tmp_path / "s" / "index.db"
+    data = bytearray(index.read_bytes())
+    for page in range(4096, len(data), 4096):
+        data[page : page + 64] = b"\xee" * 64
+    index.write_bytes(data)
+    with Store(tmp_path / "s") as store:
+        assert "index.db" in {problem.where for problem in store.fsck().problems}
 
 
 def test_rebuilding_gives_the_same_index(tmp_path: Path) -> None:
