@@ -59,6 +59,14 @@ def test_changed_outside(tmp_path: Path) -> None:
     assert "data/clean.csv  changed outside" in clew("trace", "model.txt").stdout
 
 
+def test_in_postgresql(tmp_path: Path, postgres: str) -> None:
+    clew = workflow(tmp_path, CLEW_GRAPH=postgres)
+    assert "data/raw.csv  found by e1" in clew("trace", "model.txt").stdout
+    assert not (clew.folder / ".clew/graph.db").exists()
+    assert clew("rm", "e2", "--yes")
+    assert [execution["id"] for execution in clew.json("list")] == ["e1"]
+
+
 def test_graphviz_text(clew: Clew) -> None:
     text = clew("trace", "model.txt", "--dot").stdout
     assert text.startswith("digraph lineage {")

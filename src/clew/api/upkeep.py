@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from clew.api.records import Check, Problem, Reclaimed
@@ -11,22 +10,12 @@ from clew.store import Store
 
 if TYPE_CHECKING:
     from clew.api.project import Project
-    from clew.prov.graph import Graph
-
-
-class _Live(Iterable[str]):
-    """The digests the graph names, asked afresh each time: an execution may end while gc works."""
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(digests(self._graph))
 
 
 def gc(project: Project, *, dry_run: bool) -> Reclaimed:
     with Store(project._folder.store) as store:
-        found = store.gc(_Live(project._graph), dry_run=dry_run)
+        # A function: the store asks it after the sweep began, as an execution may end meanwhile.
+        found = store.gc(lambda: digests(project._graph), dry_run=dry_run)
     return Reclaimed(files=found.files, bytes=found.bytes)
 
 

@@ -129,6 +129,8 @@ def _report(words: list[str], error: ClewError) -> int:
     else:
         hint = f"hint: {error.hint}\n" if error.hint else ""
         _write(sys.stderr, f"error: {error.message}\n{hint}")
+    if is_exec and not isinstance(error, (RecordingFailed, UsageError)):
+        return RecordingFailed.exit_status  # a small status would read as the command's own
     return error.exit_status
 
 

@@ -72,14 +72,12 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """`rows` under `headings`; the last column gives way when the terminal is narrow."""
     cells = [[clean(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
-        for row in [list(headings), *cells]:
-            say("\t".join(row))
+        say("\n".join("\t".join(row) for row in [list(headings), *cells]))
         return
     widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
     room = shutil.get_terminal_size().columns
-    say(strong(_aligned([heading.upper() for heading in headings], widths, room)))
-    for row in cells:
-        say(_aligned(row, widths, room))
+    lines = [strong(_aligned([heading.upper() for heading in headings], widths, room))]
+    say("\n".join([*lines, *(_aligned(row, widths, room) for row in cells)]))
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int], room: int) -> str:

@@ -72,9 +72,10 @@ class Clew:
         return execution
 
 
-def workflow(folder: Path) -> Clew:
+def workflow(folder: Path, **environment: str) -> Clew:
     """Two executions: e1 (named `clean`) makes data/clean.csv, e2 makes model.txt of that."""
     clew = Clew(folder)
+    clew.environment |= environment
     clew("init")
     clew.write("data/raw.csv", "P1,1\nP2,\nP3,3\n")
     clew.shell("grep -v ',$' data/raw.csv > data/clean.csv", "--name", "clean")

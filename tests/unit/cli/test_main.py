@@ -102,7 +102,9 @@ sys.exit(main.main(sys.argv[1:]))
         ("list", "ValueError('a bug')", 1, "ValueError: a bug"),
         ("exec", "ValueError('a bug')", 125, "ValueError: a bug"),
         ("list", "KeyboardInterrupt", 130, ""),
-        ("exec", "main.ClewError('so', hint='do')", 1, "error: so\nhint: do\n"),
+        ("list", "main.ClewError('so', hint='do')", 1, "error: so\nhint: do\n"),
+        ("exec", "main.ClewError('so', hint='do')", 125, "error: so\nhint: do\n"),
+        ("exec", "main.UsageError('so', hint='do')", 2, "error: so\nhint: do\n"),
     ],
 )
 def test_what_comes_of_an_exception(module: str, error: str, status: int, told: str) -> None:
