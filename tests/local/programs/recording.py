@@ -87,7 +87,9 @@ class Project:
         try:
             execution = json.loads(last)
         except ValueError:
-            pytest.fail(f"clew exec said no JSON (status {status}):\n{err.decode(errors='replace')}")
+            pytest.fail(
+                f"clew exec said no JSON (status {status}):\n{err.decode(errors='replace')}"
+            )
         assert "error" not in execution, execution
         return Recording(self, execution["id"], status, out, said + b"\n" if said else b"")
 
@@ -218,8 +220,10 @@ class Recording:
             JOIN location l ON l.id = k.location JOIN started s ON s.id = k.activity
             JOIN execution x ON x.id = s.execution WHERE x.number = :number"""
         )
-        wanted = None if name is None else os.path.join(
-            os.fsencode(self.project.folder), os.fsencode(name)
+        wanted = (
+            None
+            if name is None
+            else os.path.join(os.fsencode(self.project.folder), os.fsencode(name))
         )
         return {
             (_program(command), kind, answer)
