@@ -38,7 +38,8 @@ from clew.prov.questions.lineage import lineage
 from clew.prov.questions.shows import show
 from clew.prov.questions.targets import resolve
 
-PROCESSES, OWNED, DATA, LOOKS, WRITES = 8, 60, 3, 120, 2
+PROCESSES, OWNED, LOOKS, WRITES = 8, 60, 120, 2
+DATA = WRITES + 1
 EDGES = PROCESSES * (OWNED + DATA + WRITES) + PROCESSES - 1
 MACHINE = "0123456789abcdef0123456789abcdef"
 
@@ -52,6 +53,18 @@ def digest(text: str) -> str:
 
 
 LIBRARY = digest("library")
+
+
+def data(i: int, p: int) -> Iterator[tuple[Version, str | None]]:
+    """What process p reads of the user's: the work before it, and the raw data."""
+    execution = f"{i:032x}"
+    for f in range(WRITES):
+        if p:
+            yield Version(place(f"/home/u/p/part{p - 1}-{f}"), f"0badcafe-{i}-{p - 1}-0", 1), None
+        else:
+            path = f"/home/u/p/out-{max(i - 1, 0)}-{f}"
+            yield Version(place(path), execution, 1), digest(path)
+    yield Version(place("/home/u/p/raw.csv"), execution, 1), None if p else digest("raw")
 
 
 def told(i: int) -> Iterator[AnyEvent]:
@@ -96,20 +109,10 @@ def told(i: int) -> Iterator[AnyEvent]:
         for f in range(LOOKS):
             path = f"/usr/lib/python3/dist-packages/pkg/no{(p * 31 + f) % 400}.so"
             yield event(Looked, activity=process, kind="absent", locator=place(path))
-        for f in range(DATA):
-            if p and f < WRITES:
-                path, maker = f"/home/u/p/part{p - 1}-{f}", f"0badcafe-{i}-{p - 1}-0"
-                yield event(Used, activity=process, version=Version(place(path), maker, 1))
-            elif f < WRITES:  # the first process reads what the execution before left
-                path = f"/home/u/p/out-{max(i - 1, 0)}-{f}"
-                version = Version(place(path), execution, 1)
-                yield event(Used, activity=process, version=version)
-                yield content(version, digest(f"{path}"))
-            else:
-                version = Version(place("/home/u/p/raw.csv"), execution, 1)
-                yield event(Used, activity=process, version=version)
-                if not p:
-                    yield content(version, digest("raw"))
+        for version, held in data(i, p):
+            yield event(Used, activity=process, version=version)
+            if held:
+                yield content(version, held)
         for f in range(WRITES):
             last = p == PROCESSES - 1
             path = f"/home/u/p/out-{i}-{f}" if last else f"/home/u/p/part{p}-{f}"
@@ -179,11 +182,12 @@ def run(graph: Graph, count: int) -> dict[str, float]:
     def trace(text: str, direction: str, depth: int | None) -> Callable[[], object]:
         return lambda: lineage(graph, target(text), direction=direction, depth=depth)  # type: ignore[arg-type]
 
+    early = min(count, 40)
     here = f"e{count // 2}:out-{count // 2 - 1}-0"
     work: dict[str, Callable[[], object]] = {
         "lineage_up_10_steps": trace(here, "up", 10),
         "lineage_up_100_steps": trace(here, "up", 100),
-        "lineage_up_all": trace("e40:out-39-0", "up", None),
+        "lineage_up_all": trace(f"e{early}:out-{early - 1}-0", "up", None),
         "lineage_down_10_steps": trace(here, "down", 10),
         "lineage_of_path": trace("raw.csv", "up", None),
         "lineage_down_of_raw": trace("raw.csv", "down", 1),

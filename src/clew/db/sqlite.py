@@ -41,6 +41,7 @@ class SQLite(Connection):
             raise self._explain(error) from error
         try:
             self.rows("PRAGMA cache_size = -65536")  # at most 64 MB, and only as they are needed
+            self.rows("PRAGMA wal_autocheckpoint = 8192")  # 32 MB: hot pages are moved once
             self._bring_up_to_date()
         except BaseException:
             self._sqlite.close()

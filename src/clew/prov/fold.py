@@ -27,7 +27,7 @@ from clew.prov.events import (
     Used,
     Version,
 )
-from clew.prov.keys import digest_bytes, keyer, project_key, version_name
+from clew.prov.keys import beside, digest_bytes, keyer, project_key, version_name
 
 Row = tuple[Any, ...]
 
@@ -92,11 +92,11 @@ class Rows:
         key = self._versions.get(version)
         if key is None:
             locator, maker, ordinal = version.locator, version.maker, version.ordinal
-            key = self._version_key(version_name(locator, maker, ordinal))
+            by = self._activity(maker)
+            key = beside(by, self._version_key(version_name(locator, maker, ordinal)))
             self._versions[version] = key
             self._version_rows[key] = (
-                key, self._activity(execution), self._location(locator),
-                self._activity(maker), ordinal, at,
+                key, self._activity(execution), self._location(locator), by, ordinal, at,
             )  # fmt: skip
         elif at < self._version_rows[key][5]:
             self._version_rows[key] = (*self._version_rows[key][:5], at)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -156,14 +158,20 @@ except NotAllowed as error:
 """
 
 
-def test_a_read_only_project_is_read_and_not_written(tmp_path: Path) -> None:
-    folder = tmp_path / "closed"
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users may enter; pytest's own are closed to them."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_a_read_only_project_is_read_and_not_written(open_folder: Path) -> None:
+    folder = open_folder / "closed"
     folder.mkdir()
     with connect(folder / "g.db") as connection:
         connection.rows("INSERT INTO project (id, uid, executions) VALUES (1, 'u', 0)")
-    for part in (tmp_path, *tmp_path.parents):  # pytest's own folders are closed to others
-        if part.stat().st_uid == os.geteuid() and part.name.startswith(("pytest", "test")):
-            part.chmod(0o755)
     (folder / "g.db").chmod(0o444)
     folder.chmod(0o555)
     try:

@@ -49,6 +49,7 @@ CREATE TABLE started (
     facets TEXT NOT NULL
 );
 CREATE INDEX started_execution ON started (execution, number);
+CREATE INDEX started_forked ON started (parent) WHERE exe IS NULL;
 
 CREATE TABLE ended (
     activity {int} NOT NULL,
