@@ -24,7 +24,7 @@ from clew.api.records import (
     Restored,
     Version,
 )
-from clew.errors import Busy, UsageError
+from clew.errors import Busy, NotFound, UsageError
 from clew.folder import Folder
 from clew.settings import Settings
 
@@ -40,12 +40,23 @@ def open(path: Place | None = None) -> Project:  # noqa: A001 (the public name i
     if path is not None:
         start = Path(fspath(path)).resolve()
         return Project(folders.find(start, _without_project(settings)), settings)
-    return Project(folders.find(Path.cwd(), settings), settings)
+    return Project(folders.find(_here(settings), settings), settings)
 
 
 def init(path: Place = ".") -> Project:
     """Make a project in `path`; one that is there already is opened as it is."""
     return Project(folders.create(Path(fspath(path)).resolve()), environment.load())
+
+
+def _here(settings: Settings) -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        if settings.project is not None:
+            return settings.project
+        raise NotFound(
+            "the current folder no longer exists", hint="cd to a folder that does"
+        ) from error
 
 
 def _without_project(settings: Settings) -> Settings:
@@ -269,11 +280,11 @@ class Project:
             if execution.state == "running":
                 raise Busy(f"{execution.id} is still running", hint="wait for its end, or stop it")
         if not dry_run:
-            import shutil
+            from clew.run.recovering import discarding
 
             for uid in doomed:
-                self._graph.remove(uid)
-                shutil.rmtree(self._folder.spool / uid, ignore_errors=True)
+                with discarding(self._folder, uid):
+                    self._graph.remove(uid)
         return list(doomed.values())
 
     def gc(self, *, dry_run: bool = False) -> Reclaimed:

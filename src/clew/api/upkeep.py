@@ -5,14 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.api.records import Check, Problem, Reclaimed
+from clew.errors import Busy
 from clew.prov.questions.contents import digests
 from clew.store import Store
 
 if TYPE_CHECKING:
     from clew.api.project import Project
+    from clew.run.recovering import Unsettled
+
+
+def _settle(project: Project) -> list[Unsettled]:
+    """Killed executions are told as far as they were seen: what they stored is named by that."""
+    from clew.run.recovering import recover
+
+    return recover(project._folder, project._settings)
 
 
 def gc(project: Project, *, dry_run: bool) -> Reclaimed:
+    for left in _settle(project):
+        raise Busy(
+            f"what the killed execution {left.uid[:8]} left could not be settled: {left.why}",
+            hint=f"clew rm {left.uid} forgets it",
+        )
     with Store(project._folder.store) as store:
         # A function: the store asks it after the sweep began, as an execution may end meanwhile.
         found = store.gc(lambda: digests(project._graph), dry_run=dry_run)
@@ -21,6 +35,7 @@ def gc(project: Project, *, dry_run: bool) -> Reclaimed:
 
 def fsck(project: Project) -> Check:
     """The store's own check, and: whatever the graph says is stored must be there."""
+    unsettled = _settle(project)
     with Store(project._folder.store) as store:
         report = store.fsck()
         problems = [Problem(what=found.what, where=found.where) for found in report.problems]
@@ -29,4 +44,8 @@ def fsck(project: Project) -> Check:
             for digest in sorted(digests(project._graph))
             if not store.has(digest)
         ]
+    problems += [
+        Problem(what=f"a killed execution could not be settled: {left.why}", where=left.uid)
+        for left in unsettled
+    ]
     return Check(checked=report.checked, problems=tuple(problems))

@@ -51,11 +51,16 @@ def command(
         outcome = project.run(words, name=name, content=not no_content, exclude=exclude)
     execution = outcome.execution.as_json()
     if outcome.warning is not None:
-        remark(f"clew: warning: {outcome.warning.message}")
+        remark(f"clew: warning: {clean(outcome.warning.message)}")
+        if outcome.warning.hint:
+            remark(f"hint: {clean(outcome.warning.hint)}")
     if as_json:
-        remark(json.dumps(execution, ensure_ascii=False))
+        told = outcome.warning.as_json()["error"] if outcome.warning else None
+        remark(json.dumps(execution | ({"warning": told} if told else {}), ensure_ascii=False))
     elif outcome.joined:
         remark(f"clew: recorded as part of {outcome.joined}")
+    elif execution["state"] == "broken":
+        remark(f"clew: {execution['id']} ended with status {outcome.status}; not recorded whole")
     else:
         remark(summary(execution))
     return outcome.status

@@ -2,30 +2,33 @@
 
 The order is what keeps the record true through a crash at any moment: the lock first (it says
 "running"), then the execution's beginning, then the command; at the end the bytes are synced
-before the graph names them, and the end is folded in the same transaction as the rest.
+before the graph names them, and the end is folded in the same transaction as the rest. Until
+that is done the trace stays in the spool, so that whoever comes next can tell it.
+
+Before the command has started, whatever is wrong is an error; from then on the command's end
+and status are its own, and what is wrong with the record is a warning.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
-import subprocess
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from clew import db
-from clew.errors import CannotExecute, ClewError, NoSuchCommand, RecordingFailed
+from clew.errors import ClewError, NotFound, RecordingFailed
 from clew.folder import Folder
 from clew.prov.events import AnyEvent, Content, Ended, Gap, Started, Version
-from clew.prov.graph import Graph
+from clew.prov.graph import AT_ONCE, Graph
 from clew.prov.questions.executions import execution as execution_of
-from clew.run import joining, locks, recovering, signals, streams
+from clew.run import caller, failing, joining, locks, recovering, signals, starting, streams
 from clew.run.following import Follower
 from clew.run.interest import Interest
+from clew.run.outcomes import Outcome, bare
 from clew.settings import Settings, machine_id
 from clew.store import Store
 from clew.witness import environment, native
@@ -36,20 +39,6 @@ from clew.witness.secrets import Redactor
 from clew.witness.story import Scene, Story
 from clew.witness.syscalls import hear
 from clew.witness.telling import Teller
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How it went."""
-
-    execution: dict[str, Any]
-    """The execution, in the shape of `--json`."""
-    status: int
-    """What to exit with: the command's own status, or 128+n when signal n ended it."""
-    joined: str | None = None
-    """The execution around this one that recorded it, where there is one."""
-    warning: ClewError | None = None
-    """Why the record is not whole, though the command ran to its end."""
 
 
 def execute(
@@ -88,52 +77,91 @@ class _Recording:
         self._content = content
         self._exclude = (*folder.exclude, *exclude)
         self._uid = secrets.token_hex(16)
-        self._environ = dict(os.environ)
+        self._environ = caller.environment()
         self._redactor = Redactor(self._environ, settings.redact)
         self._machine = machine_id(settings)
         self._cwd = _working_folder()
 
     def run(self) -> Outcome:
-        try:
+        with failing.before_it_starts(self._folder):
             recovering.recover(self._folder, self._settings)
+            self._place = failing.identity(self._folder.path)
             self._lock = locks.hold(self._folder, self._uid)
-        except OSError as error:
-            raise RecordingFailed(
-                f"cannot record in {self._folder.path}: {error.strerror}",
-                hint="check the permissions and the free space of that folder",
-            ) from error
         self._spool = self._folder.spool / self._uid
+        self._settled = True
         try:
             return self._recorded()
         finally:
-            shutil.rmtree(self._spool, ignore_errors=True)
+            if self._settled:
+                shutil.rmtree(self._spool, ignore_errors=True)
             os.close(self._lock)
+            if not self._settled:
+                recovering.recover(self._folder, self._settings)
 
     def _recorded(self) -> Outcome:
-        connection = db.connect(self._folder.graph, address=self._settings.graph)
-        store = Store(self._folder.store, lease=self._uid)
+        with failing.before_it_starts(self._folder):
+            store = Store(self._folder.store, lease=self._uid)
         try:
-            graph = Graph(connection, self._folder.uid)
             contents = Contents(store, spool=self._spool, keep=self._content, exclude=self._exclude)
-            graph.begin(self._uid, name=self._name)
-            started = self._started()
-            recovering.note(self._spool, started)
-            graph.fold([started])
-            trace, kept, status = self._watch(contents)
-            if not any(isinstance(record, Exec) for record in trace):
-                graph.remove(self._uid)
-                raise _unrunnable(self._command[0], status)
-            warning = self._fold(graph, store, contents, trace, kept, status)
-            found = execution_of(graph, self._uid, alive=lambda _: False)
-            return Outcome(execution=found, status=status, warning=warning)
+            with failing.before_it_starts(self._folder):
+                started = self._begin()
+            try:
+                kept, status, follower = self._watch(contents, started)
+            except BaseException:
+                if self._settled:
+                    self._forget()
+                raise
+            trace = follower.records
+            whole = failing.whole(trace)
+            if whole and not any(isinstance(record, Exec) for record in trace):
+                self._forget()
+                raise failing.unrunnable(self._command[0], status)
+            return self._ending(store, contents, follower, kept, status, whole)
         finally:
-            store.close()
-            connection.close()
+            with contextlib.suppress(ClewError):  # what it could not write was said already
+                store.close()
 
     # -- the beginning
 
+    @contextlib.contextmanager
+    def _graph(self) -> Iterator[Graph]:
+        """Opened when needed, not held meanwhile: a server may be restarted while we run."""
+        with db.connect(self._folder.graph, address=self._settings.graph) as connection:
+            yield Graph(connection, self._folder.uid)
+
+    def _begin(self) -> Started:
+        started = self._started()
+        with self._graph() as graph:
+            self._number = graph.begin(self._uid, name=self._name)
+            try:
+                self._note(started, {})
+                graph.fold([started])
+            except BaseException:
+                with contextlib.suppress(ClewError):
+                    graph.remove(self._uid)
+                raise
+        return started
+
+    def _note(self, started: Started, names: dict[str, str]) -> None:
+        words = recovering.Note(
+            started=started,
+            keep=self._content,
+            exclude=self._exclude,
+            redact=self._settings.redact,
+            streams=names,
+            stream_limit=self._folder.stream_limit,
+        )
+        recovering.note(self._spool, words)
+
+    def _forget(self) -> None:
+        """The command never began."""
+        self._settled = True
+        with contextlib.suppress(ClewError), self._graph() as graph:
+            graph.remove(self._uid)
+
     def _started(self) -> Started:
-        facets = environment.facets(self._cwd, self._environ, self._redactor, machine=self._machine)
+        told = {caller.shown(name): caller.shown(value) for name, value in self._environ.items()}
+        facets = environment.facets(self._cwd, told, self._redactor, machine=self._machine)
         self._boot = str(facets.get("boot", ""))[:8]
         self._variables: dict[str, str] = facets.pop("variables", {})
         git = environment.git(self._cwd, self._environ)
@@ -144,8 +172,8 @@ class _Recording:
             activity=self._uid,
             kind="execution",
             agent=environment.user_name(os.getuid()),
-            command=tuple(self._redactor.text(word) for word in self._command),
-            cwd=os.fsencode(self._cwd).decode(errors="replace"),
+            command=tuple(caller.shown(self._redactor.text(word)) for word in self._command),
+            cwd=caller.shown(os.fspath(self._cwd)),
             name=self._name,
             environment=dict(self._variables),
             facets={**facets, "git": git},
@@ -153,18 +181,20 @@ class _Recording:
 
     # -- the middle
 
-    def _watch(self, contents: Contents) -> tuple[list[AnyRecord], streams.Streams, int]:
+    def _watch(self, contents: Contents, started: Started) -> tuple[streams.Streams, int, Follower]:
         interest = Interest()
-        kept = streams.prepare(
-            self._spool,
-            redactor=self._redactor,
-            limit=self._folder.stream_limit,
-            interest=interest,
-        )
-        self._streams = kept.names
-        said, notify = os.pipe()
         trace = self._spool / "trace"
-        follower = Follower(trace, said, contents, interest)
+        with failing.before_it_starts(self._folder):
+            kept = streams.prepare(
+                self._spool,
+                redactor=self._redactor,
+                limit=self._folder.stream_limit,
+                interest=interest,
+            )
+            self._streams = kept.names
+            self._note(started, {os.fsdecode(n): stream for n, stream in kept.names.items()})
+            said, notify = os.pipe()
+            follower = Follower(trace, said, contents, interest)
         words = native.tracer_command(
             self._command,
             trace=trace,
@@ -173,42 +203,84 @@ class _Recording:
             exclude=self._exclude,
             session=kept.terminal is not None and kept.terminal.both_ways,
         )
-        stdin, stdout, stderr = kept.descriptors
-        with signals.forwarded(lambda: follower.root):
-            tracer = subprocess.Popen(
+        with signals.forwarded(lambda: follower.root) as blocked:
+            tracer = starting.start(
                 words,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
-                pass_fds=(notify,),
-                env=self._environ,
+                self._environ,
+                descriptors=kept.descriptors,
+                notify=notify,
+                blocked=blocked,
             )
+            self._settled = False
             os.close(notify)
             kept.started()
             follower.start()
-            status = tracer.wait()
+            status = starting.wait(tracer)
             kept.finish()
-        records = follower.finish()
-        if status < 0:
-            raise RecordingFailed(
-                f"the tracer was ended by signal {-status}, and the command with it",
-                hint="clew list shows the execution as broken",
-            )
-        if status == 125 and not records:
+        self._check_tracer(status, follower.finish())
+        return kept, status, follower
+
+    def _check_tracer(self, status: int, trace: list[AnyRecord]) -> None:
+        if status == 125 and not trace:
+            self._forget()
             raise RecordingFailed("the command could not be traced", hint="is ptrace allowed here?")
-        return records, kept, status
+        if status < 0 or (status == 125 and not failing.whole(trace)):
+            how = f"was ended by signal {-status}" if status < 0 else "failed"
+            raise RecordingFailed(
+                f"the tracer {how}, and the command with it",
+                hint=f"clew show e{self._number} tells what was seen until then",
+            )
 
     # -- the end
 
-    def _fold(
+    def _ending(
         self,
-        graph: Graph,
         store: Store,
         contents: Contents,
-        trace: list[AnyRecord],
+        follower: Follower,
         kept: streams.Streams,
         status: int,
-    ) -> ClewError | None:
+        whole: bool,
+    ) -> Outcome:
+        """The command has ended, and its status is what it is: all that may come is a warning."""
+        events: list[AnyEvent] = []
+        warning: ClewError | None = None
+        try:
+            events, warning = self._events(store, contents, follower, kept, status, whole)
+            if len(events) > AT_ONCE:  # several transactions: killed between two, nothing is lost
+                recovering.keep_events(self._spool, events)
+            with self._graph() as graph:
+                graph.fold(events)
+                found = execution_of(graph, self._uid, alive=lambda _: False)
+            self._still_there()
+            self._settled = True
+        except Exception as error:  # also a fault of our own
+            if events:
+                with contextlib.suppress(OSError):
+                    recovering.keep_events(self._spool, events)
+            found = bare(self._uid, self._command, number=self._number, name=self._name)
+            warning = failing.said(error)
+        return Outcome(execution=found, status=status, warning=warning)
+
+    def _still_there(self) -> None:
+        """A database whose file was removed may be written to without anybody noticing."""
+        if failing.identity(self._folder.path) != self._place:
+            self._settled = True
+            raise NotFound(
+                f"{self._folder.path} was removed while the command ran, and the record with it",
+                hint="clew init makes a new project",
+            )
+
+    def _events(
+        self,
+        store: Store,
+        contents: Contents,
+        follower: Follower,
+        kept: streams.Streams,
+        status: int,
+        whole: bool,
+    ) -> tuple[list[AnyEvent], ClewError | None]:
+        """All there is to fold, with the bytes it names stored; and what is missing in it."""
         scene = Scene(
             execution=self._uid,
             machine=self._machine,
@@ -218,21 +290,25 @@ class _Recording:
             ignore=(os.fsencode(self._folder.path) + b"/",),
             streams=self._streams,
         )
-        story = hear(scene, trace, contents)
+        story = hear(scene, follower.records, contents)
         packages = Packages(self._folder.cache)
         owners = packages.owners(story.found())
         teller = Teller(scene, story, contents, owners)
         events = [*teller.events(), *self._stream_events(store, kept)]
-        warning = contents.failure
+        warning = contents.failure or (failing.said(follower.failure) if follower.failure else None)
         try:
             store.flush()
         except ClewError as error:
             warning = warning or error
         if warning is not None:
-            events = [*_unstored(events), self._failure(warning)]
-        events.append(self._ended(story, events, store, teller.bytes, packages, status))
-        graph.fold(events)
-        return warning
+            why = f"not all was stored: {warning.message}"
+            events = [*failing.as_stored(events, store), self._gap(6, "content", why)]
+        if not whole:
+            why = "the trace ends before the command did: was there no room for it?"
+            events.append(self._gap(7, "trace", why))
+            warning = warning or RecordingFailed(why, hint="free some space, and run it again")
+        events.append(self._ended(story, store, teller.bytes, packages, status))
+        return events, warning
 
     def _stream_events(self, store: Store, kept: streams.Streams) -> list[AnyEvent]:
         events: list[AnyEvent] = []
@@ -261,26 +337,21 @@ class _Recording:
             )
         return events
 
-    def _failure(self, error: ClewError) -> Gap:
+    def _gap(self, n: int, what: str, why: str) -> Gap:
         return Gap(
-            execution=self._uid,
-            n=6,
-            at=time.time_ns(),
-            activity=self._uid,
-            what="content",
-            why=f"nothing was stored: {error.message}",
+            execution=self._uid, n=n, at=time.time_ns(), activity=self._uid, what=what, why=why
         )
 
     def _ended(
         self,
         story: Story,
-        events: list[AnyEvent],
         store: Store,
         size: int,
         packages: Packages,
         status: int,
     ) -> Ended:
-        root = next(iter(story.processes.values())).exit
+        first = next(iter(story.processes.values()), None)
+        root = first.exit if first else None
         inputs, outputs = story.totals()
         return Ended(
             execution=self._uid,
@@ -307,31 +378,3 @@ def _working_folder() -> Path:
         raise RecordingFailed(
             "the working folder no longer exists", hint="cd to a folder that does"
         ) from error
-
-
-def _unrunnable(program: str, status: int) -> ClewError:
-    if status == 127:
-        return NoSuchCommand(f"no such command: {program}", hint=f"is {program} on the PATH?")
-    if status == 126:
-        return CannotExecute(f"cannot execute {program}", hint=f"chmod +x {program}")
-    return RecordingFailed(f"{program} could not be started", hint="see the message above")
-
-
-def _unstored(events: list[AnyEvent]) -> list[AnyEvent]:
-    """After a failure nothing is claimed to be stored; digests are still facts."""
-    return [_without_bytes(event) if isinstance(event, Content) else event for event in events]
-
-
-def _without_bytes(event: Content) -> Content:
-    return Content(
-        execution=event.execution,
-        n=event.n,
-        at=event.at,
-        version=event.version,
-        digest=event.digest,
-        size=event.size,
-        mode=event.mode,
-        mtime=event.mtime,
-        stored=False,
-        package=event.package,
-    )

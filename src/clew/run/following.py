@@ -23,7 +23,8 @@ class Follower:
         self._contents = contents
         self._interest = interest
         self._pids: dict[int, int] = {}
-        self._error: BaseException | None = None
+        self.failure: Exception | None = None
+        """Why content was no longer taken in; the records were read on all the same."""
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
@@ -33,8 +34,6 @@ class Follower:
         """All records, in the order of what happened."""
         self._thread.join()
         self._trace.close()
-        if self._error is not None:
-            raise self._error
         self.records.sort(key=lambda record: record.seq)
         return self.records
 
@@ -45,8 +44,6 @@ class Follower:
                 self._take()
                 if not word:
                     return
-        except BaseException as error:  # the main thread raises it again
-            self._error = error
         finally:
             os.close(self._notify)
 
@@ -60,4 +57,8 @@ class Follower:
                 self._interest.add(record.pid)
             elif isinstance(record, Exit):
                 self._interest.drop(self._pids.get(record.image, 0))
-        self._contents.follow(new)
+        if self.failure is None:
+            try:
+                self._contents.follow(new)
+            except Exception as error:  # whatever it is, the command and its trace go on
+                self.failure = error

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from clew import db
 from clew.errors import CannotExecute, ClewError, NoSuchCommand
@@ -16,33 +16,35 @@ from clew.folder import Folder
 from clew.prov.graph import Graph
 from clew.prov.questions.executions import execution
 from clew.run import locks
+from clew.run.outcomes import Outcome, bare
 from clew.settings import Settings
-
-if TYPE_CHECKING:
-    from clew.run.executing import Outcome
 
 
 def join(folder: Folder, settings: Settings, command: Sequence[str], outer: str) -> Outcome:
     """Run the command plainly, and name the execution that records it."""
-    from clew.run.executing import Outcome
-
-    connection = db.connect(folder.graph, address=settings.graph)
-    try:
-        graph = Graph(connection, folder.uid)
-        try:
-            found = execution(graph, outer, alive=lambda uid: locks.alive(folder, uid))
-        except ClewError:  # the outer one records into another project
-            found = {"id": None, "uid": outer}
-    finally:
-        connection.close()
     try:
         status = subprocess.run(list(command), check=False).returncode
     except FileNotFoundError as error:
-        raise NoSuchCommand(f"no such command: {command[0]}") from error
+        raise NoSuchCommand(
+            f"no such command: {command[0]}", hint=f"is {command[0]} on the PATH?"
+        ) from error
     except OSError as error:
         raise CannotExecute(
-            f"cannot execute {command[0]}: {os.strerror(error.errno or 0)}"
+            f"cannot execute {command[0]}: {os.strerror(error.errno or 0)}",
+            hint=f"chmod +x {command[0]}",
         ) from error
+    found = _outer(folder, settings, command, outer)
     return Outcome(
         execution=found, status=128 - status if status < 0 else status, joined=found["id"] or outer
     )
+
+
+def _outer(
+    folder: Folder, settings: Settings, command: Sequence[str], outer: str
+) -> dict[str, Any]:
+    try:
+        with db.connect(folder.graph, address=settings.graph) as connection:
+            graph = Graph(connection, folder.uid)
+            return execution(graph, outer, alive=lambda uid: locks.alive(folder, uid))
+    except ClewError:  # it records into another project, or this one cannot be asked: it ran
+        return bare(outer, command)

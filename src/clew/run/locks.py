@@ -1,41 +1,80 @@
 """Whether an execution is still running, decided by a lock its recorder holds.
 
 The kernel lets go of the lock when the holder dies, however it dies: so a killed execution
-shows as broken at the next look, and no process id is ever trusted.
+shows as broken at the next look, and no process id is ever trusted. An execution's folder gets
+its name only once its lock is held: whoever sees it unlocked sees a dead one.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from pathlib import Path
 
 from clew.folder import Folder
 
-
-def _path(folder: Folder, uid: str) -> Path:
-    return folder.spool / uid / "lock"
+DRAFT = "."
+"""What the names of folders begin with that no execution has yet."""
+_CLAIM = "claim"
 
 
 def hold(folder: Folder, uid: str) -> int:
-    """Take the lock of a new execution; it is held until the returned descriptor is closed."""
-    path = _path(folder, uid)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    return descriptor
+    """Make the folder of a new execution and take its lock, held until the returned descriptor
+    is closed."""
+    place, draft = folder.spool / uid, folder.spool / f"{DRAFT}{uid}"
+    while True:
+        draft.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(draft / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue  # swept as a dead one's draft
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            draft.rename(place)
+            if os.fstat(descriptor).st_nlink:
+                return descriptor
+            shutil.rmtree(place, ignore_errors=True)
+        except FileNotFoundError:
+            pass
+        os.close(descriptor)
 
 
 def alive(folder: Folder, uid: str) -> bool:
     """Whether some process holds the lock of this execution."""
+    return _held(folder.spool / uid)
+
+
+def _held(place: Path) -> bool:
     try:
-        descriptor = os.open(_path(folder, uid), os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(place / "lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Shared: two who look at once must not take each other for the recorder.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:
         os.close(descriptor)
     return False
+
+
+def claim(place: Path, *, wait: bool = False) -> int | None:
+    """Be the one who settles what a dead execution left here; None when it lives, is gone, or
+    somebody else is at it. Its own lock stays free: it is dead, and must show as that."""
+    if _held(place):
+        return None
+    try:
+        descriptor = os.open(place / _CLAIM, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    if not os.fstat(descriptor).st_nlink:  # the one before us has settled it
+        os.close(descriptor)
+        return None
+    return descriptor

@@ -20,17 +20,18 @@ _FROM_TERMINAL = 0x80  # si_code SI_KERNEL: the whole group got it
 
 
 @contextmanager
-def forwarded(root: Callable[[], int | None]) -> Iterator[None]:
-    """While the command runs, it decides what an interrupt means."""
+def forwarded(root: Callable[[], int | None]) -> Iterator[set[int]]:
+    """While the command runs, it decides what an interrupt means. Gives the signals that were
+    held back before: the command is to find those held back, and no others."""
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
     over = threading.Event()
     thread = threading.Thread(target=_pass_on, args=(root, over), daemon=True)
     thread.start()
     try:
-        yield
+        yield set(before)
     finally:
         over.set()
         thread.join()
@@ -38,9 +39,14 @@ def forwarded(root: Callable[[], int | None]) -> Iterator[None]:
 
 
 def _pass_on(root: Callable[[], int | None], over: threading.Event) -> None:
+    waiting: list[int] = []  # the command may not have begun yet
     while not over.is_set():
         got = signal.sigtimedwait(_PASSED_ON, 0.05)
+        if got is not None and got.si_code != _FROM_TERMINAL:
+            waiting.append(got.si_signo)
         pid = root()
-        if got is not None and got.si_code != _FROM_TERMINAL and pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, got.si_signo)
+        if pid is not None:
+            for number in waiting:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            waiting.clear()

@@ -39,8 +39,18 @@ class Known:
 class Contents:
     """The content of every state that was read, and of what is left at the end."""
 
-    def __init__(self, store: Store, *, spool: Path, keep: bool, exclude: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        spool: Path,
+        keep: bool,
+        exclude: tuple[str, ...],
+        until: int | None = None,
+    ) -> None:
+        """`until`: when the execution was last seen alive, if it is told without its recorder."""
         self._store = store
+        self._until = until
         self._spool = spool
         self._keep = keep
         self._exclude = exclude
@@ -182,7 +192,9 @@ class Contents:
         for path in paths:
             try:
                 found = os.lstat(path)
-                if stat.S_ISLNK(found.st_mode):
+                if self._until is not None and found.st_ctime_ns > self._until:
+                    self._left[path] = "changed when nobody was watching any more"
+                elif stat.S_ISLNK(found.st_mode):
                     content = self._store.put_bytes(os.readlink(path))
                     self._left[path] = Known(content, True), found
                 elif stat.S_ISREG(found.st_mode):

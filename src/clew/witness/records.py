@@ -143,18 +143,23 @@ class Trace:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._rest = b""
+        self._spoilt = False
 
     def read(self) -> list[AnyRecord]:
         """The records that have come since the last call."""
         records: list[AnyRecord] = []
-        while block := os.read(self._file, 1 << 20):
+        while not self._spoilt and (block := os.read(self._file, 1 << 20)):
             data = memoryview(self._rest + block)
             at, size = 0, len(data)
             while at + 4 <= size:
                 end = at + 4 + int.from_bytes(data[at : at + 4], "little")
                 if end > size:
                     break
-                records.append(_decode(data[at + 4 : end]))
+                try:
+                    records.append(_decode(data[at + 4 : end]))
+                except msgspec.MsgspecError:  # a power cut left rubbish: here the trace ends
+                    self._spoilt = True
+                    return records
                 at = end
             self._rest = bytes(data[at:])
         return records

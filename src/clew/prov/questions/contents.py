@@ -9,9 +9,15 @@ _DIGESTS = """
 SELECT DISTINCT c.digest FROM execution x JOIN version v ON v.execution = x.id
 JOIN content c ON c.version = v.id WHERE x.project = ? AND c.stored = 1
 """
+_LISTINGS = """
+SELECT DISTINCT l.answer FROM execution x JOIN started s ON s.execution = x.id
+JOIN looked l ON l.activity = s.id WHERE x.project = ? AND l.kind = 'listing' AND l.answer <> ''
+"""
 
 
 def digests(graph: Graph) -> set[str]:
-    """Every digest whose bytes some execution of this project says are stored."""
+    """Every digest whose bytes some execution of this project says are stored: of versions, and
+    of the names in folders that were listed."""
     found = graph.connection.rows(_DIGESTS, (graph.project,))
-    return {text for (stored,) in found if (text := digest_text(stored)) is not None}
+    named = {text for (stored,) in found if (text := digest_text(stored)) is not None}
+    return named | {str(answer) for (answer,) in graph.connection.rows(_LISTINGS, (graph.project,))}

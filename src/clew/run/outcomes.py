@@ -1,0 +1,40 @@
+"""How an execution went, also when its record could not be completed or is not ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clew.errors import ClewError
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How it went."""
+
+    execution: dict[str, Any]
+    """The execution, in the shape of `--json`."""
+    status: int
+    """What to exit with: the command's own status, or 128+n when signal n ended it."""
+    joined: str | None = None
+    """The execution around this one that recorded it, where there is one."""
+    warning: ClewError | None = None
+    """Why the record is not whole, though the command ran to its end."""
+
+
+def bare(
+    uid: str, command: Sequence[str], *, number: int | None = None, name: str | None = None
+) -> dict[str, Any]:
+    """The shape of an execution of which the graph could not be asked."""
+    known: dict[str, Any] = {
+        "id": None if number is None else f"e{number}",
+        "uid": uid,
+        "name": name,
+        "command": list(command),
+        "state": "broken" if number is not None else "running",
+        "kind": "reference",
+    }
+    rest = ("cwd", "agent", "started", "ended", "seconds", "status", "signal", "parent")
+    totals = ("collection", "processes", "inputs", "outputs", "bytes", "new_bytes")
+    return {**dict.fromkeys((*rest, *totals)), **known}
