@@ -126,25 +126,43 @@ class Redactor:
     """Knows one environment's secrets; masks them wherever they would be recorded."""
 
     def __init__(self, environ: Mapping[str, str], patterns: Iterable[str] = ()) -> None:
-        asked = _matcher(tuple(patterns))
-        secret, exception = _matcher(PATTERNS), _matcher(EXCEPTIONS)
-        values: set[bytes] = set()
-        names: set[str] = set()
-        for name, value in environ.items():
-            if not value:
-                continue
-            upper = name.upper()
-            if asked(upper) or (secret(upper) and not exception(upper)) or _VALUES.search(value):
-                names.add(name)
-                values.update(_spellings(value))
-        self.names = frozenset(names)
+        self._patterns = tuple(patterns)
+        self.names: frozenset[str] = frozenset()
         """The variables whose values are masked."""
+        self._judged: dict[tuple[str, str], bool] = {}  # most processes have the same variables
+        self._secrets: list[bytes] = []
+        self._search = re.compile(rb"(?!)")
+        self.learn(environ)
+
+    def learn(self, environ: Mapping[str, str]) -> None:
+        """From now on the secrets of this environment are masked, too: that of a process which
+        was given secrets of its own."""
+        found = {name: value for name, value in environ.items() if self._secret(name, value)}
+        self.names |= found.keys()
+        values = {spelling for value in found.values() for spelling in _spellings(value)}
+        if values.issubset(self._secrets):
+            return
+        values.update(self._secrets)
         self._secrets = sorted(values, key=lambda value: (-len(value), value))
-        self._search = re.compile(b"|".join(map(re.escape, self._secrets)) or rb"(?!)")
+        self._search = re.compile(b"|".join(map(re.escape, self._secrets)))
+
+    def _secret(self, name: str, value: str) -> bool:
+        if not value or value == MASK:
+            return False
+        judged = self._judged.get((name, value))
+        if judged is None:
+            upper = name.upper()
+            asked, secret, exception = map(_matcher, (self._patterns, PATTERNS, EXCEPTIONS))
+            named = asked(upper) or (secret(upper) and not exception(upper))
+            judged = self._judged[name, value] = bool(named or _VALUES.search(value))
+        return judged
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         """The variables, with a mask in place of each secret value."""
-        return {n: MASK if n in self.names else self.text(v) for n, v in variables.items()}
+        return {
+            n: MASK if n in self.names or self._secret(n, v) else self.text(v)
+            for n, v in variables.items()
+        }
 
     def text(self, text: _Text) -> _Text:
         """The text with every secret value in it masked."""

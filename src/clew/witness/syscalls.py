@@ -91,6 +91,7 @@ class Narrator:
     def _environment(self, record: records.Variables) -> None:
         entries = (entry.decode(errors="replace").partition("=") for entry in record.entries)
         own = {name: value for name, _, value in entries if name}
+        self._scene.redactor.learn(own)
         self._story.variables[record.number] = self._scene.redactor.environment(own)
 
     def _exit(self, record: records.Exit) -> None:
