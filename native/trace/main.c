@@ -1,10 +1,10 @@
-/* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--session 1]
+/* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1]
  *            [--exclude GLOB]… -- COMMAND…
  *
  * Runs the command to its end and that of all it started, and exits with its status: 128+n
  * when signal n ended it, 126 or 127 when it could not be run, 125 for the tracer's own failure.
  * Tracer and command end together: the kernel kills one when the other, or whoever started
- * the tracer, is killed. */
+ * the tracer, is killed. `--starter` names that one. */
 #include "trace.h"
 
 #include <errno.h>
@@ -271,6 +271,7 @@ int main(int argc, char **argv)
 	struct saving_options saving = {.exclude = exclude};
 	int notify = -1, at = 1;
 	bool session = false;
+	pid_t starter = 0;
 	struct itimerval timer = {{0, TICK}, {0, TICK}};
 	struct sigaction on_tick = {.sa_handler = tick}; /* without SA_RESTART: it ends the wait */
 	for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
@@ -283,6 +284,8 @@ int main(int argc, char **argv)
 			notify = atoi(value);
 		else if (!strcmp(argv[at], "--library"))
 			stacks_library(value);
+		else if (!strcmp(argv[at], "--starter"))
+			starter = atoi(value);
 		else if (!strcmp(argv[at], "--session"))
 			session = true;
 		else if (!strcmp(argv[at], "--exclude") && saving.exclude_count < 256)
@@ -291,13 +294,12 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (!out || at + 1 >= argc || strcmp(argv[at], "--")) {
-		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--session 1] [--exclude GLOB]… -- COMMAND…\n");
+		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--exclude GLOB]… -- COMMAND…\n");
 		return 125;
 	}
-	pid_t starter = getppid();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != starter)
-		return 125;
+	if (starter && getppid() != starter)
+		return 125; /* killed before we could ask to be told */
 	if (session && (setsid() < 0 || ioctl(0, TIOCSCTTY, 0)))
 		fail("cannot give the command its terminal");
 	if (notify >= 0)

@@ -38,7 +38,7 @@ def tracer_command(
 ) -> list[str]:
     """`session`: the command gets a session of its own, with its input as its terminal."""
     words = [os.fspath(TRACER), "--out", os.fspath(trace), "--notify", str(notify)]
-    words += ["--library", os.fspath(LIBRARY)]
+    words += ["--library", os.fspath(LIBRARY), "--starter", str(os.getpid())]
     if spool is not None:
         words += ["--spool", os.fspath(spool)]
     if session:
