@@ -30,7 +30,7 @@ const Drawing = (() => {
   }
 
   function measure(unit) {
-    const lead = ["file", "stub", "execution"].includes(unit.kind) ? 0 : 16;
+    const lead = ["file", "stub", "execution"].includes(unit.kind) ? 0 : 19;
     const tail = unit.kind === "file" || unit.kind === "group" ? 8 : 4;
     const room = WIDEST + (lead ? 22 : 0) - 2 * PAD - lead - tail;
     unit.line1 = fitted(unit.title, `600 13px ${FONT}`, room, unit.kind === "file");

@@ -63,8 +63,8 @@ const Model = (() => {
 
   function captionOf(members) {
     const first = members[0];
-    if (first.kind === "process") return { title: `${members.length} × ${first.program}`, sub: `from ${first.title}` };
-    if (first.kind !== "file") return { title: `${members.length} × ${first.kind}`, sub: `from ${first.title}` };
+    if (first.kind === "process") return { title: `${members.length} × ${first.program}`, sub: `such as ${first.title}` };
+    if (first.kind !== "file") return { title: `${members.length} × ${first.kind}`, sub: `such as ${first.title}` };
     const packages = new Set(members.map((m) => m.package_name).filter(Boolean));
     const files = `${members.length} files`;
     if (packages.size === 1) return { title: files, sub: `of ${[...packages][0]}` };
