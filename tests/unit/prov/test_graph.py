@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -157,3 +160,46 @@ def test_what_was_not_stored_is_not_asked_to_be_kept(graph: Graph) -> None:
     story.read(process, "/w/small", "small")
     graph.fold(story.events)
     assert digests(graph) == {digest("small")}
+
+
+_FOLDING = """
+import sys
+from pathlib import Path
+from tests.unit.prov.story import Story
+from clew.db import connect
+from clew.prov.graph import Graph
+graph = Graph(connect(Path(sys.argv[1])), "p" * 32)
+for i in range(1000):
+    story = Story(f"{i:032}")
+    process = story.process("x")
+    for j in range(200):
+        story.read(process, f"/w/{j}", str(j))
+    graph.fold(story.end().events)
+    print(i, flush=True)
+"""
+
+
+@pytest.mark.parametrize("told", [0, 1, 7, 30])
+def test_a_program_killed_while_folding_loses_nothing_it_had_folded(
+    tmp_path: Path, told: int
+) -> None:
+    path = tmp_path / "g.db"
+    root = str(Path(__file__).parents[3])
+    search = os.pathsep.join([root, *sys.path])
+    folding = subprocess.Popen(
+        [sys.executable, "-c", _FOLDING, str(path)],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": search},
+    )
+    assert folding.stdout is not None
+    with folding:
+        for _ in range(told + 1):
+            assert folding.stdout.readline()
+        folding.kill()
+    with connect(path) as connection:
+        assert connection.rows("PRAGMA integrity_check") == [("ok",)]
+        found = executions(Graph(connection, PROJECT), alive=lambda _: False)
+        assert len(found) > told
+        assert {e["state"] for e in found} == {"done"}
+        [(count,)] = connection.rows("SELECT count(*) FROM content")
+        assert count == 200 * len(found)

@@ -97,11 +97,10 @@ _SENDERS = "SELECT activity, source, at, via FROM informed WHERE activity IN ({}
 _RECEIVERS = "SELECT activity, source, at, via FROM informed WHERE source IN ({})"
 # A process that never became another program has its parent's memory, as it was at its birth.
 _FORKED = """
-SELECT id, parent, at, 'fork' FROM started
-WHERE exe IS NULL AND kind = 'process' AND parent <> execution AND {} IN ({})
+SELECT id, parent, at, 'fork' FROM started WHERE kind = 'process' AND parent <> execution
 """
-_PARENTS = _FORKED.replace("{}", "id", 1)
-_CHILDREN = _FORKED.replace("{}", "parent", 1)
+_PARENTS = _FORKED + "AND coalesce(exe, '') = '' AND id IN ({})"
+_CHILDREN = _FORKED + "AND exe IS NULL AND parent IN ({})"  # in words its index is made for
 _FOUND_AGAIN = """
 SELECT o.id, v.id FROM version o JOIN content oc ON oc.version = o.id
 JOIN version v ON v.location = o.location AND v.at >= o.at AND v.maker = v.execution
