@@ -183,7 +183,7 @@ def report(rounds: list[dict[str, dict[str, Cost]]]) -> None:
             values = {f: median(name, step, f) for f in Cost._fields}
             own = {f: median("clew", step, f) for f in Cost._fields}
             ratios = "  ".join(
-                f"{values[f] / max(own[f], 1e-9):5.2f}" for f in ("wall", "cpu", "stored")
+                f"{values[f] / own[f]:5.2f}" if own[f] > 0 else "    -" for f in Cost._fields[:3]
             )
             print(
                 f"{name:12}{step:>11}{values['wall']:9.2f}{values['cpu']:9.2f}"
@@ -203,11 +203,11 @@ def large(home: Path, gigabytes: int) -> None:
     """One file, half of it random bytes, half of it holes."""
     path = home / "large" / "file"
     path.parent.mkdir()
-    part = random.Random(9).randbytes(64 << 20)
     with open(path, "wb") as file:
-        for i in range(gigabytes * 8):
-            file.write(i.to_bytes(8, "little") + part[8:])
-            file.seek(64 << 20, os.SEEK_CUR)
+        for _ in range(gigabytes * 8 * 64):
+            file.write(os.urandom(1 << 20))
+            if file.tell() % (128 << 20) == 64 << 20:
+                file.seek(64 << 20, os.SEEK_CUR)
         file.truncate(gigabytes << 30)
     env = {"PYTHONPATH": str(Path(__file__).parents[1] / "src")}
     repo = home / "large-repo"

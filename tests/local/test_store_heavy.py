@@ -1,0 +1,81 @@
+"""What is big: many files, huge files. `make test-heavy` runs these."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clew.store import Store
+
+pytestmark = pytest.mark.heavy
+
+MEASURED = """
+import os, resource, sys, pathlib
+from clew.store import Store
+with Store(pathlib.Path(sys.argv[1])) as store:
+    stored = store.put_file(os.fsencode(sys.argv[2]))
+    store.flush()
+    store.restore(stored.digest, pathlib.Path(sys.argv[3]), sync=False)
+print(stored.digest, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+def measured(tmp_path: Path, file: Path) -> tuple[str, int]:
+    """Store and restore in a process of its own: the digest, and its peak memory."""
+    source = Path(__file__).parents[2] / "src"
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(tmp_path / "s"), str(file), str(tmp_path / "out")],
+        env={**os.environ, "PYTHONPATH": str(source)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    digest, memory = done.stdout.split()
+    return digest, int(memory)
+
+
+def test_a_hundred_thousand_small_files(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    for i in range(100):
+        (root / str(i)).mkdir(parents=True)
+        for j in range(1000):
+            (root / str(i) / str(j)).write_bytes(b"file %d of folder %d\n" % (j, i) * (j % 40))
+    with Store(tmp_path / "s") as store:
+        first = store.put_tree(root)
+        assert first.entries == 100_101
+        again = store.put_tree(root)
+        assert (again.digest, again.new_bytes) == (first.digest, 0)
+        assert store.fsck().problems == []
+        store.restore_tree(first.digest, tmp_path / "out")
+    assert subprocess.run(["diff", "-r", root, tmp_path / "out"]).returncode == 0
+
+
+def test_a_sparse_file_of_ten_gigabytes(tmp_path: Path) -> None:
+    file = tmp_path / "sparse"
+    with open(file, "wb") as out:
+        out.seek(5 << 30)
+        out.write(b"an island")
+        out.truncate(10 << 30)
+    _, memory = measured(tmp_path, file)
+    assert memory <= 300_000_000
+    assert (tmp_path / "out").stat().st_size == 10 << 30
+    assert (tmp_path / "out").stat().st_blocks * 512 < 1 << 20
+    assert sum(p.stat().st_size for p in (tmp_path / "s").rglob("*")) < 1 << 20
+
+
+def test_memory_stays_bounded_for_a_file_of_twenty_gigabytes(tmp_path: Path) -> None:
+    """An eighth of it random bytes: enough to fill many packs, and disks can bear it."""
+    file = tmp_path / "large"
+    with open(file, "wb") as out:
+        for _ in range(20):
+            for _ in range(128):
+                out.write(os.urandom(1 << 20))
+            out.seek((1 << 30) - (128 << 20), os.SEEK_CUR)
+        out.truncate(20 << 30)
+    _, memory = measured(tmp_path, file)
+    assert memory <= 300_000_000
+    assert subprocess.run(["cmp", file, tmp_path / "out"]).returncode == 0
