@@ -147,15 +147,17 @@ class _Walk:
 
     def _expand(self, activities: dict[int, int]) -> set[int]:
         """Go through these activities, and those that pipes tie to them; the versions beyond."""
-        beyond: set[int] = set()
+        gathered: dict[int, int] = {}
         while activities:
-            before = {key: self._reached.get(key) for key in activities}
-            fresh = {key: at for key, at in activities.items() if self._is_further(at, before[key])}
+            fresh = {
+                key: at
+                for key, at in activities.items()
+                if self._is_further(at, self._reached.get(key))
+            }
             self._reached.update(fresh)
-            if fresh:
-                beyond |= self._inputs(fresh) if self._up else self._outputs(fresh)
-            activities = self._flows(fresh) if fresh else {}
-        return beyond
+            gathered.update(fresh)
+            activities = self._flows(fresh)
+        return self._inputs(gathered) if self._up else self._outputs(gathered)
 
     def _is_further(self, at: int, known: int | None) -> bool:
         return known is None or (at > known if self._up else at < known)
