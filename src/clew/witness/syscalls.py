@@ -121,19 +121,19 @@ class Narrator:
 
     def _write(self, record: records.Open, path: bytes) -> None:
         image, at, before = record.image, record.at, record.before
+        old: Met | None = None
         if before is None or record.flags & os.O_EXCL:
             if record.flags & os.O_CREAT:
                 self._looked(image, "absent", path, "ENOENT", at)
         elif record.flags & os.O_TRUNC:
-            old = self._paths.current(path)
-            if old is not None and not (old.maker == image and not old.read):
-                self._invalidate(image, old, "replace", at)
+            replaced = self._paths.current(path)
+            if replaced is not None and not (replaced.maker == image and not replaced.read):
+                self._invalidate(image, replaced, "replace", at)
         elif before.size or record.flags & os.O_ACCMODE == os.O_RDWR:
             old = self._paths.read(path, before, at=at)
-            reads = record.flags & os.O_ACCMODE == os.O_RDWR
-            if old.maker != image or old.read:
-                self._use(image, old, "open" if reads else "append", at)
-        self._paths.write(path, image, at=at, how="write", facts=record.facts)
+            if record.flags & os.O_ACCMODE == os.O_RDWR and (old.maker != image or old.read):
+                self._use(image, old, "open", at)
+        self._carry(self._paths.write(path, image, at=at, how="write", facts=record.facts), old)
 
     def _look(self, record: records.Look) -> None:
         image, path, at = record.image, record.path, record.at
@@ -174,11 +174,9 @@ class Narrator:
         elif record.what == b"metadata" and record.before and stat.S_ISREG(record.before.mode):
             self._touch(record)
         elif record.what == b"truncate":
-            if record.before and record.before.size and record.after and record.after.size:
-                old = self._paths.read(path, record.before, at=at)
-                if old.maker != image or old.read:
-                    self._use(image, old, "append", at)
-            self._paths.write(path, image, at=at, how="write", facts=record.after)
+            kept = record.before and record.before.size and record.after and record.after.size
+            old = self._paths.read(path, record.before, at=at) if kept else None
+            self._carry(self._paths.write(path, image, at=at, how="write", facts=record.after), old)
 
     def _touch(self, record: records.Change) -> None:
         """New times or permissions are a new version, unless it is one's own work in progress."""
@@ -269,9 +267,13 @@ class Narrator:
     def _ignored(self, path: bytes) -> bool:
         return path.startswith(self._scene.ignore) or path.startswith(_UNREMARKABLE)
 
+    def _carry(self, met: Met, old: Met | None) -> None:
+        if old is not None and old is not met:
+            met.carries = old
+            old.carried = True
+
     def _use(self, image: int, met: Met, how: str, at: int) -> None:
-        if how != "append":
-            met.read = True
+        met.read = True
         self._tales[image].used.setdefault((met, how), at)
 
     def _invalidate(self, image: int, met: Met, how: str, at: int) -> None:

@@ -145,7 +145,8 @@ class Teller:
         if known is None and met.facts is not None and stat.S_ISREG(met.facts.mode):
             known = self._contents.known(met.facts)
             mode, mtime = met.facts.mode, met.facts.mtime
-            if known is None and met.read and is_file(met.path):
+            needed = met.read or (met.carried and met.maker is None)
+            if known is None and needed and is_file(met.path):
                 missing = missing or self._contents.why_missing(met.facts)
         version = self._version(met)
         for image, how in met.makers.items():
@@ -157,6 +158,15 @@ class Teller:
                 version=version,
                 how=how,
             )
+            if met.carries is not None:
+                yield Used(
+                    execution=self._scene.execution,
+                    n=next(self._n),
+                    at=met.at,
+                    activity=self._uid(image),
+                    version=self._version(met.carries),
+                    how="append",
+                )
         if known is not None:
             yield self._content(version, known, mode, mtime, self._owners.get(met.path))
         elif missing and missing != "gone":

@@ -37,6 +37,10 @@ class Met:
     read: bool = False
     opened: Facts | None = None
     """Its state when the maker opened it, while only the opening is known and no writing."""
+    carries: Met | None = None
+    """The version whose bytes it keeps: it was appended to, or changed in place."""
+    carried: bool = False
+    """Its bytes live on in the next one."""
     opener: int | None = None
     """Who opened it for a child to write, and was taken for no writer."""
     inherited: Facts | None = None
