@@ -1,9 +1,9 @@
 """Cutting content into chunks where the content itself says so (FastCDC), holes left out.
 
 The same bytes are cut at the same places wherever they stand, so an insertion or an edit costs the
-chunks around it and no more. The sizes were chosen by measuring (`bench/storing.py`): smaller
-chunks make an edit of a middling file cheaper, and since chunks are compressed and packed together
-they cost little.
+chunks around it and no more. The sizes were chosen by measuring what an edit costs
+(`docs/decisions/0002-the-stores-own-index.md`); since chunks are compressed and packed together,
+small ones cost little.
 """
 
 from __future__ import annotations
