@@ -350,8 +350,7 @@ class _Recording:
         packages: Packages,
         status: int,
     ) -> Ended:
-        first = next(iter(story.processes.values()), None)
-        root = first.exit if first else None
+        root = story.root_exit()
         inputs, outputs = story.totals()
         return Ended(
             execution=self._uid,

@@ -75,6 +75,15 @@ class Story:
         ends = (p.exit for p in self.processes.values() if p.uid.rpartition("-")[0] == stem)
         return next((end for end in ends if end is not None), None)
 
+    def root_exit(self) -> records.Exit | None:
+        """How the command itself ended, whatever programs it became meanwhile."""
+        first = next(iter(self.processes.values()), None)
+        if first is None:
+            return None
+        stem = first.uid.rpartition("-")[0]
+        ends = (p.exit for p in self.processes.values() if p.uid.rpartition("-")[0] == stem)
+        return next((end for end in ends if end is not None), None)
+
     def found(self) -> list[bytes]:
         """Paths that were there before."""
         return [line[0].path for line in self.paths if line[0].maker is None]
