@@ -44,7 +44,18 @@ void *must(void *memory)
 	return memory;
 }
 
-static void tick(int signal) { (void)signal; }
+static pid_t starter;
+static volatile sig_atomic_t ticked, orphaned;
+
+/* Comes ten times a second, and when whoever started us is gone: then what was seen is written
+ * down and all ends; should something long be under way, it ends without. */
+static void tick(int signal)
+{
+	(void)signal;
+	ticked = 1;
+	if (starter && getppid() != starter && ++orphaned > 3)
+		_exit(125);
+}
 
 /* The command finds every signal as it was when the tracer was started. */
 static const int ours[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
@@ -243,14 +254,19 @@ static void stopped(struct task *task, int status)
 static void loop(void)
 {
 	while (task_count()) {
+		if (ticked) {
+			ticked = 0;
+			rings_drain();
+			out_flush();
+			if (orphaned)
+				exit(125);
+		}
 		struct rusage usage;
 		int status;
 		pid_t tid = wait4(-1, &status, __WALL, &usage);
 		if (tid < 0) {
 			if (errno != EINTR)
 				return;
-			rings_drain();
-			out_flush();
 			continue;
 		}
 		struct task *task = task_find(tid);
@@ -271,7 +287,6 @@ int main(int argc, char **argv)
 	struct saving_options saving = {.exclude = exclude};
 	int notify = -1, at = 1;
 	bool session = false;
-	pid_t starter = 0;
 	struct itimerval timer = {{0, TICK}, {0, TICK}};
 	struct sigaction on_tick = {.sa_handler = tick}; /* without SA_RESTART: it ends the wait */
 	for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
@@ -297,7 +312,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--exclude GLOB]… -- COMMAND…\n");
 		return 125;
 	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PDEATHSIG, SIGALRM);
 	if (starter && getppid() != starter)
 		return 125; /* killed before we could ask to be told */
 	if (session && (setsid() < 0 || ioctl(0, TIOCSCTTY, 0)))
@@ -309,7 +324,11 @@ int main(int argc, char **argv)
 	saving_start(&saving);
 	signals_take();
 	start(argv + at + 1);
+	sigset_t alarm;
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
 	sigaction(SIGALRM, &on_tick, NULL);
+	sigprocmask(SIG_UNBLOCK, &alarm, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
 	loop();
 	out_flush();
