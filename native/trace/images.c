@@ -261,6 +261,8 @@ static void inherit_one(struct proc *proc, const char *folder, int fd, bool file
 	snprintf(link, sizeof link, "%s/%d", folder, fd);
 	if (lstat(link, &own) || !descriptor_path(proc->pid, fd, name))
 		return;
+	if (!strncmp(name, "/memfd:", 7))
+		return;
 	if (!strncmp(name, "pipe:", 5))
 		proc->pipes = true;
 	else if (name[0] == '/' ? !files : strncmp(name, "socket:", 7) != 0)

@@ -177,7 +177,7 @@ static void leaving(struct task *task)
 	/* While its descriptors are still open: whom did it pass data to? */
 	image_leaves(proc);
 	if (proc->pipes || !proc->execed) {
-		image_inherit(proc, proc->execed);
+		image_inherit(proc, false);
 		if (proc->pipes && proc->parent && !proc->parent->gone)
 			image_inherit(proc->parent, false);
 	}

@@ -42,21 +42,55 @@ char *peek_text(pid_t pid, uint64_t address)
 	return NULL;
 }
 
-bool descriptor_path(pid_t pid, int fd, char *to)
+/* The kernel marks the name of a file that has lost it; the name it had is meant. */
+void unmarked(char *path)
 {
-	char link[64];
-	snprintf(link, sizeof link, "/proc/%d/fd/%d", pid, fd);
+	static const char mark[] = " (deleted)";
+	size_t size = strlen(path), more = sizeof mark - 1;
+	if (size > more && path[0] == '/' && !strcmp(path + size - more, mark) && faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW))
+		path[size - more] = 0;
+}
+
+bool link_path(const char *link, char *to)
+{
 	ssize_t size = readlink(link, to, PATH_MAX_ - 1);
 	if (size <= 0)
 		return false;
 	to[size] = 0;
+	unmarked(to);
 	return true;
+}
+
+bool descriptor_path(pid_t pid, int fd, char *to)
+{
+	char link[64];
+	snprintf(link, sizeof link, "/proc/%d/fd/%d", pid, fd);
+	return link_path(link, to);
+}
+
+/* What leads through the reader's own /proc must lead through the process's instead. */
+static const struct { const char *prefix, *instead; } own[] = {
+	{"/proc/self/", ""}, {"/dev/fd/", "/fd"}, {"/dev/stdin", "/fd/0"}, {"/dev/stdout", "/fd/1"}, {"/dev/stderr", "/fd/2"},
+};
+
+static const char *through_proc(pid_t pid, const char *path, char *base)
+{
+	for (unsigned i = 0; i < sizeof own / sizeof *own; i++) {
+		size_t size = strlen(own[i].prefix);
+		bool folder = own[i].prefix[size - 1] == '/';
+		if (strncmp(path, own[i].prefix, size) || (!folder && path[size]))
+			continue;
+		snprintf(base, PATH_MAX_, "/proc/%d%s", pid, own[i].instead);
+		return path + size - (folder ? 1 : 0);
+	}
+	return NULL;
 }
 
 /* The path as the tracer can use it: from the root, through the process's own /proc/self. */
 char *absolute(struct task *task, int dirfd, const char *path)
 {
 	char base[PATH_MAX_] = "", *result;
+	const char *rest;
 	if (!path)
 		return NULL;
 	if (path[0] != '/') {
@@ -64,9 +98,8 @@ char *absolute(struct task *task, int dirfd, const char *path)
 			strcpy(base, task->proc->cwd);
 		else if (!descriptor_path(task->proc->pid, dirfd, base))
 			return NULL;
-	} else if (!strncmp(path, "/proc/self/", 11)) {
-		snprintf(base, sizeof base, "/proc/%d", task->proc->pid);
-		path += 10;
+	} else if ((rest = through_proc(task->proc->pid, path, base))) {
+		path = rest;
 	} else if (!strncmp(path, "/proc/thread-self/", 18)) {
 		snprintf(base, sizeof base, "/proc/%d/task/%d", task->proc->pid, task->tid);
 		path += 17;

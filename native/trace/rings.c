@@ -112,6 +112,8 @@ static void handle(struct proc *proc, const struct clew_record *record)
 	given[record->path_size] = 0;
 	memcpy(real, text + record->path_size, record->real_size);
 	real[record->real_size] = 0;
+	if (record->kind == CLEW_OPEN)
+		unmarked(real);
 	const char *path = given;
 	if (given[0] != '/' && record->kind != CLEW_FETCH) {
 		snprintf(joined, sizeof joined, "%s/%s", strcmp(proc->cwd, "/") ? proc->cwd : "", given);

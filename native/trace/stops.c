@@ -1,6 +1,7 @@
 /* What is done when a call stops: before it, and where its answer matters, after it. */
 #include "trace.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -16,6 +17,7 @@
 #ifndef RENAME_EXCHANGE
 #define RENAME_EXCHANGE 2
 #endif
+#define MOST_MOVED 1000000 /* files of one folder that was renamed */
 
 void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
 	       const struct clew_facts *facts, const struct clew_facts *before)
@@ -84,14 +86,17 @@ static void emit_change(struct task *task, const char *what, const char *now)
 	out_end();
 }
 
-/* SOCK_STREAM, SOCK_DGRAM …, asked of a copy of the process's own descriptor; 0: unknown. */
-static int socket_type(pid_t pid, int fd)
+/* SOCK_STREAM, SOCK_DGRAM …, asked of a copy of the process's own descriptor; 0: unknown. What a
+ * socket was bound to is asked as well: the kernel chose the port where none was given. */
+static int socket_type(pid_t pid, int fd, struct sockaddr_storage *bound, uint64_t *bound_size)
 {
 	int type = 0, process = (int)syscall(SYS_pidfd_open, pid, 0);
 	int copy = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
-	socklen_t size = sizeof type;
+	socklen_t size = sizeof type, name_size = sizeof *bound;
 	if (copy < 0 || getsockopt(copy, SOL_SOCKET, SO_TYPE, &type, &size))
 		type = 0;
+	if (copy >= 0 && bound && !getsockname(copy, (struct sockaddr *)bound, &name_size) && name_size <= sizeof *bound)
+		*bound_size = name_size;
 	if (copy >= 0)
 		close(copy);
 	if (process >= 0)
@@ -110,13 +115,15 @@ static void emit_net(struct task *task, const char *what, uint64_t address, uint
 		return;
 	if (result < 0 && result != -EINPROGRESS && result != -EINTR)
 		return;
+	bool binds = what[0] == 'b';
+	int type = socket_type(task->proc->pid, (int)argument(task, 0), binds ? &peer : NULL, &size);
 	uint64_t hash = hash_bytes(R_NET + (uint64_t)what[0], &peer, size);
 	if (peer.ss_family == AF_UNSPEC || peer.ss_family == AF_NETLINK || !proc_first(task->proc, hash))
 		return;
 	out_begin(R_NET, next_seq(), task->proc->image, 3);
 	out_text(what);
 	out_bytes(&peer, size);
-	out_int(socket_type(task->proc->pid, (int)argument(task, 0)));
+	out_int(type);
 	out_end();
 }
 
@@ -159,7 +166,7 @@ static bool enter_open(struct task *task)
 	if (!task->path || ring_is(task->path))
 		return false;
 	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
-	if (flags & O_PATH || (!writes && !(flags & O_CREAT)))
+	if (flags & O_PATH || (!writes && !(flags & O_CREAT)) || (flags & O_TMPFILE) == O_TMPFILE)
 		return true;
 	rings_drain();
 	task->existed = facts_of(task->path, true, &task->before);
@@ -204,6 +211,17 @@ static void enter_name(struct task *task, bool saves)
 		saving_before(task->proc, real, true, false);
 }
 
+/* The first name of a link that follows: it may lead to a file that has no name yet. */
+static void enter_followed(struct task *task)
+{
+	char target[PATH_MAX_];
+	task->existed = facts_of(task->path, true, &task->before);
+	bool nameless = !strncmp(task->path, "/proc/", 6) && link_path(task->path, target) && target[0] == '/';
+	char *followed = nameless ? must(strdup(target)) : canonical(task->path, true);
+	free(task->path);
+	task->path = followed;
+}
+
 static void enter_two_names(struct task *task)
 {
 	enter_name(task, false);
@@ -215,13 +233,8 @@ static void enter_two_names(struct task *task)
 	task->path2 = real;
 	if (task->call->op == OP_RENAME && !(argument(task, task->call->flags) & RENAME_EXCHANGE))
 		saving_before(task->proc, real, true, false);
-	char *followed = task->call->op == OP_LINK && argument(task, task->call->flags) & AT_SYMLINK_FOLLOW
-				 ? canonical(task->path, true) : NULL;
-	if (followed) {
-		free(task->path);
-		task->path = followed;
-		task->existed = facts_of(followed, false, &task->before);
-	}
+	if (task->call->op == OP_LINK && argument(task, task->call->flags) & AT_SYMLINK_FOLLOW)
+		enter_followed(task);
 }
 
 static void enter_content(struct task *task, bool keeps)
@@ -270,6 +283,10 @@ bool call_enter(struct task *task)
 		return task->path != NULL;
 	case OP_RENAME:
 	case OP_LINK:
+		/* An empty name stands for the descriptor itself. */
+		if (!task->path && call->op == OP_LINK && argument(task, call->flags) & AT_EMPTY_PATH &&
+		    asprintf(&task->path, "/proc/%d/fd/%d", task->proc->pid, (int)argument(task, call->dir)) >= 0)
+			task->info.seccomp.args[call->flags] |= AT_SYMLINK_FOLLOW;
 		enter_two_names(task);
 		return task->path && task->path2;
 	case OP_SYMLINK:
@@ -360,8 +377,55 @@ static void leave_chdir(struct proc *proc)
 	char link[64];
 	snprintf(link, sizeof link, "/proc/%d/cwd", proc->pid);
 	ssize_t size = readlink(link, proc->cwd, sizeof proc->cwd - 1);
-	if (size > 0)
+	if (size > 0) {
 		proc->cwd[size] = 0;
+	} else {
+		strcpy(proc->cwd, link); /* it can still be reached, but has no name */
+		emit_gap(proc, "path", NULL, "its working folder has a path too long to be named");
+	}
+}
+
+/* A folder takes all that is in it along, also what nobody has opened. */
+static void emit_moved(struct task *task, const char *from, const char *to, unsigned *left)
+{
+	DIR *list = opendir(to);
+	for (struct dirent *entry; list && *left && (entry = readdir(list));) {
+		char *was, *is;
+		struct clew_facts facts;
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (asprintf(&was, "%s/%s", from, entry->d_name) < 0 || asprintf(&is, "%s/%s", to, entry->d_name) < 0)
+			fail("out of memory");
+		if (facts_of(is, false, &facts) && S_ISDIR(facts.mode)) {
+			emit_moved(task, was, is, left);
+		} else {
+			--*left;
+			out_begin(R_CHANGE, task->seq, task->proc->image, 5);
+			out_text("rename");
+			out_text(was);
+			out_text(is);
+			out_facts(&facts);
+			out_facts(&facts);
+			out_end();
+		}
+		free(was);
+		free(is);
+	}
+	if (list)
+		closedir(list);
+}
+
+static void leave_rename(struct task *task)
+{
+	unsigned left = MOST_MOVED;
+	bool exchange = argument(task, task->call->flags) & RENAME_EXCHANGE;
+	emit_change(task, exchange ? "exchange" : "rename", exchange ? task->path : task->path2);
+	if (!task->existed || !S_ISDIR(task->before.mode))
+		return;
+	if (!exchange)
+		emit_moved(task, task->path, task->path2, &left);
+	if (exchange || !left)
+		emit_gap(task->proc, "folder", task->path, "it changed places with what is in it, and not all of that was told");
 }
 
 /* A change that happened: who, what, and the file's state before and after. */
@@ -370,7 +434,7 @@ static void leave_change(struct task *task)
 	struct clew_facts facts;
 	switch (task->call->op) {
 	case OP_RENAME:
-		emit_change(task, argument(task, task->call->flags) & RENAME_EXCHANGE ? "exchange" : "rename", task->path2);
+		leave_rename(task);
 		break;
 	case OP_LINK:
 		emit_change(task, "link", task->path2);

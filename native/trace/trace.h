@@ -123,6 +123,8 @@ bool poke(pid_t pid, uint64_t address, const void *from, size_t size);
 char *peek_text(pid_t pid, uint64_t address);
 char *absolute(struct task *task, int dirfd, const char *path); /* takes nothing, returns new */
 char *canonical(const char *path, bool follow);
+void unmarked(char *path);
+bool link_path(const char *link, char *to);
 bool descriptor_path(pid_t pid, int fd, char *to);
 bool facts_of(const char *path, bool follow, struct clew_facts *facts);
 void facts_from(const struct stat *st, struct clew_facts *facts);

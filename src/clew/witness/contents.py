@@ -152,6 +152,8 @@ class Contents:
         if record.what == b"metadata" and before.size == after.size:
             self._same[key_of(after)] = key_of(before)
         key = key_of(before)
+        if record.what == b"exchange":
+            return  # `after` is of the other file
         if key in self._missed and key not in self._known and before in self._asked:
             self._attempt({after: record.path2 or record.path})
 

@@ -20,7 +20,15 @@ from clew.witness.records import AnyRecord, Facts
 from clew.witness.story import Process, Scene, Story, Tale
 from clew.witness.versions import Met
 
-_UNREMARKABLE = (b"/dev/null", b"/dev/tty", b"/dev/zero", b"/dev/full", b"/dev/pts/", b"/dev/fd/")
+_UNREMARKABLE = (
+    b"/memfd:",
+    b"/dev/null",
+    b"/dev/tty",
+    b"/dev/zero",
+    b"/dev/full",
+    b"/dev/pts/",
+    b"/dev/fd/",
+)
 
 
 def hear(scene: Scene, trace: Iterable[AnyRecord], contents: Contents) -> Story:
@@ -29,6 +37,10 @@ def hear(scene: Scene, trace: Iterable[AnyRecord], contents: Contents) -> Story:
     Narrator(scene, story, contents, Links()).tell(trace)
     contents.settle(path for path in story.left() if is_file(path))
     return story
+
+
+_UNREAD = ("rename", "exchange", "link", "metadata")
+"""Ways to use a version without looking at its bytes."""
 
 
 class Narrator:
@@ -133,7 +145,10 @@ class Narrator:
             old = self._paths.read(path, before, at=at)
             if record.flags & os.O_ACCMODE == os.O_RDWR and (old.maker != image or old.read):
                 self._use(image, old, "open", at)
-        self._carry(self._paths.write(path, image, at=at, how="write", facts=record.facts), old)
+        met = self._paths.write(path, image, at=at, how="write", facts=record.facts)
+        self._carry(met, old)
+        if record.flags & os.O_TMPFILE == os.O_TMPFILE:
+            self._invalidate(image, met, "delete", at)  # it has no name, unless it gets one
 
     def _look(self, record: records.Look) -> None:
         image, path, at = record.image, record.path, record.at
@@ -195,20 +210,24 @@ class Narrator:
 
     def _move(self, record: records.Change, to: bytes) -> None:
         if record.before and stat.S_ISDIR(record.before.mode):
-            for path in self._paths.below(record.path):
-                current = self._paths.current(path)
-                if current is not None:
-                    moved = to + path[len(record.path.rstrip(b"/")) :]
-                    self._move_one(record, path, moved, current, current.facts)
-            return
-        old = self._paths.current(record.path)
-        if old is None or old.maker is None:
-            old = self._paths.read(record.path, record.before, at=record.at)
+            return  # what is in it is told file by file
+        old = self._before(record.path, record.before, record.at)
         if record.what == b"exchange":
-            other = self._paths.current(to)
-            if other is not None:
-                self._move_one(record, to, record.path, other, other.facts)
-        self._move_one(record, record.path, to, old, record.after)
+            other = self._before(to, record.after, record.at)
+            self._move_one(record, to, record.path, other, record.after)
+            self._move_one(record, record.path, to, old, record.before)
+        elif old.gone and record.what == b"link":  # it had no name until now
+            new = self._paths.add(to, at=record.at, maker=record.image, facts=record.after)
+            new.makers |= old.makers | {record.image: "link"}
+        else:
+            self._move_one(record, record.path, to, old, record.after)
+
+    def _before(self, path: bytes, facts: Facts | None, at: int) -> Met:
+        """The version that was at a path when its name was moved."""
+        old = self._paths.current(path)
+        if old is None or old.maker is None:
+            return self._paths.read(path, facts, at=at)
+        return old
 
     def _move_one(
         self, record: records.Change, path: bytes, to: bytes, old: Met, facts: Facts | None
@@ -265,6 +284,8 @@ class Narrator:
     # -- small words
 
     def _ignored(self, path: bytes) -> bool:
+        if path.startswith(b"/proc/") and b"/cwd/" in path:  # a folder that cannot be named
+            return True
         return path.startswith(self._scene.ignore) or path.startswith(_UNREMARKABLE)
 
     def _carry(self, met: Met, old: Met | None) -> None:
@@ -273,7 +294,8 @@ class Narrator:
             old.carried = True
 
     def _use(self, image: int, met: Met, how: str, at: int) -> None:
-        met.read = True
+        if how not in _UNREAD:
+            met.read = True
         self._tales[image].used.setdefault((met, how), at)
 
     def _invalidate(self, image: int, met: Met, how: str, at: int) -> None:

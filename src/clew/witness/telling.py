@@ -46,6 +46,7 @@ class Teller:
 
     def events(self) -> Iterator[AnyEvent]:
         yield from self._processes()
+        self._left = self._look_at_what_is_left()
         for line in self._story.paths:
             for met in line:
                 yield from self._version_events(met, last=met is line[-1])
@@ -131,17 +132,25 @@ class Teller:
 
     # -- versions
 
+    def _look_at_what_is_left(self) -> dict[Met, tuple[Known, os.stat_result] | str]:
+        """The content of each file that the execution made and that is still there. All of it
+        before any is told: what was moved is known by where it is now."""
+        return {
+            line[-1]: self._contents.left(line[-1].path)
+            for line in self._story.paths
+            if line[-1].maker is not None and not line[-1].gone and is_file(line[-1].path)
+        }
+
     def _version_events(self, met: Met, *, last: bool) -> Iterator[AnyEvent]:
         known: Known | None = None
         mode, mtime, missing = 0, 0, ""
-        if last and met.maker is not None and not met.gone and is_file(met.path):
-            left = self._contents.left(met.path)
-            if isinstance(left, str):
-                missing = left
-            else:
-                known, now = left
-                mode, mtime = now.st_mode, now.st_mtime_ns
-                _settle_opener(met, now)
+        left = self._left.get(met) if last else None
+        if isinstance(left, str):
+            missing = left
+        elif left is not None:
+            known, now = left
+            mode, mtime = now.st_mode, now.st_mtime_ns
+            _settle_opener(met, now)
         if known is None and met.facts is not None and stat.S_ISREG(met.facts.mode):
             known = self._contents.known(met.facts)
             mode, mtime = met.facts.mode, met.facts.mtime

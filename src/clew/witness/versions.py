@@ -62,10 +62,6 @@ class Paths:
         line = self._lines.get(path)
         return line[-1] if line and not line[-1].gone else None
 
-    def below(self, folder: bytes) -> list[bytes]:
-        prefix = folder.rstrip(b"/") + b"/"
-        return [path for path in self._lines if path.startswith(prefix)]
-
     def add(self, path: bytes, *, at: int, maker: int | None, facts: Facts | None) -> Met:
         line = self._lines.setdefault(path, [])
         met = Met(path=path, ordinal=len(line) + 1, at=at, maker=maker, facts=facts)
@@ -81,6 +77,9 @@ class Paths:
             return last or self.add(path, at=at, maker=None, facts=None)
         for met in reversed(line):
             if met.facts is not None and key_of(met.facts) == key_of(facts):
+                return met
+            if met.gone and met.facts is None and met.opened and met.opened[:2] == facts[:2]:
+                met.facts = facts  # it lost its name, and is read by who still holds it
                 return met
         last = self.current(path)
         if last is None or last.maker is None:

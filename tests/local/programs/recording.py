@@ -173,6 +173,16 @@ class Recording:
         assert ran.returncode == 0, ran.stderr.decode()
         return ran.stdout
 
+    def kept(self, name: Word, ordinal: int) -> bytes | None:
+        """The bytes of a version that was read, or None where a gap says why there are none."""
+        path = os.path.join(self.project.folder, os.fsdecode(name))
+        ran = self.project.command("cat", f"{self.id}:{path}@{ordinal}")
+        if ran.returncode == 0:
+            return ran.stdout
+        gaps = [gap for gap in self.gaps if gap["what"] == "content" and gap["path"] == path]
+        assert gaps, f"{name}@{ordinal} is neither there nor missed: {ran.stderr.decode()}"
+        return None
+
     def stream(self, name: str) -> bytes | None:
         """What was kept of stdin, stdout or stderr; None: nothing."""
         ran = self.project.command("cat", f"{self.id}:{name}")
