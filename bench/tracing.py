@@ -1,0 +1,327 @@
+"""What recording costs, beside ReproZip, Sciunit and strace on the same work in the same run.
+
+    python bench/tracing.py [--rounds 5] [--quick] [--work imports,small] [--tools clew,strace]
+                            [--json FILE]
+
+Four kinds of work, each sized to take at least ten seconds of CPU alone: imports, training, a
+compilation with make -j2, and reads and writes of one byte without end. In every round each tool
+runs each of them once, beginning with another tool each time, so that noise meets all alike.
+Printed are medians over the rounds of the ratio to the same round's native run: CPU is user and
+system time of the whole tree, the tool's own included. Clew has the content already (a first run,
+not measured, stores it). Tools that stop at every call do a fifth of the one-byte work, against a
+native run of the same size. `--quick` is one round of small work, to see that all of it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import peers
+
+from clew.witness.native import LIBRARY, TRACER
+
+SOURCES = Path(__file__).resolve().parent / "work"
+CLEW = Path(sys.executable).with_name("clew")
+NATIVE, BARE = "native", "bare seccomp"
+EVERY_CALL = ("reprozip", "sciunit")
+FEWER = 5
+PEERS = ("strace", "reprozip", "sciunit")
+
+
+class Cost(NamedTuple):
+    cpu: float
+    wall: float
+
+
+class Tool(NamedTuple):
+    name: str
+    prefix: list[str]
+    env: dict[str, str] = {}
+    why: str = ""
+
+
+class Work:
+    """Something to run: `size` of its units, in a folder of its own."""
+
+    name: str
+    must: float
+    against = NATIVE
+    least = 1
+    """Units without which it would not be this kind of work."""
+
+    def __init__(self, home: Path, python: Path) -> None:
+        self.folder = home / self.name
+        self.folder.mkdir()
+        self.python = str(python)
+        self.size = self.least
+        self.prepare()
+
+    def prepare(self) -> None: ...
+
+    def reset(self) -> None: ...
+
+    def command(self, size: int) -> list[str]:
+        raise NotImplementedError
+
+
+class Imports(Work):
+    name, must = "imports", 1.12
+
+    def command(self, size: int) -> list[str]:
+        loop = f"for i in $(seq {size}); do {self.python} -c 'import sklearn, pandas' || exit; done"
+        return ["sh", "-c", loop]
+
+
+class Training(Work):
+    name, must = "training", 1.04
+
+    def command(self, size: int) -> list[str]:
+        return [self.python, str(SOURCES / "train.py"), str(size)]
+
+
+HEADERS = (
+    *("stdio", "stdlib", "string", "math", "time", "errno", "ctype", "signal", "unistd"),
+    *("sys/stat", "pthread"),
+)
+FUNCTION = """
+double f{number}_{i}(double x, int n)
+{{
+	char text[64];
+	for (int i = 0; i < n; i++)
+		x = sin(x + {i}) * i;
+	snprintf(text, sizeof text, "%g", x);
+	return strlen(text) + atof(text);
+}}
+"""
+
+
+class Compiling(Work):
+    name, must, least = "compile", 1.25, 100
+
+    def prepare(self) -> None:
+        self._written = 0
+        (self.folder / "main.c").write_text("int main(void) { return 0; }\n")
+
+    def _write(self, count: int) -> None:
+        """Only what is not there: a file whose times have not changed is known already."""
+        includes = "".join(f"#include <{header}.h>\n" for header in HEADERS)
+        for number in range(self._written, count):
+            functions = (FUNCTION.format(number=number, i=i) for i in range(10))
+            (self.folder / f"part{number}.c").write_text(includes + "".join(functions))
+        self._written = count
+        objects = " ".join(f"part{number}.o" for number in range(count))
+        (self.folder / "Makefile").write_text(
+            f"program: main.o {objects}\n\t$(CC) -o $@ $^ -lm\n.c.o:\n\t$(CC) -O1 -c -o $@ $<\n"
+        )
+
+    def reset(self) -> None:
+        if self._written != self.size:
+            self._write(self.size)
+        for path in [*self.folder.glob("*.o"), self.folder / "program"]:
+            path.unlink(missing_ok=True)
+
+    def command(self, size: int) -> list[str]:
+        return ["make", "-s", "-j2"]
+
+
+class Small(Work):
+    name, must, against, least = "small", 1.03, BARE, 100_000
+
+    def prepare(self) -> None:
+        self.program = compiled(self.folder, "small")
+
+    def command(self, size: int) -> list[str]:
+        return [str(self.program), str(size)]
+
+
+WORKS: dict[str, type[Work]] = {w.name: w for w in (Imports, Training, Compiling, Small)}
+
+
+def compiled(folder: Path, name: str) -> Path:
+    program = folder / name
+    subprocess.run(["cc", "-O2", "-o", program, SOURCES / f"{name}.c"], check=True)
+    return program
+
+
+# -- running
+
+
+def run(tool: Tool, work: Work, size: int) -> Cost:
+    work.reset()
+    begin = time.perf_counter()
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            [*tool.prefix, *work.command(size)],
+            cwd=work.folder,
+            env={**os.environ, **tool.env},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            said.seek(0)
+            text = said.read().decode(errors="replace")[-1000:]
+            raise SystemExit(f"{tool.name} on {work.name} failed: {process.returncode}\n{text}")
+    if isinstance(work, Compiling) and not (work.folder / "program").exists():
+        raise SystemExit(f"{tool.name} did not do the work: {work.name}")
+    return Cost(usage.ru_utime + usage.ru_stime, wall)
+
+
+def fit(work: Work, seconds: float) -> None:
+    """Size the work; by CPU time, which a busy machine disturbs less."""
+    native = Tool(NATIVE, [])
+    run(native, work, work.size)  # the first one may compile .pyc files
+    while (cost := run(native, work, work.size).cpu) < seconds:
+        more = 1.1 * seconds / max(cost, 0.05)
+        work.size = max(work.size + 1, math.ceil(work.size * min(more, 50)))
+
+
+def tools(home: Path, found: dict[str, peers.Peer]) -> list[Tool]:
+    trace = ["-f", "--seccomp-bpf", "-e", "trace=%file,%process", "-o", "/dev/null"]
+    alone = [str(TRACER), "--out", str(home / "trace"), "--library", str(LIBRARY), "--"]
+    inner = home / "home"
+    inner.mkdir()
+    words = {
+        "strace": trace,
+        "reprozip": ["trace", "-w", "-d", str(home / "reprozip")],
+        "sciunit": ["exec"],
+    }
+    env = {"HOME": str(inner)}
+    listed = [
+        Tool(NATIVE, []),
+        Tool(BARE, [str(compiled(home, "bare"))]),
+        Tool("clew exec", [str(CLEW), "exec", "--"]),
+        Tool("clew-trace", alone),
+    ]
+    for name, peer in found.items():
+        prefix = [str(peer.program), *words[name]] if peer.program else []
+        listed.append(Tool(name, prefix, {} if name == "strace" else env, peer.why))
+    quietly(found["reprozip"].program, ["usage_report", "--disable"], env)
+    quietly(found["sciunit"].program, ["create", "bench"], env)
+    return listed
+
+
+def quietly(program: Path | None, words: list[str], env: dict[str, str]) -> None:
+    if program:
+        subprocess.run(
+            [program, *words],
+            env={**os.environ, **env},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+        )
+
+
+def measure(work: Work, listed: list[Tool], rounds: int) -> dict[str, list[tuple[Cost, Cost]]]:
+    """For each tool, each round's cost, and the native cost of the same work."""
+    subprocess.run([CLEW, "init"], cwd=work.folder, capture_output=True, check=True)
+    usable = [t for t in listed if not t.why and (t.name != BARE or work.against == BARE)]
+    costs: dict[str, list[tuple[Cost, Cost]]] = {tool.name: [] for tool in usable}
+    for tool in usable:
+        if tool.name == "clew exec":
+            run(tool, work, work.size)
+    for number in range(rounds):
+        shift = number % len(usable)
+        once: dict[str, Cost] = {}
+        fewer = max(work.size // FEWER, 1)
+        slow = {t.name for t in usable if work.against == BARE and t.name in EVERY_CALL}
+        for tool in usable[shift:] + usable[:shift]:
+            once[tool.name] = run(tool, work, fewer if tool.name in slow else work.size)
+            print(f"  {number + 1} {tool.name}: {once[tool.name].cpu:.2f} s CPU", file=sys.stderr)
+        less = run(Tool(NATIVE, []), work, fewer) if slow else None
+        for name, cost in once.items():
+            costs[name].append((cost, less if less and name in slow else once[NATIVE]))
+    return costs
+
+
+# -- telling
+
+
+def median(costs: list[tuple[Cost, Cost]], field: str) -> float:
+    at = Cost._fields.index(field)
+    return statistics.median(cost[at] / max(native[at], 1e-9) for cost, native in costs)
+
+
+def report(work: Work, listed: list[Tool], costs: dict[str, list[tuple[Cost, Cost]]]) -> bool:
+    native = statistics.median(cost.cpu for cost, _ in costs[NATIVE])
+    print(f"\n## {work.name} ({native:.1f} s of CPU alone)\n")
+    print("| tool | CPU, ratio to native | wall, ratio to native |\n| --- | --- | --- |")
+    for tool in listed:
+        if tool.name in costs:
+            found = costs[tool.name]
+            print(f"| {tool.name} | {median(found, 'cpu'):.3f} | {median(found, 'wall'):.3f} |")
+        elif tool.why:
+            print(f"| {tool.name} | cannot run here: {tool.why} | |")
+    if "clew exec" not in costs:
+        return True
+    own = against(costs, work.against)
+    print(
+        f"\nclew exec, CPU, ratio to {work.against}: {own:.3f}; must be at most {work.must}: ",
+        end="",
+    )
+    print("ok" if own <= work.must else "MISSED")
+    held = own <= work.must
+    for name in PEERS:
+        if name in costs:
+            below = median(costs["clew exec"], "cpu") < median(costs[name], "cpu")
+            print(f"below {name}: {'ok' if below else 'MISSED'}")
+            held = held and below
+    return held
+
+
+def against(costs: dict[str, list[tuple[Cost, Cost]]], base: str) -> float:
+    pairs = zip(costs["clew exec"], costs[base], strict=True)
+    return statistics.median(own.cpu / other.cpu for (own, _), (other, _) in pairs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--quick", action="store_true", help="one round of small work")
+    parser.add_argument("--work", default=",".join(WORKS), help="which kinds, with commas")
+    parser.add_argument(
+        "--tools", default="clew,strace,reprozip,sciunit", help="which, with commas"
+    )
+    parser.add_argument("--json", type=Path, help="write every round's figures to this file")
+    options = parser.parse_args()
+    rounds, seconds = (1, 0.5) if options.quick else (options.rounds, 10.0)
+    for name in [n for n in os.environ if n.startswith("CLEW_")]:
+        del os.environ[name]
+    python, found = peers.work_python(), peers.find()
+    # Not under /tmp: Sciunit leaves out what is there, and would be measured doing less.
+    home = Path(tempfile.mkdtemp(prefix="run-", dir=peers.CACHE))
+    try:
+        wanted = {NATIVE, BARE, *options.tools.split(",")}
+        listed = [t for t in tools(home, found) if {t.name, t.name.split()[0]} & wanted
+                  or (t.name == "clew-trace" and "clew" in wanted)]  # fmt: skip
+        print(f"load of the machine at the beginning: {os.getloadavg()[0]:.2f}")
+        if options.quick:
+            print("too little work, and once only: these are no figures")
+        everything = {}
+        for name in options.work.split(","):
+            work = WORKS[name](home, python)
+            fit(work, seconds)
+            everything[name] = costs = measure(work, listed, rounds)
+            report(work, listed, costs)
+        if options.json:
+            options.json.write_text(json.dumps(everything, indent=1) + "\n")
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
