@@ -2,13 +2,13 @@
 
     ClewError
     ├── UsageError          usage             2    the words of the call are off
-    ├── NotAllowed          not-allowed       4    permissions, a read-only project, a refused prompt
+    ├── NotAllowed          not-allowed       4    permissions, or a prompt that was refused
     ├── NotFound            not-found         5    an id, a path, a version nobody knows
     │   ├── NoProject       no-project        5    no `.clew` here or above
     │   └── NoContent       no-content        5    the version is known, its bytes were never stored
     ├── Damaged             damaged           3    a check found bytes that are not what they say
     ├── Busy                busy              1    somebody else holds what is needed
-    └── RecordingFailed     recording-failed  125  Clew's own failure while running someone else's command
+    └── RecordingFailed     recording-failed  125  Clew's own failure while running a command
         ├── CannotExecute   not-executable    126
         └── NoSuchCommand   no-such-command   127
 

@@ -19,7 +19,7 @@ from clew.settings import Settings
 NAME = ".clew"
 
 _CONFIG = """\
-# A Clew project. `clew exec -- COMMAND` records here; docs/reference/settings.md explains each line.
+# A Clew project. `clew exec -- COMMAND` records here; see docs/reference/settings.md.
 uid = "{uid}"
 
 [record]

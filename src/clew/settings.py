@@ -23,7 +23,7 @@ class Settings:
     token: str | None
     """CLEW_TOKEN: the bearer token for that server."""
     redact: tuple[str, ...]
-    """CLEW_REDACT: more name patterns (comma-separated globs) of variables whose values are secret."""
+    """CLEW_REDACT: more names (globs, comma-separated) of variables whose values are secret."""
     colour: bool
     """False when NO_COLOR is set to anything."""
     state: Path

@@ -184,7 +184,7 @@ class Node(_Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Edge:
-    """How two nodes belong together: `start` used or generated `end`, as W3C PROV words it."""
+    """How data flowed from `start` to `end`: a process `used` or `generated` a file."""
 
     start: str
     end: str

@@ -101,6 +101,7 @@ class Content(Event, frozen=True, kw_only=True, tag="content"):
     mtime: int
     stored: bool = True  # false: the digest alone was kept (an exclusion, --no-content)
     package: str | None = None  # a package URL: who installed the file
+    source: str | None = None  # where it was fetched from, as its command's own words tell
 
 
 class Looked(Event, frozen=True, kw_only=True, tag="looked"):

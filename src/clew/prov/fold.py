@@ -154,7 +154,7 @@ class Rows:
         if known is None or known[1] < event.n:
             self._content[version] = (
                 version, event.n, digest_bytes(event.digest), event.size, event.mode,
-                event.mtime, int(event.stored), event.package,
+                event.mtime, int(event.stored), event.package, event.source,
             )  # fmt: skip
 
     def _add_looked(self, event: Looked) -> None:

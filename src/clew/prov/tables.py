@@ -24,7 +24,7 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
         "activity", "n", "at", "status", "signal", "processes", "inputs", "outputs",
         "bytes", "new_bytes", "usage", "facets",
     ),
-    "content": ("version", "n", "digest", "size", "mode", "mtime", "stored", "package"),
+    "content": ("version", "n", "digest", "size", "mode", "mtime", "stored", "package", "source"),
     "used": ("activity", "n", "version", "at", "how"),
     "generated": ("activity", "n", "version", "at", "how", "finished"),
     "invalidated": ("activity", "n", "version", "at", "how"),

@@ -96,6 +96,8 @@ QUERY = (
 _USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/?#@]*(?:@[^/?#@]*)*@")
 _PARAMETER = re.compile(r"(?<=[?&;#])([^?&;#=]+)=([^&;#]*)")
 
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
+
 _Text = TypeVar("_Text", str, bytes)
 
 
@@ -172,6 +174,11 @@ class Redactor:
             return self._search.sub(MASK.encode(), text)
         masked = self._search.sub(MASK.encode(), text.encode(errors="surrogateescape"))
         return masked.decode(errors="surrogateescape")
+
+    def argument(self, word: str) -> str:
+        """A word of a command: also the URLs in it lose what is secret about them."""
+        masked = self.text(word)
+        return _URL.sub(lambda url: mask_url(url[0]), masked) if "://" in masked else masked
 
     def url(self, url: str) -> str:
         return mask_url(self.text(url))

@@ -58,6 +58,7 @@ class Story:
     peers: dict[tuple[int, str, str], int] = field(default_factory=dict)
     streams: dict[tuple[int, str, int], int] = field(default_factory=dict)
     variables: dict[int, dict[str, str]] = field(default_factory=dict)
+    links: dict[bytes, bytes] = field(default_factory=dict)
 
     def command(self, image: int) -> tuple[bytes, ...]:
         """A process that never became another program runs the one it was born from."""
@@ -65,15 +66,6 @@ class Story:
         while process.exec is None and process.parent:
             process = self.processes[process.parent]
         return tuple(process.exec.arguments) if process.exec else ()
-
-    def root_exit(self) -> records.Exit | None:
-        """How the command itself ended, whatever programs it became meanwhile."""
-        first = next(iter(self.processes.values()), None)
-        if first is None:
-            return None
-        stem = first.uid.rpartition("-")[0]
-        ends = (p.exit for p in self.processes.values() if p.uid.rpartition("-")[0] == stem)
-        return next((end for end in ends if end is not None), None)
 
     def root_exit(self) -> records.Exit | None:
         """How the command itself ended, whatever programs it became meanwhile."""

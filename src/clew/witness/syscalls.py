@@ -308,6 +308,7 @@ class Narrator:
 
     def _linked(self, image: int, given: bytes, real: bytes | None, at: int) -> None:
         for link, target in self._links.between(given, real):
+            self._story.links[link] = target
             self._looked(image, "link", link, _target(target), at)
 
     def _locator(self, path: bytes) -> str:

@@ -23,6 +23,7 @@ from clew.prov.events import (
 )
 from clew.prov.locators import file_locator
 from clew.witness.contents import Contents, Known, is_file
+from clew.witness.origins import origins
 from clew.witness.story import Process, Scene, Story
 from clew.witness.versions import Met, key_of
 
@@ -40,6 +41,7 @@ class Teller:
         self._story = story
         self._contents = contents
         self._owners = owners
+        self._origins = origins(story, scene.redactor)
         self._n = count(FIRST)
         self.bytes = 0
         """Size of all content named."""
@@ -96,7 +98,7 @@ class Teller:
                 yield self._ended(process)
 
     def _started(self, image: int, process: Process) -> Started:
-        redact = self._scene.redactor.text
+        redact = self._scene.redactor.argument
         own = self._story.variables.get(process.exec.variables, {}) if process.exec else {}
         return Started(
             execution=self._scene.execution,
@@ -107,7 +109,7 @@ class Teller:
             parent=self._uid(process.parent) if process.parent else self._scene.execution,
             number=process.number,
             pid=process.pid,
-            command=tuple(_text(redact(word)) for word in self._story.command(image)),
+            command=tuple(redact(_text(word)) for word in self._story.command(image)),
             exe=_text(process.exec.exe) if process.exec else None,
             cwd=_text(process.exec.cwd) if process.exec else None,
             environment=_difference(self._scene.variables, own) if process.exec else {},
@@ -177,12 +179,19 @@ class Teller:
                     how="append",
                 )
         if known is not None:
-            yield self._content(version, known, mode, mtime, self._owners.get(met.path))
+            source = self._origins.get(met.path) if last else None
+            yield self._content(version, known, mode, mtime, self._owners.get(met.path), source)
         elif missing and missing != "gone":
             yield self._gap(self._scene.execution, "content", missing, met.path, met.at)
 
     def _content(
-        self, version: Version, known: Known, mode: int, mtime: int, package: str | None
+        self,
+        version: Version,
+        known: Known,
+        mode: int,
+        mtime: int,
+        package: str | None,
+        source: str | None,
     ) -> Content:
         self.bytes += known.stored.size
         return Content(
@@ -196,6 +205,7 @@ class Teller:
             mtime=mtime,
             stored=known.kept,
             package=package,
+            source=source,
         )
 
     # -- edges

@@ -129,6 +129,13 @@ def test_urls_lose_who_asked(url: str, masked: str) -> None:
     assert mask_url(masked) == masked
 
 
+def test_a_url_inside_an_argument_loses_its_secrets() -> None:
+    script = "curl -o a 'https://u:p@host/a?token=abc&n=1' && echo done=yes"
+    masked = "curl -o a 'https://***@host/a?token=***&n=1' && echo done=yes"
+    assert Redactor({}).argument(script) == masked
+    assert Redactor({}).argument("--token=abc") == "--token=abc"
+
+
 def test_a_secret_in_a_urls_path_is_masked_too() -> None:
     redactor = Redactor({"BOT_TOKEN": "12345:abcdef"})
     assert redactor.url("https://u@h/bot12345:abcdef/x") == f"https://{MASK}@h/bot{MASK}/x"

@@ -107,8 +107,9 @@ class _Walk:
         words = ""
         if point.mark:
             words += "  " + strong(point.mark)
-        if point.kind == "file" and not point.before and self.up:
-            words += faint(f"  found by {point.execution}") if point.execution else ""
+        if point.kind == "file" and not point.before and self.up and point.execution:
+            how = "found" if point.record.get("found") else "made"
+            words += faint(f"  {how} by {point.execution}")
         if point.source:
             words += f" (source: {point.source})"
         notes = point.record.get("notes") or {}

@@ -87,7 +87,8 @@ CREATE TABLE content (
     mode {int} NOT NULL,
     mtime {int} NOT NULL,
     stored {int} NOT NULL,
-    package TEXT
+    package TEXT,
+    source TEXT
 );
 CREATE INDEX content_digest ON content (digest);
 

@@ -28,6 +28,11 @@ _PLACE = "INSERT INTO location (id, project, locator) VALUES (?, ?, ?) ON CONFLI
 _SELECT = "SELECT at, agent, name, value, digest, version, location FROM note WHERE "
 _ON_ACTIVITY = _SELECT + "activity = ? ORDER BY at, id"
 _ON_PLACES = _SELECT + "location IN ({}) ORDER BY at, id"
+_FETCHED = "SELECT version, source FROM content WHERE source IS NOT NULL AND version IN ({})"
+_FETCHED_HERE = """
+SELECT c.source FROM version AS v JOIN content AS c ON c.version = v.id
+WHERE v.location = ? AND c.digest = ? AND c.source IS NOT NULL ORDER BY v.at DESC LIMIT 1
+"""
 
 
 def note(graph: Graph, target: Target, name: str, value: str, *, agent: str) -> None:
@@ -72,11 +77,13 @@ def notes(graph: Graph, target: Target) -> list[dict[str, Any]]:
 
 
 def sources_of(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
-    """The last noted origin of each version, by the version or by its place and bytes."""
+    """The origin of each version: what was noted last, of it or of its place and bytes, else what
+    was seen when it was fetched."""
     by_place: dict[int, list[Version]] = {}
     for version in versions:
         by_place.setdefault(version.location, []).append(version)
-    answer: dict[int, str] = {}
+    keys = [version.key for at in by_place.values() for version in at]
+    answer: dict[int, str] = dict(graph.connection.among(_FETCHED, keys))
     for row in graph.connection.among(_ON_PLACES, by_place):
         if row[2] != SOURCE:
             continue
@@ -88,13 +95,17 @@ def sources_of(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
 
 
 def source_now(graph: Graph, locator: str, digest: str | None) -> str | None:
-    """The noted origin of a file as it is now."""
+    """The origin of a file as it is now: what was noted, else what was seen when it was fetched."""
     location = location_key(graph.project_uid, locator)
     found = [
         row[3]
         for row in graph.connection.among(_ON_PLACES, [location])
         if row[2] == SOURCE and _holds(row, (), digest)
     ]
+    if not found and digest is not None:
+        found = [
+            row[0] for row in graph.connection.rows(_FETCHED_HERE, (location, digest_bytes(digest)))
+        ]
     return found[-1] if found else None
 
 

@@ -1,0 +1,101 @@
+"""A downloaded file's origin is found by itself: real programs, a real server on loopback."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import shutil
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import clew
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[clew.Project]:
+    monkeypatch.chdir(tmp_path)
+    with clew.init(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """(port, certificate) of a server of one file over TLS, and over plain HTTP one port up."""
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "data.csv").write_text("a,b\n1,2\n")
+    certificate = folder.parent / "certificate.pem"
+    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-batch"]
+    words += ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
+    words += ["-keyout", str(certificate), "-out", f"{certificate}.crt"]
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+    certificate.write_text(certificate.read_text() + Path(f"{certificate}.crt").read_text())
+    handler = functools.partial(_Quiet, directory=str(folder))
+    plain = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    secure = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    secure.socket = context.wrap_socket(secure.socket, server_side=True)
+    for one in (plain, secure):
+        threading.Thread(target=one.serve_forever, daemon=True).start()
+    _Quiet.plain = plain.server_address[1]
+    yield secure.server_address[1], certificate
+    for one in (plain, secure):
+        one.shutdown()
+        one.server_close()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    plain = 0
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's word)
+        pass
+
+
+@pytest.mark.parametrize(
+    "words", [["curl", "-s", "-o", "got.csv"], ["wget", "-q", "-O", "got.csv"]]
+)
+def test_curl_and_wget_say_it_in_their_arguments(
+    project: clew.Project, server: tuple[int, Path], words: list[str]
+) -> None:
+    assert shutil.which(words[0])
+    url = f"http://localhost:{_Quiet.plain}/data.csv"
+    assert project.exec([*words, f"{url}?token=hidden-word"]).status == 0
+    lineage = project.lineage("got.csv")
+    (got,) = (node for node in lineage.nodes if node.label.endswith("got.csv"))
+    assert got.document["source"] == f"{url}?token=***"
+    assert "hidden-word" not in str(lineage.nodes)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_python_program_is_seen_asking(
+    project: clew.Project, server: tuple[int, Path], scheme: str
+) -> None:
+    port, certificate = server
+    url = f"{scheme}://localhost:{port if scheme == 'https' else _Quiet.plain}/data.csv"
+    script = (
+        "import pathlib, requests, sys; url, verify = sys.argv[1:]\n"
+        "pathlib.Path('got.csv').write_bytes(requests.get(url, verify=verify).content)"
+    )
+    command = [sys.executable, "-c", script, url, f"{certificate}.crt"]
+    assert project.exec(command).status == 0
+    assert Path("got.csv").read_text() == "a,b\n1,2\n"
+    assert url in {node.label for node in project.lineage("got.csv").nodes}
+
+
+def test_a_file_of_a_hub_cache_is_known_by_its_place(project: clew.Project) -> None:
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    cache = project.root / "hub" / "models--org--tiny"
+    (cache / "blobs").mkdir(parents=True)
+    (cache / "blobs" / "f00d").write_text("weights")
+    link = cache / "snapshots" / commit / "model.bin"
+    link.parent.mkdir(parents=True)
+    link.symlink_to("../../blobs/f00d")
+    assert project.exec(["cp", str(link), "copy.bin"]).status == 0
+    sources = {node.document.get("source") for node in project.lineage("copy.bin").nodes}
+    assert f"https://huggingface.co/org/tiny/resolve/{commit}/model.bin" in sources
