@@ -172,7 +172,7 @@ class _Recording:
             activity=self._uid,
             kind="execution",
             agent=environment.user_name(os.getuid()),
-            command=tuple(caller.shown(self._redactor.text(word)) for word in self._command),
+            command=tuple(self._redactor.argument(caller.shown(word)) for word in self._command),
             cwd=caller.shown(os.fspath(self._cwd)),
             name=self._name,
             environment=dict(self._variables),
