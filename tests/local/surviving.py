@@ -1,0 +1,133 @@
+"""What tests of crashes and bad luck share: who is still alive, what lies about, is all well."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.unit.cli.driving import Clew
+
+import clew as interface
+
+PATIENCE = 30.0
+"""How long to wait for what must come; only a failing test waits that long."""
+
+
+def await_(what: str, ready: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not ready():
+        assert time.monotonic() < until, f"still waiting: {what}"
+        time.sleep(0.005)
+
+
+class Marked(Clew):
+    """A project whose processes, clew itself and all below, carry a mark in their environment."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.mark = f"MARK_OF_THIS_TEST={folder}"
+        self.environment |= dict([self.mark.split("=", 1)])
+        self.started: list[subprocess.Popen[str]] = []
+        self("init")
+
+    def alive(self) -> list[int]:
+        """Every process that carries the mark, and is not dead already."""
+        found = []
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    environment = Path(f"/proc/{entry}/environ").read_bytes()
+                except OSError:
+                    continue
+                if os.fsencode(self.mark) in environment.split(b"\0"):
+                    found.append(int(entry))
+        return found
+
+    def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
+        process = super().start(*words, **more)
+        self.started.append(process)
+        return process
+
+    def stop(self) -> None:
+        """What a failed test left running."""
+        for process in self.started:
+            if process.poll() is None:
+                kill(process)
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
+
+    def await_silence(self) -> None:
+        await_("the end of all processes", lambda: not self.alive())
+
+    def project(self) -> interface.Project:
+        return interface.open(self.folder)
+
+    def states(self) -> dict[str, str]:
+        with self.project() as project:
+            return {found.id: found.state for found in project.executions()}
+
+    def leftovers(self) -> list[str]:
+        """What no execution that has ended may leave in its project."""
+        hidden = self.folder / ".clew"
+        places = (hidden / "spool", hidden / "store" / "leases")
+        return [str(path) for place in places for path in place.iterdir()]
+
+    def is_well(self) -> None:
+        """Every byte is what it says, and stays so when garbage is collected."""
+        with self.project() as project:
+            assert project.fsck().problems == ()
+            project.gc()
+            assert project.fsck().problems == ()
+            assert project.gc().files == 0
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
+    except OSError:
+        return []
+
+
+def tracer_of(process: subprocess.Popen[str]) -> int:
+    """The tracer that a running `clew exec` started, once it is there."""
+    found: list[int] = []
+
+    def there() -> bool:
+        for child in children(process.pid):
+            name = Path(f"/proc/{child}/comm")
+            if name.exists() and name.read_text().strip() == "clew-trace":
+                found.append(child)
+        return bool(found)
+
+    await_("the tracer", there)
+    return found[0]
+
+
+def kill(process: subprocess.Popen[Any]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def closed_to_others(spool: Path) -> bool:
+    """Whether what waits to be told is its owner's alone."""
+    folders = list(spool.iterdir())
+    traces = spool.glob("*/trace")
+    closed = all(stat.S_IMODE(path.stat().st_mode) == 0o700 for path in folders)
+    return closed and all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in traces)
+
+
+def await_written(clew: Clew, text: bytes) -> None:
+    """Until the trace in the spool speaks of `text`: it is written every tenth of a second."""
+    spool = clew.folder / ".clew" / "spool"
+    await_(
+        f"{text!r} in the trace", lambda: any(text in t.read_bytes() for t in spool.glob("*/trace"))
+    )

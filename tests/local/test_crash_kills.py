@@ -1,0 +1,262 @@
+"""kill -9 of clew, of the tracer, of the command, at many moments of a workflow.
+
+Whenever it comes: nothing survives, the project opens, what was finished is intact, what was cut
+short is shown as broken, its trace is told as far as it goes, and nothing is left lying about.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.surviving import (
+    Marked,
+    await_,
+    await_written,
+    children,
+    closed_to_others,
+    kill,
+    tracer_of,
+)
+
+STEPS = 4
+WORKFLOW = f"""
+for i in 1 2 3 {STEPS}; do
+    cat in$i > mid$i
+    sort mid$i > out$i
+    rm mid$i
+    printf 'more\\n' >> in$i
+    echo step $i
+done
+"""
+
+
+@pytest.fixture
+def clew(tmp_path: Path) -> Iterator[Marked]:
+    clew = Marked(tmp_path)
+    for number in range(1, STEPS + 1):
+        clew.write(f"in{number}", f"{number}\nb\na\n")
+    yield clew
+    clew.stop()
+
+
+def start(clew: Marked) -> subprocess.Popen[str]:
+    return clew.start("exec", "--", "sh", "-c", WORKFLOW)
+
+
+def await_step(process: subprocess.Popen[str], step: int) -> None:
+    assert process.stdout is not None
+    for _ in range(step):
+        assert process.stdout.readline().startswith("step")
+
+
+def finished(clew: Marked) -> dict[str, Any]:
+    """Everything that is known of the executions that have ended."""
+    with clew.project() as project:
+        return {
+            found.id: project.show(found.id, detail=True)
+            for found in project.executions()
+            if found.state in ("done", "failed")
+        }
+
+
+def check(clew: Marked, before: dict[str, Any]) -> None:
+    """After a kill: all is well, and what was finished before it is still the same."""
+    clew.await_silence()
+    assert closed_to_others(clew.folder / ".clew" / "spool")
+    number = max((int(found[1:]) for found in clew.states()), default=0)
+    clew("exec", "--", "true")
+    assert clew.leftovers() == []
+    states = clew.states()
+    assert states.pop(f"e{number + 1}") == "done"
+    assert set(states.values()) <= {"broken", "done", "failed"}
+    assert finished(clew).items() >= before.items()
+    clew.is_well()
+    assert finished(clew).items() >= before.items()
+
+
+@pytest.mark.parametrize("step", range(STEPS + 1))
+def test_clew_is_killed_after_each_step(clew: Marked, step: int) -> None:
+    clew("exec", "--", "sh", "-c", WORKFLOW)
+    before = finished(clew)
+    process = start(clew)
+    await_step(process, step)
+    kill(process)
+    clew.await_silence()
+    state = clew.states().get("e2")
+    assert state in ("broken", "done") if step else state in ("broken", None)
+    check(clew, before)
+    if state == "broken":
+        assert clew.states()["e2"] == "broken"
+        shown = clew.json("show", "e2", "--detail")
+        files = {Path(file["path"]).name: file for file in shown["files"]}
+        for number in range(1, step):  # what the last steps did may not have reached the disk
+            assert files[f"in{number}"]["read"]
+            assert files[f"out{number}"]["written"]
+            assert files[f"mid{number}"]["role"] == "transient"
+            expected = "".join(sorted(f"{number}\nb\na\nmore\n".splitlines(keepends=True)))
+            assert (clew.folder / f"out{number}").read_text() == expected
+
+
+def test_clew_is_killed_at_any_moment(clew: Marked) -> None:
+    rounds(clew, random.Random(1), count=6)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(10))
+def test_clew_is_killed_at_very_many_moments(clew: Marked, seed: int) -> None:
+    rounds(clew, random.Random(seed), count=20)
+
+
+def rounds(clew: Marked, chance: random.Random, *, count: int) -> None:
+    for _ in range(count):
+        before = finished(clew)
+        process = start(clew)
+        time.sleep(chance.uniform(0, 1.2))  # the moment of the kill is what is being varied
+        kill(process)
+        check(clew, before)
+
+
+def test_clew_is_killed_while_it_folds(clew: Marked) -> None:
+    """The command is over; what is left to do is interrupted."""
+    chance = random.Random(2)
+    for _ in range(6):
+        before = finished(clew)
+        process = start(clew)
+        await_step(process, STEPS)
+        time.sleep(chance.uniform(0, 0.25))  # the moment of the kill is what is being varied
+        kill(process)
+        check(clew, before)
+
+
+def test_the_tracer_is_killed(clew: Marked) -> None:
+    for step in range(STEPS):
+        process = start(clew)
+        await_step(process, step)
+        subprocess.run(["kill", "-KILL", str(tracer_of(process))], check=True)
+        _, said = process.communicate()
+        if process.returncode:
+            assert process.returncode == 125
+            assert "the tracer was ended by signal 9" in said
+            assert "hint: clew show e" in said
+            assert clew.leftovers() == []
+        clew.await_silence()
+    states = clew.states()
+    assert "broken" in states.values()
+    check(clew, finished(clew))
+
+
+def test_the_tracer_is_killed_at_once(clew: Marked) -> None:
+    """Maybe before the command has begun."""
+    process = start(clew)
+    subprocess.run(["kill", "-KILL", str(tracer_of(process))], check=True)
+    _, said = process.communicate()
+    assert process.returncode == 125, said
+    check(clew, finished(clew))
+
+
+def test_the_command_is_killed(clew: Marked) -> None:
+    process = clew.start("exec", "--", "sh", "-c", "cat in1; echo ready; exec sleep 1000")
+    assert process.stdout is not None
+    while process.stdout.readline() != "ready\n":
+        pass
+    (command,) = children(tracer_of(process))
+    await_("sleep", lambda: b"sleep" in Path(f"/proc/{command}/cmdline").read_bytes())
+    subprocess.run(["kill", "-KILL", str(command)], check=True)
+    process.communicate()
+    assert process.returncode == 128 + signal.SIGKILL
+    (found,) = clew.json("list")
+    assert (found["state"], found["signal"], found["status"]) == ("failed", signal.SIGKILL, None)
+    assert clew("cat", "e1:in1").stdout == "1\nb\na\n"
+    check(clew, finished(clew))
+
+
+def test_what_ignores_every_signal_goes_with_clew(clew: Marked) -> None:
+    line = "trap '' HUP INT QUIT TERM; setsid sh -c 'echo ready; sleep 1000' & wait"
+    process = clew.start("exec", "--", "sh", "-c", line)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    kill(process)
+    check(clew, {})
+
+
+def test_a_signal_to_clew_is_the_command_s(clew: Marked) -> None:
+    line = "trap 'echo caught; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
+    process = clew.start("exec", "--", "sh", "-c", line)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate()
+    assert (process.returncode, out) == (7, "caught\n")
+    assert clew.states() == {"e1": "failed"}
+
+
+def test_what_changed_after_the_kill_is_not_taken_for_the_command_s(clew: Marked) -> None:
+    line = "cat in1 > out; cat in2 > other; echo ready; sleep 1000"
+    process = clew.start("exec", "--", "sh", "-c", line)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    await_written(clew, b"/sleep")
+    kill(process)
+    clew.await_silence()
+    clew.write("out", "written by hand")
+    clew.write("in1", "changed by hand")
+    clew("exec", "--", "true")
+    assert clew.states() == {"e1": "broken", "e2": "done"}
+    assert clew.error("cat", "e1:out", status=5)[0] == "no-content"
+    assert clew("cat", "e1:other").stdout == "2\nb\na\n"
+    assert clew("cat", "e1:in2").stdout == "2\nb\na\n"
+    gaps = clew.json("show", "e1")["gaps"]
+    assert {Path(gap["path"]).name for gap in gaps if gap["path"]} >= {"out"}
+    assert all(gap["why"] for gap in gaps)
+
+
+def test_a_broken_one_can_be_forgotten(clew: Marked) -> None:
+    process = start(clew)
+    await_step(process, 1)
+    kill(process)
+    clew.await_silence()
+    assert clew.states() == {"e1": "broken"}
+    clew("rm", "e1", "--yes")
+    clew("exec", "--", "true")
+    assert clew.states() == {"e2": "done"}
+    assert clew.leftovers() == []
+
+
+@pytest.mark.parametrize("command", [["gc", "--yes"], ["fsck"]])
+def test_upkeep_settles_what_was_killed(clew: Marked, command: list[str]) -> None:
+    line = "cat in1 > out; echo ready; sleep 1000"
+    process = clew.start("exec", "--", "sh", "-c", line)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    await_written(clew, b"/sleep")
+    kill(process)
+    clew.await_silence()
+    clew(*command)
+    assert clew.leftovers() == []
+    assert clew.states() == {"e1": "broken"}
+    assert clew("cat", "e1:in1").stdout == "1\nb\na\n"
+    clew.is_well()
+
+
+def test_no_content_stays_no_content_after_a_kill(clew: Marked) -> None:
+    secret = "pattern-of-the-caller"
+    clew.environment |= {"CLEW_REDACT": "MY_OWN", "MY_OWN": secret}
+    line = f"cat in1 in2 > out; echo {secret}; sleep 1000"
+    words = ["exec", "--no-content", "--", "sh", "-c", line]
+    process = clew.start(*words)
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"{secret}\n"
+    await_written(clew, b"/sleep")
+    kill(process)
+    clew.await_silence()
+    del clew.environment["CLEW_REDACT"], clew.environment["MY_OWN"]
+    clew("exec", "--", "true")
+    assert clew.error("cat", "e1:in1", status=5)[0] == "no-content"
+    assert secret not in str(clew.json("show", "e1", "--detail"))
