@@ -75,9 +75,18 @@ def find(start: Path, settings: Settings) -> Folder:
             hint=f"clew init {settings.project}",
         )
     for folder in (start, *start.parents):
-        if (folder / NAME / "config.toml").is_file():
+        if _is_project(folder):
             return _open(folder)
     raise NoProject(f"no project in {start} or any folder above it", hint="clew init")
+
+
+def _is_project(folder: Path) -> bool:
+    try:
+        return (folder / NAME / "config.toml").is_file()
+    except PermissionError as error:
+        raise NotAllowed(
+            f"{folder / NAME} is not yours to read", hint="ask its owner, or set CLEW_PROJECT"
+        ) from error
 
 
 def create(root: Path) -> Folder:
