@@ -1,0 +1,450 @@
+"""Bad places to record in: full, read-only, locked, damaged, gone.
+
+Before the command has started this is a clear error, and the command is not started. Once it has
+started, it runs to its own end with its own status, and what is wrong is said on stderr.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.surviving import Marked, await_
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+
+
+@pytest.fixture
+def clew(tmp_path: Path) -> Iterator[Marked]:
+    clew = Marked(tmp_path)
+    clew.write("data", "some data\n")
+    yield clew
+    clew.stop()
+
+
+@contextmanager
+def mounted(place: Path, *words: str) -> Iterator[None]:
+    place.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", *words, place], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
+
+
+def refused(clew: Marked, *, said: str) -> None:
+    """`exec` says why it cannot record, as a person and as a program read it; nothing ran."""
+    marker = Path(f"{clew.folder}-it-ran")
+    words = ("--", "touch", str(marker))
+    plain = clew("exec", *words, status=125).stderr
+    assert plain.startswith("error: cannot record")
+    assert said in plain
+    assert "\nhint: " in plain
+    assert "Traceback" not in plain
+    told = json.loads(clew("exec", "--json", *words, status=125).stderr.splitlines()[-1])["error"]
+    assert told["code"] == "recording-failed"
+    assert said in told["message"]
+    assert told["hint"]
+    assert not marker.exists()
+
+
+def begin(clew: Marked, line: str) -> subprocess.Popen[str]:
+    """A command that has begun, said so, and waits for a word."""
+    process = clew.start(
+        "exec", "--", "sh", "-c", f"cat data > copy; echo ready; read word; {line}"
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def end(process: subprocess.Popen[str], *, status: int) -> str:
+    """Let it go on; what was said on stderr."""
+    _, said = process.communicate("go\n")
+    assert process.returncode == status, said
+    assert "Traceback" not in said
+    return said
+
+
+# -- full
+
+
+@as_root
+def test_a_disk_that_is_full_from_the_beginning(tmp_path: Path) -> None:
+    with mounted(tmp_path / "project", "-t", "tmpfs", "-o", "size=1m", "none"):
+        shutil.copytree(_empty_project(tmp_path / "other"), tmp_path / "project" / ".clew")
+        clew = _in(tmp_path)
+        fill(clew.folder)
+        refused(clew, said="o space left")
+        (clew.folder / "ballast").unlink()
+        assert clew.states() == {}
+        clew("exec", "--no-content", "--", "true")
+
+
+@as_root
+def test_a_disk_that_gets_full_meanwhile(tmp_path: Path) -> None:
+    with mounted(tmp_path / "project", "-t", "tmpfs", "-o", "size=12m", "none"):
+        shutil.copytree(_empty_project(tmp_path / "other"), tmp_path / "project" / ".clew")
+        clew = _in(tmp_path)
+        clew.write("data", "some data\n")
+        clew("exec", "--", "cat", "data")
+        line = "head -c 100000000 /dev/urandom > ballast 2> /dev/null; cat data; exit 5"
+        said = end(begin(clew, line), status=5)
+        assert "clew: warning: " in said
+        assert "space" in said
+        (clew.folder / "ballast").unlink()
+        clew("exec", "--", "true")
+        states = clew.states()
+        assert states["e1"] == "done"
+        assert states["e2"] in ("failed", "broken")
+        assert clew.json("show", "e2")["command"][0] == "sh"
+        assert clew("cat", "e1:data").stdout == "some data\n"
+        assert clew.leftovers() == []
+        clew.is_well()
+
+
+@as_root
+def test_a_spool_that_gets_full_meanwhile(clew: Marked) -> None:
+    spool = clew.folder / ".clew" / "spool"
+    with mounted(spool, "-t", "tmpfs", "-o", "size=64k", "none"):
+        line = "for i in $(seq 400); do /bin/echo $i > file$i; done; exit 6"
+        said = end(begin(clew, line), status=6)
+        assert "clew: warning: the trace ends before the command did" in said
+        (found,) = clew.json("list")
+        assert (found["state"], found["status"]) == ("failed", 6)
+        assert any(gap["what"] == "trace" for gap in clew.json("show", "e1")["gaps"])
+        assert clew("cat", "e1:data").stdout == "some data\n"
+        clew.is_well()
+        assert clew.leftovers() == []
+
+
+def fill(folder: Path) -> None:
+    with open(folder / "ballast", "wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                pass
+
+
+def _empty_project(folder: Path) -> Path:
+    clew = Marked(folder)
+    return clew.folder / ".clew"
+
+
+def _in(folder: Path) -> Marked:
+    """A project in a folder that is there already."""
+    spare = Marked(folder / "spare")
+    spare.folder = folder / "project"
+    return spare
+
+
+# -- forbidden
+
+
+@as_root
+def test_a_read_only_project_can_be_asked_but_not_added_to(clew: Marked) -> None:
+    clew("exec", "--", "cat", "data")
+    with mounted(clew.folder, "--bind", str(clew.folder)):
+        subprocess.run(["mount", "-o", "remount,ro,bind", clew.folder], check=True)
+        refused(clew, said="cannot record")
+        assert [found["id"] for found in clew.json("list")] == ["e1"]
+        assert clew("cat", "e1:data").stdout == "some data\n"
+        assert clew.json("show", "e1")["state"] == "done"
+        assert clew.json("trace", "data")["nodes"]
+        assert clew.json("fsck")["ok"]
+        assert clew.error("gc", "--yes", status=4)[0] == "not-allowed"
+        assert clew.error("rm", "e1", "--yes", status=4)[0] == "not-allowed"
+        assert clew.error("note", "e1", "a=b", status=4)[0] == "not-allowed"
+    assert clew.states() == {"e1": "done"}
+
+
+class Powerless(Marked):
+    """`clew` as an ordinary user: as root, but without any of root's powers."""
+
+    def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
+        drop = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--"]
+        settings: dict[str, Any] = {
+            "cwd": self.folder,
+            "env": self.environment,
+            **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE),
+        }
+        process = subprocess.Popen(
+            [*drop, sys.executable, "-m", "clew", *words], text=True, **{**settings, **more}
+        )
+        self.started.append(process)
+        return process
+
+
+@pytest.fixture
+def powerless(tmp_path: Path) -> Iterator[Powerless]:
+    clew = Powerless(tmp_path)
+    clew.write("data", "some data\n")
+    yield clew
+    clew.stop()
+
+
+@as_root
+def test_a_project_of_somebody_else(powerless: Powerless) -> None:
+    powerless("exec", "--", "cat", "data")
+    hidden = powerless.folder / ".clew"
+    for path in (hidden, *hidden.rglob("*")):
+        shutil.chown(path, "nobody")
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    refused(powerless, said="ermi")  # permission, permitted
+    assert [found["id"] for found in powerless.json("list")] == ["e1"]
+    assert powerless("cat", "e1:data").stdout == "some data\n"
+    assert powerless.json("fsck")["ok"]
+    assert powerless.error("rm", "e1", "--yes", status=4)[0] == "not-allowed"
+    hidden.chmod(0o700)
+    shutil.chown(hidden, "nobody")
+    ran = powerless.start("list")
+    _, said = ran.communicate()
+    assert ran.returncode in (4, 5)
+    assert said.startswith("error: ")
+    assert "\nhint: " in said
+
+
+@as_root
+def test_a_folder_where_no_project_can_be_made(powerless: Powerless) -> None:
+    closed = powerless.folder.parent / "closed"
+    closed.mkdir()
+    shutil.chown(closed, "nobody")
+    ran = powerless("exec", "--", "true", status=125, cwd=closed)
+    assert "cannot make a project" in ran.stderr
+    assert "\nhint: " in ran.stderr
+    assert powerless.error("init", status=4, cwd=closed)[0] == "not-allowed"
+
+
+@as_root
+def test_an_input_that_may_not_be_read_any_more(powerless: Powerless) -> None:
+    """The command had opened it; by the time it is to be kept nobody may. That is a gap."""
+    powerless.write(
+        "reads.py",
+        "import os\n"
+        "fd = os.open('data', os.O_RDONLY)\n"
+        "os.chmod('data', 0)\n"
+        "print(os.read(fd, 100).decode(), end='', flush=True)\n",
+    )
+    ran = powerless("exec", "--json", "--", sys.executable, "reads.py")
+    assert ran.stdout == "some data\n"
+    assert json.loads(ran.stderr.splitlines()[-1])["state"] == "done"
+    path = str(powerless.folder / "data")
+    files = {file["path"]: file for file in powerless.json("show", "e1", "--detail")["files"]}
+    assert files[path]["read"]
+    kept = powerless.start("cat", "e1:data@1")
+    out, _ = kept.communicate()
+    if kept.returncode == 0:  # it was taken in time
+        assert out == "some data\n"
+    else:
+        gaps = powerless.json("show", "e1")["gaps"]
+        assert any(gap["path"] == path and gap["why"] for gap in gaps)
+    powerless.is_well()
+
+
+@as_root
+def test_an_input_that_nobody_may_read(powerless: Powerless) -> None:
+    (powerless.folder / "data").chmod(0)
+    ran = powerless("exec", "--", "cat", "data", status=1)
+    assert "Permission denied" in ran.stderr
+    assert powerless.states() == {"e1": "failed"}
+    assert powerless.json("fsck")["ok"]
+
+
+# -- gone
+
+
+def test_the_working_folder_is_gone_from_the_beginning(clew: Marked) -> None:
+    gone = clew.folder / "gone"
+    gone.mkdir()
+    script = f"""
+import os, sys
+os.rmdir({str(gone)!r})
+from clew.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+    def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        gone.mkdir(exist_ok=True)
+        return subprocess.run(
+            ["python", "-c", script, *words],
+            cwd=gone,
+            env={**clew.environment, **environment},
+            capture_output=True,
+            text=True,
+        )
+
+    for words in (["list"], ["exec", "--", "true"]):
+        ran = run(*words)
+        assert ran.returncode in (5, 125)
+        assert ran.stderr.splitlines() == [
+            "error: the current folder no longer exists",
+            "hint: cd to a folder that does",
+        ]
+    ran = run("exec", "--", "true", CLEW_PROJECT=str(clew.folder))
+    assert ran.returncode == 125
+    assert "Traceback" not in ran.stderr
+    assert run("list", CLEW_PROJECT=str(clew.folder)).returncode == 0
+
+
+def test_the_working_folder_vanishes_meanwhile(clew: Marked) -> None:
+    line = (
+        "mkdir gone; cd gone; echo x > inside; rm inside; rmdir ../gone; cat nothing;"
+        " /bin/echo still > ../after; exit 4"
+    )
+    end(begin(clew, line), status=4)
+    (found,) = clew.json("list")
+    assert (found["state"], found["status"]) == ("failed", 4)
+    clew.is_well()
+
+
+def test_the_project_is_deleted_meanwhile(clew: Marked) -> None:
+    process = begin(clew, "cat data; exit 3")
+    shutil.rmtree(clew.folder / ".clew")
+    said = end(process, status=3)
+    assert "clew: warning: " in said
+    assert not (clew.folder / ".clew").exists()
+    assert clew.error("list", status=5)[0] == "no-project"
+
+
+def test_the_spool_is_deleted_meanwhile(clew: Marked) -> None:
+    process = begin(clew, "cat data > more; exit 3")
+    shutil.rmtree(clew.folder / ".clew" / "spool")
+    end(process, status=3)
+    assert clew.states() == {"e1": "failed"}
+    assert clew("cat", "e1:data").stdout == "some data\n"
+    clew("exec", "--", "true")
+    clew.is_well()
+
+
+# -- the graph
+
+
+@contextmanager
+def locked(graph: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(graph, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+        other.execute("ROLLBACK")
+
+
+@pytest.mark.heavy  # half a minute: so long another writer is waited for
+def test_a_graph_that_somebody_else_has_locked(clew: Marked) -> None:
+    clew("exec", "--", "true")
+    with locked(clew.folder / ".clew" / "graph.db"):
+        refused(clew, said="locked by another program")
+    process = begin(clew, "exit 9")
+    with locked(clew.folder / ".clew" / "graph.db"):
+        said = end(process, status=9)
+    assert "clew: warning: " in said
+    assert "locked" in said
+    clew("exec", "--", "true")
+    assert list(clew.states().values()) == ["done", "failed", "done"]
+    assert clew.leftovers() == []
+
+
+def damage(path: Path) -> None:
+    for beside in path.parent.glob(path.name + "-*"):
+        beside.unlink()
+    path.write_bytes(b"this is no database, though it is long enough to be one" * 100)
+
+
+def make_newer(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as graph:
+        graph.execute("PRAGMA user_version = 999")
+
+
+def test_a_damaged_graph(clew: Marked) -> None:
+    clew("exec", "--", "true")
+    damage(clew.folder / ".clew" / "graph.db")
+    refused(clew, said="is damaged")
+    for words in (["list"], ["show", "e1"], ["gc", "--yes"], ["fsck"], ["trace", "data"]):
+        code, message, hint = clew.error(*words, status=3)
+        assert (code, "graph.db" in message) == ("damaged", True)
+        assert hint
+
+
+def test_a_graph_of_a_newer_clew(clew: Marked) -> None:
+    clew("exec", "--", "true")
+    make_newer(clew.folder / ".clew" / "graph.db")
+    refused(clew, said="schema 999")
+    code, _, hint = clew.error("list", status=1)
+    assert (code, "upgrade" in hint) == ("failed", True)
+
+
+@pytest.mark.parametrize("spoil", [damage, make_newer])
+def test_a_graph_that_is_spoilt_meanwhile(clew: Marked, spoil: object) -> None:
+    graph = clew.folder / ".clew" / "graph.db"
+    process = begin(clew, "cat data > late; exit 2")
+    good = graph.read_bytes()
+    assert callable(spoil)
+    spoil(graph)
+    said = end(process, status=2)
+    assert "clew: warning: " in said
+    assert "e1 ended with status 2" in said
+    for beside in graph.parent.glob("graph.db-*"):
+        beside.unlink()
+    graph.write_bytes(good)
+    clew("exec", "--", "true")
+    found = clew.json("show", "e1")
+    assert (found["state"], found["status"]) == ("failed", 2)
+    assert clew("cat", "e1:late").stdout == "some data\n"
+    assert clew.leftovers() == []
+    clew.is_well()
+
+
+def test_a_store_of_another_format(clew: Marked) -> None:
+    clew("exec", "--", "true")
+    (clew.folder / ".clew" / "store" / "format").write_text("clew-store 99\n")
+    refused(clew, said="another format")
+
+
+def test_a_configuration_that_cannot_be_read(clew: Marked) -> None:
+    (clew.folder / ".clew" / "config.toml").write_text("uid = [")
+    for status, words in ((1, ["list"]), (125, ["exec", "--", "true"])):
+        ran = clew(*words, status=status)
+        assert "config.toml cannot be read" in ran.stderr
+        assert "hint: " in ran.stderr
+
+
+def test_a_leaving_that_nobody_can_tell_stands_in_nobody_s_way(clew: Marked) -> None:
+    """What a killed execution left may be damaged, too."""
+    process = begin(clew, "exit 0")
+    spool = clew.folder / ".clew" / "spool"
+    await_("a trace", lambda: any(path.stat().st_size for path in spool.glob("*/trace")))
+    process.kill()
+    process.communicate()
+    clew.await_silence()
+    (left,) = spool.iterdir()
+    (left / "note").write_bytes(b"{")
+    clew("exec", "--", "true")
+    assert clew.states() == {"e1": "broken", "e2": "done"}
+    told = clew.json("fsck", status=3)
+    assert told["ok"] is False
+    assert left.name in [problem["where"] for problem in told["problems"]]
+    code, _, hint = clew.error("gc", "--yes", status=1)
+    assert (code, "clew rm" in hint) == ("busy", True)
+    clew("rm", "e1", "--yes")
+    clew.is_well()
+    assert clew.leftovers() == []
+
+
+def test_the_spool_s_lock_says_who_runs(clew: Marked) -> None:
+    process = begin(clew, "exit 0")
+    assert clew.states() == {"e1": "running"}
+    (place,) = (clew.folder / ".clew" / "spool").iterdir()
+    with open(place / "lock") as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    end(process, status=0)
+    assert clew.states() == {"e1": "done"}
