@@ -1,0 +1,110 @@
+"""The value of a secret variable is nowhere under `.clew`, however hard the command tries."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.local.surviving import Marked, await_written, closed_to_others, kill
+
+from clew.store import Store
+
+SECRETS = {
+    "DB_PASSWORD": "correct-horse-battery",
+    "SERVICE_TOKEN": "tok_1234567890abcdef",
+    "MY_OWN": "asked-for-by-the-caller",
+    "DATABASE_URL": "postgres://me:pass-in-the-url@db/x",
+}
+INNER = "only-the-child-knows-it"
+LINE = """
+echo $DB_PASSWORD; echo $SERVICE_TOKEN >&2; printf %s $MY_OWN; echo
+/bin/echo --password=$DB_PASSWORD $SERVICE_TOKEN $MY_OWN $DATABASE_URL > /dev/null
+env sh -c 'cat data > copy'
+"""
+
+
+@pytest.fixture
+def clew(tmp_path: Path) -> Iterator[Marked]:
+    clew = Marked(tmp_path)
+    clew.write("data", "some data\n")
+    clew.environment |= {**SECRETS, "CLEW_REDACT": "MY_*"}
+    yield clew
+    clew.stop()
+
+
+def told(clew: Marked) -> Iterator[tuple[str, bytes]]:
+    """Every byte under `.clew`: the files, what is stored in packs, what the graph holds."""
+    hidden = clew.folder / ".clew"
+    for path in hidden.rglob("*"):
+        if path.is_file():
+            yield str(path), path.read_bytes()
+    with Store(hidden / "store") as store:
+        for digest in store._index.contents():
+            name = f"blake3:{digest.hex()}"
+            yield name, b"".join(store.read(name))
+    with closing(sqlite3.connect(hidden / "graph.db")) as graph:
+        for line in graph.iterdump():
+            yield "graph", line.encode()
+
+
+def betrayed(clew: Marked) -> list[tuple[str, str]]:
+    wanted = [*SECRETS.values(), INNER, "pass-in-the-url"]
+    return [
+        (secret, where)
+        for where, data in told(clew)
+        for secret in wanted
+        if secret.encode() in data
+    ]
+
+
+def test_secrets_stay_out(clew: Marked) -> None:
+    ran = clew("exec", "--", "sh", "-c", LINE)
+    assert SECRETS["DB_PASSWORD"] in ran.stdout  # the command itself is left alone
+    assert SECRETS["SERVICE_TOKEN"] in ran.stderr
+    shown = clew.json("show", "e1", "--detail")
+    assert shown["environment"]["variables"]["DB_PASSWORD"] == "***"
+    assert any("--password=***" in process["command"] for process in shown["tree"])
+    assert betrayed(clew) == []
+
+
+def test_secrets_on_the_command_line_stay_out(clew: Marked) -> None:
+    clew("exec", "--", "/bin/echo", SECRETS["DB_PASSWORD"], f"x={SECRETS['MY_OWN']}")
+    assert clew.json("list")[0]["command"] == ["/bin/echo", "***", "x=***"]
+    assert betrayed(clew) == []
+
+
+def test_a_subprocess_has_secrets_of_its_own(clew: Marked) -> None:
+    """They were in no variable of ours; the name says what they are."""
+    program = (
+        "import os, subprocess\n"
+        f"own = {{**os.environ, 'THEIR_PASSWORD': '{INNER[:10]}' + '{INNER[10:]}'}}\n"
+        "subprocess.run(['/bin/echo', own['THEIR_PASSWORD']], env=own, stdout=-3)\n"
+    )
+    clew("exec", "--", "python3", "-c", program)
+    assert betrayed(clew) == []
+
+
+def test_secrets_stay_out_after_a_kill(clew: Marked) -> None:
+    """The trace holds them until it is told: for its owner's eyes only, and not for long."""
+    os.umask(0)
+    try:
+        process = clew.start("exec", "--", "sh", "-c", f"{LINE}exec sleep 1000")
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        await_written(clew, b"/sleep")
+        kill(process)
+    finally:
+        os.umask(0o022)
+    clew.await_silence()
+    assert closed_to_others(clew.folder / ".clew" / "spool")
+    assert (clew.folder / ".clew").stat().st_mode & 0o077 == 0
+    for name in (*SECRETS, "CLEW_REDACT"):
+        del clew.environment[name]
+    clew("exec", "--", "true")
+    assert clew.states() == {"e1": "broken", "e2": "done"}
+    assert len(clew.json("show", "e1")["tree"]) > 3
+    assert betrayed(clew) == []
