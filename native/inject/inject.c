@@ -203,12 +203,22 @@ static int place(struct fact *f, int dirfd, char *buffer)
 	return f->base_size > 0;
 }
 
+/* The call comes first: only a path that the kernel could read is looked at here. Returns 0 when it
+ * could not be recorded. */
+static int tell(struct clew_ring *r, struct fact *f, int dirfd, long result)
+{
+	char base[PATH_LIMIT];
+	if (result == -EFAULT || !f->path[0])
+		return 1;
+	return place(f, dirfd, base) && append(r, f);
+}
+
 static long open_(int dirfd, const char *path, int flags, mode_t mode)
 {
-	char base[PATH_LIMIT], real[PATH_LIMIT];
+	char real[PATH_LIMIT];
 	struct fact f = {.kind = CLEW_OPEN, .path = path, .flags = (uint32_t)flags};
 	struct clew_ring *r = flags & WRITES ? NULL : room();
-	if (!r || !path || !path[0] || !place(&f, dirfd, base))
+	if (!r)
 		return ordinary(SYS_openat, dirfd, (long)path, flags, mode, 0, 0);
 	long fd = passing(SYS_openat, dirfd, (long)path, flags, 0);
 	struct stat st;
@@ -218,7 +228,7 @@ static long open_(int dirfd, const char *path, int flags, mode_t mode)
 		f.real_size = name_of((int)fd, real);
 	}
 	f.result = fd < 0 ? (int)fd : 0;
-	if (fd == -EFAULT || append(r, &f))
+	if (tell(r, &f, dirfd, fd))
 		return fd;
 	if (fd >= 0)
 		passing(SYS_close, fd, 0, 0, 0);
@@ -227,44 +237,41 @@ static long open_(int dirfd, const char *path, int flags, mode_t mode)
 
 static long stat_(int dirfd, const char *path, struct stat *st, int flags)
 {
-	char base[PATH_LIMIT];
 	struct fact f = {.kind = CLEW_STAT, .path = path, .flags = flags & AT_SYMLINK_NOFOLLOW ? 1 : 0};
 	struct clew_ring *r = room();
-	if (!r || !path || !path[0] || flags & ~AT_SYMLINK_NOFOLLOW || !place(&f, dirfd, base))
+	if (!r || flags & ~AT_SYMLINK_NOFOLLOW)
 		return ordinary(SYS_newfstatat, dirfd, (long)path, (long)st, flags, 0, 0);
 	long result = passing(SYS_newfstatat, dirfd, (long)path, (long)st, flags);
 	f.result = (int)result;
 	f.stat = result == 0 ? st : NULL;
-	if (result == -EFAULT || append(r, &f))
+	if (tell(r, &f, dirfd, result))
 		return result;
 	return ordinary(SYS_newfstatat, dirfd, (long)path, (long)st, flags, 0, 0);
 }
 
 static long access_(int dirfd, const char *path, int mode)
 {
-	char base[PATH_LIMIT];
 	struct fact f = {.kind = CLEW_ACCESS, .path = path, .flags = (uint32_t)mode};
 	struct clew_ring *r = room();
-	if (!r || !path || !path[0] || !place(&f, dirfd, base))
+	if (!r)
 		return ordinary(SYS_faccessat, dirfd, (long)path, mode, 0, 0, 0);
 	f.result = (int)passing(SYS_faccessat, dirfd, (long)path, mode, 0);
-	if (f.result == -EFAULT || append(r, &f))
+	if (tell(r, &f, dirfd, f.result))
 		return f.result;
 	return ordinary(SYS_faccessat, dirfd, (long)path, mode, 0, 0, 0);
 }
 
 static long readlink_(int dirfd, const char *path, char *buffer, size_t size)
 {
-	char base[PATH_LIMIT];
 	struct fact f = {.kind = CLEW_READLINK, .path = path};
 	struct clew_ring *r = room();
-	if (!r || !path || !path[0] || !place(&f, dirfd, base))
+	if (!r)
 		return ordinary(SYS_readlinkat, dirfd, (long)path, (long)buffer, (long)size, 0, 0);
 	long result = passing(SYS_readlinkat, dirfd, (long)path, (long)buffer, (long)size);
 	f.result = result < 0 ? (int)result : 0;
 	f.real = buffer;
 	f.real_size = result > 0 && result <= PATH_LIMIT ? (size_t)result : 0;
-	if (result == -EFAULT || append(r, &f))
+	if (tell(r, &f, dirfd, result))
 		return result;
 	return ordinary(SYS_readlinkat, dirfd, (long)path, (long)buffer, (long)size, 0, 0);
 }
@@ -273,16 +280,15 @@ static long statx_(int dirfd, const char *path, int flags, unsigned mask, struct
 {
 	/* A plain stat beside it says the same in the one form that is recorded. */
 	struct stat st;
-	char base[PATH_LIMIT];
 	int known = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_SYNC_TYPE;
 	struct fact f = {.kind = CLEW_STAT, .path = path, .flags = flags & AT_SYMLINK_NOFOLLOW ? 1 : 0};
 	struct clew_ring *r = room();
-	if (!r || !path || !path[0] || flags & ~known || !place(&f, dirfd, base))
+	if (!r || flags & ~known)
 		return ordinary(SYS_statx, dirfd, (long)path, flags, mask, (long)buffer, 0);
 	long result = passing(SYS_newfstatat, dirfd, (long)path, (long)&st, flags & AT_SYMLINK_NOFOLLOW);
 	f.result = (int)result;
 	f.stat = result == 0 ? &st : NULL;
-	if (result != 0 || !append(r, &f))
+	if (result != 0 || !tell(r, &f, dirfd, result))
 		return ordinary(SYS_statx, dirfd, (long)path, flags, mask, (long)buffer, 0);
 	register long r8 __asm__("r8") = (long)buffer;
 	register long r10 __asm__("r10") = mask;

@@ -39,6 +39,14 @@ def hear(scene: Scene, trace: Iterable[AnyRecord], contents: Contents) -> Story:
     return story
 
 
+_SAYS_NOTHING = frozenset(
+    {
+        *(errno.EINVAL, errno.ENAMETOOLONG, errno.EFAULT, errno.EBADF, errno.EINTR),
+        *(errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+    }
+)
+"""Errors that tell of the call, not of the file."""
+
 _UNREAD = ("rename", "exchange", "link", "metadata")
 """Ways to use a version without looking at its bytes."""
 
@@ -89,6 +97,7 @@ class Narrator:
             self._processes[record.image].exec = record
             return
         before = self._processes[record.previous]
+        self._paths.ended(record.previous, record.at)
         stem, _, ordinal = before.uid.rpartition("-")
         self._processes[record.image] = Process(
             f"{stem}-{int(ordinal) + 1}",
@@ -108,13 +117,15 @@ class Narrator:
 
     def _exit(self, record: records.Exit) -> None:
         self._processes[record.image].exit = record
+        self._paths.ended(record.image, record.at)
 
     def _open(self, record: records.Open) -> None:
         image, path = record.image, record.real or _plain(record.path)
         if self._ignored(path):
             return
         if record.error:
-            self._looked(image, "absent", record.path, _error(record.error), record.at)
+            if record.error not in _SAYS_NOTHING:
+                self._looked(image, "absent", record.path, _error(record.error), record.at)
             return
         self._linked(image, record.path, record.real, record.at)
         facts = record.facts
@@ -155,7 +166,7 @@ class Narrator:
         if self._ignored(_plain(path)):
             return
         if record.error:
-            if record.error not in (errno.EINVAL, errno.ENAMETOOLONG, errno.EFAULT):
+            if record.error not in _SAYS_NOTHING:
                 self._looked(image, "absent", path, _error(record.error), at)
         elif record.kind in (records.READLINK, records.REALPATH):
             if record.kind == records.READLINK:

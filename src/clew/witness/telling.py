@@ -25,7 +25,12 @@ from clew.prov.locators import file_locator
 from clew.witness.contents import Contents, Known, is_file
 from clew.witness.origins import origins
 from clew.witness.story import Process, Scene, Story
-from clew.witness.versions import Met, key_of
+from clew.witness.versions import Met, facts_of, key_of
+
+Left = tuple[Known, os.stat_result] | str
+"""Content that is there at the end, or why there is none."""
+
+_MEANWHILE = "changed by somebody else while it was open: not all that was read may be this"
 
 FIRST = 16
 """Events of the witness are numbered from here; the runner's own come before."""
@@ -134,14 +139,29 @@ class Teller:
 
     # -- versions
 
-    def _look_at_what_is_left(self) -> dict[Met, tuple[Known, os.stat_result] | str]:
+    def _look_at_what_is_left(self) -> dict[Met, Left]:
         """The content of each file that the execution made and that is still there. All of it
         before any is told: what was moved is known by where it is now."""
-        return {
-            line[-1]: self._contents.left(line[-1].path)
-            for line in self._story.paths
-            if line[-1].maker is not None and not line[-1].gone and is_file(line[-1].path)
-        }
+        left: dict[Met, Left] = {}
+        for line in self._story.paths:
+            met = line[-1]
+            if met.maker is not None and not met.gone and is_file(met.path):
+                left.update((self._left_of(met, self._contents.left(met.path)),))
+        return left
+
+    def _left_of(self, met: Met, left: Left) -> tuple[Met, Left]:
+        """The version that is left: not what was read, if its makers went on after that; and
+        not theirs at all, if it changed after they had ended."""
+        if isinstance(left, str):
+            return met, left
+        now = left[1]
+        if met.facts is not None and met.facts[:4] == facts_of(now)[:4]:
+            return met, left
+        if self._story.paths.over(met.makers, now.st_mtime_ns):
+            return met, "changed by somebody else after it was written"
+        if met.read and met.facts is not None:
+            met = self._story.paths.again(met, facts_of(now), at=now.st_mtime_ns)
+        return met, left
 
     def _version_events(self, met: Met, *, last: bool) -> Iterator[AnyEvent]:
         known: Known | None = None
@@ -181,8 +201,25 @@ class Teller:
         if known is not None:
             source = self._origins.get(met.path) if last else None
             yield self._content(version, known, mode, mtime, self._owners.get(met.path), source)
-        elif missing and missing != "gone":
+            meanwhile = last and met.maker is None and met.read and self._changed_meanwhile(met)
+            missing = _MEANWHILE if meanwhile else ""
+        if missing and missing != "gone":
             yield self._gap(self._scene.execution, "content", missing, met.path, met.at)
+
+    def _changed_meanwhile(self, met: Met) -> bool:
+        """Whether somebody else changed this input while a process that read it still ran: which
+        bytes it met is then not known for sure."""
+        if met.gone or met.facts is None or not stat.S_ISREG(met.facts.mode):
+            return False
+        try:
+            now = facts_of(os.lstat(met.path))
+        except OSError:
+            return False
+        if now[:2] != met.facts[:2] or now[:4] == met.facts[:4]:
+            return False
+        tales = self._story.tales.items()
+        readers = [image for image, tale in tales if any(used is met for used, _ in tale.used)]
+        return not self._story.paths.over(readers, now.mtime)
 
     def _content(
         self,

@@ -8,7 +8,8 @@ makers are settled at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from clew.witness.records import Facts
@@ -19,6 +20,18 @@ Key = tuple[int, int, int, int]
 def key_of(facts: Facts) -> Key:
     """What stays the same while the bytes do: a rename or a link changes only the ctime."""
     return facts[:4]
+
+
+def facts_of(status: os.stat_result) -> Facts:
+    """A file's state as the system tells it now."""
+    return Facts(
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_mode,
+    )
 
 
 @dataclass(eq=False)
@@ -53,6 +66,15 @@ class Paths:
 
     def __init__(self) -> None:
         self._lines: dict[bytes, list[Met]] = {}
+        self._ends: dict[int, int] = {}
+
+    def ended(self, image: int, at: int) -> None:
+        """This image writes nothing any more."""
+        self._ends[image] = at
+
+    def over(self, images: Iterable[int], at: int) -> bool:
+        """Whether all of these had ended before this moment."""
+        return all(self._ends.get(image, at) < at for image in images)
 
     def __iter__(self) -> Iterator[list[Met]]:
         return iter(self._lines.values())
@@ -82,14 +104,18 @@ class Paths:
                 met.facts = facts  # it lost its name, and is read by who still holds it
                 return met
         last = self.current(path)
-        if last is None or last.maker is None:
+        if last is None or last.maker is None or self.over(last.makers, facts.ctime):
             return self.add(path, at=at, maker=None, facts=facts)
         if last.facts is None or not last.read:
             last.facts = facts
             return last
-        again = self.add(path, at=at, maker=last.maker, facts=facts)
-        again.makers = dict(last.makers)
-        return again
+        return self.again(last, facts, at=at)
+
+    def again(self, last: Met, facts: Facts, *, at: int) -> Met:
+        """The next version by the same makers: they went on after somebody had read it."""
+        met = self.add(last.path, at=at, maker=last.maker, facts=facts)
+        met.makers = dict(last.makers)
+        return met
 
     def write(self, path: bytes, image: int, *, at: int, how: str, facts: Facts | None) -> Met:
         """The version a writer makes; `facts` is its state right after the opening."""
