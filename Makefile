@@ -30,7 +30,7 @@ packages-build packages-test packages-bench: packages-%:
 $(READY): pyproject.toml constraints.txt setup.py examples/training/requirements.txt | packages-build
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q -c constraints.txt setuptools
-	$(BIN)/pip install -q -c constraints.txt --no-build-isolation -e '.[postgres,export,dev]' \
+	$(BIN)/pip install -q -c constraints.txt --no-build-isolation -e '.[postgres,dev]' \
 		-r examples/training/requirements.txt
 	touch $@
 
