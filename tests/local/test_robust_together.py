@@ -206,5 +206,5 @@ def test_the_command_is_left_what_it_was_handed(clew: Marked) -> None:
         )
         words = ("exec", "--", sys.executable, "-c", program)
         ran = clew(*words, pass_fds=(number,))
-    assert ran.stdout.startswith("b'some data\\n' ")
+    assert ran.stdout.startswith("b'some data\\n'\n")
     assert "SigBlk:\t0000000000000000\n" in ran.stdout

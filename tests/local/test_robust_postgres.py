@@ -1,0 +1,225 @@
+"""PostgreSQL as the graph: the same answers as SQLite, shared by projects, and it may fail, too."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.surviving import Marked, await_
+
+UID = {"uid", "started", "ended", "seconds", "at", "pid", "mtime", "cwd", "new_bytes", "bytes"}
+
+
+@pytest.fixture
+def clew(tmp_path: Path, postgres: str) -> Iterator[Marked]:
+    clew = Marked(tmp_path)
+    clew.environment["CLEW_GRAPH"] = postgres
+    clew.write("data", "b\na\n")
+    yield clew
+    clew.stop()
+
+
+def record(clew: Marked) -> None:
+    clew("exec", "--name", "first", "--", "sh", "-c", "sort data > mid; echo done")
+    clew("exec", "--", "sh", "-c", "cat mid > out; rm mid; exit 3", status=3)
+    clew.write("data", "changed\n")
+    clew("note", "e1", "who=me")
+
+
+def answers(clew: Marked) -> dict[str, Any]:
+    """What is asked of a project, without what differs from one execution to the next."""
+    asked = {
+        "list": ["list"],
+        "show": ["show", "e2"],
+        "detail": ["show", "first", "--detail"],
+        "up": ["trace", "e2:out"],
+        "down": ["trace", "e1:data", "--down"],
+        "versions": ["restore", "--list", "mid"],
+        "notes": ["note", "e1"],
+    }
+    found = {name: clew.json(*words) for name, words in asked.items()}
+    found["cat"] = clew("cat", "e1:data").stdout
+    clew("restore", "e2:mid@input", "--to", "back")
+    found["restored"] = (clew.folder / "back").read_text()
+    names = [execution["uid"] for execution in found["list"]]
+    return dict(_plain(found, str(clew.folder), names))
+
+
+def _plain(value: Any, folder: str, uids: list[str]) -> Any:
+    if isinstance(value, dict):
+        return {k: _plain(v, folder, uids) for k, v in value.items() if k not in UID}
+    if isinstance(value, list):
+        return [_plain(item, folder, uids) for item in value]
+    if isinstance(value, str):
+        for number, uid in enumerate(uids):
+            value = value.replace(uid, f"uid{number}")
+        return value.replace(folder, "HERE")
+    return value
+
+
+def test_the_answers_are_those_of_sqlite(clew: Marked, tmp_path: Path) -> None:
+    other = Marked(tmp_path / "sqlite")
+    other.write("data", "b\na\n")
+    record(clew)
+    record(other)
+    ours, theirs = answers(clew), answers(other)
+    for facet in (ours, theirs):  # what only their environments differ in
+        for document in (facet["show"], facet["detail"]):
+            document["environment"]["variables"] = None
+    assert ours == theirs
+    assert not (clew.folder / ".clew" / "graph.db").exists()
+    clew("rm", "e1", "--yes")
+    assert clew.error("show", "first", status=5)[0] == "not-found"
+    assert [found["id"] for found in clew.json("list")] == ["e2"]
+    assert clew.json("gc", "--yes")["files"] >= 1
+    assert clew.json("fsck")["ok"]
+    assert clew("cat", "e2:out").stdout == "a\nb\n"
+
+
+def test_projects_in_one_database_do_not_see_each_other(clew: Marked, tmp_path: Path) -> None:
+    other = Marked(tmp_path / "other")
+    other.environment["CLEW_GRAPH"] = clew.environment["CLEW_GRAPH"]
+    other.write("data", "of the other\n")
+    clew("exec", "--name", "same", "--", "sh", "-c", "cat data > out")
+    other("exec", "--name", "same", "--", "sh", "-c", "cat data > out")
+    other("exec", "--", "true")
+    assert [found["id"] for found in clew.json("list")] == ["e1"]
+    assert [found["id"] for found in other.json("list")] == ["e1", "e2"]
+    assert clew("cat", "same:out").stdout == "b\na\n"
+    assert other("cat", "same:out").stdout == "of the other\n"
+    labels = [node["label"] for node in clew.json("trace", "out")["nodes"]]
+    assert not any(str(other.folder) in label for label in labels)
+    clew("rm", "same", "--yes")
+    clew("gc", "--yes")
+    assert other("cat", "same:out").stdout == "of the other\n"
+    assert other.json("fsck")["ok"]
+    assert clew.json("fsck")["ok"]
+
+
+def test_many_at_once(clew: Marked) -> None:
+    running = [
+        clew.start("exec", "--json", "--", "sh", "-c", f"sort data > o{n}") for n in range(6)
+    ]
+    found = set()
+    for process in running:
+        _, said = process.communicate()
+        assert process.returncode == 0, said
+        found.add(json.loads(said.splitlines()[-1])["id"])
+    assert found == {f"e{n + 1}" for n in range(6)}
+    assert {execution["state"] for execution in clew.json("list")} == {"done"}
+
+
+def test_a_server_that_is_not_there(clew: Marked, tmp_path: Path) -> None:
+    clew.environment["CLEW_GRAPH"] = f"host={tmp_path} user=clew dbname=postgres"
+    ran = clew("exec", "--", "touch", "it-ran", status=125)
+    assert "cannot be reached" in ran.stderr
+    assert "hint: check CLEW_GRAPH" in ran.stderr
+    assert not (clew.folder / "it-ran").exists()
+    assert clew.leftovers() == []
+    _, message, hint = clew.error("list", status=1)
+    assert "cannot be reached" in message
+    assert "CLEW_GRAPH" in hint
+
+
+class Server:
+    """A PostgreSQL that may be stopped and started again."""
+
+    def __init__(self, home: Path) -> None:
+        from tests.conftest import _as_postgres, _binaries
+
+        binaries = _binaries()
+        assert binaries is not None
+        self._home = home
+        self._as = _as_postgres
+        self._binaries = binaries
+        home.mkdir(mode=0o755)
+        if os.geteuid() == 0:
+            shutil.chown(home, "postgres")
+        words = ["--no-sync", "-A", "trust", "-U", "clew", "-D", str(home / "data")]
+        self._run(str(binaries / "initdb"), *words)
+        self.address = f"host={home} user=clew dbname=postgres"
+
+    def _run(self, *words: str) -> None:
+        subprocess.run(self._as(list(words)), check=True, capture_output=True, cwd=self._home)
+
+    def start(self) -> None:
+        import psycopg
+
+        settings = f"-c listen_addresses= -c unix_socket_directories={self._home} -c fsync=off"
+        words = ["-D", str(self._home / "data"), "-l", str(self._home / "log"), "-o", settings]
+        self._run(str(self._binaries / "pg_ctl"), "start", "-w", *words)
+        psycopg.connect(self.address).close()
+
+    def die(self) -> None:
+        """At once, as in a power cut: every connection is gone."""
+        pidfile = self._home / "data" / "postmaster.pid"
+        if pidfile.exists():
+            os.kill(int(pidfile.read_text().split()[0]), signal.SIGQUIT)
+            await_("the server's end", lambda: not pidfile.exists())
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    home = Path(f"/tmp/clew-dying-postgres-{os.getpid()}")  # a socket's path must be short
+    try:
+        server = Server(home)
+        server.start()
+        yield server
+        server.die()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def test_the_server_dies_meanwhile(clew: Marked, server: Server) -> None:
+    clew.environment["CLEW_GRAPH"] = server.address
+    line = "cat data > out; echo ready; read word; cat data > late; exit 4"
+    process = clew.start("exec", "--", "sh", "-c", line)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    server.die()
+    _, said = process.communicate("go\n")
+    assert process.returncode == 4
+    assert "clew: warning: " in said
+    assert "e1 ended with status 4" in said
+    assert "Traceback" not in said
+    server.start()
+    clew("exec", "--", "true")
+    first, second = clew.json("list")
+    assert (first["state"], first["status"]) == ("failed", 4)
+    assert second["state"] == "done"
+    assert clew("cat", "e1:late").stdout == "b\na\n"
+    assert clew.leftovers() == []
+    assert clew.json("fsck")["ok"]
+
+
+def test_the_server_is_restarted_meanwhile(clew: Marked, server: Server) -> None:
+    clew.environment["CLEW_GRAPH"] = server.address
+    process = clew.start("exec", "--", "sh", "-c", "echo ready; read word; cat data > late")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    server.die()
+    server.start()
+    _, said = process.communicate("go\n")
+    assert process.returncode == 0
+    assert "warning" not in said
+    assert [found["state"] for found in clew.json("list")] == ["done"]
+
+
+def test_a_killed_one_is_told_into_postgres(clew: Marked) -> None:
+    process = clew.start("exec", "--", "sh", "-c", "cat data; sleep 1000")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "b\n"
+    process.kill()
+    process.communicate()
+    clew.await_silence()
+    clew("exec", "--", "true")
+    assert [found["state"] for found in clew.json("list")] == ["broken", "done"]
+    assert clew("cat", "e1:data").stdout == "b\na\n"
+    assert clew.leftovers() == []
