@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clew.run.interest import Interest
 from clew.witness.contents import Contents
-from clew.witness.records import AnyRecord, Exit, Spawn, Trace
+from clew.witness.records import AnyRecord, Exit, Spawn, Trace, ordered
 
 
 class Follower:
@@ -34,7 +34,7 @@ class Follower:
         """All records, in the order of what happened."""
         self._thread.join()
         self._trace.close()
-        self.records.sort(key=lambda record: record.seq)
+        self.records = ordered(self.records)
         return self.records
 
     def _run(self) -> None:

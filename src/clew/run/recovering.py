@@ -25,7 +25,7 @@ from clew.settings import Settings, machine_id
 from clew.store import Store
 from clew.witness.contents import Contents
 from clew.witness.packages import Packages
-from clew.witness.records import AnyRecord, Trace, Variables
+from clew.witness.records import AnyRecord, Trace, Variables, ordered
 from clew.witness.secrets import Redactor
 from clew.witness.story import Scene
 from clew.witness.syscalls import hear
@@ -132,7 +132,7 @@ def _tell(
     folder: Folder, settings: Settings, place: Path, words: Note, store: Store
 ) -> list[AnyEvent]:
     reader = Trace(place / "trace")
-    trace = sorted(reader.read(), key=lambda record: record.seq)
+    trace = ordered(reader.read())
     reader.close()
     started = words.started
     scene = Scene(

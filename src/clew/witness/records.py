@@ -7,6 +7,7 @@ next reading, so a trace cut at any byte gives the records before the cut.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,6 +136,20 @@ LOADED = 0x8000_0000  # among an open's flags: the kernel opened it, to run it
 STAT, ACCESS, READLINK, REALPATH = 3, 4, 5, 6
 
 _decode = msgspec.msgpack.Decoder(AnyRecord).decode
+
+
+def ordered(trace: Iterable[AnyRecord]) -> list[AnyRecord]:
+    """The records in the order of what happened, each once, in whatever order and however often
+    they were read."""
+    kept: list[AnyRecord] = []
+    first = 0  # where in `kept` those of the same moment begin
+    for record in sorted(trace, key=lambda record: (record.seq, record.at)):
+        if not kept or kept[-1].seq != record.seq:
+            first = len(kept)
+        elif record in kept[first:]:
+            continue
+        kept.append(record)
+    return kept
 
 
 class Trace:
