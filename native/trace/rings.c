@@ -56,13 +56,27 @@ void ring_take(struct proc *proc)
 		owners[proc->slot] = proc;
 }
 
+/* What a thread began to write and never finished must not be met by the next owner. All else
+ * was cleared as it was read: touching it again would cost a page fault for every page. */
+static void ring_clear(struct clew_ring *ring)
+{
+	uint32_t left = ring->head - ring->tail, at = ring->tail % CLEW_DATA;
+	if (left > CLEW_DATA) { /* no library wrote that */
+		left = CLEW_DATA;
+		at = 0;
+	}
+	uint32_t first = left < CLEW_DATA - at ? left : CLEW_DATA - at;
+	memset(ring->data + at, 0, first);
+	memset(ring->data, 0, left - first);
+	ring->head = ring->tail = 0;
+}
+
 void ring_drop(struct proc *proc)
 {
 	if (!proc->slot)
 		return;
 	ring_drain(proc);
-	/* What a thread began to write and never finished must not be met by the next owner. */
-	memset(ring_of(proc), 0, CLEW_SLOT_SIZE);
+	ring_clear(ring_of(proc));
 	owners[proc->slot] = NULL;
 	free_slots[free_count++] = proc->slot;
 	proc->slot = 0;
