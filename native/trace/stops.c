@@ -19,6 +19,14 @@
 #endif
 #define MOST_MOVED 1000000 /* files of one folder that was renamed */
 
+/* That nothing is there is one fact, by whichever call it was learnt. */
+static bool absent(int error) { return error == ENOENT || error == ENOTDIR; }
+
+static uint64_t hash_absence(const char *path, int error)
+{
+	return hash_bytes(R_GAP + (uint64_t)error * 31, path, strlen(path));
+}
+
 void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
 	       const struct clew_facts *facts, const struct clew_facts *before)
 {
@@ -28,7 +36,8 @@ void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *re
 	if (facts && !writes && !(flags & O_PATH))
 		saving_read(facts);
 	if (!writes) {
-		uint64_t hash = hash_bytes(R_OPEN + (uint64_t)error * 31 + flags * 1021ull, path, strlen(path));
+		uint64_t hash = absent(error) ? hash_absence(path, error)
+					      : hash_bytes(R_OPEN + (uint64_t)error * 31 + flags * 1021ull, path, strlen(path));
 		if (facts)
 			hash = hash_bytes(hash, facts, sizeof *facts);
 		if (!proc_first(proc, hash))
@@ -47,7 +56,8 @@ void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *re
 void emit_look(struct proc *proc, uint64_t seq, enum clew_kind kind, const char *path, int error, uint32_t flags,
 	       const struct clew_facts *facts, const char *target)
 {
-	uint64_t hash = hash_bytes(kind + (uint64_t)error * 31 + flags * 1021ull, path, strlen(path));
+	uint64_t hash = absent(error) ? hash_absence(path, error)
+				      : hash_bytes(kind + (uint64_t)error * 31 + flags * 1021ull, path, strlen(path));
 	if (facts)
 		hash = hash_bytes(hash, facts, sizeof *facts);
 	if (target)
