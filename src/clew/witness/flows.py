@@ -17,6 +17,8 @@ READS, WRITES = 1, 2
 
 def peer(address: bytes, socket_type: int) -> str | None:
     """A socket address as a locator; None where it is no network peer."""
+    if len(address) < 2:
+        return None
     (family,) = struct.unpack_from("=H", address)
     scheme = "udp" if socket_type == socket.SOCK_DGRAM else "tcp"
     if family == socket.AF_INET and len(address) >= 8:
