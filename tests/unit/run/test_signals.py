@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -53,9 +54,14 @@ def test_beside_the_main_thread_nothing_is_taken() -> None:
 def test_a_process_is_started_with_the_given_mask_and_descriptors(tmp_path: Path) -> None:
     out = os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT, 0o600)
     read, notify = os.pipe()
-    line = f"grep SigBlk /proc/self/status; echo told > /proc/self/fd/{notify}; cat /proc/self/environ; exit 7"
+    program = f"""
+import os
+print(open("/proc/self/status").read(), os.environ, flush=True)
+os.write({notify}, b"told")
+os._exit(7)
+"""
     pid = starting.start(
-        ["/bin/sh", "-c", line],
+        [sys.executable, "-c", program],
         {"ONLY": "this"},
         descriptors=(0, out, 2),
         notify=notify,
@@ -63,12 +69,12 @@ def test_a_process_is_started_with_the_given_mask_and_descriptors(tmp_path: Path
     )
     os.close(notify)
     os.close(out)
-    assert os.read(read, 100) == b"told\n"
+    assert os.read(read, 100) == b"told"
     os.close(read)
     assert starting.wait(pid) == 7
     said = (tmp_path / "out").read_bytes()
     assert b"SigBlk:\t0000000000000200" in said
-    assert b"ONLY=this" in said
+    assert b"'ONLY': 'this'" in said
 
 
 def test_the_end_by_a_signal_is_told() -> None:
