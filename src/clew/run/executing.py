@@ -88,14 +88,15 @@ class _Recording:
             self._place = failing.identity(self._folder.path)
             self._lock = locks.hold(self._folder, self._uid)
         self._spool = self._folder.spool / self._uid
-        self._settled = True
+        self._settled = True  # nothing is left to tell
+        self._postponed = False  # what is left can only be told later
         try:
             return self._recorded()
         finally:
             if self._settled:
                 shutil.rmtree(self._spool, ignore_errors=True)
             os.close(self._lock)
-            if not self._settled:
+            if not self._settled and not self._postponed:
                 recovering.recover(self._folder, self._settings)
 
     def _recorded(self) -> Outcome:
@@ -254,10 +255,13 @@ class _Recording:
                 found = execution_of(graph, self._uid, alive=lambda _: False)
             self._still_there()
             self._settled = True
-        except Exception as error:  # also a fault of our own
+        except BaseException as error:  # also a fault of our own, or an interrupt
             if events:
                 with contextlib.suppress(OSError):
                     recovering.keep_events(self._spool, events)
+            if not isinstance(error, Exception):
+                raise
+            self._postponed = True
             found = bare(self._uid, self._command, number=self._number, name=self._name)
             warning = failing.said(error)
         return Outcome(execution=found, status=status, warning=warning)

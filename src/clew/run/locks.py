@@ -67,7 +67,7 @@ def claim(place: Path, *, wait: bool = False) -> int | None:
         return None
     try:
         descriptor = os.open(place / _CLAIM, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:
+    except OSError:  # gone, or not ours to write
         return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))

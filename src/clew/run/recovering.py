@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from clew import db
+from clew.errors import ClewError
 from clew.folder import Folder
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
@@ -55,6 +56,10 @@ class Unsettled:
     why: str
 
 
+class _NoGraph(Exception):
+    """There is nowhere to tell it to."""
+
+
 def note(spool: Path, words: Note) -> None:
     _write(spool / _NOTE, msgspec.json.encode(words))
 
@@ -77,12 +82,8 @@ def recover(folder: Folder, settings: Settings) -> list[Unsettled]:
 
     What cannot be settled now stays for the next time: it must not stand in the way of new work.
     """
-    try:
-        places = sorted(folder.spool.iterdir())
-    except FileNotFoundError:
-        return []
     unsettled: list[Unsettled] = []
-    for place in places:
+    for place in _places(folder):
         lock = locks.claim(place)
         if lock is None:
             continue
@@ -90,11 +91,20 @@ def recover(folder: Folder, settings: Settings) -> list[Unsettled]:
             if not place.name.startswith(locks.DRAFT):
                 _settle(folder, settings, place)
             shutil.rmtree(place, ignore_errors=True)
+        except _NoGraph as error:
+            return [*unsettled, Unsettled(place.name, str(error))]  # nor is there for the others
         except Exception as error:  # also a fault of our own: said, and left for a better Clew
             unsettled.append(Unsettled(place.name, f"{type(error).__name__}: {error}"))
         finally:
             os.close(lock)
     return unsettled
+
+
+def _places(folder: Folder) -> list[Path]:
+    try:
+        return sorted(folder.spool.iterdir())
+    except OSError:  # no spool, or not ours to look into
+        return []
 
 
 @contextlib.contextmanager
@@ -115,10 +125,11 @@ def _settle(folder: Folder, settings: Settings, place: Path) -> None:
         words = msgspec.json.decode((place / _NOTE).read_bytes(), type=Note)
     except FileNotFoundError:
         return  # killed before anything began
-    with (
-        db.connect(folder.graph, address=settings.graph) as connection,
-        Store(folder.store, lease=words.started.execution) as store,
-    ):
+    try:
+        opened = db.connect(folder.graph, address=settings.graph)
+    except ClewError as error:
+        raise _NoGraph(error.message) from error
+    with opened as connection, Store(folder.store, lease=words.started.execution) as store:
         try:
             events = from_batch((place / _EVENTS).read_bytes())
         except FileNotFoundError:
