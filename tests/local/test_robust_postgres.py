@@ -49,7 +49,11 @@ def answers(clew: Marked) -> dict[str, Any]:
     clew("restore", "e2:mid@input", "--to", "back")
     found["restored"] = (clew.folder / "back").read_text()
     names = [execution["uid"] for execution in found["list"]]
-    return dict(_plain(found, str(clew.folder), names))
+    plain: dict[str, Any] = _plain(found, str(clew.folder), names)
+    for lineage in (plain["up"], plain["down"]):  # a graph has no order
+        for part in ("nodes", "edges"):
+            lineage[part].sort(key=lambda item: json.dumps(item, sort_keys=True))
+    return plain
 
 
 def _plain(value: Any, folder: str, uids: list[str]) -> Any:
