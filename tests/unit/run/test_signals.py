@@ -12,18 +12,22 @@ from pathlib import Path
 from clew.run import signals, starting
 
 
+EARLY = """
+import os, signal, subprocess
+from clew.run import signals
+child = subprocess.Popen(["sleep", "1000"])
+known = []
+with signals.forwarded(lambda: known[0] if known else None):
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert child.poll() is None
+    known.append(child.pid)
+    assert child.wait(timeout=30) == -signal.SIGTERM
+"""
+
+
 def test_a_signal_before_the_command_is_known_is_passed_on_when_it_is() -> None:
-    child = subprocess.Popen(["sleep", "1000"])
-    known: list[int] = []
-    try:
-        with signals.forwarded(lambda: known[0] if known else None):
-            os.kill(os.getpid(), signal.SIGTERM)
-            assert child.poll() is None
-            known.append(child.pid)
-            assert child.wait(timeout=30) == -signal.SIGTERM
-    finally:
-        child.kill()
-        child.wait()
+    """In a process of its own: the test runner's other threads would take the signal."""
+    subprocess.run([sys.executable, "-c", EARLY], check=True)
 
 
 def test_what_was_blocked_before_is_told_and_comes_back() -> None:
