@@ -139,6 +139,21 @@ static void inspect(struct task *task, struct image *image, const char *path)
 	free(next);
 }
 
+/* Who made a pipe may close its end before the other is done with it, and never be seen with it: so
+ * it is looked at when the first program is about to be started with that pipe. */
+static void seek_maker(struct proc *proc)
+{
+	static struct proc pipes; /* as a set of those that were met */
+	char name[PATH_MAX_];
+	bool met = true;
+	for (int fd = 0; fd <= 2; fd++)
+		if (descriptor_path(proc->pid, fd, name) && !strncmp(name, "pipe:", 5) &&
+		    proc_first(&pipes, hash_bytes(R_FD, name, strlen(name))))
+			met = false;
+	if (!met)
+		image_inherit(proc->parent, false);
+}
+
 void image_enter(struct task *task, const char *path)
 {
 	struct image *image = must(calloc(1, sizeof *image));
@@ -147,6 +162,8 @@ void image_enter(struct task *task, const char *path)
 	list_read(&image->arguments, task->tid, task->info.seccomp.args[1 + shift], word);
 	inspect(task, image, path);
 	task->image = image;
+	if (!task->proc->execed && task->proc->parent && !task->proc->parent->gone)
+		seek_maker(task->proc);
 }
 
 static void image_free(struct task *task)
@@ -263,9 +280,9 @@ static void inherit_one(struct proc *proc, const char *folder, int fd, bool file
 		return;
 	if (!strncmp(name, "/memfd:", 7))
 		return;
-	if (!strncmp(name, "pipe:", 5))
+	if (!strncmp(name, "pipe:", 5)) {
 		proc->pipes = true;
-	else if (name[0] == '/' ? !files : strncmp(name, "socket:", 7) != 0)
+	} else if (name[0] == '/' ? !files : strncmp(name, "socket:", 7) != 0)
 		return;
 	/* The link's own permissions say how the descriptor was opened. */
 	int way = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);

@@ -410,7 +410,7 @@ static void emit_moved(struct task *task, const char *from, const char *to, unsi
 			emit_moved(task, was, is, left);
 		} else {
 			--*left;
-			out_begin(R_CHANGE, task->seq, task->proc->image, 5);
+			out_begin(R_CHANGE, next_seq(), task->proc->image, 5);
 			out_text("rename");
 			out_text(was);
 			out_text(is);

@@ -7,27 +7,41 @@ that never reads takes nothing from whoever shares the pipe with it (the lines o
 
 from __future__ import annotations
 
+import os
 import threading
 
-_READS = {"0", "17", "19", "295", "327"}  # read, pread64, readv, preadv, preadv2
-_WAITS = {
-    "7",
-    "23",
-    "232",
-    "270",
-    "271",
-    "281",
-}  # poll, select, epoll_wait, pselect6, ppoll, epoll_pwait
 _PAUSE = 0.01
+
+# The calls that take from a descriptor, with which argument that is; and those that wait for any.
+_READS = {
+    False: {  # read, pread64, readv, preadv, preadv2, recvfrom, recvmsg, recvmmsg, splice, tee, …
+        **dict.fromkeys((0, 17, 19, 295, 327, 45, 47, 299, 275, 276, 326), 1),
+        40: 2,  # sendfile
+    },
+    True: {  # the same of 32-bit programs
+        **dict.fromkeys((3, 145, 180, 333, 378, 371, 372, 337, 313, 315, 377), 1),
+        187: 2,
+        239: 2,
+    },
+}
+_WAITS = {  # poll, select, epoll_wait, pselect6, ppoll, epoll_pwait, epoll_pwait2
+    False: {7, 23, 232, 270, 271, 281, 441},
+    True: {168, 82, 142, 256, 308, 413, 309, 414, 319, 441, 102},
+}
 
 
 class Interest:
-    """Asks the kernel what the command's processes are waiting for, until one waits for input."""
+    """Asks the kernel what the command's threads are waiting for, until one waits for input."""
 
     def __init__(self) -> None:
         self._pids: set[int] = set()
         self._lock = threading.Lock()
         self._seen = False
+        self._pipe = ""
+
+    def watch(self, descriptor: int) -> None:
+        """The pipe that the command has as its input."""
+        self._pipe = os.readlink(f"/proc/self/fd/{descriptor}")
 
     def add(self, pid: int) -> None:
         with self._lock:
@@ -42,18 +56,39 @@ class Interest:
         while not self._seen:
             with self._lock:
                 pids = tuple(self._pids)
-            self._seen = any(_wants_input(pid) for pid in pids)
+            self._seen = any(self._wanted(pid) for pid in pids)
             if not self._seen and over.wait(_PAUSE):
                 return False
         return True
 
+    def _wanted(self, pid: int) -> bool:
+        try:
+            threads = os.listdir(f"/proc/{pid}/task")
+            return any(self._waiting(pid, thread) for thread in threads)
+        except OSError:  # it has just ended
+            return False
 
-def _wants_input(pid: int) -> bool:
-    try:
-        with open(f"/proc/{pid}/syscall") as file:
+    def _waiting(self, pid: int, thread: str) -> bool:
+        with open(f"/proc/{pid}/task/{thread}/syscall") as file:
             words = file.read().split()
-    except OSError:
-        return False
-    if not words:
-        return False
-    return words[0] in _WAITS or (words[0] in _READS and words[1] == "0x0")
+        if len(words) < 7:  # it runs
+            return False
+        call, narrow = int(words[0]), _is_narrow(pid)
+        argument = _READS[narrow].get(call)
+        if argument is not None:
+            return self._is_input(pid, str(int(words[argument], 16)))
+        if call not in _WAITS[narrow]:
+            return False
+        return any(self._is_input(pid, name) for name in os.listdir(f"/proc/{pid}/fd"))
+
+    def _is_input(self, pid: int, descriptor: str) -> bool:
+        try:
+            return os.readlink(f"/proc/{pid}/fd/{descriptor}") == self._pipe
+        except OSError:
+            return False
+
+
+def _is_narrow(pid: int) -> bool:
+    """Whether this is a 32-bit program: its calls have other numbers."""
+    with open(f"/proc/{pid}/exe", "rb") as file:
+        return file.read(5)[4:] == b"\x01"

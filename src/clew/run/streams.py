@@ -136,6 +136,7 @@ def prepare(folder: Path, *, redactor: Redactor, limit: int, interest: Interest)
         streams.kept["stdin"] = keeper
         names[os.fsencode(os.readlink(f"/proc/self/fd/{read}"))] = "stdin"
         descriptors[0] = read
+        interest.watch(read)
         streams._ours.append(read)
         streams._copies.append(_inward(write, keeper, interest, streams._over))
     streams.descriptors = (descriptors[0], descriptors[1], descriptors[2])

@@ -1,8 +1,9 @@
 """Data that passes between processes without a file: pipes, sockets.
 
 Who holds which end of what is seen at exec, at fork and at exit; from that follows who could
-have told whom. A process that holds both ends of a pipe it did not make is not taken for a
-party to it: build tools hand such a pipe to every child to count jobs with.
+have told whom. A process that holds both ends of a pipe is a party to it only where nobody
+else is at the other end: shells make the pipes of others, and build tools hand one to every
+child to count jobs with.
 """
 
 from __future__ import annotations
@@ -70,7 +71,13 @@ class Flows:
                 parent = forked.get(image)
                 if way == READS | WRITES and parent in ends:
                     pairs |= {(image, parent, "pipe"), (parent, image, "pipe")}
-            pairs |= {(r, w, "pipe") for r in readers for w in writers if r != w}
+            makers = [image for image, way in ends.items() if way == READS | WRITES]
+            pairs |= {
+                (r, w, "pipe")
+                for r in readers or makers
+                for w in writers or makers
+                if r != w and (r in one_way or w in one_way)
+            }
         for locator, servers in self._bound.items():
             for server in servers:
                 for client in self._asked.get(locator, set()) - {server}:
