@@ -11,7 +11,6 @@ from pathlib import Path
 
 from clew.run import signals, starting
 
-
 EARLY = """
 import os, signal, subprocess
 from clew.run import signals
@@ -26,8 +25,23 @@ with signals.forwarded(lambda: known[0] if known else None):
 
 
 def test_a_signal_before_the_command_is_known_is_passed_on_when_it_is() -> None:
-    """In a process of its own: the test runner's other threads would take the signal."""
-    subprocess.run([sys.executable, "-c", EARLY], check=True)
+    # In a process of its own: a test runner's other threads would take the signal.
+    program = """
+import os, signal, subprocess
+from clew.run import signals
+child = subprocess.Popen(["sleep", "1000"])
+known = []
+try:
+    with signals.forwarded(lambda: known[0] if known else None):
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert child.poll() is None
+        known.append(child.pid)
+        assert child.wait(timeout=30) == -signal.SIGTERM
+finally:
+    child.kill()
+    child.wait()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_what_was_blocked_before_is_told_and_comes_back() -> None:
