@@ -34,14 +34,18 @@ def forwarded(root: Callable[[], int | None]) -> Iterator[set[int]]:
         yield set(before)
     finally:
         over.set()
+        if thread.ident is not None and thread.is_alive():
+            signal.pthread_kill(thread.ident, _PASSED_ON[-1])  # only to end its wait
         thread.join()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _pass_on(root: Callable[[], int | None], over: threading.Event) -> None:
     waiting: list[int] = []  # the command may not have begun yet
-    while not over.is_set():
-        got = signal.sigtimedwait(_PASSED_ON, 0.05)
+    while True:
+        got = signal.sigtimedwait(_PASSED_ON, 0.05) if waiting else signal.sigwaitinfo(_PASSED_ON)
+        if over.is_set():
+            return
         if got is not None and got.si_code != _FROM_TERMINAL:
             waiting.append(got.si_signo)
         pid = root()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 from clew.errors import ClewError, Damaged
@@ -37,7 +38,7 @@ def _create(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         for name in _FOLDERS:
             (path / name).mkdir(exist_ok=True)
-        draft = path / f".format.{os.getpid()}"
+        draft = path / f".format.{os.getpid()}.{threading.get_ident()}"
         with open(draft, "w") as file:
             file.write(FORMAT)
             file.flush()

@@ -38,12 +38,16 @@ class Process:
     exit: records.Exit | None = None
 
 
+Fact = tuple[str, str, str]
+"""Something looked at: its kind, its locator, and the answer."""
+
+
 @dataclass
 class Tale:
     """What one process did, with when it first did it."""
 
     used: dict[tuple[Met, str], int] = field(default_factory=dict)
-    looked: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    looked: dict[Fact, int] = field(default_factory=dict)
 
 
 @dataclass

@@ -17,7 +17,7 @@ from clew.witness.contents import Contents, is_file
 from clew.witness.flows import peer
 from clew.witness.links import Links
 from clew.witness.records import AnyRecord, Facts
-from clew.witness.story import Process, Scene, Story, Tale
+from clew.witness.story import Fact, Process, Scene, Story, Tale
 from clew.witness.versions import Met
 
 _UNREMARKABLE = (
@@ -64,6 +64,7 @@ class Narrator:
         self._processes = story.processes
         self._tales = story.tales
         self._locators: dict[bytes, str] = {}
+        self._answers: dict[tuple[bytes, object], Fact | None] = {}
 
     # -- listening
 
@@ -162,23 +163,29 @@ class Narrator:
             self._invalidate(image, met, "delete", at)  # it has no name, unless it gets one
 
     def _look(self, record: records.Look) -> None:
-        image, path, at = record.image, record.path, record.at
-        if self._ignored(_plain(path)):
-            return
+        if record.kind == records.REALPATH and not record.error:
+            self._linked(record.image, record.path, record.target, record.at)
+        told = record.error or (record.kind, record.facts, record.target)
+        key = (record.path, told)
+        if key not in self._answers:  # most processes ask what others asked before
+            self._answers[key] = self._answer(record)
+        answer = self._answers[key]
+        if answer is not None:
+            self._tales[record.image].looked.setdefault(answer, record.at)
+
+    def _answer(self, record: records.Look) -> Fact | None:
+        """What was asked and told, as (kind, locator, answer); None: nothing that matters."""
+        path, facts = record.path, record.facts
+        if self._ignored(_plain(path)) or not is_file(path) or record.error in _SAYS_NOTHING:
+            return None
+        kind, answer = "present", ""
         if record.error:
-            if record.error not in _SAYS_NOTHING:
-                self._looked(image, "absent", path, _error(record.error), at)
-        elif record.kind in (records.READLINK, records.REALPATH):
-            if record.kind == records.READLINK:
-                self._looked(image, "link", path, _target(record.target or b""), at)
-            else:
-                self._linked(image, path, record.target, at)
-                self._looked(image, "present", path, "", at)
-        elif record.kind == records.STAT and record.facts:
-            facts = record.facts
-            self._looked(image, "times", path, f"{facts.mode:o} {facts.size} {facts.mtime}", at)
-        else:
-            self._looked(image, "present", path, "", at)
+            kind, answer = "absent", _error(record.error)
+        elif record.kind == records.READLINK:
+            kind, answer = "link", _target(record.target or b"")
+        elif record.kind == records.STAT and facts:
+            kind, answer = "times", f"{facts.mode:o} {facts.size} {facts.mtime}"
+        return kind, self._locator(path), answer
 
     def _change(self, record: records.Change) -> None:
         image, path, at = record.image, record.path, record.at
