@@ -196,6 +196,21 @@ def test_an_output_changed_by_somebody_else(project: Project, built: Path) -> No
     assert ran.writers("f") == {"cp"}
 
 
+def test_a_child_goes_on_with_the_file_its_parent_opened(project: Project) -> None:
+    code = (
+        "import os, time\n"
+        "parent = os.getpid()\n"
+        "file = open('log', 'w', buffering=1)\n"
+        "file.write('parent\\n')\n"
+        "if os.fork() == 0:\n"
+        "    while os.getppid() == parent: time.sleep(0.01)\n"
+        "    file.write('child\\n')\n"
+    )
+    ran = project.exec(sys.executable, "-c", code)
+    assert ran.cat("log") == b"parent\nchild\n"
+    assert ran.gaps == []
+
+
 def test_without_content_nothing_is_stored(project: Project) -> None:
     (project / "f").write_text("old\n")
     ran = project.sh("cat f; echo new > f", options=("--no-content",))

@@ -92,12 +92,14 @@ class Narrator:
         uid = f"{self._scene.boot}-{record.pid}-{record.started}-0"
         self._processes[record.image] = Process(uid, number, record.parent, record.pid, record.at)
         self._tales[record.image] = Tale()
+        self._paths.born(record.image, record.parent)
 
     def _exec(self, record: records.Exec) -> None:
         if record.image == record.previous:
             self._processes[record.image].exec = record
             return
         before = self._processes[record.previous]
+        self._paths.born(record.image, record.previous)
         self._paths.ended(record.previous, record.at)
         stem, _, ordinal = before.uid.rpartition("-")
         self._processes[record.image] = Process(

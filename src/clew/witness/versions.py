@@ -61,20 +61,46 @@ class Met:
     gone: bool = False
 
 
+class Lives:
+    """When each image, and all that came of it, had ended."""
+
+    def __init__(self) -> None:
+        self.over: dict[int, int] = {}
+        self._parents: dict[int, int] = {}
+        self._open: dict[int, int] = {}  # itself, and those of its children that are not over
+
+    def born(self, image: int, parent: int) -> None:
+        self._parents[image] = parent
+        self._open[image] = 1
+        if parent in self._open:
+            self._open[parent] += 1
+
+    def ended(self, image: int, at: int) -> None:
+        while image in self._open:
+            self._open[image] -= 1
+            if self._open[image]:
+                return
+            self.over[image] = at
+            image = self._parents[image]
+
+
 class Paths:
     """Every path the execution met, with its line of versions."""
 
     def __init__(self) -> None:
         self._lines: dict[bytes, list[Met]] = {}
-        self._ends: dict[int, int] = {}
+        self._lives = Lives()
+
+    def born(self, image: int, parent: int) -> None:
+        self._lives.born(image, parent)
 
     def ended(self, image: int, at: int) -> None:
         """This image writes nothing any more."""
-        self._ends[image] = at
+        self._lives.ended(image, at)
 
     def over(self, images: Iterable[int], at: int) -> bool:
-        """Whether all of these had ended before this moment."""
-        return all(self._ends.get(image, at) < at for image in images)
+        """Whether all of these, and whoever they handed their descriptors to, had ended by then."""
+        return all(self._lives.over.get(image, at) < at for image in images)
 
     def __iter__(self) -> Iterator[list[Met]]:
         return iter(self._lines.values())
