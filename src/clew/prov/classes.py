@@ -61,7 +61,7 @@ def classify(path: bytes, package: str | None, *, executable: bool = False) -> C
             return "package"
         of_language = package.startswith("pkg:conda/") and any(site in path for site in _SITES)
         return "package" if of_language else "system"
-    if path.startswith(_SYSTEM):
+    if path.startswith(_SYSTEM) and not path.startswith(b"/dev/shm/"):
         return "system"
     return _by_name(path, executable)
 

@@ -15,6 +15,8 @@ from errno import ENOENT
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from blake3 import blake3
+
 from clew.errors import ClewError, NotAllowed, NotFound
 from clew.store import Changed, Signature, Store, Stored
 from clew.witness.records import AnyRecord, Change, Descriptor, Facts, Open, Saved
@@ -197,8 +199,7 @@ class Contents:
                 if self._until is not None and found.st_ctime_ns > self._until:
                     self._left[path] = "changed when nobody was watching any more"
                 elif stat.S_ISLNK(found.st_mode):
-                    content = self._store.put_bytes(os.readlink(path))
-                    self._left[path] = Known(content, True), found
+                    self._left[path] = self._target(os.readlink(path)), found
                 elif stat.S_ISREG(found.st_mode):
                     there[Facts(*Signature.of(found), found.st_mode)] = path, found
                 else:
@@ -212,6 +213,12 @@ class Contents:
         for facts, (path, found) in there.items():
             known = self._known.get(key_of(facts))
             self._left[path] = (known, found) if known else self.why_missing(facts)
+
+    def _target(self, target: bytes) -> Known:
+        """A link's content is where it leads."""
+        if self._keep:
+            return Known(self._store.put_bytes(target), True)
+        return Known(Stored(f"blake3:{blake3(target).hexdigest()}", len(target)), False)
 
     def left(self, path: bytes) -> tuple[Known, os.stat_result] | str:
         """The content of what is at this path now, or why there is none."""

@@ -34,6 +34,8 @@ def test_the_owner_decides(path: str, package: str, found: str) -> None:
     [
         ("/etc/ld.so.cache", "system"),
         ("/proc/cpuinfo", "system"),
+        ("/dev/random", "system"),
+        ("/dev/shm/shared.csv", "data"),
         ("/usr/lib/locale/locale-archive", "system"),
         ("/home/me/train.py", "source"),
         ("/home/me/__pycache__/train.cpython-311.pyc", "source"),

@@ -11,18 +11,6 @@ from pathlib import Path
 
 from clew.run import signals, starting
 
-EARLY = """
-import os, signal, subprocess
-from clew.run import signals
-child = subprocess.Popen(["sleep", "1000"])
-known = []
-with signals.forwarded(lambda: known[0] if known else None):
-    os.kill(os.getpid(), signal.SIGTERM)
-    assert child.poll() is None
-    known.append(child.pid)
-    assert child.wait(timeout=30) == -signal.SIGTERM
-"""
-
 
 def test_a_signal_before_the_command_is_known_is_passed_on_when_it_is() -> None:
     # In a process of its own: a test runner's other threads would take the signal.
