@@ -1,11 +1,95 @@
-/* What the parts of the injected library share. */
+/* What the parts of the injected library share.
+ *
+ * recording.c  the ring, and what is written into it
+ * files.c      the C library's functions that ask for files
+ * fetches.c    the functions that ask for URLs
+ * starting.c   setting up, before the program begins
+ */
 #ifndef CLEW_INJECT_H
 #define CLEW_INJECT_H
 
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "wire.h"
 
 #define EXPORT __attribute__((visibility("default")))
+#define PATH_LIMIT 1024 /* kept small for programs with small stacks; longer paths are left to the tracer */
 
+extern int *__errno_location(void) __attribute__((weak));
+extern void *dlsym(void *, const char *) __attribute__((weak));
+
+/* Which ring of the shared file is this process's own; see wire.h. */
+#define LOCAL ((volatile struct clew_local *)CLEW_LOCAL)
+
+/* A system call as any other: the filter stops it where it is of interest. */
+static inline long ordinary(long n, long a, long b, long c, long d, long e, long f)
+{
+	long result;
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+/* The same through the page that the filter knows. */
+static inline long passing(long n, long a, long b, long c, long d)
+{
+	long result;
+	register long r10 __asm__("r10") = d;
+	__asm__ volatile("call *%[code]"
+			 : "=a"(result)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), [code] "r"(CLEW_CODE)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
+static inline long answer(long result)
+{
+	if (result < 0 && result > -4096) {
+		if (__errno_location)
+			*__errno_location() = (int)-result;
+		return -1;
+	}
+	return result;
+}
+
+static inline size_t length(const char *text)
+{
+	size_t n = 0;
+	while (text[n])
+		n++;
+	return n;
+}
+
+static inline void copy(char *to, const char *from, size_t n)
+{
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+}
+
+struct fact {
+	enum clew_kind kind;
+	int result;
+	uint32_t flags;
+	const struct stat *stat;
+	const char *base; /* a folder that a relative path starts from, or NULL */
+	size_t base_size;
+	const char *path;
+	const char *real;
+	size_t real_size;
+};
+
+extern int ready;		 /* the two pages are mapped and are ours */
+struct clew_ring *room(void);	 /* the ring, if there is room in it */
+size_t name_of(int fd, char *to); /* the path behind a descriptor, not terminated; 0: it has none */
+/* Both return 0 when nothing could be written: then the caller makes an ordinary call that is seen. */
+int append(struct clew_ring *ring, const struct fact *fact);
+int tell(struct clew_ring *ring, struct fact *fact, int dirfd, long result);
 /* Records that a URL was asked for; the text need not be terminated. */
 void record_fetch(const char *url, size_t size);
 

@@ -1,16 +1,18 @@
 /* clew-trace: runs a command and writes down what it touches.
  *
- * main.c    options, the first process, the loop over stops
- * filter.c  which system calls stop
- * calls.c   the table of those calls
- * stops.c   what is done before and after each
- * images.c  exec: what is loaded, what is inherited
- * stacks.c  the variables of a new program, and the library injected into it
- * tasks.c   threads and processes
- * rings.c   what the injected library recorded
- * saving.c  keeping content that is about to be changed
- * memory.c  strings and paths of the traced processes
- * out.c     the records (docs/formats/trace.md)
+ * main.c      options, the first process, the loop over stops
+ * filter.c    which system calls stop
+ * calls.c     the table of those calls
+ * entering.c  what is done before each
+ * leaving.c   what is done after it
+ * emitting.c  the records of what was seen
+ * images.c    exec: what is loaded, what is inherited
+ * stacks.c    the variables of a new program, and the library injected into it
+ * tasks.c     threads and processes
+ * rings.c     what the injected library recorded
+ * saving.c    keeping content that is about to be changed
+ * memory.c    strings and paths of the traced processes
+ * out.c       the form of a record (docs/formats/trace.md)
  */
 #ifndef CLEW_TRACE_H
 #define CLEW_TRACE_H
@@ -141,12 +143,19 @@ void saving_written(const struct clew_facts *facts);
 void saving_before(struct proc *proc, const char *path, bool loses_name, bool keeps_bytes);
 
 /* ---- what happens at each stop ---- */
+#ifndef RENAME_EXCHANGE
+#define RENAME_EXCHANGE 2
+#endif
+static inline uint64_t argument(const struct task *task, int n) { return n < 0 ? 0 : task->info.seccomp.args[n]; }
+uint32_t open_flags(struct task *task);
 bool call_enter(struct task *task); /* whether its end is of interest */
 void call_leave(struct task *task, int64_t result);
 void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
 	       const struct clew_facts *facts, const struct clew_facts *before);
 void emit_look(struct proc *proc, uint64_t seq, enum clew_kind kind, const char *path, int error, uint32_t flags,
 	       const struct clew_facts *facts, const char *target);
+void emit_change(struct task *task, const char *what, const char *now);
+void emit_net(struct task *task, const char *what, uint64_t address, uint64_t size, int64_t result);
 void emit_gap(struct proc *proc, const char *what, const char *path, const char *why);
 
 /* ---- exec ---- */

@@ -1,0 +1,128 @@
+/* The ring that this process records into, and what is written there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+#include "inject.h"
+
+int ready;
+
+static struct clew_ring *ring(void)
+{
+	if (!ready || !LOCAL->slot)
+		return NULL;
+	return (struct clew_ring *)(LOCAL->base + (uint64_t)LOCAL->slot * CLEW_SLOT_SIZE);
+}
+
+/* A ring that is half full lets one call be stopped, and the tracer drains it then. */
+struct clew_ring *room(void)
+{
+	struct clew_ring *r = ring();
+	if (r && __atomic_load_n(&r->head, __ATOMIC_RELAXED) - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) > CLEW_HALF)
+		return NULL;
+	return r;
+}
+
+static struct clew_record *reserve(struct clew_ring *r, uint32_t size)
+{
+	uint32_t head = __atomic_load_n(&r->head, __ATOMIC_RELAXED), pad, at;
+	do {
+		at = head % CLEW_DATA;
+		pad = at + size > CLEW_DATA ? CLEW_DATA - at : 0;
+		if (head + pad + size - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) > CLEW_DATA)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&r->head, &head, head + pad + size, 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	if (pad) {
+		struct clew_record *filler = (struct clew_record *)(r->data + at);
+		/* A gap too small for a kind is known by its size alone. */
+		if (pad >= offsetof(struct clew_record, seq))
+			filler->kind = CLEW_PAD;
+		__atomic_store_n(&filler->size, pad, __ATOMIC_RELEASE);
+		at = 0;
+	}
+	return (struct clew_record *)(r->data + at);
+}
+
+/* Returns 0 when there was no room: then the caller makes an ordinary call that is seen. */
+int append(struct clew_ring *r, const struct fact *f)
+{
+	size_t path_size = length(f->path), full = path_size + (f->base_size ? f->base_size + 1 : 0);
+	uint32_t size = (uint32_t)((sizeof(struct clew_record) + full + f->real_size + 7) & ~7ul);
+	if (full > PATH_LIMIT)
+		return 0;
+	struct clew_record *record = reserve(r, size);
+	if (!record)
+		return 0;
+	record->kind = f->kind;
+	record->result = f->result;
+	record->flags = f->flags;
+	record->path_size = (uint16_t)full;
+	record->real_size = (uint16_t)f->real_size;
+	if (f->stat) {
+		record->facts.dev = f->stat->st_dev;
+		record->facts.ino = f->stat->st_ino;
+		record->facts.size = (uint64_t)f->stat->st_size;
+		record->facts.mode = f->stat->st_mode;
+		record->facts.mtime = f->stat->st_mtim.tv_sec * 1000000000l + f->stat->st_mtim.tv_nsec;
+		record->facts.ctime = f->stat->st_ctim.tv_sec * 1000000000l + f->stat->st_ctim.tv_nsec;
+	}
+	char *text = (char *)(record + 1);
+	if (f->base_size) {
+		copy(text, f->base, f->base_size);
+		text[f->base_size] = '/';
+		text += f->base_size + 1;
+	}
+	copy(text, f->path, path_size);
+	copy(text + path_size, f->real, f->real_size);
+	record->seq = __atomic_add_fetch((uint64_t *)LOCAL->base, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&record->size, size, __ATOMIC_RELEASE);
+	return 1;
+}
+
+void record_fetch(const char *url, size_t size)
+{
+	char text[PATH_LIMIT];
+	struct fact f = {.kind = CLEW_FETCH, .path = text};
+	struct clew_ring *r = ring();
+	if (!r || size >= sizeof text)
+		return;
+	copy(text, url, size);
+	text[size] = 0;
+	append(r, &f);
+}
+
+size_t name_of(int fd, char *buffer)
+{
+	char link[32] = "/proc/self/fd/", digits[12];
+	int n = 0, at = 14;
+	do
+		digits[n++] = (char)('0' + fd % 10);
+	while (fd /= 10);
+	while (n)
+		link[at++] = digits[--n];
+	link[at] = 0;
+	long size = passing(SYS_readlinkat, AT_FDCWD, (long)link, (long)buffer, PATH_LIMIT);
+	return size > 0 && size < PATH_LIMIT && buffer[0] == '/' ? (size_t)size : 0;
+}
+
+/* Fills in where a relative path starts, when that is not the working directory. */
+static int place(struct fact *f, int dirfd, char *buffer)
+{
+	if (dirfd == AT_FDCWD || f->path[0] == '/')
+		return 1;
+	if (dirfd < 0)
+		return 0;
+	f->base = buffer;
+	f->base_size = name_of(dirfd, buffer);
+	return f->base_size > 0;
+}
+
+/* The call comes first: only a path that the kernel could read is looked at here. Returns 0 when it
+ * could not be recorded. */
+int tell(struct clew_ring *r, struct fact *f, int dirfd, long result)
+{
+	char base[PATH_LIMIT];
+	if (result == -EFAULT || !f->path[0])
+		return 1;
+	return place(f, dirfd, base) && append(r, f);
+}

@@ -1,0 +1,125 @@
+/* The records of what was seen, each written once for each image. */
+#include "trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* That nothing is there is one fact, by whichever call it was learnt. */
+static bool absent(int error) { return error == ENOENT || error == ENOTDIR; }
+
+static uint64_t hash_absence(const char *path, int error)
+{
+	return hash_bytes(R_GAP + (uint64_t)error * 31, path, strlen(path));
+}
+
+void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
+	       const struct clew_facts *facts, const struct clew_facts *before)
+{
+	if (stacks_is_library(path))
+		return;
+	bool writes = !error && (flags & O_ACCMODE || flags & O_TRUNC);
+	if (facts && !writes && !(flags & O_PATH))
+		saving_read(facts);
+	if (!writes) {
+		uint64_t hash = absent(error) ? hash_absence(path, error)
+					      : hash_bytes(R_OPEN + (uint64_t)error * 31 + flags * 1021ull, path, strlen(path));
+		if (facts)
+			hash = hash_bytes(hash, facts, sizeof *facts);
+		if (!proc_first(proc, hash))
+			return;
+	}
+	out_begin(R_OPEN, seq, proc->image, 6);
+	out_text(path);
+	out_text(real);
+	out_int(flags);
+	out_int(error);
+	out_facts(facts);
+	out_facts(before);
+	out_end();
+}
+
+void emit_look(struct proc *proc, uint64_t seq, enum clew_kind kind, const char *path, int error, uint32_t flags,
+	       const struct clew_facts *facts, const char *target)
+{
+	uint64_t hash = absent(error) ? hash_absence(path, error)
+				      : hash_bytes(kind + (uint64_t)error * 31 + flags * 1021ull, path, strlen(path));
+	if (facts)
+		hash = hash_bytes(hash, facts, sizeof *facts);
+	if (target)
+		hash = hash_bytes(hash, target, strlen(target));
+	if (!proc_first(proc, hash))
+		return;
+	out_begin(R_LOOK, seq, proc->image, 6);
+	out_int(kind);
+	out_text(path);
+	out_int(error);
+	out_int(flags);
+	out_facts(facts);
+	out_text(target);
+	out_end();
+}
+
+void emit_gap(struct proc *proc, const char *what, const char *path, const char *why)
+{
+	out_begin(R_GAP, next_seq(), proc->image, 3);
+	out_text(what);
+	out_text(path);
+	out_text(why);
+	out_end();
+}
+
+void emit_change(struct task *task, const char *what, const char *now)
+{
+	struct clew_facts after;
+	bool there = now && facts_of(now, false, &after);
+	out_begin(R_CHANGE, task->seq, task->proc->image, 5);
+	out_text(what);
+	out_text(task->path);
+	out_text(task->path2);
+	out_facts(task->existed ? &task->before : NULL);
+	out_facts(there ? &after : NULL);
+	out_end();
+}
+
+/* SOCK_STREAM, SOCK_DGRAM …, asked of a copy of the process's own descriptor; 0: unknown. What a
+ * socket was bound to is asked as well: the kernel chose the port where none was given. */
+static int socket_type(pid_t pid, int fd, struct sockaddr_storage *bound, uint64_t *bound_size)
+{
+	int type = 0, process = (int)syscall(SYS_pidfd_open, pid, 0);
+	int copy = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+	socklen_t size = sizeof type, name_size = sizeof *bound;
+	if (copy < 0 || getsockopt(copy, SOL_SOCKET, SO_TYPE, &type, &size))
+		type = 0;
+	if (copy >= 0 && bound && !getsockname(copy, (struct sockaddr *)bound, &name_size) && name_size <= sizeof *bound)
+		*bound_size = name_size;
+	if (copy >= 0)
+		close(copy);
+	if (process >= 0)
+		close(process);
+	return type;
+}
+
+void emit_net(struct task *task, const char *what, uint64_t address, uint64_t size, int64_t result)
+{
+	struct sockaddr_storage peer;
+	if (!address || size < sizeof peer.ss_family || size > sizeof peer)
+		return;
+	if (peek(task->tid, address, &peer, size) != (ssize_t)size)
+		return;
+	if (result < 0 && result != -EINPROGRESS && result != -EINTR)
+		return;
+	bool binds = what[0] == 'b';
+	int type = socket_type(task->proc->pid, (int)argument(task, 0), binds ? &peer : NULL, &size);
+	uint64_t hash = hash_bytes(R_NET + (uint64_t)what[0], &peer, size);
+	if (peer.ss_family == AF_UNSPEC || peer.ss_family == AF_NETLINK || !proc_first(task->proc, hash))
+		return;
+	out_begin(R_NET, next_seq(), task->proc->image, 3);
+	out_text(what);
+	out_bytes(&peer, size);
+	out_int(type);
+	out_end();
+}

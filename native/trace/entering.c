@@ -1,0 +1,193 @@
+/* What is done when a call stops, before it: its paths are read, and what it would destroy is saved. */
+#include "trace.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *named(struct task *task, int dir, int path)
+{
+	char *text = peek_text(task->tid, argument(task, path));
+	char *whole = text && text[0] ? absolute(task, dir < 0 ? AT_FDCWD : (int)argument(task, dir), text) : NULL;
+	free(text);
+	return whole;
+}
+
+static bool held(struct task *task, int fd)
+{
+	char path[PATH_MAX_];
+	if (!descriptor_path(task->proc->pid, fd, path) || path[0] != '/')
+		return false;
+	free(task->path);
+	task->path = must(strdup(path));
+	return true;
+}
+
+/* The open's flags, wherever this kind of open has them. */
+uint32_t open_flags(struct task *task)
+{
+	struct open_how how = {0};
+	switch (task->call->op) {
+	case OP_CREAT:
+		return O_CREAT | O_WRONLY | O_TRUNC;
+	case OP_OPENAT2:
+		peek(task->tid, argument(task, 2), &how, sizeof how);
+		return (uint32_t)how.flags;
+	default:
+		return (uint32_t)argument(task, task->call->flags);
+	}
+}
+
+static bool enter_open(struct task *task)
+{
+	uint32_t flags = open_flags(task);
+	if (!task->path || ring_is(task->path))
+		return false;
+	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
+	if (flags & O_PATH || (!writes && !(flags & O_CREAT)) || (flags & O_TMPFILE) == O_TMPFILE)
+		return true;
+	rings_drain();
+	task->existed = facts_of(task->path, true, &task->before);
+	if (!task->existed || !writes || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || S_ISDIR(task->before.mode))
+		return true;
+	if ((flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC))
+		saving_read(&task->before);
+	saving_before(task->proc, task->path, false, !(flags & O_TRUNC));
+	return true;
+}
+
+static void enter_name(struct task *task, bool saves)
+{
+	rings_drain();
+	if (!task->path)
+		return;
+	char *real = canonical(task->path, false);
+	free(task->path);
+	task->path = real;
+	task->existed = facts_of(real, false, &task->before);
+	if (saves)
+		saving_before(task->proc, real, true, false);
+}
+
+/* The first name of a link that follows: it may lead to a file that has no name yet. */
+static void enter_followed(struct task *task)
+{
+	char target[PATH_MAX_];
+	task->existed = facts_of(task->path, true, &task->before);
+	bool nameless = !strncmp(task->path, "/proc/", 6) && link_path(task->path, target) && target[0] == '/';
+	char *followed = nameless ? must(strdup(target)) : canonical(task->path, true);
+	free(task->path);
+	task->path = followed;
+}
+
+static void enter_two_names(struct task *task)
+{
+	enter_name(task, false);
+	task->path2 = named(task, task->call->dir2, task->call->path2);
+	if (!task->path2)
+		return;
+	char *real = canonical(task->path2, false);
+	free(task->path2);
+	task->path2 = real;
+	if (task->call->op == OP_RENAME && !(argument(task, task->call->flags) & RENAME_EXCHANGE))
+		saving_before(task->proc, real, true, false);
+	if (task->call->op == OP_LINK && argument(task, task->call->flags) & AT_SYMLINK_FOLLOW)
+		enter_followed(task);
+}
+
+static void enter_content(struct task *task, bool keeps)
+{
+	rings_drain();
+	if (!task->path)
+		return;
+	char *real = canonical(task->path, true);
+	free(task->path);
+	task->path = real;
+	task->existed = facts_of(real, true, &task->before);
+	saving_before(task->proc, real, false, keeps);
+}
+
+static void enter_meta(struct task *task)
+{
+	rings_drain();
+	char *real = canonical(task->path, true);
+	free(task->path);
+	task->path = real;
+	task->existed = facts_of(real, true, &task->before);
+}
+
+bool call_enter(struct task *task)
+{
+	const struct call *call = call_find(task->info.arch, task->info.seccomp.nr);
+	if (!call)
+		return false;
+	ring_drain(task->proc);
+	free(task->path);
+	free(task->path2);
+	task->path2 = NULL;
+	task->existed = false;
+	task->call = call;
+	task->seq = next_seq();
+	task->path = call->path >= 0 ? named(task, call->dir, call->path) : NULL;
+	switch (call->op) {
+	case OP_OPEN:
+	case OP_CREAT:
+	case OP_OPENAT2:
+		return enter_open(task);
+	case OP_STAT:
+	case OP_STATX:
+	case OP_ACCESS:
+	case OP_READLINK:
+		return task->path != NULL;
+	case OP_RENAME:
+	case OP_LINK:
+		/* An empty name stands for the descriptor itself. */
+		if (!task->path && call->op == OP_LINK && argument(task, call->flags) & AT_EMPTY_PATH &&
+		    asprintf(&task->path, "/proc/%d/fd/%d", task->proc->pid, (int)argument(task, call->dir)) >= 0)
+			task->info.seccomp.args[call->flags] |= AT_SYMLINK_FOLLOW;
+		enter_two_names(task);
+		return task->path && task->path2;
+	case OP_SYMLINK:
+		enter_name(task, false);
+		task->path2 = peek_text(task->tid, argument(task, call->path2));
+		return task->path && task->path2;
+	case OP_UNLINK:
+		enter_name(task, !(call->flags >= 0 && argument(task, call->flags) & AT_REMOVEDIR));
+		return task->path != NULL;
+	case OP_RMDIR:
+	case OP_MKDIR:
+	case OP_MKNOD:
+		enter_name(task, false);
+		return task->path != NULL;
+	case OP_TRUNCATE:
+		enter_content(task, argument(task, call->flags) > 0);
+		return task->path != NULL;
+	case OP_FTRUNCATE:
+		if (!held(task, (int)argument(task, 0)))
+			return false;
+		enter_content(task, call->flags < 0 || argument(task, call->flags) > 0);
+		return true;
+	case OP_META:
+		if (!task->path && !(call->dir >= 0 && held(task, (int)argument(task, call->dir))))
+			return false;
+		enter_meta(task);
+		return true;
+	case OP_FMETA:
+		if (!held(task, (int)argument(task, 0)))
+			return false;
+		enter_meta(task);
+		return true;
+	case OP_EXEC:
+		if (!task->path && call->dir >= 0)
+			held(task, (int)argument(task, call->dir));
+		if (task->path)
+			image_enter(task, task->path);
+		return true;
+	case OP_NONE:
+		return false;
+	default:
+		return true;
+	}
+}
