@@ -239,7 +239,8 @@ def test_every_open_counts(project: Project, built: Path) -> None:
     running = project.start(compiled("opens", built), "twice", "f")
     assert running.stdout is not None
     assert running.stdout.readline() == b"one\n"
-    (project / "f").write_text("two, by somebody else\n")
+    (project / "new").write_text("two, by somebody else\n")
+    (project / "new").rename(project / "f")
     ran = project.finish(running, b".")
     assert ran.out == b"two, by somebody else\n"
     assert {fact.ordinal for fact in ran.used("f")} == {1, 2}

@@ -141,7 +141,7 @@ class Recording:
         gaps: list[dict[str, Any]] = self.show["gaps"]
         return gaps
 
-    @property
+    @cached_property
     def files(self) -> dict[str, dict[str, Any]]:
         return {file["path"]: file for file in self.show["files"]}
 
@@ -157,7 +157,7 @@ class Recording:
 
     def roles(self) -> dict[str, str]:
         """The role of each file inside the project's folder, by name."""
-        return {name: self.file(name)["role"] for name in self._own()}
+        return {name: self.files[f"{self.project.folder}/{name}"]["role"] for name in self._own()}
 
     def commands(self) -> list[list[str]]:
         return [process["command"] for process in self.show["tree"]]
