@@ -278,7 +278,7 @@ sys.exit(main(sys.argv[1:]))
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         gone.mkdir(exist_ok=True)
         return subprocess.run(
-            ["python", "-c", script, *words],
+            [sys.executable, "-c", script, *words],
             cwd=gone,
             env={**clew.environment, **environment},
             capture_output=True,

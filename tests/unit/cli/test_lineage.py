@@ -42,8 +42,9 @@ def document(*chain: tuple[Node, str, Node], direction: str = "up", target: str 
             "roots": [target], "truncated": False}  # fmt: skip
 
 
-MODEL, CLEAN, CONFIG = file("model.pkl"), file("clean.csv"), file("c.yaml", changed_outside=True)
-RAW = file("raw.csv", source="https://example.org/raw.csv")
+MODEL, CLEAN = file("model.pkl"), file("clean.csv")
+CONFIG = file("c.yaml", found=True, changed_outside=True)
+RAW = file("raw.csv", found=True, source="https://example.org/raw.csv")
 TRAIN = process("e1.p4", "python", "train.py", hidden=412)
 PREPARE = process("e1.p2", "python", "prepare.py")
 UP = document(
@@ -79,6 +80,12 @@ def test_a_tree_downwards() -> None:
         "   └─ clean.csv\n"
         "      └─ python train.py  e1.p4\n"
         "         └─ model.pkl"
+    )
+
+
+def test_a_chain_that_was_cut_does_not_say_found() -> None:
+    assert "clean.csv  made by e1" in drawn(
+        document((TRAIN, "generated", MODEL), (CLEAN, "used", TRAIN))
     )
 
 
