@@ -32,7 +32,6 @@ PRODUCTS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             *("-shared", "-fPIC", "-nostdlib", "-fvisibility=hidden"),
             *("-fno-stack-protector", "-fno-tree-loop-distribute-patterns"),
-            "-mno-red-zone",  # its calls through the fixed page push onto the stack
             "-mno-red-zone",  # its calls through the known page push a return address
         ),
     ),
