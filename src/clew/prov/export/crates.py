@@ -16,10 +16,10 @@ from urllib.parse import quote
 
 from clew.errors import NoContent
 from clew.prov import purls
-from clew.prov.export.recorded import Activity, Recorded, recorded
 from clew.prov.graph import Graph
 from clew.prov.questions.executions import Alive
 from clew.prov.questions.files import File, Seen, files
+from clew.prov.questions.recorded import Activity, Recorded, recorded
 from clew.prov.questions.shapes import moment, place
 from clew.prov.questions.shows import class_of, show
 

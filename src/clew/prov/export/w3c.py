@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from clew.prov.export.recorded import Activity, Recorded, Version, recorded
 from clew.prov.graph import Graph
+from clew.prov.questions.recorded import Activity, Recorded, Version, recorded
 from clew.prov.questions.shapes import execution_id, kind_of, moment, place, process_id, version_id
 from clew.prov.questions.shows import class_of
 

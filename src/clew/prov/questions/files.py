@@ -13,7 +13,7 @@ from typing import Any
 from clew.prov import tables
 from clew.prov.graph import Graph
 from clew.prov.keys import digest_text, location_key
-from clew.prov.questions.shapes import NETWORK, execution_id, moment, place
+from clew.prov.questions.shapes import NETWORK, execution_id, moment, place, version_id
 
 _VERSIONS = """
 SELECT v.id, v.ordinal, v.maker, l.locator, c.digest, c.size, c.mode, c.stored, c.package
@@ -139,7 +139,7 @@ def versions_of(graph: Graph, locator: str) -> list[dict[str, Any]]:
         number, ordinal, maker, execution, at, digest, size, mode, mtime, stored = row
         answer.append(
             {
-                "version": f"{execution_id(number)}:{shown['path']}@{ordinal}",
+                "version": version_id(number, locator, ordinal),
                 **shown,
                 "execution": execution_id(number),
                 "ordinal": ordinal,

@@ -47,7 +47,8 @@ def process_id(execution: int, number: int | None, uid: str) -> str:
 
 
 def version_id(execution: int, locator: str, ordinal: int) -> str:
-    """`e2:PATH@N`: unique, also where a path that is not UTF-8 has to be shown escaped."""
+    """`e2:PATH@N`: unique, and can be typed, also where the path is not UTF-8: then it is escaped
+    as in the locator."""
     shown = place(locator)
     path = locator[locator.find("/", len("file://")) :] if "path_b64" in shown else shown["path"]
     return f"e{execution}:{path}@{ordinal}"

@@ -152,6 +152,8 @@ def _places(
     places = [file_locator(machine, path) for path in paths]
     if name in ("stdin", "stdout", "stderr"):
         places.append(f"{STREAM}{found.uid}/{name}")
+    if name.startswith("/") and "%" in name:  # a path that is not text, as we show it
+        places.append(f"file://{machine}{name}")
     if "://" in name or name.startswith("unix:"):
         places.append(name)
     ours = f"file://{machine}/"

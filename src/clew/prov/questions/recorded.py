@@ -1,0 +1,193 @@
+"""All that is recorded of one execution, read once: for exports, comparing and repeating.
+
+Plain values in the order things happened, so that whoever decides by them needs no database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from clew.prov.graph import Graph
+from clew.prov.keys import digest_text
+from clew.prov.questions.executions import Found, find
+from clew.prov.questions.shows import facets_of
+
+_ACTIVITIES = """
+SELECT s.id, s.uid, s.kind, s.number, s.parent, s.agent, s.command, s.exe, s.cwd, s.at,
+       (SELECT max(e.at) FROM ended e WHERE e.activity = s.id),
+       (SELECT max(e.status) FROM ended e WHERE e.activity = s.id),
+       (SELECT max(e.signal) FROM ended e WHERE e.activity = s.id), s.environment
+FROM started s WHERE s.execution = ? ORDER BY s.id <> s.execution, s.number, s.n
+"""
+_VERSIONS = """
+SELECT v.id, l.locator, v.ordinal, v.maker, v.maker = v.execution, v.at, c.digest, c.size, c.mode,
+       c.mtime, c.stored, c.package
+FROM version v JOIN location l ON l.id = v.location LEFT JOIN content c ON c.version = v.id
+WHERE v.execution = ? ORDER BY l.locator, v.ordinal
+"""
+_EDGES = """
+SELECT edge.activity, edge.version, edge.at, edge.how
+FROM version v JOIN {} edge ON edge.version = v.id WHERE v.execution = ?
+ORDER BY edge.at, edge.n, edge.version
+"""
+_LOOKED = """
+SELECT k.activity, l.locator, k.kind, k.at, k.answer
+FROM started s JOIN looked k ON k.activity = s.id JOIN location l ON l.id = k.location
+WHERE s.execution = ? ORDER BY k.at, k.n
+"""
+_INFORMED = """
+SELECT i.activity, i.source, min(i.at), i.via FROM started s JOIN informed i ON i.activity = s.id
+WHERE s.execution = ? GROUP BY i.activity, i.source, i.via ORDER BY 3, 1, 2
+"""
+_GAPS = """
+SELECT g.activity, g.what, g.why, l.locator
+FROM started s JOIN gap g ON g.activity = s.id LEFT JOIN location l ON l.id = g.location
+WHERE s.execution = ? ORDER BY g.at, g.n
+"""
+
+
+class Activity(NamedTuple):
+    key: int
+    uid: str
+    kind: str
+    number: int | None
+    parent: int | None
+    agent: str | None
+    command: list[str]
+    exe: str | None
+    cwd: str | None
+    started: int
+    ended: int | None
+    status: int | None
+    signal: int | None
+    environment: dict[str, str | None]
+    """The execution's variables; of a process, those that differ from them."""
+
+
+class Version(NamedTuple):
+    key: int
+    locator: str
+    ordinal: int
+    maker: int
+    found: bool
+    at: int
+    digest: str | None
+    size: int | None
+    mode: int | None
+    mtime: int | None
+    stored: bool
+    package: str | None
+
+
+class Edge(NamedTuple):
+    activity: int
+    version: int
+    at: int
+    how: str
+
+
+class Look(NamedTuple):
+    activity: int
+    locator: str
+    kind: str
+    at: int
+    answer: str
+
+
+class Gap(NamedTuple):
+    activity: int
+    what: str
+    why: str
+    locator: str | None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One execution: its activities (itself first), the versions it met, what it did to them."""
+
+    execution: Found
+    facets: dict[str, Any]
+    activities: dict[int, Activity]
+    versions: dict[int, Version]
+    used: list[Edge]
+    generated: list[Edge]
+    invalidated: list[Edge]
+    looked: list[Look]
+    informed: list[tuple[int, int, int, str]]
+    gaps: list[Gap]
+
+    @property
+    def itself(self) -> Activity:
+        return self.activities[self.execution.key]
+
+    @cached_property
+    def processes(self) -> list[Activity]:
+        """In the order they began."""
+        return [a for a in self.activities.values() if a.key != self.execution.key]
+
+    @cached_property
+    def lines(self) -> dict[str, list[Version]]:
+        """The versions of each locator, in their order."""
+        lines: dict[str, list[Version]] = {}
+        for version in self.versions.values():
+            lines.setdefault(version.locator, []).append(version)
+        return lines
+
+    @cached_property
+    def left(self) -> dict[str, Version]:
+        """By locator, what it wrote and left there: its outputs, streams among them."""
+        gone = {edge.version for edge in self.invalidated}
+        written = {edge.version for edge in self.generated}
+        last = (line[-1] for line in self.lines.values())
+        return {v.locator: v for v in last if v.key in written and v.key not in gone}
+
+    def edges_of(self, edges: list[Edge], activities: set[int]) -> Iterator[tuple[Edge, Version]]:
+        """Those of these activities, with the version each is about."""
+        return ((e, self.versions[e.version]) for e in edges if e.activity in activities)
+
+
+def recorded(graph: Graph, text: str) -> Recorded:
+    """The execution that `text` names (an id, a name, a uid)."""
+    found = find(graph, text)
+    connection = graph.connection
+    facets, _ = facets_of(graph, found.key)
+    activities = {
+        row[0]: Activity._make((*row[:6], json.loads(row[6]), *row[7:13], json.loads(row[13])))
+        for row in connection.rows(_ACTIVITIES, (found.key,))
+    }
+    versions = {
+        row[0]: Version._make(
+            (
+                *row[:4],
+                bool(row[4]),
+                row[5],
+                digest_text(row[6]),
+                *row[7:10],
+                bool(row[10]),
+                row[11],
+            )
+        )
+        for row in connection.rows(_VERSIONS, (found.key,))
+    }
+
+    def edges(table: str) -> list[Edge]:
+        rows = connection.rows(_EDGES.replace("{}", table), (found.key,))
+        return [Edge(*row) for row in rows if row[0] in activities]
+
+    flows: list[tuple[Any, ...]] = connection.rows(_INFORMED, (found.key,))
+    return Recorded(
+        execution=found,
+        facets=facets,
+        activities=activities,
+        versions=versions,
+        used=edges("used"),
+        generated=edges("generated"),
+        invalidated=edges("invalidated"),
+        looked=[Look(*row) for row in connection.rows(_LOOKED, (found.key,))],
+        informed=[(a, b, at, via) for a, b, at, via in flows if b in activities],
+        gaps=[Gap(*row) for row in connection.rows(_GAPS, (found.key,))],
+    )
