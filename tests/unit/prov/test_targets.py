@@ -48,6 +48,7 @@ def history(graph: Graph) -> None:
         ("e1:img@2@1", "version", "e1:/w/img@2@1"),
         ("e1:stdout", "version", "e1:stdout@1"),
         (os.fsdecode(b"e1:\xff"), "version", "e1:/w/%FF@1"),
+        ("e1:/w/%FF@1", "version", "e1:/w/%FF@1"),
         (digest("m")[:15], "version", digest("m")),
     ],
 )
