@@ -1,5 +1,8 @@
 /* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1]
- *            [--exclude GLOB]… -- COMMAND…
+ *            [--environment FILE] [--exclude GLOB]… -- COMMAND…
+ *
+ * A FILE or DIR may be /proc/self/fd/N: then it is the tracer's alone, and the command never has it.
+ * `--environment` holds the command's variables, each ended by a zero byte; else it has the tracer's.
  *
  * Runs the command to its end and that of all it started, and exits with its status: 128+n
  * when signal n ended it, 126 or 127 when it could not be run, 125 for the tracer's own failure.
@@ -73,6 +76,37 @@ static void signals_give_back(void)
 {
 	for (unsigned i = 0; i < OURS; i++)
 		sigaction(ours[i], &theirs[i], NULL);
+}
+
+/* A descriptor that was handed over by name: the same file, named so that others find it through us. */
+static char *handed(char *value)
+{
+	static const char self[] = "/proc/self/fd/";
+	char *name;
+	if (strncmp(value, self, sizeof self - 1))
+		return value;
+	fcntl(atoi(value + sizeof self - 1), F_SETFD, FD_CLOEXEC);
+	if (asprintf(&name, "/proc/%d/fd/%s", getpid(), value + sizeof self - 1) < 0)
+		fail("out of memory");
+	return name;
+}
+
+static void environment_read(const char *path)
+{
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st))
+		fail("cannot read the environment");
+	char *text = must(calloc(1, (size_t)st.st_size + 1));
+	char **entries = must(calloc((size_t)st.st_size / 2 + 2, sizeof *entries));
+	if (read(fd, text, (size_t)st.st_size) != st.st_size)
+		fail("cannot read the environment");
+	close(fd);
+	unsigned count = 0;
+	for (char *at = text; at < text + st.st_size; at += strlen(at) + 1)
+		if (*at)
+			entries[count++] = at;
+	environ = entries;
 }
 
 static void child(char **command, int go)
@@ -292,13 +326,15 @@ int main(int argc, char **argv)
 	for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
 		char *value = argv[at + 1];
 		if (!strcmp(argv[at], "--out"))
-			out = value;
+			out = handed(value);
 		else if (!strcmp(argv[at], "--spool"))
-			saving.folder = value;
+			saving.folder = handed(value);
+		else if (!strcmp(argv[at], "--environment"))
+			environment_read(handed(value));
 		else if (!strcmp(argv[at], "--notify"))
 			notify = atoi(value);
 		else if (!strcmp(argv[at], "--library"))
-			stacks_library(value);
+			stacks_library(handed(value));
 		else if (!strcmp(argv[at], "--starter"))
 			starter = atoi(value);
 		else if (!strcmp(argv[at], "--session"))
@@ -309,9 +345,10 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (!out || at + 1 >= argc || strcmp(argv[at], "--")) {
-		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--exclude GLOB]… -- COMMAND…\n");
+		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--exclude GLOB]… -- COMMAND…\n");
 		return 125;
 	}
+	handed(argv[0]);
 	prctl(PR_SET_PDEATHSIG, SIGALRM);
 	if (starter && getppid() != starter)
 		return 125; /* killed before we could ask to be told */
