@@ -14,6 +14,8 @@ from typing import Any
 from tests.unit.cli.driving import Clew
 
 import clew as interface
+from clew import folder as folders
+from clew import settings
 
 PATIENCE = 30.0
 """How long to wait for what must come; only a failing test waits that long."""
@@ -29,8 +31,8 @@ def await_(what: str, ready: Callable[[], bool]) -> None:
 class Marked(Clew):
     """A project whose processes, clew itself and all below, carry a mark in their environment."""
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: Path, **environment: str) -> None:
+        super().__init__(folder, **environment)
         self.mark = f"MARK_OF_THIS_TEST={folder}"
         self.environment |= dict([self.mark.split("=", 1)])
         self.started: list[subprocess.Popen[str]] = []
@@ -67,7 +69,8 @@ class Marked(Clew):
         await_("the end of all processes", lambda: not self.alive())
 
     def project(self) -> interface.Project:
-        return interface.open(self.folder)
+        chosen = settings.load(self.environment)
+        return interface.Project(folders.find(self.folder, chosen), chosen)
 
     def states(self) -> dict[str, str]:
         with self.project() as project:

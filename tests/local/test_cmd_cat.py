@@ -10,8 +10,8 @@ from tests.unit.cli.driving import Clew, workflow
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory) -> Clew:
-    return workflow(tmp_path_factory.mktemp("once"))
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Clew:
+    return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
 def test_what_was_found_and_what_was_left(clew: Clew) -> None:

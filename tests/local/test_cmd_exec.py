@@ -17,8 +17,8 @@ SUMMARY = re.compile(
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Clew:
-    clew = Clew(tmp_path)
+def clew(tmp_path: Path, graph: dict[str, str]) -> Clew:
+    clew = Clew(tmp_path, **graph)
     clew("init")
     return clew
 
@@ -49,8 +49,8 @@ def test_the_status_is_the_command_s_own(clew: Clew) -> None:
     assert "failed with status 3" in clew("exec", "--", "sh", "-c", "exit 3", status=3).stderr
 
 
-def test_outside_a_project_one_is_made(tmp_path: Path) -> None:
-    clew = Clew(tmp_path)
+def test_outside_a_project_one_is_made(tmp_path: Path, graph: dict[str, str]) -> None:
+    clew = Clew(tmp_path, **graph)
     ran = clew("exec", "--", "true")
     assert ran.stderr.startswith(f"clew: made a project in {clew.folder}\n")
     assert [found["id"] for found in clew.json("list")] == ["e1"]

@@ -9,8 +9,8 @@ from tests.unit.cli.driving import Clew, workflow
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Clew:
-    return workflow(tmp_path)
+def clew(tmp_path: Path, graph: dict[str, str]) -> Clew:
+    return workflow(tmp_path, **graph)
 
 
 def test_what_nobody_has_goes_and_the_rest_stays(clew: Clew) -> None:

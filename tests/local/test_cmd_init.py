@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.unit.cli.driving import Clew
 
 
-def test_a_project_is_made_and_found_from_below(tmp_path: Path) -> None:
-    clew = Clew(tmp_path)
+def test_a_project_is_made_and_found_from_below(tmp_path: Path, graph: dict[str, str]) -> None:
+    clew = Clew(tmp_path, **graph)
     made = clew.json("init")
     assert made == {"project": str(clew.folder), "uid": made["uid"], "created": True}
     below = clew.folder / "a" / "b"
@@ -16,24 +16,24 @@ def test_a_project_is_made_and_found_from_below(tmp_path: Path) -> None:
     assert clew.json("list", cwd=below) == []
 
 
-def test_a_project_that_is_there_stays(tmp_path: Path) -> None:
-    clew = Clew(tmp_path)
+def test_a_project_that_is_there_stays(tmp_path: Path, graph: dict[str, str]) -> None:
+    clew = Clew(tmp_path, **graph)
     first = clew.json("init")
     again = clew.json("init")
     assert again == {**first, "created": False}
     assert "is a project already" in clew("init").stderr
 
 
-def test_another_folder_may_be_named(tmp_path: Path) -> None:
-    clew = Clew(tmp_path)
+def test_another_folder_may_be_named(tmp_path: Path, graph: dict[str, str]) -> None:
+    clew = Clew(tmp_path, **graph)
     ran = clew("init", "inner/deep")
     assert ran.stdout == ""
     assert (clew.folder / "inner/deep/.clew/config.toml").is_file()
     assert clew.json("list", cwd=clew.folder / "inner/deep") == []
 
 
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    clew = Clew(tmp_path)
+def test_a_place_that_cannot_be_written(tmp_path: Path, graph: dict[str, str]) -> None:
+    clew = Clew(tmp_path, **graph)
     clew.write("occupied", "a file")
     code, message, _ = clew.error("init", "occupied/below", status=4)
     assert code == "not-allowed"

@@ -8,8 +8,8 @@ import pytest
 from tests.unit.cli.driving import EXECUTION, Clew, workflow
 
 
-def test_executions_oldest_first(tmp_path: Path) -> None:
-    clew = workflow(tmp_path)
+def test_executions_oldest_first(tmp_path: Path, graph: dict[str, str]) -> None:
+    clew = workflow(tmp_path, **graph)
     clew.shell("exit 4", status=4)
     found = clew.json("list")
     assert [(e["id"], e["name"], e["state"]) for e in found] == [
@@ -28,8 +28,8 @@ def test_executions_oldest_first(tmp_path: Path) -> None:
     assert rows[3][5] == "sh -c 'exit 4'"
 
 
-def test_an_empty_project_says_how_to_begin(tmp_path: Path) -> None:
-    clew = Clew(tmp_path)
+def test_an_empty_project_says_how_to_begin(tmp_path: Path, graph: dict[str, str]) -> None:
+    clew = Clew(tmp_path, **graph)
     clew("init")
     ran = clew("list")
     assert ran.stdout == ""
@@ -38,8 +38,10 @@ def test_an_empty_project_says_how_to_begin(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("incomplete", ["e", "cl"])
-def test_the_shell_completes_ids_and_names(tmp_path: Path, incomplete: str) -> None:
-    clew = workflow(tmp_path)
+def test_the_shell_completes_ids_and_names(
+    tmp_path: Path, graph: dict[str, str], incomplete: str
+) -> None:
+    clew = workflow(tmp_path, **graph)
     asked = {
         "_CLEW_COMPLETE": "bash_complete",
         "COMP_WORDS": f"clew show {incomplete}",

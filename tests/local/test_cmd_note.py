@@ -7,8 +7,8 @@ from tests.unit.cli.driving import Clew, workflow
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory) -> Clew:
-    return workflow(tmp_path_factory.mktemp("once"))
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Clew:
+    return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
 @pytest.mark.parametrize("target", ["clean", "e1.p1", "e1:data/clean.csv", "model.txt"])

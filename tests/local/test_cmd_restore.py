@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 from pathlib import Path
 
@@ -12,8 +13,8 @@ RAW = "P1,1\nP2,\nP3,3\n"
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Clew:
-    return workflow(tmp_path)
+def clew(tmp_path: Path, graph: dict[str, str]) -> Clew:
+    return workflow(tmp_path, **graph)
 
 
 def test_a_lost_file_comes_back_as_it_was(clew: Clew) -> None:
@@ -73,6 +74,19 @@ def test_every_version_is_listed_and_can_be_had(clew: Clew) -> None:
     rows = clew("restore", "--list", "log").stdout.splitlines()
     assert [row.split("\t")[2] for row in rows] == ["how", "found", "made"]
     assert clew("restore", "--list", "nothing", status=5).stderr.startswith("error: ")
+
+
+def test_a_name_that_is_not_text_has_an_id_that_can_be_typed(clew: Clew) -> None:
+    odd = os.fsdecode(b"not \xff text%FF")
+    clew.write(odd, "odd\n")
+    clew.shell("cat not* > /dev/null")
+    (version,) = clew.json("restore", "--list", odd)
+    assert version["path"] == str(clew.folder / "not \ufffd text%FF")
+    assert base64.b64decode(version["path_b64"]) == os.fsencode(clew.folder / odd)
+    assert clew("cat", version["version"]).stdout == "odd\n"
+    done = clew.json("restore", version["version"], "--to", "back/")
+    assert os.fsencode(odd) in os.listdir(os.fsencode(clew.folder / "back"))
+    assert base64.b64decode(done["path_b64"]).endswith(os.fsencode(odd))
 
 
 def test_a_place_that_cannot_be_written(clew: Clew) -> None:

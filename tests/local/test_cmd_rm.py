@@ -9,8 +9,8 @@ from tests.unit.cli.driving import Clew, workflow
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Clew:
-    return workflow(tmp_path)
+def clew(tmp_path: Path, graph: dict[str, str]) -> Clew:
+    return workflow(tmp_path, **graph)
 
 
 def ids(clew: Clew) -> list[str]:

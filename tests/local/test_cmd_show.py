@@ -7,8 +7,8 @@ from tests.unit.cli.driving import EXECUTION, Clew, workflow
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory) -> Clew:
-    return workflow(tmp_path_factory.mktemp("once"))
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Clew:
+    return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
 def test_one_execution(clew: Clew) -> None:

@@ -9,8 +9,8 @@ URL = "https://example.org/raw.csv"
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory) -> Clew:
-    return workflow(tmp_path_factory.mktemp("once"))
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Clew:
+    return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
 def test_an_origin_is_told_in_the_trace(clew: Clew) -> None:

@@ -10,8 +10,8 @@ from tests.unit.cli.driving import Clew, workflow
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory) -> Clew:
-    return workflow(tmp_path_factory.mktemp("once"))
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Clew:
+    return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
 def test_up_to_the_sources(clew: Clew) -> None:
@@ -49,22 +49,14 @@ def test_json(clew: Clew) -> None:
     assert json.loads((clew.folder / "lineage.json").read_text()) == lineage
 
 
-def test_changed_outside(tmp_path: Path) -> None:
-    clew = workflow(tmp_path)
+def test_changed_outside(tmp_path: Path, graph: dict[str, str]) -> None:
+    clew = workflow(tmp_path, **graph)
     clew.write("data/clean.csv", "by hand\n")
     ran = clew("trace", "data/clean.csv")
     assert "changed outside" in ran.stdout
     assert "clew restore --list data/clean.csv" in ran.stderr
     clew.shell("wc -l < data/clean.csv > model.txt")
     assert "data/clean.csv  changed outside" in clew("trace", "model.txt").stdout
-
-
-def test_in_postgresql(tmp_path: Path, postgres: str) -> None:
-    clew = workflow(tmp_path, CLEW_GRAPH=postgres)
-    assert "data/raw.csv  found by e1" in clew("trace", "model.txt").stdout
-    assert not (clew.folder / ".clew/graph.db").exists()
-    assert clew("rm", "e2", "--yes")
-    assert [execution["id"] for execution in clew.json("list")] == ["e1"]
 
 
 def test_graphviz_text(clew: Clew) -> None:

@@ -38,8 +38,8 @@ done
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Iterator[Marked]:
-    clew = Marked(tmp_path)
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[Marked]:
+    clew = Marked(tmp_path, **graph_in_turn)
     for number in range(1, STEPS + 1):
         clew.write(f"in{number}", f"{number}\nb\na\n")
     yield clew

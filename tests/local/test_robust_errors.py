@@ -13,8 +13,8 @@ from tests.local.surviving import Marked
 NOISE = "".join(random.Random(5).choices("0123456789abcdefghijklmnop", k=400_000))
 
 
-def recorded(folder: Path) -> Marked:
-    clew = Marked(folder)
+def recorded(folder: Path, graph: dict[str, str]) -> Marked:
+    clew = Marked(folder, **graph)
     clew.write("data", NOISE)
     clew.write("small", "small\n")
     clew("exec", "--", "sh", "-c", "cat data small > out")
@@ -22,16 +22,18 @@ def recorded(folder: Path) -> Marked:
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Iterator[Marked]:
-    clew = recorded(tmp_path)
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[Marked]:
+    clew = recorded(tmp_path, graph_in_turn)
     yield clew
     clew.stop()
 
 
 @pytest.fixture(scope="module")
-def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Marked]:
+def unchanged(
+    tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]
+) -> Iterator[Marked]:
     """For tests that only ask, and what they ask is refused."""
-    clew = recorded(tmp_path_factory.mktemp("unchanged"))
+    clew = recorded(tmp_path_factory.mktemp("unchanged"), graph_in_turn)
     yield clew
     clew.stop()
 

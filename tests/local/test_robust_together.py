@@ -16,8 +16,8 @@ CLEW = f"{sys.executable} -m clew"
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Iterator[Marked]:
-    clew = Marked(tmp_path)
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[Marked]:
+    clew = Marked(tmp_path, **graph_in_turn)
     clew.write("data", "some data\n")
     yield clew
     clew.stop()

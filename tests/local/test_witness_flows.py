@@ -10,12 +10,6 @@ from pathlib import Path
 import pytest
 from tests.local.programs.recording import Project
 
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
-
-
 SHELLS = ["dash", "bash"]
 
 
@@ -98,7 +92,7 @@ def test_a_pool_of_workers(project: Project) -> None:
     rows = ran._rows(
         """SELECT DISTINCT s.number, b.number FROM informed i
         JOIN started s ON s.id = i.activity JOIN started b ON b.id = i.source
-        JOIN execution x ON x.id = s.execution WHERE x.number = :number"""
+        JOIN execution x ON x.id = s.execution WHERE x.uid = ?"""
     )
     assert {(1, 2), (2, 1), (1, 3), (3, 1)} <= set(rows)
 
@@ -144,7 +138,7 @@ def test_sockets_between_two_of_its_processes(project: Project, family: str) -> 
     rows = ran._rows(
         """SELECT b.command, s.command, i.via FROM informed i
         JOIN started s ON s.id = i.activity JOIN started b ON b.id = i.source
-        JOIN execution x ON x.id = s.execution WHERE x.number = :number AND i.via = 'socket'"""
+        JOIN execution x ON x.id = s.execution WHERE x.uid = ? AND i.via = 'socket'"""
     )
     pairs = {("server.py" in by, "client.py" in learnt) for by, learnt, _ in rows}
     assert (True, True) in pairs and (False, False) in pairs

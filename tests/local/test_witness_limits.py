@@ -11,16 +11,6 @@ import pytest
 from tests.local.programs.recording import Project, compiled
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("built")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
-
-
 def _as_root() -> None:
     if os.geteuid() != 0:
         pytest.skip("only root may do this")

@@ -11,11 +11,6 @@ import pytest
 from tests.local.programs.recording import Project
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
-
-
 def test_absent_files(project: Project) -> None:
     ran = project.sh("cat nothing; [ -f none ] || echo no; . ./absent.sh", input=b"")
     assert ("cat", "absent", "ENOENT") in ran.looked("nothing")

@@ -11,16 +11,6 @@ import pytest
 from tests.local.programs.recording import Project, compiled, go_program
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("built")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
-
-
 @pytest.mark.parametrize(
     "how",
     ["fork", "vfork", "spawn", "clone", "clone-silent", "clone-vm", "clone3"],
@@ -71,7 +61,7 @@ def test_memory_shared_with_a_child_mixes_nobody_up(project: Project, built: Pat
     rows = ran._rows(
         """SELECT s.number, l.locator FROM used u JOIN version v ON v.id = u.version
         JOIN location l ON l.id = v.location JOIN started s ON s.id = u.activity
-        JOIN execution x ON x.id = s.execution WHERE x.number = :number"""
+        JOIN execution x ON x.id = s.execution WHERE x.uid = ?"""
     )
     seen = {os.path.basename(locator): number for number, locator in rows}
     assert [seen[name] for name in names] == [2, 1, 1, 1]

@@ -12,17 +12,6 @@ from pathlib import Path
 import pytest
 from tests.local.programs.recording import Project, compiled
 
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("built")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
-
-
 CHANGES = {
     "overwritten in place": "printf 'NEW' | dd of=f conv=notrunc status=none",
     "saved by rename": "echo new > f.tmp; mv f.tmp f",

@@ -14,16 +14,6 @@ import pytest
 from tests.local.programs.recording import CLEW, Project, compiled, go_program
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("built")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
-
-
 def test_all_three_are_kept(project: Project) -> None:
     ran = project.sh("tr a-z A-Z; echo err >&2", input=b"word\n")
     assert (ran.out, ran.err) == (b"WORD\n", b"err\n")

@@ -34,8 +34,12 @@ int main(int argc, char **argv)
 		return syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, RENAME_NOREPLACE) != -1 || errno != EEXIST;
 	if (!strcmp(how, "link"))
 		return link(a, b) != 0;
+	if (!strcmp(how, "linkat")) /* FOLDER NAME NEW */
+		return linkat(open(a, O_PATH), b, open(a, O_PATH), argv[4], 0) != 0;
 	if (!strcmp(how, "symlink"))
 		return symlink(a, b) != 0;
+	if (!strcmp(how, "symlinkat")) /* FOLDER NAME TARGET */
+		return symlinkat(argv[4], open(a, O_PATH), b) != 0;
 	if (!strcmp(how, "unlink"))
 		return unlink(a) != 0;
 	if (!strcmp(how, "unlinkat"))

@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from clew import db
 from clew.prov.locators import path_of
 
 HERE = Path(__file__).resolve().parent
@@ -59,11 +58,12 @@ def go_program(name: str, folder: Path, *flags: str, cgo: bool = False) -> Path:
 class Project:
     """A folder with a project in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder / "project"
         self.folder.mkdir(parents=True)
         kept = {n: v for n, v in os.environ.items() if not n.startswith(("CLEW_", "XDG_"))}
         self.environment = {**kept, "XDG_STATE_HOME": str(folder / "state"), "LC_ALL": "C.UTF-8"}
+        self.environment |= environment
         self.command("init")
 
     def __truediv__(self, name: str) -> Path:
@@ -91,7 +91,9 @@ class Project:
                 f"clew exec said no JSON (status {status}):\n{err.decode(errors='replace')}"
             )
         assert "error" not in execution, execution
-        return Recording(self, execution["id"], status, out, said + b"\n" if said else b"")
+        return Recording(
+            self, execution["id"], execution["uid"], status, out, said + b"\n" if said else b""
+        )
 
     def sh(self, line: str, **more: Any) -> Recording:
         return self.exec("sh", "-c", line, **more)
@@ -125,6 +127,7 @@ class Recording:
 
     project: Project
     id: str
+    uid: str
     status: int
     out: bytes
     err: bytes
@@ -190,9 +193,9 @@ class Recording:
 
     def _rows(self, sql: str) -> list[tuple[Any, ...]]:
         path = self.project.folder / ".clew" / "graph.db"
-        with closing(sqlite3.connect(path)) as connection:
-            number = int(self.id[1:])
-            return connection.execute(sql, {"number": number}).fetchall()
+        address = self.project.environment.get("CLEW_GRAPH")
+        with db.connect(path, address=address) as connection:
+            return connection.rows(sql, (self.uid,))
 
     def _edges(self, table: str, name: Word) -> set[Fact]:
         wanted = os.path.join(os.fsencode(self.project.folder), os.fsencode(name))
@@ -200,7 +203,7 @@ class Recording:
             f"""SELECT s.command, e.how, v.ordinal, v.maker <> v.execution, l.locator FROM {table} e
             JOIN version v ON v.id = e.version JOIN location l ON l.id = v.location
             JOIN started s ON s.id = e.activity JOIN execution x ON x.id = s.execution
-            WHERE x.number = :number"""
+            WHERE x.uid = ?"""
         )
         return {
             Fact(_program(command), how, ordinal, bool(made))
@@ -228,7 +231,7 @@ class Recording:
         rows = self._rows(
             """SELECT s.command, k.kind, k.answer, l.locator FROM looked k
             JOIN location l ON l.id = k.location JOIN started s ON s.id = k.activity
-            JOIN execution x ON x.id = s.execution WHERE x.number = :number"""
+            JOIN execution x ON x.id = s.execution WHERE x.uid = ?"""
         )
         wanted = (
             None
@@ -246,7 +249,7 @@ class Recording:
         rows = self._rows(
             """SELECT b.command, s.command, i.via FROM informed i
             JOIN started s ON s.id = i.activity JOIN started b ON b.id = i.source
-            JOIN execution x ON x.id = s.execution WHERE x.number = :number"""
+            JOIN execution x ON x.id = s.execution WHERE x.uid = ?"""
         )
         return {(_program(by), _program(learnt), via) for by, learnt, via in rows}
 
@@ -254,7 +257,7 @@ class Recording:
         rows = self._rows(
             """SELECT a.locator, b.locator FROM alias JOIN location a ON a.id = alias.a
             JOIN location b ON b.id = alias.b JOIN execution x ON x.id = alias.execution
-            WHERE x.number = :number"""
+            WHERE x.uid = ?"""
         )
         root = os.fsencode(self.project.folder) + b"/"
         return {

@@ -20,12 +20,13 @@ EXECUTION = {
 class Clew:
     """`clew` in one folder, with an environment that no setting of the machine leaks into."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder / "project"
         self.folder.mkdir(parents=True)
         kept = {n: v for n, v in os.environ.items() if not n.startswith(("CLEW_", "XDG_"))}
         self.environment = {**kept, "XDG_STATE_HOME": str(folder / "state"), "LC_ALL": "C.UTF-8"}
         self.environment.pop("NO_COLOR", None)
+        self.environment |= environment
 
     def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
         settings: dict[str, Any] = {
@@ -74,8 +75,7 @@ class Clew:
 
 def workflow(folder: Path, **environment: str) -> Clew:
     """Two executions: e1 (named `clean`) makes data/clean.csv, e2 makes model.txt of that."""
-    clew = Clew(folder)
-    clew.environment |= environment
+    clew = Clew(folder, **environment)
     clew("init")
     clew.write("data/raw.csv", "P1,1\nP2,\nP3,3\n")
     clew.shell("grep -v ',$' data/raw.csv > data/clean.csv", "--name", "clean")
