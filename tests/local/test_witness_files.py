@@ -9,17 +9,6 @@ from pathlib import Path
 import pytest
 from tests.local.programs.recording import Project, compiled
 
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("built")
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
-
-
 KINDS = [(), ("-static",), ("-m32",)]
 
 
@@ -62,13 +51,17 @@ def test_writing(project: Project, built: Path, flags: tuple[str, ...]) -> None:
         assert (opens.name, "absent", "ENOENT") in ran.looked(f"folder/{way}")
 
 
+@pytest.mark.parametrize("flags", KINDS, ids=str)
 @pytest.mark.parametrize("way", ["tmpfile", "tmpfile-empty"])
-def test_a_file_that_gets_its_name_last(project: Project, built: Path, way: str) -> None:
-    ran = project.exec(compiled("opens", built), way, ".", "named")
+def test_a_file_that_gets_its_name_last(
+    project: Project, built: Path, way: str, flags: tuple[str, ...]
+) -> None:
+    opens = compiled("opens", built, *flags)
+    ran = project.exec(opens, way, ".", "named")
     assert ran.status == 0, ran.err
     assert ran.file("named")["role"] == "output"
     assert ran.cat("named") == b"new\n"
-    assert ran.writers("named") == {"opens"}
+    assert ran.writers("named") == {opens.name}
     others = {name: role for name, role in ran.roles().items() if name != "named"}
     assert set(others.values()) <= {"transient"}
 
@@ -80,12 +73,15 @@ def test_a_file_that_never_gets_a_name(project: Project, built: Path) -> None:
     assert ran.gaps == []
 
 
+@pytest.mark.parametrize("flags", KINDS, ids=str)
 @pytest.mark.parametrize("way", ["reopen-write", "dev-fd-write"])
-def test_a_descriptor_opened_again(project: Project, built: Path, way: str) -> None:
+def test_a_descriptor_opened_again(
+    project: Project, built: Path, way: str, flags: tuple[str, ...]
+) -> None:
     (project / "file").write_text("old\n")
     with (project / "other").open("wb") as other:
         ran = project.exec(
-            compiled("opens", built), way, "file", stdout=other, stderr=subprocess.PIPE,
+            compiled("opens", built, *flags), way, "file", stdout=other, stderr=subprocess.PIPE,
             capture_output=False,
         )  # fmt: skip
     assert ran.status == 0
@@ -125,15 +121,16 @@ def test_reading_and_writing_are_told_apart(project: Project) -> None:
     assert {fact.how for fact in ran.invalidated("replaced")} == set()
 
 
-@pytest.mark.parametrize("flags", [(), ("-m32",)], ids=str)
+@pytest.mark.parametrize("flags", KINDS, ids=str)
 def test_names_change(project: Project, built: Path, flags: tuple[str, ...]) -> None:
     changes = compiled("changes", built, *flags)
     (project / "d").mkdir()
-    for name in ("a", "d/b", "e", "f", "g", "h", "i", "j"):
+    for name in ("a", "d/b", "e", "f", "g", "h", "i", "j", "d/k", "l"):
         (project / name).write_text(f"was {name}\n")
     ran = project.sh(
         f"{changes} rename a a2 && {changes} renameat d b b2 && {changes} exchange e f &&"
-        f"{changes} noreplace g g2 && {changes} noreplace-there h i && {changes} unlink j"
+        f"{changes} noreplace g g2 && {changes} noreplace-there h i && {changes} unlink j &&"
+        f"{changes} unlinkat d k && {changes} raw-unlink l"
     )
     assert ran.status == 0, ran.err
     for old, new in [("a", "a2"), ("d/b", "d/b2"), ("e", "f"), ("f", "e"), ("g", "g2")]:
@@ -142,8 +139,12 @@ def test_names_change(project: Project, built: Path, flags: tuple[str, ...]) -> 
         assert ran.writers(new) == {changes.name}
         assert ran.file(old)["read"], old
     assert "h" not in ran.roles() and "i" not in ran.roles()
-    assert ran.file("j")["role"] == "input"
-    assert {fact.how for fact in ran.invalidated("j")} == {"delete"}
+    for name in ("j", "d/k", "l"):
+        assert ran.file(name)["role"] == "input"
+        assert {(fact.who, fact.how) for fact in ran.invalidated(name)} == {
+            (changes.name, "delete")
+        }
+        assert not (project / name).exists()
 
 
 def test_an_exchange_of_files_nobody_opened_has_both_lineages(
@@ -175,21 +176,32 @@ def test_a_folder_is_renamed_with_what_is_in_it(project: Project) -> None:
     assert ran.file("old/made")["role"] == "transient"
 
 
-def test_hard_links(project: Project) -> None:
+@pytest.mark.parametrize("flags", KINDS, ids=str)
+def test_hard_links(project: Project, built: Path, flags: tuple[str, ...]) -> None:
+    changes = compiled("changes", built, *flags)
+    (project / "d").mkdir()
     (project / "a").write_text("x\n")
-    ran = project.exec("ln", "a", "b")
-    assert ran.roles() == {"a": "input", "b": "output"}
-    assert ran.aliases() == {("a", "b")}
-    assert ran.cat("b") == b"x\n"
+    (project / "d/c").write_text("y\n")
+    ran = project.sh(f"{changes} link a b && {changes} linkat d c e")
+    assert ran.status == 0, ran.err
+    assert ran.roles() == {"a": "input", "b": "output", "d/c": "input", "d/e": "output"}
+    assert ran.aliases() == {("a", "b"), ("d/c", "d/e")}
+    assert (ran.cat("b"), ran.cat("d/e")) == (b"x\n", b"y\n")
+    assert ran.writers("d/e") == {changes.name}
     assert ran.gaps == []
 
 
-def test_symbolic_links(project: Project) -> None:
+@pytest.mark.parametrize("flags", KINDS, ids=str)
+def test_symbolic_links(project: Project, built: Path, flags: tuple[str, ...]) -> None:
+    changes = compiled("changes", built, *flags)
+    (project / "d").mkdir()
     (project / "a").write_text("x\n")
-    ran = project.sh("ln -s a b; cat b")
-    assert ran.file("a")["role"] == "input"
-    assert ran.file("b")["role"] == "output"
+    ran = project.sh(f"{changes} symlink a b && {changes} symlinkat d c ../a && cat b d/c")
+    assert (ran.status, ran.out) == (0, b"x\nx\n"), ran.err
+    assert ran.roles() == {"a": "input", "b": "output", "d/c": "output"}
+    assert ran.writers("b") == ran.writers("d/c") == {changes.name}
     assert ("cat", "link", "a") in ran.looked("b")
+    assert ("cat", "link", "../a") in ran.looked("d/c")
 
 
 def test_a_loop_of_links(project: Project) -> None:
@@ -201,10 +213,11 @@ def test_a_loop_of_links(project: Project) -> None:
     assert ran.roles() == {"list": "output"}
 
 
+@pytest.mark.parametrize("flags", KINDS, ids=str)
 @pytest.mark.parametrize("way", ["truncate", "ftruncate", "fallocate"])
-def test_truncating(project: Project, built: Path, way: str) -> None:
+def test_truncating(project: Project, built: Path, way: str, flags: tuple[str, ...]) -> None:
     (project / "f").write_text("123456\n")
-    ran = project.exec(compiled("changes", built), way, "f")
+    ran = project.exec(compiled("changes", built, *flags), way, "f")
     assert ran.status == 0
     assert ran.file("f")["role"] == "output"
     assert ran.cat("f") == (project / "f").read_bytes() != b"123456\n"
@@ -221,8 +234,9 @@ def test_copies_inside_the_kernel(project: Project, built: Path, way: str) -> No
     assert ran.cat("b") == b"x\n"
 
 
-def test_io_uring_is_refused(project: Project, built: Path) -> None:
-    assert project.exec(compiled("opens", built), "uring").status == 0
+@pytest.mark.parametrize("flags", KINDS, ids=str)
+def test_io_uring_is_refused(project: Project, built: Path, flags: tuple[str, ...]) -> None:
+    assert project.exec(compiled("opens", built, *flags), "uring").status == 0
 
 
 def test_permissions_make_a_version(project: Project, built: Path) -> None:
@@ -273,10 +287,8 @@ def test_any_name(project: Project, name: bytes) -> None:
     }
     assert {role for _, _, role in shown} == {"input", "output"}
     assert ran.readers(name) == ran.writers(name + b"2") == {"cp"}
-    if b"\xff" in name:
-        assert all(encoded for _, encoded, _ in shown)
-    else:
-        assert ran.cat(name + b"2") == b"x\n"
+    assert all(bool(encoded) is (b"\xff" in name) for _, encoded, _ in shown)
+    assert ran.cat(name + b"2") == ran.cat(name, "@input") == b"x\n"
 
 
 def test_a_link_that_is_not_text(project: Project) -> None:
