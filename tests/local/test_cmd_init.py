@@ -11,6 +11,11 @@ def test_a_project_is_made_and_found_from_below(tmp_path: Path, graph: dict[str,
     clew = Clew(tmp_path, **graph)
     made = clew.json("init")
     assert made == {"project": str(clew.folder), "uid": made["uid"], "created": True}
+    hidden = clew.folder / ".clew"
+    assert {path.name for path in hidden.iterdir()} == {
+        "config.toml", "store", "cache", "spool", "token",
+    }  # fmt: skip
+    assert (hidden / "token").stat().st_mode & 0o777 == 0o600
     below = clew.folder / "a" / "b"
     below.mkdir(parents=True)
     assert clew.json("list", cwd=below) == []
