@@ -17,7 +17,6 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from clew import db
 from clew.errors import ClewError, NotFound, RecordingFailed
@@ -29,11 +28,11 @@ from clew.run import caller, failing, joining, locks, recovering, signals, start
 from clew.run.following import Follower
 from clew.run.interest import Interest
 from clew.run.outcomes import Outcome, bare
-from clew.settings import Settings, machine_id
+from clew.run.stages import Host, Stage, Start
+from clew.settings import Settings
 from clew.store import Store
 from clew.witness import environment, native
 from clew.witness.contents import Contents
-from clew.witness.packages import Packages
 from clew.witness.records import AnyRecord, Exec
 from clew.witness.secrets import Redactor
 from clew.witness.story import Scene, Story
@@ -55,7 +54,24 @@ def execute(
     if outer is not None:
         return joining.join(folder, settings, command, outer)
     native.require()
-    return _Recording(folder, settings, tuple(command), name, content, tuple(exclude)).run()
+    stage = Host(settings, folder.cache)
+    return record(
+        folder, settings, command, stage=stage, name=name, content=content, exclude=exclude
+    )
+
+
+def record(
+    folder: Folder,
+    settings: Settings,
+    command: Sequence[str],
+    *,
+    stage: Stage,
+    name: str | None = None,
+    content: bool = True,
+    exclude: Sequence[str] = (),
+) -> Outcome:
+    """Run `command` on this stage, and record it."""
+    return _Recording(folder, settings, tuple(command), stage, name, content, tuple(exclude)).run()
 
 
 class _Recording:
@@ -66,6 +82,7 @@ class _Recording:
         folder: Folder,
         settings: Settings,
         command: tuple[str, ...],
+        stage: Stage,
         name: str | None,
         content: bool,
         exclude: tuple[str, ...],
@@ -73,14 +90,12 @@ class _Recording:
         self._folder = folder
         self._settings = settings
         self._command = command
+        self._stage = stage
         self._name = name
         self._content = content
         self._exclude = (*folder.exclude, *exclude)
         self._uid = secrets.token_hex(16)
-        self._environ = caller.environment()
-        self._redactor = Redactor(self._environ, settings.redact)
-        self._machine = machine_id(settings)
-        self._cwd = _working_folder()
+        self._redactor = Redactor(stage.environ, settings.redact)
 
     def run(self) -> Outcome:
         with failing.before_it_starts(self._folder):
@@ -96,6 +111,7 @@ class _Recording:
             if self._settled:
                 shutil.rmtree(self._spool, ignore_errors=True)
             os.close(self._lock)
+            self._stage.close()
             if not self._settled and not self._postponed:
                 recovering.recover(self._folder, self._settings)
 
@@ -151,6 +167,7 @@ class _Recording:
             redact=self._settings.redact,
             streams=names,
             stream_limit=self._folder.stream_limit,
+            whole_or_none=self._stage.descent is not None,
         )
         recovering.note(self._spool, words)
 
@@ -161,23 +178,24 @@ class _Recording:
             graph.remove(self._uid)
 
     def _started(self) -> Started:
-        told = {caller.shown(name): caller.shown(value) for name, value in self._environ.items()}
-        facets = environment.facets(self._cwd, told, self._redactor, machine=self._machine)
-        self._boot = str(facets.get("boot", ""))[:8]
+        facets = self._stage.facets(self._redactor)
         self._variables: dict[str, str] = facets.pop("variables", {})
-        git = environment.git(self._cwd, self._environ)
+        descent = self._stage.descent
+        if descent is not None:
+            facets |= {"kind": descent.kind, "collection": descent.collection}
         return Started(
             execution=self._uid,
             n=1,
             at=time.time_ns(),
             activity=self._uid,
             kind="execution",
+            parent=descent.parent if descent else None,
             agent=environment.user_name(os.getuid()),
             command=tuple(self._redactor.argument(caller.shown(word)) for word in self._command),
-            cwd=caller.shown(os.fspath(self._cwd)),
+            cwd=caller.shown(os.fspath(self._stage.cwd)),
             name=self._name,
             environment=dict(self._variables),
-            facets={**facets, "git": git},
+            facets=facets,
         )
 
     # -- the middle
@@ -186,7 +204,7 @@ class _Recording:
         interest = Interest()
         trace = self._spool / "trace"
         with failing.before_it_starts(self._folder):
-            kept = streams.prepare(
+            kept = self._stage.prepare(
                 self._spool,
                 redactor=self._redactor,
                 limit=self._folder.stream_limit,
@@ -196,25 +214,22 @@ class _Recording:
             self._note(started, {os.fsdecode(n): stream for n, stream in kept.names.items()})
             said, notify = os.pipe()
             follower = Follower(trace, said, contents, interest)
-        words = native.tracer_command(
-            self._command,
-            trace=trace,
-            spool=self._spool if self._content else None,
-            notify=notify,
-            exclude=self._exclude,
-            session=kept.terminal is not None and kept.terminal.both_ways,
-        )
-        with signals.forwarded(lambda: follower.root) as blocked:
-            tracer = starting.start(
-                words,
-                self._environ,
-                descriptors=kept.descriptors,
-                notify=notify,
-                blocked=blocked,
+        with signals.forwarded(lambda: self._stage.target(follower.root)) as blocked:
+            tracer = self._stage.start(
+                Start(
+                    command=self._command,
+                    trace=trace,
+                    spool=self._spool if self._content else None,
+                    notify=notify,
+                    exclude=self._exclude,
+                    streams=kept,
+                    blocked=blocked,
+                )
             )
             self._settled = False
             os.close(notify)
             kept.started()
+            contents.seen(*self._stage.ready())
             follower.start()
             status = starting.wait(tracer)
             kept.finish()
@@ -287,17 +302,15 @@ class _Recording:
         """All there is to fold, with the bytes it names stored; and what is missing in it."""
         scene = Scene(
             execution=self._uid,
-            machine=self._machine,
-            boot=self._boot,
+            machine=self._stage.machine,
+            boot=self._stage.boot,
             variables=self._variables,
             redactor=self._redactor,
             ignore=(os.fsencode(self._folder.path) + b"/",),
             streams=self._streams,
         )
         story = hear(scene, follower.records, contents)
-        packages = Packages(self._folder.cache)
-        owners = packages.owners(story.found())
-        teller = Teller(scene, story, contents, owners)
+        teller = Teller(scene, story, contents, self._stage.owners(story.found()))
         events = [*teller.events(), *self._stream_events(store, kept)]
         warning = contents.failure or (failing.said(follower.failure) if follower.failure else None)
         try:
@@ -311,7 +324,7 @@ class _Recording:
             why = "the trace ends before the command did: was there no room for it?"
             events.append(self._gap(7, "trace", why))
             warning = warning or RecordingFailed(why, hint="free some space, and run it again")
-        events.append(self._ended(story, store, teller.bytes, packages, status))
+        events.append(self._ended(story, store, teller.bytes, status))
         return events, warning
 
     def _stream_events(self, store: Store, kept: streams.Streams) -> list[AnyEvent]:
@@ -351,7 +364,6 @@ class _Recording:
         story: Story,
         store: Store,
         size: int,
-        packages: Packages,
         status: int,
     ) -> Ended:
         root = story.root_exit()
@@ -364,7 +376,7 @@ class _Recording:
             status=status if not (root and root.signal) else None,
             signal=root.signal or None if root else None,
             facets={
-                "packages": packages.facet(),
+                "packages": self._stage.packages(),
                 "processes": len(story.processes),
                 "inputs": inputs,
                 "outputs": outputs,
@@ -372,12 +384,3 @@ class _Recording:
                 "new_bytes": store.added,
             },
         )
-
-
-def _working_folder() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError as error:
-        raise RecordingFailed(
-            "the working folder no longer exists", hint="cd to a folder that does"
-        ) from error

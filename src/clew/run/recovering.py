@@ -46,6 +46,8 @@ class Note(msgspec.Struct, frozen=True):
     streams: dict[str, str]
     """As the scene has them; names that are no text do not occur."""
     stream_limit: int
+    whole_or_none: bool = False
+    """A repeat that was killed is forgotten: what it saw was in a sandbox that is gone."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,10 @@ def _settle(folder: Folder, settings: Settings, place: Path) -> None:
         try:
             events = from_batch((place / _EVENTS).read_bytes())
         except FileNotFoundError:
+            if words.whole_or_none:
+                Graph(connection, folder.uid).remove(words.started.execution)
+                store.lapse(words.started.execution)
+                return
             events = _tell(folder, settings, place, words, store)
         store.flush()
         Graph(connection, folder.uid).fold([words.started, *events])

@@ -18,16 +18,17 @@ def start(
     environ: Mapping[str, str],
     *,
     descriptors: tuple[int, int, int],
-    notify: int,
+    handed: Iterable[int],
     blocked: Iterable[int],
 ) -> int:
-    """The process id of the tracer; `blocked` are the signals that the caller held back."""
+    """The process id of the tracer; `handed` are the descriptors meant for it alone, `blocked` the
+    signals that the caller held back."""
     actions = [(os.POSIX_SPAWN_DUP2, given, number) for number, given in enumerate(descriptors)]
     return os.posix_spawn(
         words[0],
         words,
         environ,
-        file_actions=[*actions, (os.POSIX_SPAWN_DUP2, notify, notify)],
+        file_actions=[*actions, *((os.POSIX_SPAWN_DUP2, number, number) for number in handed)],
         setsigmask=list(blocked),
         setsigdef=_SET_BY_PYTHON,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from errno import ENOENT
 from fnmatch import fnmatchcase
@@ -23,6 +23,9 @@ from clew.witness.records import AnyRecord, Change, Descriptor, Facts, Open, Sav
 from clew.witness.versions import Key, key_of
 
 _UNSTORED = (b"/proc/", b"/sys/", b"/dev/")
+
+State = tuple[int, int, int, int]
+"""Inode number, size, modification and change time."""
 
 
 def is_file(path: bytes) -> bool:
@@ -52,6 +55,8 @@ class Contents:
     ) -> None:
         """`until`: when the execution was last seen alive, if it is told without its recorder."""
         self._store = store
+        self._root = b""
+        self._given: Mapping[State, str] = {}
         self._until = until
         self._spool = spool
         self._keep = keep
@@ -64,6 +69,15 @@ class Contents:
         self._left: dict[bytes, tuple[Known, os.stat_result] | str] = {}
         self.failure: ClewError | None = None
         """Why content is no longer stored: a full disk, say. The command goes on all the same."""
+
+    def seen(self, root: bytes, given: Mapping[State, str]) -> None:
+        """`root`: where the command's files are seen from here, if it has a root folder of its
+        own; `given`: the content of files that were put there for it, all of it stored."""
+        self._root, self._given = root, given
+
+    def at(self, path: bytes) -> bytes:
+        """Where the file that the command sees at `path` is seen from here."""
+        return self._root + path
 
     # -- while the command runs
 
@@ -97,14 +111,17 @@ class Contents:
     def _read(self, path: bytes, facts: Facts, reads: dict[Facts, bytes]) -> None:
         if facts not in self._asked and stat.S_ISREG(facts.mode) and is_file(path):
             self._asked.add(facts)
-            if key_of(facts) not in self._known:
+            given = self._given.get(facts[1:5])
+            if given is not None:
+                self._known[key_of(facts)] = Known(Stored(given, facts.size), True)
+            elif key_of(facts) not in self._known:
                 reads[facts] = path
 
     def _attempt(self, reads: dict[Facts, bytes]) -> None:
         """Store these files, each only if it is still in the state it was opened in."""
         for keep, files in self._sorted(reads):
             answers = self._store.put_files(
-                [path for _, path in files],
+                [self.at(path) for _, path in files],
                 expect=[Signature(*facts[:5]) for facts, _ in files],
                 keep=keep,
             )
@@ -163,8 +180,8 @@ class Contents:
         if facts in self._listings or not is_file(path):
             return
         try:
-            names = sorted(os.listdir(path))
-            same = os.stat(path).st_mtime_ns == facts.mtime
+            names = sorted(os.listdir(self.at(path)))
+            same = os.stat(self.at(path)).st_mtime_ns == facts.mtime
             if same and self._keep:
                 self._listings[facts] = self._store.put_bytes(b"\0".join(names)).digest
         except (OSError, ClewError):
@@ -195,11 +212,11 @@ class Contents:
         there: dict[Facts, tuple[bytes, os.stat_result]] = {}
         for path in paths:
             try:
-                found = os.lstat(path)
+                found = os.lstat(self.at(path))
                 if self._until is not None and found.st_ctime_ns > self._until:
                     self._left[path] = "changed when nobody was watching any more"
                 elif stat.S_ISLNK(found.st_mode):
-                    self._left[path] = self._target(os.readlink(path)), found
+                    self._left[path] = self._target(os.readlink(self.at(path))), found
                 elif stat.S_ISREG(found.st_mode):
                     there[Facts(*Signature.of(found), found.st_mode)] = path, found
                 else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 _MOST = 40  # as many as the kernel follows
 
@@ -10,7 +11,9 @@ _MOST = 40  # as many as the kernel follows
 class Links:
     """Remembers the links of each folder: most paths share theirs."""
 
-    def __init__(self) -> None:
+    def __init__(self, at: Callable[[bytes], bytes]) -> None:
+        """`at`: where the file that the command sees at a path is seen from here."""
+        self._at = at
         self._folders: dict[bytes, tuple[bytes, tuple[tuple[bytes, bytes], ...]]] = {}
 
     def between(self, given: bytes, real: bytes | None) -> list[tuple[bytes, bytes]]:
@@ -26,7 +29,7 @@ class Links:
             if at == real:
                 return found
             try:
-                target = os.readlink(at)
+                target = os.readlink(self._at(at))
             except OSError:
                 return []
             found.append((at, target))
@@ -54,7 +57,7 @@ class Links:
                 continue
             step = os.path.join(at, part)
             try:
-                target = os.readlink(step)
+                target = os.readlink(self._at(step))
             except OSError:
                 at = step
                 continue

@@ -30,19 +30,27 @@ def require() -> None:
 def tracer_command(
     command: Sequence[str],
     *,
-    trace: Path,
-    spool: Path | None,
+    tracer: str,
+    library: str,
+    trace: str,
+    spool: str | None,
     notify: int,
     exclude: Iterable[str],
-    session: bool,
+    starter: int | None = None,
+    session: bool = False,
+    environment: str | None = None,
 ) -> list[str]:
-    """`session`: the command gets a session of its own, with its input as its terminal."""
-    words = [os.fspath(TRACER), "--out", os.fspath(trace), "--notify", str(notify)]
-    words += ["--library", os.fspath(LIBRARY), "--starter", str(os.getpid())]
+    """`starter`: with whom the tracer ends; `session`: the command gets a session of its own, with
+    its input as its terminal; `environment`: a file with the command's variables."""
+    words = [tracer, "--out", trace, "--notify", str(notify), "--library", library]
+    if starter is not None:
+        words += ["--starter", str(starter)]
     if spool is not None:
-        words += ["--spool", os.fspath(spool)]
+        words += ["--spool", spool]
     if session:
         words += ["--session", "1"]
+    if environment is not None:
+        words += ["--environment", environment]
     for glob in exclude:
         words += ["--exclude", glob]
     return [*words, "--", *command]

@@ -34,7 +34,7 @@ _UNREMARKABLE = (
 def hear(scene: Scene, trace: Iterable[AnyRecord], contents: Contents) -> Story:
     """The story of these records, which are in their order; what it leaves is stored."""
     story = Story()
-    Narrator(scene, story, contents, Links()).tell(trace)
+    Narrator(scene, story, contents, Links(contents.at)).tell(trace)
     contents.settle(path for path in story.left() if is_file(path))
     return story
 

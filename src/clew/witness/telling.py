@@ -212,7 +212,7 @@ class Teller:
         if met.gone or met.facts is None or not stat.S_ISREG(met.facts.mode):
             return False
         try:
-            now = facts_of(os.lstat(met.path))
+            now = facts_of(os.lstat(self._contents.at(met.path)))
         except OSError:
             return False
         if now[:2] != met.facts[:2] or now[:4] == met.facts[:4]:

@@ -70,7 +70,7 @@ os._exit(7)
         [sys.executable, "-c", program],
         {"ONLY": "this"},
         descriptors=(0, out, 2),
-        notify=notify,
+        handed=(notify,),
         blocked={signal.SIGUSR1},
     )
     os.close(notify)
@@ -86,7 +86,7 @@ os._exit(7)
 def test_the_end_by_a_signal_is_told() -> None:
     read, notify = os.pipe()
     pid = starting.start(
-        ["/bin/sleep", "1000"], {}, descriptors=(0, 1, 2), notify=notify, blocked=()
+        ["/bin/sleep", "1000"], {}, descriptors=(0, 1, 2), handed=(notify,), blocked=()
     )
     os.close(notify)
     os.kill(pid, signal.SIGKILL)

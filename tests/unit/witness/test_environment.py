@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from base64 import b64decode
 from pathlib import Path
@@ -28,6 +29,13 @@ def test_the_facets_are_what_the_machine_says() -> None:
     assert isinstance(found["cpu"], dict)
     assert found["cpu"]["usable"] == int(subprocess.check_output(["nproc"]))
     assert found["cpu"]["architecture"] == os.uname().machine
+    cpu = Path("/proc/cpuinfo").read_text().splitlines()
+    told = dict(re.split(r"\s*: ?", line, maxsplit=1) for line in cpu if ":" in line)
+    if "flags" in told:
+        assert found["cpu"]["model"] == told["model name"]
+        assert set(found["cpu"]["flags"]) == set(told["flags"].split())
+    libc = subprocess.check_output(["getconf", "GNU_LIBC_VERSION"], text=True)
+    assert found["libc"] == libc.strip()
     assert found["locale"] == {"LANG": "de_DE.UTF-8", "LC_ALL": "C"}
     assert found["timezone"] == "Asia/Tokyo"
     assert found["machine"] == "m1"

@@ -1,0 +1,147 @@
+"""Whole files, ready to be seen by a sandbox: from the store once, then by a second name.
+
+`files/` holds one file for each content, mode and time; `roots/` the file systems that were
+asked for, made of second names of these files. A sandbox has a root as the lower layer of an
+overlay, so nothing it does can reach it. Everything here can be removed at any time: it is made
+again from the store. A root is built beside its place and renamed, whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.errors import ClewError
+from clew.replay.scenery import Entry, Scenery
+from clew.store import Store
+
+State = tuple[int, int, int, int]
+"""Inode number, size, modification and change time: what tells that a file is as it was made."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """A read-only file system."""
+
+    path: Path
+    states: dict[State, str]
+    """The content of each file in it, by the state it has there."""
+
+
+class Cache:
+    """The files and roots of one project, in its `cache` folder."""
+
+    def __init__(self, folder: Path, store: Store) -> None:
+        self._files = folder / "files"
+        self._roots = folder / "roots"
+        self._store = store
+
+    def root(self, scenery: Scenery) -> Root:
+        """The scenery as files. A second time it is there already, and only looked at."""
+        place = self._roots / scenery.digest
+        if not place.is_dir():
+            self._build(scenery, place)
+        states: dict[State, str] = {}
+        spoilt = False
+        for path, entry in scenery.entries.items():
+            if entry.kind == "file":
+                state = _state(place, path)
+                spoilt = spoilt or state is None or state[1:3] != (entry.size, entry.mtime)
+                if state is not None:
+                    states[state] = entry.digest
+        if spoilt:  # somebody was at it: made again
+            _discard(place)
+            return self.root(scenery)
+        return Root(place, states)
+
+    def file(self, entry: Entry) -> Path:
+        """One file with this content, mode and time: to be linked to, never to be written."""
+        name = entry.digest.removeprefix("blake3:")
+        folder = self._files / name[:2]
+        path = folder / f"{name}-{entry.mode:o}-{entry.mtime}"
+        with contextlib.suppress(OSError):
+            found = path.stat()
+            if (found.st_size, found.st_mtime_ns) == (entry.size, entry.mtime):
+                return path
+        folder.mkdir(parents=True, exist_ok=True)
+        self._store.restore(entry.digest, path, mode=entry.mode, mtime=entry.mtime, sync=False)
+        return path
+
+    def _build(self, scenery: Scenery, place: Path) -> None:
+        draft = self._roots / f".{secrets.token_hex(8)}"
+        try:
+            draft.mkdir(parents=True)
+            linked: set[Entry] = set()
+            for path, entry in sorted(scenery.entries.items()):
+                self._make(os.fsencode(draft) + path, entry, linked)
+            for path, entry in sorted(scenery.entries.items(), reverse=True):
+                if entry.kind == "folder":  # last, from the innermost: filling changes the times
+                    folder = Path(os.fsdecode(os.fsencode(draft) + path))
+                    os.utime(folder, ns=(entry.mtime, entry.mtime))
+                    folder.chmod(entry.mode | 0o700)
+            with contextlib.suppress(FileExistsError):
+                draft.rename(place)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise ClewError(
+                    f"cannot lay out the files in {self._roots}: {error.strerror}",
+                    hint="check the free space and the permissions of that folder",
+                ) from error
+        finally:
+            _discard(draft)
+
+    def _make(self, path: bytes, entry: Entry, linked: set[Entry]) -> None:
+        place = Path(os.fsdecode(path))
+        if entry.kind == "folder":
+            place.mkdir()
+        elif entry.kind == "link":
+            place.symlink_to(os.fsdecode(entry.target))
+        elif entry.kind == "stub":
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            os.ftruncate(fd, entry.size)
+            os.fchmod(fd, entry.mode)
+            os.utime(fd, ns=(entry.mtime, entry.mtime))
+            os.close(fd)
+        elif entry in linked or not self._link(path, entry):
+            # two files that are alike must not turn into one file with two names
+            self._store.restore(entry.digest, path, mode=entry.mode, mtime=entry.mtime, sync=False)
+        linked.add(entry)
+
+    def _link(self, path: bytes, entry: Entry) -> bool:
+        try:
+            os.link(self.file(entry), path)
+        except OSError as error:
+            if error.errno not in (errno.EMLINK, errno.EPERM, errno.EXDEV):
+                raise
+            return False
+        return True
+
+
+def _state(place: Path, path: bytes) -> State | None:
+    try:
+        found = os.lstat(os.fsencode(place) + path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _discard(place: Path) -> None:
+    """Also what its modes would protect from its own owner."""
+    if place.exists():
+        for folder in _folders(place):
+            with contextlib.suppress(OSError):
+                folder.chmod(0o700)
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _folders(place: Path) -> Iterator[Path]:
+    yield place
+    for path, names, _ in os.walk(place):
+        for name in names:
+            yield Path(path) / name

@@ -1,0 +1,249 @@
+"""What an execution found when it began: every path it met, as it was before anything happened.
+
+Decided from the record alone. The earliest fact about a path tells what was there: bytes that
+were read, a link that was followed, a name that was looked for and absent. What was only listed
+or looked at, and never read, stands there as a stub: of the right kind, size and times as far
+as they are known, but without its bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+from blake3 import blake3
+
+from clew.prov.locators import path_of
+from clew.prov.questions.recorded import Look, Recorded, Version
+
+OUTSIDE = (b"/proc/", b"/sys/", b"/dev/")
+"""The machine's own: a sandbox has these anew, or from the host."""
+
+Names = Callable[[str], list[bytes]]
+"""The names of a folder that was listed, by the digest that is the answer of the look."""
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """What is at one path."""
+
+    kind: str
+    """file, folder, link or stub."""
+    mode: int = 0o755
+    mtime: int = 0
+    size: int = 0
+    digest: str = ""
+    target: bytes = b""
+
+
+@dataclass(frozen=True)
+class Scenery:
+    """A file system, as far as an execution met it."""
+
+    entries: dict[bytes, Entry]
+    missing: list[bytes] = field(default_factory=list)
+    """Paths that were read, and whose bytes nobody kept."""
+
+    @property
+    def digest(self) -> str:
+        """Its name: equal sceneries have equal names."""
+        return blake3(msgspec.msgpack.encode(sorted(self.entries.items()))).hexdigest(length=16)
+
+    def changed(self, entries: dict[bytes, Entry | None]) -> Scenery:
+        """The same with these paths put there, or taken away (None)."""
+        after = {path: entry for path, entry in self.entries.items() if path not in entries}
+        after |= {path: entry for path, entry in entries.items() if entry is not None}
+        missing = [path for path in self.missing if path not in entries]
+        return Scenery(_with_folders(after), missing)
+
+    def under(self, folder: bytes) -> dict[bytes, Entry]:
+        prefix = folder.rstrip(b"/") + b"/"
+        return {path: e for path, e in self.entries.items() if path.startswith(prefix)}
+
+
+def scenery(record: Recorded, names: Names) -> Scenery:
+    """The file system that `record` began with."""
+    return _Scene(record, names).settle()
+
+
+class _Scene:
+    def __init__(self, record: Recorded, names: Names) -> None:
+        self._record = record
+        self._names = names
+        self._entries: dict[bytes, Entry] = {}
+        self._missing: list[bytes] = []
+        self._links = _links(record)
+        self._mutated = _first_changes(record)
+        self._looks: dict[bytes, list[Look]] = {}
+        for look in record.looked:
+            path = path_of(look.locator)
+            if path is not None and not path.startswith(OUTSIDE):
+                self._looks.setdefault(self._settled(path), []).append(look)
+
+    def settle(self) -> Scenery:
+        for link, target in self._links.items():
+            self._entries[link] = Entry("link", mode=0o777, target=target)
+        for locator, line in self._record.lines.items():
+            place = path_of(locator)
+            if place is not None and not place.startswith(OUTSIDE):
+                self._found(place, line[0])
+        for path, looks in self._looks.items():
+            if path not in self._entries:
+                self._looked(path, looks)
+        for path, looks in self._looks.items():
+            for look in looks:
+                if look.kind == "listing" and look.answer:
+                    self._listed(path, look)
+        self._parents()
+        return Scenery(_with_folders(self._entries), sorted(self._missing))
+
+    def _found(self, path: bytes, first: Version) -> None:
+        """A path that was read or written: what was there first."""
+        if not first.found or path in self._entries:
+            return
+        mode = first.mode or 0o100644
+        if first.digest is not None and first.stored:
+            self._entries[path] = Entry(
+                "file",
+                mode=stat.S_IMODE(mode),
+                mtime=first.mtime or 0,
+                size=first.size or 0,
+                digest=first.digest,
+            )
+        elif self._read(first):
+            self._missing.append(path)
+        else:
+            self._entries[path] = Entry("stub", mode=stat.S_IMODE(mode), mtime=first.mtime or 0)
+
+    def _read(self, version: Version) -> bool:
+        unread = ("rename", "exchange", "link", "metadata")
+        edges = (edge for edge in self._record.used if edge.version == version.key)
+        return any(edge.how not in unread for edge in edges)
+
+    def _looked(self, path: bytes, looks: list[Look]) -> None:
+        """A path of which only looks tell: the first that is not of the run's own making."""
+        first = looks[0]
+        if first.kind == "absent" or first.at >= self._mutated.get(path, first.at + 1):
+            return
+        mode, size, mtime = next(
+            (_times(look.answer) for look in looks if look.kind == "times"), (0, 0, 0)
+        )
+        if any(look.kind == "listing" for look in looks) or stat.S_ISDIR(mode):
+            self._entries[path] = Entry("folder", stat.S_IMODE(mode) or 0o755, mtime)
+        elif not stat.S_ISLNK(mode):
+            self._entries[path] = Entry("stub", stat.S_IMODE(mode) or 0o644, mtime, size)
+
+    def _listed(self, folder: bytes, look: Look) -> None:
+        """Names that a listing showed and that nobody looked at more closely."""
+        for name in self._names(look.answer):
+            path = os.path.join(folder, name)
+            looks = self._looks.get(path, ())
+            absent = any(other.kind == "absent" for other in looks)
+            made = self._mutated.get(path, look.at + 1) <= look.at
+            if path not in self._entries and not absent and not made and not self._inside(path):
+                self._entries[path] = Entry("stub", 0o644)
+
+    def _inside(self, path: bytes) -> bool:
+        """Whether something is known below this path: then it is a folder."""
+        return path in self._folders
+
+    @property
+    def _folders(self) -> set[bytes]:
+        known: set[bytes] | None = self.__dict__.get("_known_folders")
+        if known is None:
+            known = set()
+            for path in self._entries:
+                _add_parents(path, known)
+            self.__dict__["_known_folders"] = known
+        return known
+
+    def _parents(self) -> None:
+        """Where the run wrote there was a folder, unless the run made that as well."""
+        cwd = self._record.itself.cwd
+        places = [os.fsencode(cwd) + b"/."] if cwd else []
+        for locator, line in self._record.lines.items():
+            path = path_of(locator)
+            if path is not None and not path.startswith(OUTSIDE) and not line[0].found:
+                places.append(path)
+        for path in places:
+            folder = os.path.dirname(path)
+            while folder not in self._entries and len(folder) > 1:
+                if any(look.kind == "absent" for look in self._looks.get(folder, ())):
+                    break
+                self._entries[folder] = Entry("folder")
+                folder = os.path.dirname(folder)
+
+    def _settled(self, path: bytes) -> bytes:
+        """The path without the links that lead to its folder."""
+        for _ in range(40):
+            above: set[bytes] = set()
+            _add_parents(path, above)
+            link = next((folder for folder in above if folder in self._links), None)
+            if link is None:
+                return path
+            to = os.path.join(os.path.dirname(link), self._links[link])
+            path = os.path.normpath(to + path[len(link) :])
+        return path
+
+
+def _links(record: Recorded) -> dict[bytes, bytes]:
+    """Links that were there at the beginning, with where they lead."""
+    made = {
+        record.versions[edge.version].locator: edge.at
+        for edge in reversed(record.generated)
+        if edge.how in ("symlink", "rename", "link", "exchange")
+    }
+    links: dict[bytes, bytes] = {}
+    for look in record.looked:
+        path = path_of(look.locator)
+        if look.kind == "link" and path is not None and not path.startswith(OUTSIDE):
+            target = path_of(f"file:///{look.answer}") or b""
+            if look.answer and look.at < made.get(look.locator, look.at + 1):
+                links.setdefault(path, target[1:])
+    return links
+
+
+def _first_changes(record: Recorded) -> dict[bytes, int]:
+    """When the run itself first made or removed each path."""
+    first: dict[bytes, int] = {}
+    for edge in (*record.generated, *record.invalidated):
+        path = path_of(record.versions[edge.version].locator)
+        if path is not None and edge.at < first.get(path, edge.at + 1):
+            first[path] = edge.at
+    return first
+
+
+def _times(answer: str) -> tuple[int, int, int]:
+    mode, size, mtime = answer.split(" ")
+    return int(mode, 8), int(size), int(mtime)
+
+
+def _with_folders(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
+    """With every folder that lies above something; what was taken for a stub may be one. What
+    would lie below a file or a link cannot be there: the path was another's by then."""
+    folders: set[bytes] = set()
+    for path in entries:
+        _add_parents(path, folders)
+    blocked = {f for f in folders if f in entries and entries[f].kind in ("file", "link")}
+    if blocked:
+        return _with_folders({p: e for p, e in entries.items() if not _below(p, blocked)})
+    for folder in folders:
+        known = entries.get(folder)
+        if known is None or known.kind == "stub":
+            entries[folder] = Entry("folder", mtime=known.mtime if known else 0)
+    return entries
+
+
+def _below(path: bytes, folders: set[bytes]) -> bool:
+    above: set[bytes] = set()
+    _add_parents(path, above)
+    return not above.isdisjoint(folders)
+
+
+def _add_parents(path: bytes, to: set[bytes]) -> None:
+    folder = os.path.dirname(path)
+    while len(folder) > 1 and folder not in to:
+        to.add(folder)
+        folder = os.path.dirname(folder)

@@ -1,0 +1,160 @@
+"""Where a command runs, and what it is given there. The host, as its caller left it, is one
+such place; a sandbox (`clew.replay.sandbox`) another.
+
+A stage knows how the command is started, where its files are seen from here, and what surrounds
+it. What is recorded, and when, is the same on every stage.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from clew.errors import RecordingFailed
+from clew.run import caller, starting, streams
+from clew.run.interest import Interest
+from clew.run.streams import Streams
+from clew.settings import Settings, machine_id
+from clew.witness import environment, native
+from clew.witness.contents import State
+from clew.witness.packages import Packages
+from clew.witness.secrets import Redactor
+
+
+@dataclass(frozen=True)
+class Descent:
+    """What an execution came from, and how."""
+
+    kind: str
+    """repetition or modification."""
+    parent: str
+    collection: str
+
+
+@dataclass(frozen=True)
+class Start:
+    """What the tracer is started with, beside what the stage knows."""
+
+    command: tuple[str, ...]
+    trace: Path
+    spool: Path | None
+    notify: int
+    exclude: tuple[str, ...]
+    streams: Streams
+    blocked: Iterable[int]
+    """Signals that the caller held back."""
+
+
+class Stage(Protocol):
+    """What the recording asks of a place."""
+
+    @property
+    def machine(self) -> str:
+        """Whose files these are: the first part of their locators."""
+
+    @property
+    def boot(self) -> str:
+        """What makes the numbers of processes unique."""
+
+    @property
+    def cwd(self) -> Path: ...
+
+    @property
+    def environ(self) -> Mapping[str, str]: ...
+
+    @property
+    def descent(self) -> Descent | None: ...
+
+    def facets(self, redactor: Redactor) -> dict[str, Any]:
+        """What surrounds the command, for the record; its `variables` among them."""
+
+    def prepare(
+        self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
+    ) -> Streams: ...
+
+    def start(self, what: Start) -> int:
+        """The process id of what was started; it ends as the tracer ends."""
+
+    def target(self, root: int | None) -> int | None:
+        """Whom a signal is passed on to; `root` is the command as the tracer names it."""
+
+    def ready(self) -> tuple[bytes, Mapping[State, str]]:
+        """Once started: where its files are seen from here, and what is known of them."""
+
+    def owners(self, paths: list[bytes]) -> Mapping[bytes, str]: ...
+
+    def packages(self) -> dict[str, Any]: ...
+
+    def close(self) -> None: ...
+
+
+class Host:
+    """This machine, with the caller's variables, descriptors and working folder."""
+
+    descent: Descent | None = None
+
+    def __init__(self, settings: Settings, cache: Path) -> None:
+        self.machine = machine_id(settings)
+        self.cwd = _working_folder()
+        self.environ: Mapping[str, str] = caller.environment()
+        self.boot = ""
+        self._packages = Packages(cache)
+
+    def facets(self, redactor: Redactor) -> dict[str, Any]:
+        told = {caller.shown(name): caller.shown(value) for name, value in self.environ.items()}
+        facets = environment.facets(self.cwd, told, redactor, machine=self.machine)
+        self.boot = str(facets.get("boot", ""))[:8]
+        return {**facets, "git": environment.git(self.cwd, self.environ)}
+
+    def prepare(
+        self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
+    ) -> Streams:
+        return streams.prepare(spool, redactor=redactor, limit=limit, interest=interest)
+
+    def start(self, what: Start) -> int:
+        terminal = what.streams.terminal
+        words = native.tracer_command(
+            what.command,
+            tracer=os.fspath(native.TRACER),
+            library=os.fspath(native.LIBRARY),
+            trace=os.fspath(what.trace),
+            spool=os.fspath(what.spool) if what.spool else None,
+            notify=what.notify,
+            exclude=what.exclude,
+            starter=os.getpid(),
+            session=terminal is not None and terminal.both_ways,
+        )
+        return starting.start(
+            words,
+            self.environ,
+            descriptors=what.streams.descriptors,
+            handed=(what.notify,),
+            blocked=what.blocked,
+        )
+
+    def target(self, root: int | None) -> int | None:
+        return root
+
+    def ready(self) -> tuple[bytes, Mapping[State, str]]:
+        return b"", {}
+
+    def owners(self, paths: list[bytes]) -> Mapping[bytes, str]:
+        return self._packages.owners(paths)
+
+    def packages(self) -> dict[str, Any]:
+        return self._packages.facet()
+
+    def close(self) -> None:
+        pass
+
+
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise RecordingFailed(
+            "the working folder no longer exists", hint="cd to a folder that does"
+        ) from error
