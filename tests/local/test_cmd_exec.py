@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import signal
 from pathlib import Path
@@ -85,6 +86,34 @@ def test_content_may_be_left_out(clew: Clew) -> None:
     clew.write("other.txt", "never stored")
     clew.shell("cat other.txt", "--no-content")
     assert clew.error("cat", "e2:other.txt", status=5)[0] == "no-content"
+
+
+def test_what_is_known_already_is_not_stored_again(clew: Clew) -> None:
+    clew.write("data", "".join(random.Random(3).choices("0123456789abcdef", k=200_000)))
+    first = clew.shell("cat data > copy")
+    assert first["new_bytes"] > 50_000
+    again = clew.shell("cat data > copy")
+    assert again["bytes"] >= first["bytes"] - 200_000
+    assert again["new_bytes"] < 5_000
+    assert re.search(r", [\d.]+ MB \([\d.]+ k?B new\)\n", clew("exec", "--", "cat", "data").stderr)
+
+
+def test_the_configuration_leaves_content_out(clew: Clew) -> None:
+    config = clew.folder / ".clew/config.toml"
+    config.write_text(config.read_text().replace("exclude = []", 'exclude = ["*.bin"]'))
+    clew.write("big.bin", "left out")
+    clew.shell("cat big.bin > copy")
+    files = {Path(f["path"]).name: f for f in clew.json("show", "e1", "--detail")["files"]}
+    assert files["big.bin"]["digest"] == files["copy"]["digest"]
+    assert (files["big.bin"]["stored"], files["copy"]["stored"]) == (False, True)
+
+
+def test_what_the_kernel_makes_up_is_not_stored(clew: Clew) -> None:
+    clew.shell("cat /proc/version /sys/kernel/mm/transparent_hugepage/enabled; head -c 1 /dev/zero")
+    files = {file["path"]: file for file in clew.json("show", "e1", "--detail")["files"]}
+    assert files["/proc/version"]["read"]
+    made_up = [file for path, file in files.items() if path.startswith(("/proc", "/sys", "/dev"))]
+    assert [(file["stored"], file["digest"]) for file in made_up] == [(False, None)] * len(made_up)
 
 
 def test_inside_another_it_joins(clew: Clew) -> None:

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from tests.unit.cli.driving import EXECUTION, Clew, workflow
 
@@ -43,6 +51,65 @@ def test_every_file_in_detail(clew: Clew) -> None:
     assert any(file["class"] == "system" for file in owned)
     lines = clew("show", "e1", "--detail").stdout.splitlines()
     assert any(line.startswith("input\tdata\tr-") and line.endswith("raw.csv") for line in lines)
+
+
+def test_what_surrounded_it(clew: Clew) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+        return subprocess.check_output(["git", *who, *words], cwd=clew.folder, text=True).strip()
+
+    git("init", "-q")
+    clew.write("tracked", "1\n")
+    git("add", "tracked")
+    git("commit", "-qm", "first")
+    clew.write("tracked", "2\n")
+    run = clew.shell("true")["id"]
+    shown = clew.json("show", run)
+    assert shown["git"] == {"commit": git("rev-parse", "HEAD"), "dirty": True}
+    assert shown["agent"] == subprocess.check_output(["id", "-un"], text=True).strip()
+    environment = shown["environment"]
+    assert environment["kernel"]["release"] == os.uname().release
+    assert (
+        environment["libc"]
+        == subprocess.check_output(["getconf", "GNU_LIBC_VERSION"], text=True).strip()
+    )
+    assert environment["locale"] == {
+        name: value for name, value in clew.environment.items() if name.startswith(("LC_", "LANG"))
+    }
+    assert environment["variables"]["LC_ALL"] == "C.UTF-8"
+    assert environment["cpu"]["model"] in Path("/proc/cpuinfo").read_text()
+    assert environment["timezone"]
+    text = clew("show", run).stdout
+    assert f"{shown['git']['commit']}, with changes not committed" in text
+    assert f"{shown['processes']} process, {shown['inputs']} inputs" in text
+    (clew.folder / ".git").rename(clew.folder.parent / "git")
+
+
+def test_what_a_python_program_depends_on(clew: Clew) -> None:
+    """Package, version, manager, and who asked for it: as pip and dpkg say themselves."""
+    ran = clew("exec", "--json", "--", sys.executable, "-c", "import click, msgspec")
+    run = json.loads(ran.stderr.splitlines()[-1])["id"]
+    files = clew.json("show", run, "--detail")["files"]
+    found = next(file for file in files if "/site-packages/click/" in file["path"])
+    assert (found["class"], found["stored"]) == ("package", True)
+    installed = importlib.metadata.distribution("click")
+    version = installed.version
+    assert {name: found["package"][name] for name in ("manager", "name", "version")} == {
+        "manager": "pypi", "name": "click", "version": version,
+    }  # fmt: skip
+    assert found["package"]["requested"] is (installed.read_text("REQUESTED") is not None)
+    text = clew("show", run, "--requirements").stdout
+    assert f"click=={version}" in text.splitlines()
+    assert "msgspec==" in text
+    system = [file for file in files if file["class"] == "system" and file["package"]]
+    if shutil.which("dpkg"):
+        (libc,) = (f["package"] for f in system if f["path"].endswith("/libc.so.6"))
+        assert (libc["manager"], libc["name"]) == ("deb", "libc6")
+        asked = subprocess.check_output(["apt-mark", "showmanual", "libc6"], text=True).split()
+        assert libc["requested"] is bool(asked)
+        assert f"libc6={libc['version']}" in clew("show", run, "--packages").stdout
+    assert all(file["stored"] for file in system)
+    assert f"click=={version}" in clew("show", run, "--readme").stdout
 
 
 @pytest.mark.parametrize("part", ["requirements", "packages", "readme"])

@@ -22,6 +22,7 @@ def test_up_to_the_sources(clew: Clew) -> None:
     places = [depths[step] for step in chain]
     assert places == sorted(places)
     assert "data/raw.csv  found by e1" in text
+    assert clew("trace", "model.txt", "--up").stdout == text
 
 
 def test_down_to_the_results(clew: Clew) -> None:
