@@ -1,8 +1,9 @@
 /* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1]
- *            [--environment FILE] [--exclude GLOB]… -- COMMAND…
+ *            [--environment FILE] [--open N:FLAGS:PATH]… [--exclude GLOB]… -- COMMAND…
  *
  * A FILE or DIR may be /proc/self/fd/N: then it is the tracer's alone, and the command never has it.
  * `--environment` holds the command's variables, each ended by a zero byte; else it has the tracer's.
+ * `--open N:FLAGS:PATH` is a file that the command has open as its descriptor N.
  *
  * Runs the command to its end and that of all it started, and exits with its status: 128+n
  * when signal n ended it, 126 or 127 when it could not be run, 125 for the tracer's own failure.
@@ -109,9 +110,26 @@ static void environment_read(const char *path)
 	environ = entries;
 }
 
+static char *opened[3];
+static unsigned opened_count;
+
+static void open_all(void)
+{
+	for (unsigned i = 0; i < opened_count; i++) {
+		char *flags, *path;
+		int number = (int)strtol(opened[i], &flags, 10), how = (int)strtol(flags + 1, &path, 10);
+		int fd = open(path + 1, how, 0666);
+		if (fd < 0 || dup2(fd, number) < 0)
+			fail(path + 1);
+		if (fd != number)
+			close(fd);
+	}
+}
+
 static void child(char **command, int go)
 {
 	char byte;
+	open_all();
 	signals_give_back();
 	if (read(go, &byte, 1) != 1 || filter_install())
 		_exit(125);
@@ -339,13 +357,15 @@ int main(int argc, char **argv)
 			starter = atoi(value);
 		else if (!strcmp(argv[at], "--session"))
 			session = true;
+		else if (!strcmp(argv[at], "--open") && opened_count < 3)
+			opened[opened_count++] = value;
 		else if (!strcmp(argv[at], "--exclude") && saving.exclude_count < 256)
 			exclude[saving.exclude_count++] = value;
 		else
 			break;
 	}
 	if (!out || at + 1 >= argc || strcmp(argv[at], "--")) {
-		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--exclude GLOB]… -- COMMAND…\n");
+		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--exclude GLOB]… -- COMMAND…\n");
 		return 125;
 	}
 	handed(argv[0]);

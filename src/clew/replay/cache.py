@@ -12,13 +12,12 @@ import contextlib
 import errno
 import os
 import secrets
-import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import ClewError
 from clew.replay.scenery import Entry, Scenery
+from clew.run.locks import discard
 from clew.store import Store
 
 State = tuple[int, int, int, int]
@@ -56,7 +55,7 @@ class Cache:
                 if state is not None:
                     states[state] = entry.digest
         if spoilt:  # somebody was at it: made again
-            _discard(place)
+            discard(place)
             return self.root(scenery)
         return Root(place, states)
 
@@ -94,7 +93,7 @@ class Cache:
                     hint="check the free space and the permissions of that folder",
                 ) from error
         finally:
-            _discard(draft)
+            discard(draft)
 
     def _make(self, path: bytes, entry: Entry, linked: set[Entry]) -> None:
         place = Path(os.fsdecode(path))
@@ -129,19 +128,3 @@ def _state(place: Path, path: bytes) -> State | None:
     except OSError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def _discard(place: Path) -> None:
-    """Also what its modes would protect from its own owner."""
-    if place.exists():
-        for folder in _folders(place):
-            with contextlib.suppress(OSError):
-                folder.chmod(0o700)
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def _folders(place: Path) -> Iterator[Path]:
-    yield place
-    for path, names, _ in os.walk(place):
-        for name in names:
-            yield Path(path) / name

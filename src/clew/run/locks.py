@@ -7,6 +7,7 @@ its name only once its lock is held: whoever sees it unlocked sees a dead one.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -22,14 +23,9 @@ _CLAIM = "claim"
 def hold(folder: Folder, uid: str) -> int:
     """Make the folder of a new execution and take its lock, held until the returned descriptor
     is closed."""
-    place, draft = folder.spool / uid, folder.spool / f"{DRAFT}{uid}"
+    place = folder.spool / uid
     while True:
-        draft.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            descriptor = os.open(draft / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except FileNotFoundError:
-            continue  # swept as a dead one's draft
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        draft, descriptor = scratch(folder, uid)
         try:
             draft.rename(place)
             if os.fstat(descriptor).st_nlink:
@@ -38,6 +34,32 @@ def hold(folder: Folder, uid: str) -> int:
         except FileNotFoundError:
             pass
         os.close(descriptor)
+
+
+def scratch(folder: Folder, name: str) -> tuple[Path, int]:
+    """A folder that belongs to no execution, and its lock: left by somebody dead, it is swept."""
+    place = folder.spool / f"{DRAFT}{name}"
+    while True:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except FileNotFoundError:
+            continue  # swept as a dead one's
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return place, descriptor
+        os.close(descriptor)
+
+
+def discard(place: Path) -> None:
+    """Remove a folder, also what its modes protect from its own owner."""
+    for path, names, _ in os.walk(place):
+        for name in names:
+            folder = Path(path) / name
+            if not folder.is_symlink():
+                with contextlib.suppress(OSError):
+                    folder.chmod(0o700)
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def alive(folder: Folder, uid: str) -> bool:

@@ -92,7 +92,7 @@ def recover(folder: Folder, settings: Settings) -> list[Unsettled]:
         try:
             if not place.name.startswith(locks.DRAFT):
                 _settle(folder, settings, place)
-            shutil.rmtree(place, ignore_errors=True)
+            locks.discard(place)
         except _NoGraph as error:
             return [*unsettled, Unsettled(place.name, str(error))]  # nor is there for the others
         except Exception as error:  # also a fault of our own: said, and left for a better Clew

@@ -107,7 +107,8 @@ class Host:
         told = {caller.shown(name): caller.shown(value) for name, value in self.environ.items()}
         facets = environment.facets(self.cwd, told, redactor, machine=self.machine)
         self.boot = str(facets.get("boot", ""))[:8]
-        return {**facets, "git": environment.git(self.cwd, self.environ)}
+        git = environment.git(self.cwd, self.environ)
+        return {**facets, "git": git, "streams": streams.described()}
 
     def prepare(
         self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest

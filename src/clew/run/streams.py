@@ -7,13 +7,15 @@ an entity of its own). The kept copy is masked and cut at a limit; the digest is
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import stat
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import blake3
 
@@ -72,7 +74,9 @@ class Streams:
     names: Mapping[bytes, str]
     """`pipe:[N]` or a terminal's path → stdin, stdout or stderr, as the tracer will see them."""
     kept: dict[str, Keeper]
-    terminal: Terminal | None
+    terminal: Terminal | None = None
+    opened: dict[int, tuple[int, str]] = field(default_factory=dict)
+    """Files that are opened where the command runs, as (flags, path) by descriptor."""
     _ours: list[int] = field(default_factory=list)
     _copies: list[Callable[[], None]] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -144,12 +148,108 @@ def prepare(folder: Path, *, redactor: Redactor, limit: int, interest: Interest)
     return streams
 
 
-def _outward(source: int, target: int, keeper: Keeper) -> Callable[[], None]:
+def described() -> dict[str, Any]:
+    """What this process's descriptors are, for whoever wants to set up the same again."""
+    return {name: _described(number) for number, name in enumerate(NAMES)}
+
+
+def _described(number: int) -> dict[str, Any]:
+    kind = _kind(number)
+    if number == 2 and _same(1, 2):
+        return {"kind": "stdout"}
+    if kind == "other":
+        with contextlib.suppress(OSError, ValueError):
+            path = os.readlink(f"/proc/self/fd/{number}")
+            if stat.S_ISREG(os.fstat(number).st_mode):
+                flags = fcntl.fcntl(number, fcntl.F_GETFL)
+                shown = os.fsencode(path).decode(errors="replace")
+                return {"kind": "file", "path": shown, "append": bool(flags & os.O_APPEND)}
+    return {"kind": kind}
+
+
+def again(
+    folder: Path,
+    words: Mapping[str, Any],
+    *,
+    redactor: Redactor,
+    limit: int,
+    stdin: Callable[[], Iterable[bytes]] | None,
+    show: tuple[int, int] | None,
+) -> Streams:
+    """Descriptors like those that `described` told of: input that was kept, files opened anew
+    where the command runs, output kept and shown. A terminal's keys were not kept: there is
+    nothing to read then."""
+    streams = Streams(descriptors=(0, 1, 2), names={}, kept={})
+    names: dict[bytes, str] = {}
+    descriptors = [os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), -1, -1]
+    streams._ours.append(descriptors[0])
+    for number, name in enumerate(NAMES):
+        word = words.get(name, {})
+        kind = word.get("kind", "pipe")
+        if kind == "file" or (kind == "other" and number):
+            flags = os.O_RDONLY
+            if number:
+                flags = os.O_WRONLY | os.O_CREAT
+                flags |= os.O_APPEND if word.get("append") else os.O_TRUNC
+            streams.opened[number] = flags, word.get("path", os.devnull)
+            descriptors[number] = descriptors[0]
+        elif number == 0 and stdin is not None:
+            read, write = os.pipe()
+            names[_name(read)] = name
+            descriptors[0] = read
+            streams._ours.append(read)
+            keeper = streams.kept[name] = Keeper(folder / name, redactor=redactor, limit=limit)
+            streams._copies.append(_feeding(write, stdin, keeper))
+        elif number and kind == "stdout":
+            descriptors[2] = descriptors[1]
+            if 1 in streams.opened:
+                streams.opened[2] = os.O_WRONLY | os.O_APPEND, streams.opened[1][1]
+        elif number:
+            read, write = os.openpty() if kind == "terminal" else os.pipe()
+            names |= dict.fromkeys(_aliases(write), name)
+            descriptors[number] = write
+            streams._ours.append(write)
+            keeper = streams.kept[name] = Keeper(folder / name, redactor=redactor, limit=limit)
+            shown = show[number - 1] if show else None
+            streams._copies.append(_outward(read, shown, keeper))
+    streams.descriptors = (descriptors[0], descriptors[1], descriptors[2])
+    streams.names = names
+    return streams
+
+
+def _name(descriptor: int) -> bytes:
+    return os.fsencode(os.readlink(f"/proc/self/fd/{descriptor}"))
+
+
+def _aliases(descriptor: int) -> tuple[bytes, ...]:
+    """What it is called here, and where the folder of terminals is another one."""
+    name = _name(descriptor)
+    return name, name.removeprefix(b"/dev/pts")
+
+
+def _feeding(
+    target: int, source: Callable[[], Iterable[bytes]], keeper: Keeper
+) -> Callable[[], None]:
+    def feed() -> None:
+        try:
+            for data in source():
+                keeper.feed(data)
+                _write_all(target, data)
+        except OSError:
+            pass  # the command reads no more
+        finally:
+            os.close(target)
+
+    return feed
+
+
+def _outward(source: int, target: int | None, keeper: Keeper) -> Callable[[], None]:
     def copy() -> None:
         try:
             while data := os.read(source, _BLOCK):
                 keeper.feed(data)
-                _write_all(target, data)
+                if target is not None:
+                    _write_all(target, data)
         except OSError:
             pass  # nobody reads any more: closing our end tells the command so
         finally:
@@ -180,13 +280,22 @@ def _inward(
     return copy
 
 
-def _kind(number: int) -> str:
+def _same(a: int, b: int) -> bool:
     with contextlib.suppress(OSError):
+        return _identity(a) == _identity(b) and not stat.S_ISCHR(os.fstat(a).st_mode)
+    return False
+
+
+def _kind(number: int) -> str:
+    """terminal, pipe (or socket), other (a file, a device), closed."""
+    try:
         if os.isatty(number):
             return "terminal"
         mode = os.fstat(number).st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
             return "pipe"
+    except OSError:
+        return "closed"
     return "other"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from clew.errors import RecordingFailed
@@ -39,9 +39,11 @@ def tracer_command(
     starter: int | None = None,
     session: bool = False,
     environment: str | None = None,
+    opened: Mapping[int, tuple[int, str]] | None = None,
 ) -> list[str]:
     """`starter`: with whom the tracer ends; `session`: the command gets a session of its own, with
-    its input as its terminal; `environment`: a file with the command's variables."""
+    its input as its terminal; `environment`: a file with the command's variables; `opened`: files
+    that it has open from the beginning, as (flags, path) by descriptor."""
     words = [tracer, "--out", trace, "--notify", str(notify), "--library", library]
     if starter is not None:
         words += ["--starter", str(starter)]
@@ -51,6 +53,8 @@ def tracer_command(
         words += ["--session", "1"]
     if environment is not None:
         words += ["--environment", environment]
+    for descriptor, (flags, path) in (opened or {}).items():
+        words += ["--open", f"{descriptor}:{flags}:{path}"]
     for glob in exclude:
         words += ["--exclude", glob]
     return [*words, "--", *command]

@@ -1,0 +1,177 @@
+"""What a repeat would do, decided from the record before anything starts.
+
+A plan holds the command, its variables, working folder and files, and says what of the original
+cannot be had again: what makes a repeat impossible is an error, what makes it less than faithful
+a warning. Pure but for the bytes and variables it is given.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from clew.errors import ClewError, NoContent, UsageError
+from clew.prov.locators import path_of
+from clew.prov.questions.recorded import Recorded
+from clew.prov.questions.shapes import STREAM
+from clew.replay.scenery import Entry, Names, Scenery, scenery
+from clew.witness.secrets import MASK
+
+_ORDINARY = (
+    *("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/random", "/dev/urandom"),
+    *("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/dev/pts", "/dev/ptmx"),
+    "/dev/shm",  # noqa: S108 (no file is made there)
+)
+"""Devices that every sandbox has."""
+_WIRES = ("tcp://", "udp://", "http://", "https://", "ftp://")
+_HERE = ("tcp://127.", "tcp://[::1]", "udp://127.", "udp://[::1]")
+_UNFAITHFUL = {
+    "set-uid": "a program that lost its privilege then, and will again",
+    "ptrace": "a program that wanted to trace another",
+    "shared-memory": "data that passed unseen through shared memory",
+    "mount": "a file system that was mounted on the way",
+    "root": "a process that went into another root folder",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A command, and all it will find."""
+
+    command: tuple[str, ...]
+    environ: Mapping[str, str]
+    cwd: str
+    machine: str
+    scenery: Scenery
+    facets: Mapping[str, Any]
+    packages: Mapping[bytes, str]
+    stdin: str | None
+    """The digest of what it reads, where that was kept."""
+    devices: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def with_files(self, entries: Mapping[bytes, Entry | None]) -> Plan:
+        """The same with other files: some changed, added, or (None) taken away."""
+        return replace(self, scenery=self.scenery.changed(dict(entries)))
+
+
+def plan(record: Recorded, *, names: Names, environ: Mapping[str, str], network: bool) -> Plan:
+    """How to do `record` again. `environ`: the caller's, for variables that were not recorded."""
+    itself = record.itself
+    if itself.ended is None:
+        raise ClewError(
+            f"{record.execution.id} was never recorded to its end: it cannot be repeated",
+            hint="repeat one that is done: clew list",
+        )
+    first = scenery(record, names)
+    if first.missing:
+        some = ", ".join(os.fsdecode(path) for path in first.missing[:3])
+        more = f" and {len(first.missing) - 3} more" if len(first.missing) > 3 else ""
+        raise NoContent(
+            f"the bytes of {some}{more} were not kept: {record.execution.id} cannot be repeated",
+            hint="put them where they were, and record the command again",
+        )
+    variables = _variables(record, environ)
+    locators = [record.versions[edge.version].locator for edge in record.used]
+    return Plan(
+        command=_command(record, variables),
+        environ=variables,
+        cwd=itself.cwd or "/",
+        machine=str(record.facets.get("machine", "")),
+        scenery=first,
+        facets=record.facets,
+        packages=_packages(record),
+        stdin=_stdin(record),
+        devices=_devices(locators),
+        warnings=tuple(_warnings(record, locators, network)),
+    )
+
+
+def parameters(command: Iterable[str], changes: Mapping[int, str]) -> tuple[str, ...]:
+    """The command with some of its words replaced; word 0 is the program."""
+    words = list(command)
+    for number, value in changes.items():
+        if not 0 <= number < len(words):
+            raise UsageError(
+                f"there is no word {number}: the command has {len(words)}, counted from 0",
+                hint="clew show tells the command",
+            )
+        words[number] = value
+    return tuple(words)
+
+
+def place_of(word: str, cwd: str) -> bytes:
+    """Where a command started in `cwd` finds the file that a word names."""
+    return os.fsencode(posixpath.normpath(posixpath.join(cwd, word)))
+
+
+def _variables(record: Recorded, environ: Mapping[str, str]) -> dict[str, str]:
+    variables = {n: v for n, v in record.itself.environment.items() if v is not None}
+    for name, raw in record.facets.get("variables_b64", {}).items():
+        variables[name] = os.fsdecode(b64decode(raw))
+    hidden = [name for name in record.facets.get("redacted", ()) if name in variables]
+    lacking = [name for name in hidden if name not in environ]
+    if lacking:
+        raise UsageError(
+            f"{record.execution.id} had secrets that are not recorded: {', '.join(lacking)}",
+            hint=f"set them again, then repeat: export {lacking[0]}=…",
+        )
+    return variables | {name: environ[name] for name in hidden}
+
+
+def _command(record: Recorded, variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Where a secret variable's value stood in the command it stands again."""
+    hidden = [n for n in record.facets.get("redacted", ()) if n in variables]
+    words = []
+    for number, word in enumerate(record.itself.command):
+        if MASK in word and len(hidden) != 1:
+            raise UsageError(
+                f"word {number} of the command held a secret that is not recorded",
+                hint=f"give it again: clew repeat {record.execution.id} --set {number}=…",
+            )
+        words.append(word.replace(MASK, variables[hidden[0]]) if MASK in word else word)
+    return tuple(words)
+
+
+def _packages(record: Recorded) -> dict[bytes, str]:
+    owned = ((path_of(v.locator), v.package) for v in record.versions.values())
+    return {path: package for path, package in owned if path is not None and package is not None}
+
+
+def _stdin(record: Recorded) -> str | None:
+    locator = f"{STREAM}{record.execution.uid}/stdin"
+    line = record.lines.get(locator, ())
+    return next((v.digest for v in line if v.digest and v.stored), None)
+
+
+def _devices(locators: Iterable[str]) -> tuple[str, ...]:
+    """What it used of the machine itself, beyond what every sandbox has."""
+    found: set[str] = set()
+    for locator in locators:
+        path = os.fsdecode(path_of(locator) or b"")
+        if path.startswith("/sys/"):
+            found.add("/sys")
+        elif path.startswith("/dev/") and not path.startswith(_ORDINARY):
+            found.add(path)
+    return tuple(sorted(found))
+
+
+def _warnings(record: Recorded, locators: list[str], network: bool) -> Iterable[str]:
+    peers = sorted({at for at in locators if at.startswith(_WIRES) and not at.startswith(_HERE)})
+    if peers and not network:
+        more = f" and {len(peers) - 1} more" if len(peers) > 1 else ""
+        yield f"it used the network ({peers[0]}{more}), and now has none: --network allows it"
+    elif peers:
+        yield f"it uses the network ({peers[0]}): what answers there may have changed"
+    for device in _devices(locators):
+        if device != "/sys":
+            yield f"it uses {device}: a device of this machine, not of the record"
+    if record.facets.get("streams", {}).get("stdin", {}).get("kind") == "terminal":
+        yield "it could read a terminal, whose keys were not kept: now there is nothing to read"
+    for what in sorted({gap.what for gap in record.gaps}):
+        if what in _UNFAITHFUL:
+            yield f"there was {_UNFAITHFUL[what]}"

@@ -1,0 +1,97 @@
+"""Doing a recorded execution again: in a sandbox, from the record alone, and recorded itself.
+
+The repetition is an execution like any other, with its parent and how it came from it. Killed
+before its end it is forgotten as a whole: what it saw went with its sandbox.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.folder import Folder
+from clew.replay.cache import Cache
+from clew.replay.planning import Plan
+from clew.replay.sandbox import Inside, Sandbox
+from clew.run import locks
+from clew.run.executing import record
+from clew.run.outcomes import Outcome
+from clew.run.stages import Descent
+from clew.settings import Settings
+from clew.store import Store
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """A project's tools for doing work again."""
+
+    folder: Folder
+    settings: Settings
+
+    def run(
+        self,
+        plan: Plan,
+        descent: Descent,
+        *,
+        network: bool = False,
+        show: tuple[int, int] | None = (1, 2),
+        name: str | None = None,
+    ) -> Outcome:
+        """Carry out a plan in a sandbox, and record it as what `descent` says."""
+        with Store(self.folder.store) as store, self._scratch() as scratch:
+            root = Cache(self.folder.cache, store).root(plan.scenery)
+            stdin = plan.stdin
+            inside = Inside(
+                environ=plan.environ,
+                cwd=Path(plan.cwd),
+                machine=plan.machine,
+                facets=dict(plan.facets),
+                packages=plan.packages,
+                descent=descent,
+                show=show,
+                stdin=None if stdin is None else lambda: store.read(stdin),
+                network=network,
+                devices=plan.devices,
+            )
+            stage = Sandbox(root, inside, scratch / "sandbox", boot=secrets.token_hex(4))
+            return record(
+                self.folder,
+                self.settings,
+                plan.command,
+                stage=stage,
+                name=name,
+                exclude=(),
+            )
+
+    @contextlib.contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        """A folder of its own; whoever cleans up after the dead removes it if we are killed."""
+        place, lock = locks.scratch(self.folder, secrets.token_hex(8))
+        try:
+            yield place
+        finally:
+            locks.discard(place)
+            os.close(lock)
+
+    def names(self, digest: str) -> list[bytes]:
+        """The names of a folder that was listed."""
+        with Store(self.folder.store) as store:
+            return b"".join(store.read(digest)).split(b"\0")
+
+
+def brought(
+    words: Iterable[str], known: Mapping[bytes, object], *, cwd: str, here: Path
+) -> dict[str, Path]:
+    """Which of these new words name files here that the record does not know."""
+    from clew.replay.planning import place_of
+
+    found: dict[str, Path] = {}
+    for word in words:
+        path = here / word
+        if place_of(word, cwd) not in known and path.is_file():
+            found[word] = path
+    return found
