@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Project,
         Reclaimed,
         Restored,
+        Transfer,
         Version,
         init,
         open,  # noqa: A004 (clew.open is the public name)
@@ -51,6 +52,7 @@ __all__ = [
     "Project",
     "Reclaimed",
     "Restored",
+    "Transfer",
     "Version",
     "__version__",
     "init",

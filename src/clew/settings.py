@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
@@ -28,6 +28,20 @@ class Settings:
     """False when NO_COLOR is set to anything."""
     state: Path
     """XDG_STATE_HOME/clew: what belongs to this user on this machine."""
+    s3: Mapping[str, str] = field(default_factory=dict)
+    """AWS_*: how S3 is reached, by the names of these variables in small letters."""
+
+
+S3 = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_ENDPOINT_URL",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_SKIP_SIGNATURE",
+    "AWS_VIRTUAL_HOSTED_STYLE_REQUEST",
+)
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Settings:
@@ -46,6 +60,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         redact=tuple(p for p in environ.get("CLEW_REDACT", "").split(",") if p),
         colour=not value("NO_COLOR"),
         state=(Path(state) if state else Path.home() / ".local" / "state") / "clew",
+        s3={name.lower(): found for name in S3 if (found := value(name))},
     )
 
 

@@ -23,7 +23,9 @@ from clew.api.records import (
     Problem,
     Process,
     Reclaimed,
+    Repeated,
     Restored,
+    Transfer,
     Version,
 )
 
@@ -39,7 +41,9 @@ __all__ = [
     "Process",
     "Project",
     "Reclaimed",
+    "Repeated",
     "Restored",
+    "Transfer",
     "Version",
     "init",
     "open",

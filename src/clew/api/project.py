@@ -6,7 +6,7 @@ is asked what. A `Project` opens the graph when it is first needed and closes it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -21,7 +21,9 @@ from clew.api.records import (
     Lineage,
     Outcome,
     Reclaimed,
+    Repeated,
     Restored,
+    Transfer,
     Version,
 )
 from clew.errors import Busy, NotFound, UsageError
@@ -152,6 +154,37 @@ class Project:
             warning=outcome.warning,
         )
 
+    def repeat(
+        self,
+        id: str,  # noqa: A002
+        *,
+        parameters: Mapping[int, str] | None = None,
+        network: bool = False,
+        incremental: bool = False,
+        keep: Place | None = None,
+        quiet: bool = True,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> Repeated:
+        """Run an execution again in isolation, record that, and compare.
+
+        `parameters` replaces words of the command, counted from 0; the result is then a
+        modification, else a repetition. `keep` names a new folder for what it left. `quiet`: its
+        output is only kept, not shown. `say` is told beforehand what cannot be as it was.
+        """
+        from clew.api.repeating import repeat
+
+        document = repeat(
+            self,
+            id,
+            parameters=parameters or {},
+            network=network,
+            incremental=incremental,
+            keep=None if keep is None else Path(fspath(keep)),
+            quiet=quiet,
+            say=say,
+        )
+        return self._repeated(document)
+
     # -- asking
 
     def executions(self) -> list[Execution]:
@@ -271,6 +304,46 @@ class Project:
 
         return export(self, id, format=format, to=None if to is None else Path(fspath(to)))
 
+    # -- sharing
+
+    def push(
+        self,
+        url: Place,
+        ids: Iterable[str] | None = None,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Transfer:
+        """Send executions to a folder or to `s3://bucket/prefix`: all that are not there, or `ids`.
+
+        Only chunks that are missing there travel, and an execution is there whole or not at all.
+        `progress` is told the bytes that have travelled, and of how many.
+        """
+        from clew.api.sharing import push
+
+        return push(self, fspath(url), ids, progress)
+
+    def pull(
+        self,
+        url: Place,
+        ids: Iterable[str] | None = None,
+        *,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Transfer:
+        """Fetch executions from where they were pushed: all that are not here, or `ids`.
+
+        An id is a uid (or its beginning), a name, or the number the pusher has it by. Here they
+        get numbers of their own, in the order they were made.
+        """
+        from clew.api.sharing import pull
+
+        return pull(self, fspath(url), ids, progress)
+
+    def shared(self, url: Place) -> list[dict[str, Any]]:
+        """The executions at `url`, oldest first, as the pusher has them; `here`: their id here."""
+        from clew.api.sharing import shared
+
+        return shared(self, fspath(url))
+
     # -- keeping in order
 
     def remove(self, ids: Iterable[str], *, dry_run: bool = False) -> list[Execution]:
@@ -313,6 +386,9 @@ class Project:
         from clew.run.locks import alive
 
         return alive(self._folder, uid)
+
+    def _repeated(self, document: dict[str, Any]) -> Repeated:
+        return Repeated.read(document, self._execution(document["execution"]))
 
     def _execution(self, document: dict[str, Any]) -> Execution:
         return Execution.read(document, ask=lambda uid: self.show(uid, detail=True))

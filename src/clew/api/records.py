@@ -247,6 +247,33 @@ class Version(_Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Repeated(_Record):
+    """What came of doing an execution again."""
+
+    execution: Execution
+    of: str
+    verdict: str
+    """identical, equivalent or different."""
+    differences: tuple[Document, ...]
+    divergence: Document | None
+    """Which process diverged first, and why."""
+    warnings: tuple[str, ...]
+    """What could not be as it was."""
+
+    @classmethod
+    def read(cls, document: Document, execution: Execution) -> Repeated:
+        return cls(
+            document=document,
+            execution=execution,
+            of=document["of"],
+            verdict=document["verdict"],
+            differences=tuple(document["differences"]),
+            divergence=document["divergence"],
+            warnings=tuple(document["warnings"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Restored:
     """What a restore did, or would do."""
 
@@ -272,6 +299,27 @@ class Reclaimed:
 
     def as_json(self) -> dict[str, Any]:
         return dict(vars(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transfer:
+    """What a push or a pull did."""
+
+    url: str
+    executions: tuple[Execution, ...]
+    """Those that travelled, as they are called here."""
+    bytes: int
+    """What was sent or fetched."""
+    remarks: tuple[str, ...]
+    """What a person should know: a name that was dropped, an execution that was left out."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "url": self.url,
+            "executions": [execution.as_json() for execution in self.executions],
+            "bytes": self.bytes,
+            "remarks": list(self.remarks),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,8 @@ COMMANDS = {
 
 CLOSED_PIPE = 128 + signal.SIGPIPE
 """What a shell reports for a program that SIGPIPE ended: the reader of our stdout went away."""
+    "push": "Send executions to a folder or an S3 bucket.",
+    "pull": "Fetch executions from where they were pushed.",
 
 
 class _ReaderGone(Exception):

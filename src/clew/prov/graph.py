@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,14 @@ class Graph:
             rows.add(batch)
             self._write(rows)
 
+    def take(self, events: Iterable[AnyEvent], *, also: Callable[[], object]) -> None:
+        """As `fold`, but in one transaction, and `also` within it: whole, or not at all."""
+        from clew.prov.fold import Rows
+
+        rows = Rows(self.project_uid)
+        rows.add(events)
+        self._write(rows, also=also)
+
     def remove(self, uid: str) -> None:
         """Forget the execution: all it said, and its name; its number is never given out again."""
         key = activity_key(self.project_uid, uid)
@@ -62,7 +70,7 @@ class Graph:
 
         self.connection.atomically(forget)
 
-    def _write(self, rows: Rows) -> None:
+    def _write(self, rows: Rows, *, also: Callable[[], object] | None = None) -> None:
         prepared = rows.tables()
 
         def write() -> None:
@@ -75,6 +83,8 @@ class Graph:
             for table, found in prepared.items():
                 if found:
                     self.connection.insert(tables.INSERTS[table], found)
+            if also is not None:
+                also()
 
         if rows.executions:
             self.connection.atomically(write)

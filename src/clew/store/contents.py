@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -34,6 +35,9 @@ from clew.store.records import (
 )
 
 if TYPE_CHECKING:
+    from clew.store.remotes import Remote
+    from clew.store.remotes.receiving import Receiving
+    from clew.store.remotes.sending import Progress, Sending
     from clew.store.sweeping import Live
 
 
@@ -230,6 +234,37 @@ class Store:
         """Hash every chunk and file again and compare the packs with the index."""
         with self._lock:
             self._writer.flush()
+    # -- sharing
+
+    @contextmanager
+    def sending(self, remote: Remote, progress: Progress) -> Iterator[Sending]:
+        """What of this store a remote lacks can be sent there."""
+        from clew.store.remotes.sending import Sending
+
+        made = Sending(self._index, self._reader, remote, progress)
+        try:
+            yield made
+        finally:
+            made.close()
+
+    def receiving(self, remote: Remote, progress: Progress) -> Receiving:
+        """What this store lacks can be had from a remote; it is leased, and flushed as it comes."""
+        from clew.store.remotes.receiving import Receiving
+
+        return Receiving(remote, self._writer, self._reader, progress)
+
+    def hold(self, digests: Iterable[str]) -> list[bytes]:
+        """Keep contents from a sweep until this Store is closed; NoContent when one is not here."""
+        raw = [digest_of(digest) or b"" for digest in digests]
+        with self._lock:
+            if self.writable:
+                self._writer.hold(raw)
+            there = {digest for digest, whole in self._index.known(raw) if whole}
+        for digest in raw:
+            if digest not in there:
+                raise NoContent(f"the bytes of {named(digest)} are not stored", hint="clew fsck")
+        return raw
+
             from clew.store import checking
 
             report = checking.check(self.path, self._index, self._reader)

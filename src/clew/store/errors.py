@@ -1,8 +1,9 @@
 """What can go wrong with bytes, said in the words of the one exception tree.
 
-ClewError ├── Changed    changed     1   a file was not, or did not stay, what the caller
-expected └── Full       disk-full   1   no room left; the store is whole, what was not flushed
-is not stored
+ClewError
+├── Changed       changed       1   a file was not, or did not stay, what the caller expected
+├── Full          disk-full     1   no room left; what was not flushed is not stored
+└── Unreachable   unreachable   1   a remote does not answer
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ class Changed(ClewError):
 class Full(ClewError):
     code = "disk-full"
     http_status = 507
+
+
+class Unreachable(ClewError):
+    code = "unreachable"
+    http_status = 502
 
 
 def from_os(error: OSError, *, doing: str) -> ClewError:

@@ -90,6 +90,23 @@ def read_table(path: Path) -> Table:
     return _decode(body)
 
 
+def tail_name(tail: bytes) -> str:
+    """The name of the pack that ends with this table and footer: what its table holds."""
+    return blake3.blake3(tail[: -_FOOTER.size]).hexdigest(length=16)
+
+
+def read_tail(tail: bytes, *, where: str) -> tuple[Table, int]:
+    """The table that `encode` wrote, verified, and the size of the pack it is the end of."""
+    try:
+        position, length, digest, end = _FOOTER.unpack(tail[-_FOOTER.size :])
+        body = tail[: -_FOOTER.size]
+        if end == END and length == len(body) and blake3.blake3(body).digest() == digest:
+            return _decode(body), position + len(tail)
+    except struct.error:
+        pass
+    raise Damaged(f"{where} is damaged")
+
+
 def _decode(body: bytes) -> Table:
     at = _COUNT.size
     blocks: list[Block] = []
@@ -129,21 +146,26 @@ def read_block(path: Path, *, position: int, stored: int, length: int, codec: in
             if not more:
                 raise Damaged(f"{path} is cut short", hint="clew fsck")
             data = data + more if data else more
+    return expand(data, length=length, codec=codec, where=str(path))
+
+
+def expand(data: bytes, *, length: int, codec: int, where: str) -> bytes:
+    """A block's bytes from what is stored of it."""
     if codec == RAW:
         plain = data
     elif codec == ZSTD:
-        plain = _expand(data, path=path, length=length)
+        plain = _expand(data, where=where, length=length)
     else:
-        raise Damaged(f"{path} holds a block of unknown codec {codec}", hint="clew fsck")
+        raise Damaged(f"{where} holds a block of unknown codec {codec}", hint="clew fsck")
     if len(plain) != length:
-        raise Damaged(f"a block of {path} has the wrong length", hint="clew fsck")
+        raise Damaged(f"a block of {where} has the wrong length", hint="clew fsck")
     return plain
 
 
-def _expand(data: bytes, *, path: Path, length: int) -> bytes:
+def _expand(data: bytes, *, where: str, length: int) -> bytes:
     import zstandard  # late: most commands read no content
 
     try:
         return zstandard.ZstdDecompressor().decompress(data, max_output_size=length)
     except zstandard.ZstdError as error:
-        raise Damaged(f"a block of {path} cannot be decompressed", hint="clew fsck") from error
+        raise Damaged(f"a block of {where} cannot be decompressed", hint="clew fsck") from error

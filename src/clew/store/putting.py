@@ -81,7 +81,7 @@ class Writer:
         if known is None:
             ends = cutting.cuts(data)
             if len(ends) == 1:
-                shares.append((self._add(digest, data, whole=True), len(data)))
+                shares.append((self.add_chunk(digest, data, whole=True), len(data)))
                 if kind == packs.FILE:
                     return
             else:  # none for the empty content: a record without parts
@@ -90,7 +90,7 @@ class Writer:
                 self._put_chunks(chunks, _digests(chunks), parts, shares)
         elif self._index.file(digest) is not None:
             return
-        self._add_file(packs.File(digest, len(data), kind, packs.pack_parts(parts)))
+        self.add_file(packs.File(digest, len(data), kind, packs.pack_parts(parts)))
 
     def put_stream(self, chunks: Iterable[bytes]) -> Stored:
         """Content that comes in pieces of any size."""
@@ -138,7 +138,7 @@ class Writer:
         digest, size = whole.digest(), sum(length for _, length in parts)
         self.hold([digest])
         if self.held.get(digest) is not True:
-            self._add_file(packs.File(digest, size, packs.FILE, packs.pack_parts(parts)))
+            self.add_file(packs.File(digest, size, packs.FILE, packs.pack_parts(parts)))
         return Stored(named(digest), size, shares)
 
     def _put_chunks(
@@ -147,7 +147,7 @@ class Writer:
         self.hold(digests)
         for chunk, digest in zip(chunks, digests, strict=True):
             if digest not in self.held:
-                shares.append((self._add(digest, chunk, whole=False), len(chunk)))
+                shares.append((self.add_chunk(digest, chunk, whole=False), len(chunk)))
             parts.append((digest, len(chunk)))
 
     # -- keeping
@@ -219,7 +219,7 @@ class Writer:
         assert self._packer is not None
         return self._packer
 
-    def _add(self, digest: bytes, data: bytes | memoryview, *, whole: bool) -> OpenBlock:
+    def add_chunk(self, digest: bytes, data: bytes | memoryview, *, whole: bool) -> OpenBlock:
         packer = self._ready()
         try:
             block = packer.add(digest, data, whole=whole)
@@ -231,7 +231,7 @@ class Writer:
         self.held[digest] = whole
         return block
 
-    def _add_file(self, file: packs.File) -> None:
+    def add_file(self, file: packs.File) -> None:
         self._ready().add_file(file)
         self.held[file.digest] = True
 

@@ -15,9 +15,11 @@ JOIN looked l ON l.activity = s.id WHERE x.project = ? AND l.kind = 'listing' AN
 """
 
 
-def digests(graph: Graph) -> set[str]:
-    """Every digest whose bytes some execution of this project says are stored: of versions, and
-    of the names in folders that were listed."""
-    found = graph.connection.rows(_DIGESTS, (graph.project,))
+def digests(graph: Graph, execution: int | None = None) -> set[str]:
+    """Every digest whose bytes some execution of this project (or the one with this key) says are
+    stored: of versions, and of the names in folders that were listed."""
+    one = "" if execution is None else " AND x.id = ?"
+    about = (graph.project,) if execution is None else (graph.project, execution)
+    found = graph.connection.rows(_DIGESTS + one, about)
     named = {text for (stored,) in found if (text := digest_text(stored)) is not None}
-    return named | {str(answer) for (answer,) in graph.connection.rows(_LISTINGS, (graph.project,))}
+    return named | {str(answer) for (answer,) in graph.connection.rows(_LISTINGS + one, about)}

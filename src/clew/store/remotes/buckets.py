@@ -1,0 +1,138 @@
+"""A remote in an S3 bucket, through obstore.
+
+S3 puts objects whole and is consistent after a put, which is all that is asked of a place. A
+signature covers the bytes of every put, so what arrives there is what was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+
+import obstore
+from obstore import exceptions
+from obstore.store import S3Store
+
+from clew.errors import ClewError, NotAllowed, NotFound
+from clew.store.errors import Unreachable
+from clew.store.remotes.places import AGAIN, cut, missing
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config
+
+_PATIENCE = timedelta(seconds=20)
+"""How long a server that fails is asked again."""
+_REQUEST = timedelta(minutes=15)
+"""How long one object may take: one of 16 MB over a slow line."""
+_ABSENT = (FileNotFoundError, exceptions.NotFoundError)
+_REFUSED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
+
+
+class Bucket:
+    """A remote below a prefix of a bucket."""
+
+    def __init__(self, url: str, bucket: str, prefix: str, options: Mapping[str, str]) -> None:
+        self.url = url
+        self._whole_only = False
+        plain = options.get("aws_endpoint_url", "").startswith("http://")
+        with self._errors():
+            self._store = S3Store(
+                bucket,
+                prefix=prefix or None,
+                config=cast("S3Config", dict(options)),
+                client_options={
+                    "allow_http": plain,
+                    "connect_timeout": timedelta(seconds=10),
+                    "timeout": _REQUEST,
+                },
+                retry_config={"max_retries": 4, "retry_timeout": _PATIENCE},
+            )
+
+    def make(self) -> None:
+        """A bucket is made by its owner; below it nothing has to be made."""
+
+    def is_empty(self) -> bool:
+        with self._errors():
+            return not any(batch for batch in obstore.list(self._store, chunk_size=1))
+
+    def names(self, folder: str) -> list[str]:
+        with self._errors():
+            found = [m["path"] for batch in obstore.list(self._store, folder) for m in batch]
+        return sorted(path.removeprefix(f"{folder}/") for path in found)
+
+    def get(self, name: str) -> bytes | None:
+        with self._errors():
+            try:
+                return bytes(obstore.get(self._store, name).bytes())
+            except _ABSENT:
+                return None
+
+    def get_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        if not ranges:
+            return []
+        if not self._whole_only:
+            try:
+                return self._get_ranges(name, ranges)
+            except _NoRangesError:
+                self._whole_only = True
+        whole = self.get(name)
+        if whole is None:
+            raise missing(self.url, name)
+        found = [whole[position : position + length] for position, length in ranges]
+        if [len(data) for data in found] != [length for _, length in ranges]:
+            raise cut(self.url, name)
+        return found
+
+    def _get_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        starts = [position for position, _ in ranges]
+        lengths = [length for _, length in ranges]
+        with self._errors():
+            try:
+                found = obstore.get_ranges(self._store, name, starts=starts, lengths=lengths)
+            except _ABSENT:
+                raise missing(self.url, name) from None
+            except exceptions.GenericError as error:
+                text = str(error)
+                if "non-partial" in text:  # some servers answer a range without saying so
+                    raise _NoRangesError from error
+                if "416" in text or "range" in text.lower():
+                    raise cut(self.url, name) from error
+                raise
+        if [len(data) for data in found] != lengths:
+            raise cut(self.url, name)
+        return [bytes(data) for data in found]
+
+    def put(self, name: str, data: bytes) -> None:
+        with self._errors():
+            obstore.put(self._store, name, data, use_multipart=False)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except _REFUSED as error:
+            raise NotAllowed(
+                f"{self.url} refuses: {_line(error)}",
+                hint="check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what they may do",
+            ) from error
+        except _ABSENT as error:
+            raise NotFound(
+                f"{self.url} is not there: {_line(error)}", hint="make the bucket first"
+            ) from error
+        except exceptions.UnknownConfigurationKeyError as error:
+            raise ClewError(f"{self.url} cannot be used: {_line(error)}") from error
+        except exceptions.BaseError as error:
+            raise Unreachable(
+                f"{self.url} cannot be reached: {_line(error)}",
+                hint=f"check AWS_ENDPOINT_URL; {AGAIN}",
+            ) from error
+
+
+class _NoRangesError(Exception):
+    """The server gives objects whole, or does not say when it does not."""
+
+
+def _line(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0]

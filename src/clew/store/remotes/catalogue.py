@@ -1,0 +1,158 @@
+"""What a remote holds: the tables of its packs in an index, and the documents beside them.
+
+A pack's name is the digest of its table, so a table that was read once is known for good: the
+index is kept in the project's cache, and only tables that are new there are fetched. A table is
+put after its pack, and a document after all the tables it relies on: nothing names content
+before it is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import blake3
+
+from clew.errors import ClewError, Damaged, NotAllowed, NotFound
+from clew.store import packs
+from clew.store.index import Index, in_memory
+from clew.store.remotes.places import REPAIR, Place, place_of
+
+FORMAT = b"clew-remote 1\n"
+_AT_ONCE = 16
+"""Small objects asked for at once: each costs a round trip."""
+_TABLE = re.compile(r"[0-9a-f]{32}")
+_DOCUMENT = re.compile(r"([0-9a-f]{32})\.[0-9a-f]{32}")
+
+Name = TypeVar("Name", bound=str)
+
+
+class Remote:
+    """A remote, opened: what it holds, and what can be put there."""
+
+    def __init__(self, place: Place, index: Index) -> None:
+        self.place = place
+        self.index = index
+        self.damaged: list[str] = []
+        """Tables that are not what they say: as if they were not there."""
+
+    @property
+    def url(self) -> str:
+        return self.place.url
+
+    def close(self) -> None:
+        self.index.close()
+
+    def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- documents
+
+    def documents(self) -> list[str]:
+        """The names of all documents: a uid and the digest of what it says of it."""
+        return [name for name in self.place.names("executions") if _DOCUMENT.fullmatch(name)]
+
+    def read(self, names: Iterable[str]) -> dict[str, bytes]:
+        """Documents by name, verified."""
+        found = _fetch(names, lambda name: self.place.get(f"executions/{name}"))
+        for name, data in found.items():
+            if data is None or document_name(name[:32], data) != name:
+                what = "is missing" if data is None else "is not what it says"
+                raise Damaged(
+                    f"the remote {self.url} is damaged: executions/{name} {what}", hint=REPAIR
+                )
+        return {name: data for name, data in found.items() if data is not None}
+
+    def publish(self, uid: str, document: bytes) -> int:
+        """Put a document, once all that it names is there; the bytes it took."""
+        self.place.put(f"executions/{document_name(uid, document)}", document)
+        return len(document)
+
+
+def document_name(uid: str, document: bytes) -> str:
+    return f"{uid}.{blake3.blake3(document).hexdigest(length=16)}"
+
+
+def open_remote(
+    url: str, options: Mapping[str, str], *, cache: Path | None = None, make: bool = False
+) -> Remote:
+    """The remote at `url`; with `make` one is made where nothing is."""
+    place = place_of(url, options)
+    found = place.get("format")
+    if found is None:
+        if not place.is_empty():
+            raise NotAllowed(
+                f"{url} is no remote, and holds other things", hint="name an empty folder or prefix"
+            )
+        if not make:
+            raise NotFound(f"there is no remote at {url}", hint=f"clew push {url} makes one")
+    elif found != FORMAT:
+        said = found[:40].decode(errors="replace").strip()
+        raise ClewError(
+            f"{url} is of another format: {said}",
+            hint="use the version of Clew that made it, or a newer one",
+        )
+    if make:
+        place.make()
+        if found is None:
+            place.put("format", FORMAT)
+    remote = Remote(place, _index(url, cache))
+    try:
+        _learn(remote)
+    except BaseException:
+        remote.close()
+        raise
+    return remote
+
+
+def _index(url: str, cache: Path | None) -> Index:
+    """What was learnt of this remote before, if it can be kept."""
+    if cache is None:
+        return in_memory()
+    file = cache / "remotes" / f"{blake3.blake3(url.encode()).hexdigest(length=8)}.db"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        index = Index(file)
+        if index.integrity():
+            raise Damaged(f"{file} is damaged")
+        return index
+    except (OSError, ClewError):
+        with contextlib.suppress(OSError):
+            for part in file.parent.glob(f"{file.name}*"):
+                part.unlink()
+        return in_memory()
+
+
+def _learn(remote: Remote) -> None:
+    """Bring the index up to what is there."""
+    there = {name for name in remote.place.names("tables") if _TABLE.fullmatch(name)}
+    with remote.index.writing() as db:
+        known = {name for _, name, _ in remote.index.packs()}
+        if known - there:  # a chunk may be in another pack as well, so begin anew
+            remote.index.clear(db)
+            known = set()
+        new = sorted(there - known)
+        for name, tail in _fetch(new, lambda name: remote.place.get(f"tables/{name}")).items():
+            try:
+                if tail is None or packs.tail_name(tail) != name:
+                    raise Damaged(f"tables/{name} is damaged")
+                table, size = packs.read_tail(tail, where=name)
+            except Damaged:
+                remote.damaged.append(name)
+                continue
+            remote.index.add_pack(db, name, size, table)
+
+
+def _fetch(names: Iterable[Name], get: Callable[[Name], bytes | None]) -> dict[Name, bytes | None]:
+    wanted = list(names)
+    if not wanted:
+        return {}
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="clew-remote") as pool:
+        return dict(zip(wanted, pool.map(get, wanted), strict=True))

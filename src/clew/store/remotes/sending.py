@@ -1,0 +1,163 @@
+"""Sending: which chunks are missing there, packed as in a store, and put.
+
+A pack goes first, its table after it. Whoever is killed leaves whole packs that are found and
+kept by the next push, and at most one pack of each thread that nothing speaks of.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import blake3
+
+from clew.errors import Damaged
+from clew.store import cutting, packs
+from clew.store.index import Index
+from clew.store.packing import BLOCK, OpenBlock, compress
+from clew.store.reading import Reader
+from clew.store.records import named
+from clew.store.remotes.catalogue import Remote
+
+PACK = 16 << 20
+"""Content in one pack: little is lost when a push is cut short, and objects stay few."""
+_THREADS = 3
+
+Progress = Callable[[int, int], None]
+"""Told how many bytes of content have travelled, and of how many."""
+
+
+class Sending:
+    """What is missing at a remote, on its way there."""
+
+    def __init__(self, index: Index, reader: Reader, remote: Remote, progress: Progress) -> None:
+        self._index = index
+        self._reader = reader
+        self._remote = remote
+        self._progress = progress
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="clew-send")
+        self._waiting: deque[tuple[int, Future[int]]] = deque()
+        self._blocks: list[OpenBlock] = [OpenBlock()]
+        self._given: set[bytes] = set()  # chunks
+        self._told: set[bytes] = set()  # records
+        self._done = self._total = 0
+        self.bytes = 0
+        """What was put there."""
+
+    def send(self, contents: Iterable[bytes]) -> None:
+        """Contents of this store, as far as the remote lacks them."""
+        wanted = list(contents)
+        records = self._records(wanted)
+        chunks = self._chunks(wanted)
+        self._total += sum(chunks.values())
+        self._progress(self._done, self._total)
+        alone = {digest for digest in wanted if digest in chunks and digest not in records}
+        for digest in chunks:
+            self._add(digest, self._reader.chunk(digest), whole=digest in alone)
+        for record in records.values():
+            self._add_record(record)
+
+    def send_bytes(self, data: bytes) -> str:
+        """A content that is in no store; its name."""
+        digest = blake3.blake3(data).digest()
+        pieces = cutting.slices(memoryview(data), cutting.cuts(data))
+        found = [(blake3.blake3(piece).digest(), piece) for piece in pieces]
+        absent = set(self._absent([part for part, _ in found]))
+        single = len(found) == 1
+        for part, piece in found:
+            if part in absent:
+                self._total += len(piece)
+                self._add(part, bytes(piece), whole=single)
+                absent.discard(part)
+        if not single and self._remote.index.file(digest) is None:
+            parts = packs.pack_parts((part, len(piece)) for part, piece in found)
+            self._add_record(packs.File(digest, len(data), packs.FILE, parts))
+        return named(digest)
+
+    def finish(self) -> None:
+        """When this returns, all that was sent is there for good."""
+        self._seal()
+        self._await(0)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    # -- deciding
+
+    def _records(self, contents: list[bytes]) -> dict[bytes, packs.File]:
+        """How contents are made of chunks, where the remote does not know."""
+        found = ((digest, self._index.file(digest)) for digest in contents)
+        return {
+            digest: packs.File(digest, *file)
+            for digest, file in found
+            if file is not None and self._remote.index.file(digest) is None
+        }
+
+    def _chunks(self, contents: list[bytes]) -> dict[bytes, int]:
+        """The chunks that the remote lacks and their lengths, in the order they lie here."""
+        lengths: dict[bytes, int] = {}
+        for digest in contents:
+            lengths.update(part for part in self._reader.parts(digest) if part[0] != packs.HOLE)
+        order: list[tuple[int, int, bytes]] = []
+        for digest in self._absent(list(lengths)):
+            where = self._index.place(digest)
+            if where is None:
+                raise Damaged(f"the chunk {named(digest)} is missing here", hint="clew fsck")
+            order.append((where.block, where.start, digest))
+        return {digest: lengths[digest] for _, _, digest in sorted(order)}
+
+    def _absent(self, chunks: list[bytes]) -> Iterator[bytes]:
+        """Those of these chunks that are not there, and not on their way."""
+        index = self._remote.index
+        there = {digest for digest, _ in index.known(chunks) if index.place(digest) is not None}
+        return (d for d in dict.fromkeys(chunks) if d not in there and d not in self._given)
+
+    # -- acting
+
+    def _add(self, digest: bytes, data: bytes, *, whole: bool) -> None:
+        self._given.add(digest)
+        if self._blocks[-1].length >= BLOCK:
+            self._blocks.append(OpenBlock())
+        self._blocks[-1].add(digest, data, whole=whole)
+        if sum(block.length for block in self._blocks) >= PACK:
+            self._seal()
+
+    def _add_record(self, record: packs.File) -> None:
+        if record.digest not in self._told:
+            self._told.add(record.digest)
+            self._blocks[-1].files.append(record)
+
+    def _seal(self) -> None:
+        """Put the pack that is open."""
+        blocks, self._blocks = self._blocks, [OpenBlock()]
+        if blocks[-1].length or blocks[-1].files or len(blocks) > 1:
+            size = sum(block.length for block in blocks)
+            self._waiting.append((size, self._pool.submit(_put, self._remote, blocks)))
+            self._await(_THREADS)
+
+    def _await(self, most: int) -> None:
+        while len(self._waiting) > most:
+            size, future = self._waiting.popleft()
+            self.bytes += future.result()
+            self._done += size
+            self._progress(self._done, self._total)
+
+
+def _put(remote: Remote, blocks: list[OpenBlock]) -> int:
+    """Put one pack and then its table; the bytes of both."""
+    data = bytearray(packs.MAGIC)
+    table = packs.Table([], [])
+    for block in blocks:
+        length, chunks = block.length, block.chunks
+        if length:
+            codec, stored = compress(block.take())
+            table.blocks.append(packs.Block(len(data), len(stored), length, codec, chunks))
+            data += stored
+        table.files.extend(block.files)
+    tail = packs.encode(table, position=len(data))
+    data += tail
+    name = packs.tail_name(tail)
+    remote.place.put(f"packs/{name}.pack", bytes(data))
+    remote.place.put(f"tables/{name}", tail)
+    return len(data) + len(tail)
