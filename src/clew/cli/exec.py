@@ -9,7 +9,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import clean, duration, remark, size
+from clew.cli.output import clean, counted, duration, remark, size
 
 
 @click.command(
@@ -82,7 +82,3 @@ def summary(execution: dict[str, Any]) -> str:
         f"{size(execution['bytes'] or 0)} ({size(execution['new_bytes'] or 0)} new)",
     ]
     return ", ".join(parts)
-
-
-def counted(n: int | None, one: str, many: str = "") -> str:
-    return f"{n or 0} {one if n == 1 else many or one + 's'}"

@@ -27,9 +27,18 @@ COMMANDS = {
     "trace": "Ask where a file came from, or what it went into.",
     "restore": "Bring back a version of a file.",
     "cat": "Print a version of a file.",
+    "repeat": "Run an execution again in isolation, and compare.",
+    "given": "Repeat an execution with other parameters.",
+    "diff": "Compare two executions.",
+    "checkout": "Get the files of an execution, to change them.",
+    "status": "Show what was changed in a checkout.",
+    "commit": "Run a checkout again with what was changed.",
+    "recreate": "Make a file again from its lineage.",
     "note": "Add a remark to a file or an execution.",
     "source": "Say where a file was taken from.",
     "export": "Write an execution as W3C PROV or as an RO-Crate.",
+    "push": "Send executions to a folder or an S3 bucket.",
+    "pull": "Fetch executions from where they were pushed.",
     "rm": "Forget executions.",
     "gc": "Free the space of what was forgotten.",
     "fsck": "Prove that every stored byte is what it says.",
@@ -37,8 +46,6 @@ COMMANDS = {
 
 CLOSED_PIPE = 128 + signal.SIGPIPE
 """What a shell reports for a program that SIGPIPE ended: the reader of our stdout went away."""
-    "push": "Send executions to a folder or an S3 bucket.",
-    "pull": "Fetch executions from where they were pushed.",
 
 
 class _ReaderGone(Exception):

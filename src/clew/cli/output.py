@@ -100,6 +100,10 @@ def size(count: int | None) -> str:
     return f"{value:.1f} {unit}"
 
 
+def counted(n: int | None, one: str, many: str = "") -> str:
+    return f"{n or 0} {one if n == 1 else many or one + 's'}"
+
+
 def duration(seconds: float | None) -> str:
     if seconds is None:
         return ""

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from clew.cli.exec import counted
 from clew.cli.list import state
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
 from clew.cli.output import (
     clean,
     command_line,
+    counted,
     duration,
     faint,
     print_json,

@@ -124,12 +124,12 @@ class _Scene:
 
     def _looked(self, path: bytes, looks: list[Look]) -> None:
         """A path of which only looks tell: the first that is not of the run's own making."""
-        first = looks[0]
-        if first.kind == "absent" or first.at >= self._mutated.get(path, first.at + 1):
+        first, until = looks[0], self._mutated.get(path, looks[-1].at)
+        if first.kind == "absent" or first.at > until:
             return
-        mode, size, mtime = next(
-            (_times(look.answer) for look in looks if look.kind == "times"), (0, 0, 0)
-        )
+        told = (_times(look.answer) for look in looks if look.kind == "times" and look.at <= until)
+        overwritten = int(first.answer, 8) if first.kind == "present" and first.answer else 0
+        mode, size, mtime = next(told, (overwritten, 0, 0))
         if any(look.kind == "listing" for look in looks) or stat.S_ISDIR(mode):
             self._entries[path] = Entry("folder", stat.S_IMODE(mode) or 0o755, mtime)
         elif not stat.S_ISLNK(mode):

@@ -1,0 +1,154 @@
+"""Doing an execution again: as it was, or with other parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import ClewError, NotAllowed
+
+if TYPE_CHECKING:
+    from clew.api.project import Project
+    from clew.prov.questions.recorded import Recorded
+    from clew.replay.planning import Plan
+    from clew.replay.scenery import Entry
+
+Say = Callable[[str], None]
+"""Told what a person should know before it starts."""
+
+
+def repeat(
+    project: Project,
+    text: str,
+    *,
+    parameters: Mapping[int, str],
+    network: bool,
+    incremental: bool,
+    keep: Path | None,
+    quiet: bool,
+    say: Say,
+) -> dict[str, Any]:
+    """The document of `clew repeat --json`."""
+    from clew.prov.questions.recorded import recorded
+    from clew.replay import planning
+    from clew.replay.repeating import Workshop
+
+    if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise NotAllowed(f"{keep} exists already", hint="name a new folder with --keep")
+    record = recorded(project._graph, text)
+    workshop = Workshop(project._folder, project._settings)
+    plan = planning.plan(record, names=workshop.names, environ=os.environ, network=network)
+    if parameters:
+        plan = _changed(project, plan, parameters)
+    for warning in plan.warnings:
+        say(warning)
+    kind = "modification" if parameters else "repetition"
+    document = done(
+        project, record, plan, kind=kind, network=network, incremental=incremental, quiet=quiet
+    )
+    if keep is not None:
+        _keep(project, document["execution"]["uid"], keep)
+    return document
+
+
+def done(
+    project: Project,
+    record: Recorded,
+    plan: Plan,
+    *,
+    kind: str,
+    network: bool,
+    incremental: bool,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Carry out a plan made from `record`, and compare what came of it."""
+    from clew.prov.questions.recorded import recorded
+    from clew.replay import verdicts
+    from clew.replay.comparing import compare
+    from clew.replay.repeating import Workshop
+    from clew.replay.volatile import rules
+    from clew.run.stages import Descent
+    from clew.store import Store
+
+    uid = record.execution.uid
+    descent = Descent(kind, parent=uid, collection=record.facets.get("collection", uid))
+    project.close()  # nothing is held open while the command runs
+    workshop = Workshop(project._folder, project._settings)
+    outcome = workshop.run(plan, descent, network=network, show=None if quiet else (1, 2))
+    if outcome.warning is not None:
+        raise outcome.warning
+    again = recorded(project._graph, outcome.execution["uid"])
+    with Store(project._folder.store) as store:
+
+        def read(digest: str) -> bytes | None:
+            try:
+                return b"".join(store.read(digest))
+            except ClewError:
+                return None
+
+        comparison = compare(record, again, read, rules(project._folder.ignore))
+    verdict = verdicts.Verdict(
+        execution=outcome.execution,
+        of=record.execution.id,
+        comparison=comparison,
+        divergence=None,
+        ran=verdicts.ran(again, lambda _: "asked for"),
+        reused=[],
+        warnings=[*plan.warnings, *verdicts.strangers(again, plan.scenery)],
+    )
+    return verdict.as_json()
+
+
+def _changed(project: Project, plan: Plan, parameters: Mapping[int, str]) -> Plan:
+    """The plan with other words, and with the files these name, where the record has none."""
+    from dataclasses import replace
+
+    from clew.replay import planning
+
+    changed = replace(plan, command=planning.parameters(plan.command, parameters))
+    entries: dict[bytes, Entry | None] = {}
+    for word in parameters.values():
+        place = planning.place_of(word, plan.cwd)
+        if place not in plan.scenery.entries and Path(word).is_file():
+            entries[place] = stored(project, Path(word))
+    return changed.with_files(entries) if entries else changed
+
+
+def stored(project: Project, path: Path) -> Entry:
+    """A file of this machine, in the store, as an entry of a scenery."""
+    import stat
+
+    from clew.replay.scenery import Entry
+    from clew.store import Store
+
+    with Store(project._folder.store) as store:
+        found = store.put_file(os.fsencode(path))
+        store.flush()
+    status = path.stat()
+    mode = stat.S_IMODE(status.st_mode)
+    return Entry("file", mode, status.st_mtime_ns, found.size, found.digest)
+
+
+def _keep(project: Project, uid: str, folder: Path) -> None:
+    """What the execution left, laid out in a folder of its own."""
+    import stat
+
+    from clew.prov.locators import path_of
+    from clew.prov.questions.recorded import recorded
+    from clew.replay.layouts import laid
+    from clew.store import Store
+
+    record = recorded(project._graph, uid)
+    with Store(project._folder.store) as store:
+        for locator, version in record.left.items():
+            path = path_of(locator)
+            if path is None or version.digest is None or not version.stored:
+                continue
+            to = folder / os.fsdecode(laid(path, record.itself.cwd or "/"))
+            to.parent.mkdir(parents=True, exist_ok=True)
+            if stat.S_ISLNK(version.mode or 0):
+                to.symlink_to(os.fsdecode(b"".join(store.read(version.digest))))
+            else:
+                store.restore(version.digest, to, mode=version.mode, mtime=version.mtime)

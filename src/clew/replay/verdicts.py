@@ -1,0 +1,58 @@
+"""What came of doing it again, as the document that `repeat` and `commit` answer with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clew.prov.locators import path_of
+from clew.prov.questions.recorded import Recorded
+from clew.prov.questions.shapes import place
+from clew.replay.comparing import Comparison
+from clew.replay.scenery import Scenery
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparison of a repetition with what it repeats, and why they differ."""
+
+    execution: Mapping[str, Any]
+    of: str
+    comparison: Comparison
+    divergence: Mapping[str, Any] | None
+    ran: Sequence[Mapping[str, Any]]
+    reused: Sequence[Mapping[str, Any]]
+    warnings: Sequence[str]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "execution": dict(self.execution),
+            "of": self.of,
+            "verdict": self.comparison.verdict,
+            "differences": [one.as_json() for one in self.comparison.differences],
+            "divergence": self.divergence,
+            "ran": list(self.ran),
+            "reused": list(self.reused),
+            "warnings": list(self.warnings),
+        }
+
+
+def ran(record: Recorded, why: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Every program that ran, with why."""
+    programs = (process for process in record.processes if process.exe is not None)
+    return [{"command": process.command, "why": why(process.uid)} for process in programs]
+
+
+def strangers(record: Recorded, given: Scenery) -> list[str]:
+    """What a repetition read of which the record had only the name: its bytes were not there."""
+    read: dict[bytes, str] = {}
+    for edge in record.used:
+        locator = record.versions[edge.version].locator
+        path = path_of(locator)
+        if path is not None and path in given.entries and given.entries[path].kind == "stub":
+            read[path] = place(locator)["path"]
+    return [
+        f"it read {shown}, which was only looked at before: its bytes are not recorded"
+        for _, shown in sorted(read.items())
+    ]
