@@ -12,6 +12,7 @@ import shutil
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from clew.errors import ClewError, NoProject, NotAllowed
 from clew.settings import Settings
@@ -27,7 +28,22 @@ uid = "{uid}"
 exclude = []
 # How much of stdout and of stderr is kept, in bytes; beyond it the digest alone.
 stream_limit = 67108864
+
+# What two executions may differ in and still be equivalent; see docs/reference/comparing.md.
+# [[compare.rules]]
+# name = "run-id"
+# paths = ["*/report.json"]
+# ignore = '"run_id": "[0-9a-f]+"'
 """
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """What of some files is not to be compared."""
+
+    name: str
+    paths: tuple[str, ...]
+    pattern: str
 
 
 @dataclass(frozen=True)
@@ -39,6 +55,7 @@ class Folder:
     uid: str
     exclude: tuple[str, ...]
     stream_limit: int
+    ignore: tuple[Ignore, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -125,8 +142,17 @@ def _open(root: Path) -> Folder:
             uid=str(values["uid"]),
             exclude=tuple(map(str, record.get("exclude", ()))),
             stream_limit=int(record.get("stream_limit", 64 << 20)),
+            ignore=tuple(map(_ignore, values.get("compare", {}).get("rules", ()))),
         )
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ClewError(
             f"{config} cannot be read: {error}", hint="repair it, or restore it from a copy"
         ) from error
+
+
+def _ignore(rule: dict[str, Any]) -> Ignore:
+    missing = {"name", "paths", "ignore"} - rule.keys()
+    if missing or isinstance(rule["paths"], str):
+        wrong = ", ".join(sorted(missing)) or "paths as a list"
+        raise ValueError(f"a rule of [[compare.rules]] lacks {wrong}")
+    return Ignore(str(rule["name"]), tuple(map(str, rule["paths"])), str(rule["ignore"]))

@@ -1,0 +1,219 @@
+"""Taking out of a file what changes with the hour it is made in, one function for each format.
+
+Each function turns bytes into bytes that are equal for two files whose difference does not
+matter. What is not of its format, is broken or unfolds to too much is `Unfit`: then the
+function says nothing, and the files stay as different as they are. What comes out is only ever
+compared, never kept.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from blake3 import blake3
+
+LARGEST = 64 << 20
+"""What an archive may unfold to, in bytes."""
+
+
+class Unfit(ValueError):
+    """Not of this format, or not to be taken apart safely."""
+
+
+def zips(content: bytes) -> bytes:
+    """Zip archives (also wheels, jars, `.npz`, office files): the times of their members."""
+    if not content.startswith(b"PK\x03\x04"):
+        raise Unfit
+    members: list[Any] = []
+    room = LARGEST
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for info in archive.infolist():
+                with archive.open(info) as member:
+                    data = member.read(room + 1)
+                room = _less(room, len(data))
+                about = (info.filename, info.external_attr, info.compress_type, info.comment)
+                members.append((about, blake3(data).hexdigest()))
+            members.append(archive.comment)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, *_BROKEN) as error:
+        raise Unfit from error
+    return repr(members).encode()
+
+
+def tars(content: bytes) -> bytes:
+    """Tar archives, also compressed ones: the times of their members."""
+    members: list[Any] = []
+    room = LARGEST
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:*") as archive:
+            for info in archive:
+                room = _less(room, info.size + 512)
+                more = {k: v for k, v in info.pax_headers.items() if not k.endswith("time")}
+                file = archive.extractfile(info) if info.isreg() else None
+                digest = blake3(file.read()).hexdigest() if file else ""
+                about = (info.name, info.mode, info.uid, info.gid, info.uname, info.gname)
+                members.append((about, info.type, info.linkname, sorted(more.items()), digest))
+    except (tarfile.TarError, *_BROKEN) as error:
+        raise Unfit from error
+    if not members:  # any run of zeros reads as an empty archive
+        raise Unfit
+    return repr(members).encode()
+
+
+def gzips(content: bytes) -> bytes:
+    """Gzip files: the time in the header."""
+    if not content.startswith(b"\x1f\x8b\x08") or len(content) < 18:
+        raise Unfit
+    return content[:4] + bytes(4) + content[8:]
+
+
+def libraries(content: bytes) -> bytes:
+    """Static libraries (`.a`) and Debian packages: the times of their members."""
+    if not content.startswith(b"!<arch>\n"):
+        raise Unfit
+    parts, at = [content[:8]], 8
+    while at + 60 <= len(content):
+        header = content[at : at + 60]
+        if header[58:] != b"`\n" or not header[48:58].strip().isdigit():
+            raise Unfit
+        end = at + 60 + int(header[48:58])
+        end += end % 2
+        parts += [header[:16], header[28:], content[at + 60 : end]]
+        at = end
+    return b"".join(parts)
+
+
+def compiled(content: bytes) -> bytes:
+    """Compiled Python (`.pyc`): the time of the source."""
+    by_time = content[2:8] == b"\r\n\0\0\0\0"
+    if len(content) < 16 or not by_time:
+        raise Unfit
+    return content[:8] + bytes(4) + content[12:]
+
+
+def notebooks(content: bytes) -> bytes:
+    """Notebooks: when and how long each cell ran."""
+    try:
+        notebook = json.loads(content)
+        for holder in (notebook, *notebook["cells"]):
+            for name in ("execution", "papermill", "ExecuteTime"):
+                holder.get("metadata", {}).pop(name, None)
+    except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
+        raise Unfit from error
+    return json.dumps(notebook, sort_keys=True).encode()
+
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_DATED = (b"date:", b"creation time\0", b"modification time\0")
+
+
+def pngs(content: bytes) -> bytes:
+    """PNG images: the chunk and the texts that tell when they were made."""
+    if not content.startswith(_PNG):
+        raise Unfit
+    return b"".join(chunk for kind, chunk in _chunks(content) if not _tells_time(kind, chunk[8:]))
+
+
+def _tells_time(kind: bytes, data: bytes) -> bool:
+    return kind == b"tIME" or (
+        kind in (b"tEXt", b"zTXt", b"iTXt") and data.lower().startswith(_DATED)
+    )
+
+
+def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = len(_PNG)
+    while at < len(content):
+        if at + 12 > len(content):
+            raise Unfit
+        (length,) = struct.unpack_from(">I", content, at)
+        yield content[at + 4 : at + 8], content[at : at + 12 + length]
+        at += 12 + length
+
+
+_PDF_TIMES = re.compile(
+    rb"/(?:CreationDate|ModDate)\s*\([^)]{0,64}\)"
+    rb"|/ID\s*\[\s*<[0-9A-Fa-f]{0,128}>\s*<[0-9A-Fa-f]{0,128}>\s*\]"
+    rb"|<xmp:(?:Create|Modify|Metadata)Date>[^<]{0,64}<"
+)
+
+
+def pdfs(content: bytes) -> bytes:
+    """PDF documents: their dates, and the id that is made from them."""
+    if not content.startswith(b"%PDF-"):
+        raise Unfit
+    return _PDF_TIMES.sub(b"", content)
+
+
+def drawings(content: bytes) -> bytes:
+    """SVG drawings: the date among their metadata."""
+    return re.sub(rb"<dc:date>[^<]{0,64}</dc:date>", b"", content)
+
+
+_MARK = b"\x01"
+"""What stands where something was taken out: that something stood there does matter."""
+
+_DAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}"
+_MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
+_CLOCK = rb"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?"
+_ZONE = rb"(?: ?(?:Z|[+-]\d\d:?\d\d|[A-Z]{3,4})\b)?"
+_TIMES = re.compile(
+    rb"\b\d{4}[-/]\d\d[-/]\d\d(?:[T_ ]\d\d[:-]\d\d(?:[:-]\d\d(?:[.,]\d{1,9})?)?" + _ZONE + rb")?\b"
+    rb"|\b(?:" + _DAY + rb",? )?(?:" + _MONTH + rb" {1,2}\d{1,2}|\d{1,2} " + _MONTH + rb" \d{4})"
+    rb",? " + _CLOCK + rb"(?: [AP]M)?" + _ZONE + rb"(?: \d{4})?\b"
+    rb"|\b" + _CLOCK + rb"(?: [AP]M)?" + _ZONE
+)
+
+
+def times(content: bytes) -> bytes:
+    """Dates and times of day, as logs write them."""
+    return _TIMES.sub(_MARK, _text(content))
+
+
+_UNIT = rb"(?:ns|us|\xc2\xb5s|ms|s|secs?|seconds?|mins?|minutes?|hours?)"
+_NUMBER = rb"\d{1,15}(?:\.\d{1,15})?(?:e[+-]?\d{1,3})?"
+_DURATIONS = re.compile(
+    rb"\[?\d{1,3}:\d\d(?::\d\d)?<[\d:?]{1,9}"  # a progress bar: what went by, what is left
+    rb"|\b" + _NUMBER + rb" ?(?:[kMG]?i?B|it|steps?|samples?|examples?)/s\b"
+    rb"|\b" + _NUMBER + rb" ?" + _UNIT + rb"\b"
+)
+
+
+def durations(content: bytes) -> bytes:
+    """How long something took, or how fast it went: a number with its unit."""
+    return _DURATIONS.sub(_MARK, _text(content))
+
+
+_PLACES = re.compile(rb"\bat 0x[0-9a-fA-F]{6,16}\b|\bpid[ =:]{1,3}\d{1,10}\b", re.IGNORECASE)
+
+
+def places(content: bytes) -> bytes:
+    """Addresses of objects in memory (`at 0x7f…`) and process ids (`pid 812`)."""
+    return _PLACES.sub(_MARK, _text(content))
+
+
+def terminals(content: bytes) -> bytes:
+    """The line ends of a terminal."""
+    return content.replace(b"\r\n", b"\n")
+
+
+def _text(content: bytes) -> bytes:
+    if b"\0" in content:
+        raise Unfit
+    return content
+
+
+def _less(room: int, size: int) -> int:
+    if size > room:
+        raise Unfit
+    return room - size
+
+
+_BROKEN = (zlib.error, EOFError, OSError, ValueError, struct.error, OverflowError)

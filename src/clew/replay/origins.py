@@ -1,0 +1,150 @@
+"""Where a difference began: from what differs at the end up to the processes that did it first.
+
+A difference at the end was made by a process at some moment; whatever that process had seen
+differently by then, and had from another process of the run, sends us on to that one. Where
+nothing more sends us on, an origin is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from clew.prov.questions.recorded import Version
+from clew.prov.questions.shapes import place
+from clew.replay.aligning import Pair
+from clew.replay.comparing import Difference, is_stream
+from clew.replay.seeing import Sight, sights
+from clew.replay.sides import Side
+from clew.replay.views import Views
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A process with which a difference may have begun."""
+
+    pair: Pair
+    at: int
+    """When it first did something that differs."""
+    names: frozenset[str]
+    """Outputs of its own that differ."""
+    observed: bool = True
+    """Whether something it did is known to differ; else it passed on what nobody recorded."""
+    held: bool = False
+    """Whether it is only known that it could write there, along with others."""
+
+
+Effect = tuple[Pair, int, str]
+"""Who did something that differs, when, and (of outputs) the name of it."""
+
+
+class Origins:
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._seen: dict[Pair, list[Sight]] = {}
+
+    def sights(self, pair: Pair) -> list[Sight]:
+        if pair not in self._seen:
+            self._seen[pair] = sights(self._views, pair)
+        return self._seen[pair]
+
+    def find(self, differences: Sequence[Difference]) -> list[Origin]:
+        """First in time first. Streams and other files that many held open for writing tell
+        little: they count only when nothing else differs."""
+        made: list[Effect] = []
+        held: list[Effect] = []
+        for difference in differences:
+            for effect, shared in self._effects(difference):
+                (held if shared else made).append(effect)
+        return self._walk(made, held=False) or self._walk(held, held=True)
+
+    # -- what was done
+
+    def _effects(self, difference: Difference) -> Iterator[tuple[Effect, bool]]:
+        if difference.kind == "status":
+            pair = self._ending()
+            yield (pair, self._views.b.end(pair.b), ""), False
+        top = self._views.alignment.pairs[0]
+        for side in (self._views.b, self._views.a):
+            found = False
+            for version in _left_at(side, difference):
+                times = _makings(side, version)
+                shared = is_stream(version) or len(times) > 1
+                for maker, at in times.items():
+                    process = side.record.activities[maker]
+                    pair = self._views.nearest(side, process)
+                    when = side.end(process) if shared else at
+                    if pair != top:
+                        found = True
+                        yield (pair, self._in_b(side, when), side.name(version.locator)), shared
+            if found:
+                return
+
+    def _in_b(self, side: Side, at: int) -> int:
+        """A moment of either execution on the clock of `b`."""
+        began = self._views.a.record.itself.started
+        return at if side is self._views.b else at - began + self._views.b.record.itself.started
+
+    def _ending(self) -> Pair:
+        """The process whose end is the execution's: the first one, whatever it became."""
+        side = self._views.b
+        first = next(iter(side.record.processes), side.record.itself)
+        while (after := side.successor(first)) is not None:
+            first = after
+        return self._views.nearest(side, first)
+
+    # -- going up
+
+    def _walk(self, effects: list[Effect], *, held: bool) -> list[Origin]:
+        origins: dict[Pair, Origin] = {}
+        waiting = list(effects)
+        met = {(pair, at) for pair, at, _ in effects}
+        own: dict[Pair, set[str]] = {}
+        for pair, _, name in effects:
+            own.setdefault(pair, set()).update({name} - {""})
+        while waiting:
+            pair, at, _ = waiting.pop()
+            up = [(source, when, "") for source, when in self._sources(pair, at, sure=True)]
+            waiting += [effect for effect in up if effect[:2] not in met]
+            met |= {effect[:2] for effect in up}
+            known = origins.get(pair)
+            if not up and (known is None or at < known.at):
+                names = frozenset(own.get(pair, ()))
+                origins[pair] = Origin(pair, at, names, held=held and pair in own)
+        if met and not origins:  # each has its reason in another: the first will do
+            pair, at = min(met, key=lambda node: node[1])
+            origins[pair] = Origin(pair, at, frozenset(own.get(pair, ())))
+        return [*sorted(origins.values(), key=lambda o: o.at), *self._upstream(origins)]
+
+    def _sources(self, pair: Pair, at: int, *, sure: bool) -> Iterator[tuple[Pair, int]]:
+        for sight in self.sights(pair):
+            if sight.source not in (None, pair) and sight.at <= at and sight.sure >= sure:
+                assert sight.source is not None
+                yield sight.source, sight.at
+
+    def _upstream(self, origins: dict[Pair, Origin]) -> list[Origin]:
+        """Whoever passed on to these, directly or not, what nobody recorded."""
+        found: dict[Pair, Origin] = {}
+        waiting = [(origin.pair, origin.at) for origin in origins.values()]
+        while waiting:
+            for source, _ in self._sources(*waiting.pop(), sure=False):
+                if source not in origins and source not in found:
+                    end = self._views.b.end(source.b)
+                    found[source] = Origin(source, end, frozenset(), observed=False)
+                    waiting.append((source, end))
+        return sorted(found.values(), key=lambda origin: origin.at)
+
+
+def _left_at(side: Side, difference: Difference) -> list[Version]:
+    """The version that was left, or removed, where the difference is."""
+    lines = side.record.lines.values()
+    return [line[-1] for line in lines if place(line[-1].locator) == difference.path]
+
+
+def _makings(side: Side, version: Version) -> dict[int, int]:
+    """Who wrote a version, or else removed it, and when."""
+    for edges in (side.record.generated, side.record.invalidated):
+        found = {edge.activity: edge.at for edge in reversed(edges) if edge.version == version.key}
+        if found:
+            return found
+    return {}
