@@ -53,9 +53,10 @@ class Bucket:
     def make(self) -> None:
         """A bucket is made by its owner; below it nothing has to be made."""
 
-    def is_empty(self) -> bool:
+    def tops(self) -> set[str]:
         with self._errors():
-            return not any(batch for batch in obstore.list(self._store, chunk_size=1))
+            found = obstore.list_with_delimiter(self._store)
+        return {*found["common_prefixes"], *(meta["path"] for meta in found["objects"])}
 
     def names(self, folder: str) -> list[str]:
         with self._errors():

@@ -20,7 +20,7 @@ import blake3
 from clew.errors import ClewError, Damaged, NotAllowed, NotFound
 from clew.store import packs
 from clew.store.index import Index, in_memory
-from clew.store.remotes.places import REPAIR, Place, place_of
+from clew.store.remotes.places import FOLDERS, REPAIR, Place, place_of
 
 FORMAT = b"clew-remote 1\n"
 _AT_ONCE = 16
@@ -87,7 +87,7 @@ def open_remote(
     place = place_of(url, options)
     found = place.get("format")
     if found is None:
-        if not place.is_empty():
+        if not place.tops() <= {"format", *FOLDERS}:  # some of it: somebody is just making one
             raise NotAllowed(
                 f"{url} is no remote, and holds other things", hint="name an empty folder or prefix"
             )

@@ -31,7 +31,8 @@ class Place(Protocol):
     def make(self) -> None:
         """Prepare for objects to be put; nothing that is there changes."""
 
-    def is_empty(self) -> bool: ...
+    def tops(self) -> set[str]:
+        """The first part of the names of all that is there."""
 
     def names(self, folder: str) -> list[str]:
         """The names of the objects in `folder`, without it."""
@@ -79,12 +80,12 @@ class Folder:
                         draft.unlink(missing_ok=True)
             sync_folder(self._path)
 
-    def is_empty(self) -> bool:
+    def tops(self) -> set[str]:
         with self._errors("read"):
             try:
-                return not any(name[:1] != "." for name in os.listdir(self._path))
+                return {name for name in os.listdir(self._path) if name[0] != "."}
             except FileNotFoundError:
-                return True
+                return set()
 
     def names(self, folder: str) -> list[str]:
         with self._errors("read"):

@@ -15,13 +15,16 @@ import blake3
 from clew.errors import Damaged
 from clew.store import cutting, packs
 from clew.store.index import Index
-from clew.store.packing import BLOCK, OpenBlock, compress
+from clew.store.packing import OpenBlock, compress
 from clew.store.reading import Reader
 from clew.store.records import named
 from clew.store.remotes.catalogue import Remote
 
 PACK = 16 << 20
 """Content in one pack: little is lost when a push is cut short, and objects stay few."""
+BLOCK = 128 << 10
+"""Small chunks that are compressed together; fewer than in a store, and larger chunks stay alone,
+since whoever lacks one fetches its block."""
 _THREADS = 3
 
 Progress = Callable[[int, int], None]
@@ -117,9 +120,13 @@ class Sending:
 
     def _add(self, digest: bytes, data: bytes, *, whole: bool) -> None:
         self._given.add(digest)
-        if self._blocks[-1].length >= BLOCK:
-            self._blocks.append(OpenBlock())
-        self._blocks[-1].add(digest, data, whole=whole)
+        if len(data) >= cutting.SMALLEST:
+            self._blocks.insert(-1, OpenBlock())
+            self._blocks[-2].add(digest, data, whole=whole)
+        else:
+            self._blocks[-1].add(digest, data, whole=whole)
+            if self._blocks[-1].length >= BLOCK:
+                self._blocks.append(OpenBlock())
         if sum(block.length for block in self._blocks) >= PACK:
             self._seal()
 
@@ -131,7 +138,7 @@ class Sending:
     def _seal(self) -> None:
         """Put the pack that is open."""
         blocks, self._blocks = self._blocks, [OpenBlock()]
-        if blocks[-1].length or blocks[-1].files or len(blocks) > 1:
+        if any(block.length or block.files for block in blocks):
             size = sum(block.length for block in blocks)
             self._waiting.append((size, self._pool.submit(_put, self._remote, blocks)))
             self._await(_THREADS)
