@@ -234,6 +234,19 @@ class Project:
 
         return versions(self, fspath(path))
 
+    def diff(self, a: str, b: str) -> dict[str, Any]:
+        """The document of `clew diff --json`: all in which execution `b` differs from `a`."""
+        from clew.api.comparing import diff
+
+        return diff(self, a, b)
+
+    def rules(self) -> list[dict[str, Any]]:
+        """Which differences do not matter: `{name, paths, what}`, this project's own first."""
+        from clew.replay.volatile import rules
+
+        known = rules(self._folder.ignore)
+        return [{"name": r.name, "paths": list(r.paths), "what": r.what} for r in known]
+
     # -- bytes
 
     def read(self, version: str) -> bytes:
