@@ -80,6 +80,21 @@ const struct call calls[] = {
 	{425, 425, OP_NONE, REFUSE, -1, -1, -1, -1, -1},	/* io_uring_setup */
 	{426, 426, OP_NONE, REFUSE, -1, -1, -1, -1, -1},	/* io_uring_enter */
 	{427, 427, OP_NONE, REFUSE, -1, -1, -1, -1, -1},	/* io_uring_register */
+
+	/* Where the clock or randomness is pinned. Those with wide times are apart on i386. */
+	{228, 265, OP_GETTIME, CLOCK_WALL, -1, -1, 0, -1, -1},	/* clock_gettime */
+	{-1, 403, OP_GETTIME, CLOCK_WALL, -1, -1, 0, -1, -1},
+	{96, 78, OP_TIMEOFDAY, CLOCK, -1, -1, -1, -1, -1},	/* gettimeofday */
+	{201, 13, OP_TIME, CLOCK, -1, -1, -1, -1, -1},		/* time */
+	{35, 162, OP_NANOSLEEP, CLOCK, -1, -1, -1, -1, -1},	/* nanosleep */
+	{230, 267, OP_CLOCK_NANOSLEEP, CLOCK, -1, -1, -1, -1, -1}, /* clock_nanosleep */
+	{-1, 407, OP_CLOCK_NANOSLEEP, CLOCK, -1, -1, -1, -1, -1},
+	{202, 240, OP_FUTEX, CLOCK_UNTIL, -1, -1, 1, -1, -1},	/* futex */
+	{-1, 422, OP_FUTEX, CLOCK_UNTIL, -1, -1, 1, -1, -1},
+	{61, 114, OP_WAIT, CLOCK, -1, -1, -1, -1, -1},		/* wait4 */
+	{-1, 7, OP_WAIT, CLOCK, -1, -1, -1, -1, -1},		/* waitpid */
+	{247, 284, OP_WAITID, CLOCK, -1, -1, -1, -1, -1},	/* waitid */
+	{318, 355, OP_GETRANDOM, RANDOM, -1, -1, -1, -1, -1},	/* getrandom */
 };
 const unsigned call_count = sizeof calls / sizeof *calls;
 

@@ -123,6 +123,10 @@ bool call_enter(struct task *task)
 	const struct call *call = call_find(task->info.arch, task->info.seccomp.nr);
 	if (!call)
 		return false;
+	if (call->rule >= CLOCK) {
+		task->call = call;
+		return pin_enter(task);
+	}
 	ring_drain(task->proc);
 	free(task->path);
 	free(task->path2);

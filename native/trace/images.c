@@ -214,6 +214,7 @@ void image_begun(struct task *task)
 	proc->sharers = 0; /* who shared the memory it had keeps that */
 	proc_forget(proc);
 	ring_drop(proc);
+	pin_begun(task, readable ? &stack : NULL);
 	if (readable && image->dynamic && !stack_inject(&stack, proc, &list))
 		ring_drop(proc);
 	list_free(&list);

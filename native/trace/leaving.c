@@ -23,6 +23,8 @@ static void leave_open(struct task *task, int64_t result)
 	snprintf(link, sizeof link, "/proc/%d/fd/%d", task->proc->pid, (int)result);
 	bool named = descriptor_path(task->proc->pid, (int)result, real) && real[0] == '/';
 	bool known = facts_of(link, true, &facts);
+	if (known && S_ISCHR(facts.mode))
+		device_opened(task, (int)result);
 	if (!task->path)
 		task->path = must(strdup(named ? real : link));
 	emit_open(task->proc, task->seq, task->path, named ? real : NULL, flags, 0, known ? &facts : NULL,
@@ -166,6 +168,11 @@ static void leave_change(struct task *task)
 
 void call_leave(struct task *task, int64_t result)
 {
+	if (task->call->rule >= CLOCK) {
+		clock_leave(task, result);
+		task->call = NULL;
+		return;
+	}
 	if (result <= -RESTARTS && result >= -RESTARTS - 4) {
 		if (task->image)
 			image_failed(task);

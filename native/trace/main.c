@@ -1,5 +1,6 @@
 /* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1]
- *            [--environment FILE] [--open N:FLAGS:PATH]… [--exclude GLOB]… -- COMMAND…
+ *            [--environment FILE] [--open N:FLAGS:PATH]… [--exclude GLOB]…
+ *            [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] -- COMMAND…
  *
  * A FILE or DIR may be /proc/self/fd/N: then it is the tracer's alone, and the command never has it.
  * `--environment` holds the command's variables, each ended by a zero byte; else it has the tracer's.
@@ -134,6 +135,7 @@ static void child(char **command, int go)
 	if (read(go, &byte, 1) != 1 || filter_install())
 		_exit(125);
 	close(go);
+	pin_addresses();
 	execvp(command[0], command);
 	_exit(errno == ENOENT || errno == ENOTDIR ? 127 : 126);
 }
@@ -153,14 +155,16 @@ static void start(char **command)
 	close(go[0]);
 	if (ptrace(PTRACE_SEIZE, root, NULL, OPTIONS))
 		fail("cannot trace (is ptrace allowed here?)");
-	task_new(root, proc_new(root, NULL, next_seq()));
+	draws_root(&task_new(root, proc_new(root, NULL, next_seq()))->draws);
 	if (write(go[1], "", 1) != 1)
 		fail("pipe");
 	close(go[1]);
 }
 
-static void resume(struct task *task, int request, int signal)
+void resume(struct task *task, int request, int signal)
 {
+	if (request == PTRACE_CONT && task->proc && task->proc->drawing)
+		request = PTRACE_SYSCALL;
 	ptrace(request, task->tid, NULL, (long)signal); /* a failure means it was killed: its end is reported */
 }
 
@@ -171,12 +175,13 @@ static bool same_memory(pid_t a, pid_t b, int event)
 	return order < 0 ? event != PTRACE_EVENT_FORK : order == 0;
 }
 
-static void born(struct task *parent, int event)
+/* The new one's process, which for a thread is its maker's. */
+static struct proc *born(struct task *parent, int event)
 {
 	unsigned long tid;
 	char thread[64];
 	if (ptrace(PTRACE_GETEVENTMSG, parent->tid, NULL, &tid))
-		return;
+		return NULL;
 	struct task *task = task_find((pid_t)tid);
 	snprintf(thread, sizeof thread, "/proc/%d/task/%lu", parent->proc->pid, tid);
 	struct proc *proc = parent->proc;
@@ -187,9 +192,10 @@ static void born(struct task *parent, int event)
 			ring_lend(parent->proc, proc);
 	}
 	if (!task) {
-		task_new((pid_t)tid, proc);
-		return;
+		draws_born(&parent->draws, &task_new((pid_t)tid, proc)->draws);
+		return proc;
 	}
+	draws_born(&parent->draws, &task->draws);
 	task->proc = proc;
 	proc->tasks++;
 	if (task->held) {
@@ -198,6 +204,7 @@ static void born(struct task *parent, int event)
 			ring_tell(proc);
 		resume(task, PTRACE_CONT, 0);
 	}
+	return proc;
 }
 
 /* A thread's exec takes its process over: the other threads are gone and it has the leader's id. */
@@ -212,6 +219,7 @@ static struct task *taken_over(struct task *leader)
 	leader->image = thread->image;
 	leader->call = thread->call;
 	leader->seq = thread->seq;
+	leader->draws = thread->draws;
 	free(leader->path);
 	leader->path = thread->path;
 	thread->image = NULL;
@@ -242,6 +250,7 @@ static void ended(struct task *task, int status, const struct rusage *usage)
 		ring_return(proc);
 		ring_drop(proc);
 		proc->gone = true;
+		clock_ended(proc);
 		out_begin(R_EXIT, next_seq(), proc->image, 5);
 		out_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 		out_int(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
@@ -260,24 +269,30 @@ static void stopped(struct task *task, int status)
 	int signal = WSTOPSIG(status), event = status >> 16;
 	if (signal == (SIGTRAP | 0x80)) {
 		struct __ptrace_syscall_info info;
-		if (task->call && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0 &&
-		    info.op == PTRACE_SYSCALL_INFO_EXIT)
-			call_leave(task, info.exit.rval);
+		if ((task->call || task->proc->drawing) && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0) {
+			if (task->call && info.op == PTRACE_SYSCALL_INFO_EXIT)
+				call_leave(task, info.exit.rval);
+			if (task->proc->drawing)
+				device_stop(task, &info);
+		}
 		resume(task, PTRACE_CONT, 0);
 		return;
 	}
 	switch (event) {
 	case PTRACE_EVENT_SECCOMP:
 		task->call = NULL;
-		if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof task->info, &task->info) > 0 && call_enter(task))
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof task->info, &task->info) > 0 && call_enter(task)) {
 			resume(task, PTRACE_SYSCALL, 0);
-		else
+		} else {
+			task->call = NULL;
 			resume(task, PTRACE_CONT, 0);
+		}
 		return;
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
-		born(task, event);
+		if (serial_holds(task, born(task, event)))
+			return;
 		break;
 	case PTRACE_EVENT_EXEC:
 		task = taken_over(task);
@@ -310,6 +325,7 @@ static void loop(void)
 			ticked = 0;
 			rings_drain();
 			out_flush();
+			serial_tick();
 			if (orphaned)
 				exit(125);
 		}
@@ -359,13 +375,17 @@ int main(int argc, char **argv)
 			session = true;
 		else if (!strcmp(argv[at], "--open") && opened_count < 3)
 			opened[opened_count++] = value;
+		else if (!strcmp(argv[at], "--serial"))
+			serial_start();
+		else if (!strcmp(argv[at], "--pin-clock") ? pin_clock(value) : !strcmp(argv[at], "--pin-random") && pin_random(value))
+			continue;
 		else if (!strcmp(argv[at], "--exclude") && saving.exclude_count < 256)
 			exclude[saving.exclude_count++] = value;
 		else
 			break;
 	}
 	if (!out || at + 1 >= argc || strcmp(argv[at], "--")) {
-		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--exclude GLOB]… -- COMMAND…\n");
+		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] -- COMMAND…\n");
 		return 125;
 	}
 	handed(argv[0]);

@@ -16,6 +16,8 @@
 
 #define MOST (8u << 20) /* bytes of pointers: more than the kernel's limit on arguments allows */
 
+#define RING 128
+
 static const char *library;
 
 /* The loader splits its list at spaces and colons: such a path goes by a descriptor's name. */
@@ -107,12 +109,23 @@ void stack_variables(const struct stack *stack, pid_t pid, struct list *list)
 	free(texts);
 }
 
-static uint64_t told(const struct stack *stack, uint64_t tag)
+uint64_t stack_told(const struct stack *stack, uint64_t tag)
 {
 	for (size_t at = stack->vector; at + 1 < stack->items; at += 2)
 		if (item(stack, at) == tag)
 			return item(stack, at + 1);
 	return 0;
+}
+
+/* What the kernel told under this tag is told no more. */
+void stack_hide(struct stack *stack, pid_t pid, uint64_t tag)
+{
+	uint64_t ignore = AT_IGNORE;
+	for (size_t at = stack->vector; at + 1 < stack->items; at += 2)
+		if (item(stack, at) == tag) {
+			memcpy((char *)stack->table + at * stack->word, &ignore, stack->word);
+			poke(pid, stack->at + at * stack->word, &ignore, stack->word);
+		}
 }
 
 /* Writes the same table anew, a little lower, with the loader's list and the ring added last:
@@ -129,7 +142,7 @@ static bool add(struct stack *stack, pid_t pid, const struct list *list, const c
 		}
 	if (asprintf(&preload, CLEW_ENV_PRELOAD "%s%s%s", library, theirs && *theirs ? ":" : "", theirs ? theirs : "") < 0)
 		fail("out of memory");
-	size_t preload_size = strlen(preload) + 1, ring_size = strlen(ring) + 1;
+	size_t preload_size = strlen(preload) + 1, ring_size = RING; /* always as large: it moves the stack */
 	size_t table_size = (stack->items + 2) * 8, size = table_size + preload_size + ring_size;
 	uint64_t at = (stack->at - 128 - size) & ~15ull, texts = at + table_size;
 	uint64_t *all = must(malloc(size)), *old = stack->table;
@@ -157,9 +170,9 @@ static bool add(struct stack *stack, pid_t pid, const struct list *list, const c
  * ring, and one with a privilege would not load it: these are stopped instead. */
 bool stack_inject(struct stack *stack, struct proc *proc, const struct list *list)
 {
-	char ring[128];
-	if (!library || !rings_path()[0] || proc->elsewhere || stack->word != 8 || told(stack, AT_SECURE) ||
-	    told(stack, AT_EUID) != geteuid())
+	char ring[RING] = "";
+	if (!library || !rings_path()[0] || proc->elsewhere || stack->word != 8 || stack_told(stack, AT_SECURE) ||
+	    stack_told(stack, AT_EUID) != geteuid())
 		return false;
 	ring_take(proc);
 	if (!proc->slot)

@@ -41,6 +41,8 @@ void task_drop(struct task *task)
 	*at = task->next;
 	if (task->image)
 		image_failed(task);
+	if (task->awaits)
+		serial_gone(task);
 	free(task->path);
 	free(task->path2);
 	if (task->proc) {
@@ -49,6 +51,15 @@ void task_drop(struct task *task)
 	}
 	free(task);
 	live--;
+}
+
+void tasks_visit(void (*visit)(struct task *task, const void *with), const void *with)
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct task *task = table[i], *next; task; task = next) {
+			next = task->next;
+			visit(task, with);
+		}
 }
 
 uint32_t image_number(void) { return ++images; }
@@ -67,6 +78,8 @@ struct proc *proc_new(pid_t pid, struct proc *parent, uint64_t seq)
 		parent->children++;
 		proc->parent_image = parent->image;
 		proc->elsewhere = parent->elsewhere;
+		proc->clock = parent->clock;
+		proc->drawing = parent->drawing;
 		memcpy(proc->cwd, parent->cwd, sizeof proc->cwd);
 	} else if (!getcwd(proc->cwd, sizeof proc->cwd)) {
 		strcpy(proc->cwd, "/");
@@ -85,6 +98,8 @@ void proc_put(struct proc *proc)
 	while (proc && !proc->tasks && !proc->children && proc->gone) {
 		struct proc *parent = proc->parent;
 		proc_forget(proc);
+		clock_forget(proc);
+		serial_ended(proc);
 		free(proc);
 		if (parent)
 			parent->children--;

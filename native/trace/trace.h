@@ -11,6 +11,8 @@
  * tasks.c     threads and processes
  * rings.c     what the injected library recorded
  * saving.c    keeping content that is about to be changed
+ * pinning.c   a pinned wall clock and pinned randomness: clocks.c, draws.c, devices.c
+ * serial.c    one process after the other
  * memory.c    strings and paths of the traced processes
  * out.c       the form of a record (docs/formats/trace.md)
  */
@@ -50,8 +52,10 @@ enum operation {
 	OP_RENAME, OP_LINK, OP_SYMLINK, OP_UNLINK, OP_RMDIR, OP_MKDIR, OP_MKNOD, OP_TRUNCATE,
 	OP_FTRUNCATE, OP_META, OP_FMETA, OP_CHDIR, OP_EXEC, OP_CONNECT, OP_BIND, OP_SENDTO, OP_SOCKETCALL,
 	OP_ROOT, OP_MOUNT, OP_MEMORY, OP_HANDLE, OP_PTRACE,
+	OP_GETTIME, OP_TIMEOFDAY, OP_TIME, OP_NANOSLEEP, OP_CLOCK_NANOSLEEP, OP_FUTEX, OP_WAIT, OP_WAITID, OP_GETRANDOM,
 };
-enum rule { STOP, PASS, PASS_FLAGS, PASS_NAMED, STOP_ADDRESSED, REFUSE };
+/* Those from CLOCK on hold only where that is pinned. */
+enum rule { STOP, PASS, PASS_FLAGS, PASS_NAMED, STOP_ADDRESSED, REFUSE, CLOCK, CLOCK_WALL, CLOCK_UNTIL, RANDOM };
 struct call {
 	int nr, nr32; /* -1: not there */
 	enum operation op;
@@ -65,6 +69,12 @@ const struct call *call_find(uint32_t arch, uint64_t nr);
 int filter_install(void);
 
 /* ---- threads and processes ---- */
+#define SEED 16
+#define KEY 32
+struct draws { /* a stream of pinned random bytes */
+	uint8_t key[KEY];
+	uint64_t drawn, births;
+};
 struct proc {
 	pid_t pid;
 	uint32_t image, parent_image;
@@ -80,6 +90,9 @@ struct proc {
 	uint64_t *seen; /* what this image is known to have seen: a set of hashes */
 	uint32_t seen_count, seen_size;
 	struct proc *next_ring;
+	int64_t clock;	       /* pinned: how far it has moved here */
+	struct ended *ended;   /* children whose end was not waited for yet */
+	bool drawing;	       /* pinned: it has a random device open */
 };
 struct task {
 	pid_t tid;
@@ -92,6 +105,12 @@ struct task {
 	struct clew_facts before;
 	struct image *image; /* an exec whose end is awaited */
 	bool held; /* its first stop came before its parent's word of it */
+	struct draws draws;
+	int replaced; /* the argument that is to be put back, from 1 */
+	enum { DEVICE_NONE, DEVICE_READ, DEVICE_CLOSED } device;
+	int64_t answer;
+	struct proc *awaits; /* one after the other: it goes on when this one has ended */
+	struct task *held_before;
 	struct task *next;
 };
 struct task *task_find(pid_t tid);
@@ -103,6 +122,7 @@ bool proc_first(struct proc *proc, uint64_t hash); /* whether this is news */
 void proc_forget(struct proc *proc);
 uint32_t image_number(void);
 unsigned task_count(void);
+void tasks_visit(void (*visit)(struct task *task, const void *with), const void *with);
 uint64_t hash_bytes(uint64_t seed, const void *data, size_t size);
 
 /* ---- the injected library's rings ---- */
@@ -181,8 +201,48 @@ void stacks_library(const char *path);
 bool stacks_is_library(const char *path);
 bool stack_read(struct stack *stack, pid_t pid);
 void stack_variables(const struct stack *stack, pid_t pid, struct list *list);
+uint64_t stack_told(const struct stack *stack, uint64_t tag); /* 0: nothing */
+void stack_hide(struct stack *stack, pid_t pid, uint64_t tag);
 bool stack_inject(struct stack *stack, struct proc *proc, const struct list *list);
 void stack_free(struct stack *stack);
+
+/* ---- pinned clock and randomness ---- */
+struct pins {
+	bool clock, random;
+	int64_t start; /* nanoseconds since the epoch */
+	uint8_t seed[SEED];
+};
+extern struct pins pins;
+bool pin_clock(const char *nanoseconds);
+bool pin_random(const char *hex);
+bool pin_stops(const struct call *call);
+void pin_addresses(void);
+void pin_begun(struct task *task, struct stack *stack); /* a new program; NULL: its stack is unknown */
+bool pin_enter(struct task *task);
+void call_skip(struct task *task, int64_t result);
+void call_answer(struct task *task, int64_t result);
+void argument_set(struct task *task, int n, uint64_t value);
+bool clock_enter(struct task *task);
+void clock_leave(struct task *task, int64_t result);
+void clock_ended(struct proc *proc);
+void clock_forget(struct proc *proc);
+void draws_root(struct draws *draws);
+void draws_born(struct draws *maker, struct draws *born);
+void draws_program(struct draws *draws);
+void draw(struct draws *draws, void *to, size_t size);
+int64_t draw_into(struct task *task, uint64_t address, uint64_t size);
+bool getrandom_enter(struct task *task);
+void device_opened(struct task *task, int fd);
+void devices_inherited(struct proc *proc);
+void device_stop(struct task *task, const struct __ptrace_syscall_info *info);
+
+/* ---- one process after the other ---- */
+void serial_start(void);
+bool serial_holds(struct task *parent, struct proc *child);
+void serial_ended(const struct proc *proc); /* and all it started */
+void serial_gone(struct task *task);
+void serial_tick(void);
+void resume(struct task *task, int request, int signal);
 
 void fail(const char *what) __attribute__((noreturn));
 void *must(void *memory);

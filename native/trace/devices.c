@@ -1,0 +1,125 @@
+/* /dev/random and /dev/urandom in a run whose randomness is pinned. A process that has one of them
+ * open is stopped at every call, until it has closed it: its reads from there are answered from its
+ * stream. That is slow and rare: programs draw by getrandom. The descriptor is the real one, by whatever
+ * name it was opened and however it was handed on. */
+#include "trace.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/audit.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+
+enum use { NOTHING, READ, READ_PARTS, CARRY, CARRY_FIRST, CLOSE };
+
+/* By number on x86-64 and on i386. CARRY: the second argument is the source, of CARRY_FIRST the first. */
+static const struct { int nr, nr32; enum use use; } uses[] = {
+	{0, 3, READ},		 /* read */
+	{17, 180, READ},	 /* pread64 */
+	{19, 145, READ_PARTS},	 /* readv */
+	{295, 333, READ_PARTS},	 /* preadv */
+	{327, 378, READ_PARTS},	 /* preadv2 */
+	{40, 187, CARRY},	 /* sendfile */
+	{-1, 239, CARRY},	 /* sendfile64 */
+	{275, 313, CARRY_FIRST}, /* splice */
+	{326, 377, CARRY_FIRST}, /* copy_file_range */
+	{3, 6, CLOSE},		 /* close */
+};
+
+static bool is_device(pid_t pid, int fd)
+{
+	char link[64];
+	struct stat st;
+	snprintf(link, sizeof link, "/proc/%d/fd/%d", pid, fd);
+	return !stat(link, &st) && S_ISCHR(st.st_mode) && major(st.st_rdev) == 1 && (minor(st.st_rdev) == 8 || minor(st.st_rdev) == 9);
+}
+
+static bool holds_device(pid_t pid)
+{
+	char folder[64];
+	bool found = false;
+	snprintf(folder, sizeof folder, "/proc/%d/fd", pid);
+	DIR *list = opendir(folder);
+	for (struct dirent *entry; list && !found && (entry = readdir(list));)
+		found = entry->d_name[0] != '.' && is_device(pid, atoi(entry->d_name));
+	if (list)
+		closedir(list);
+	return found;
+}
+
+/* Another thread may read what this one opened. */
+static void interrupt(struct task *task, const void *but)
+{
+	if (task != but && task->proc == ((const struct task *)but)->proc)
+		ptrace(PTRACE_INTERRUPT, task->tid, NULL, NULL);
+}
+
+void device_opened(struct task *task, int fd)
+{
+	if (!pins.random || task->proc->drawing || !is_device(task->proc->pid, fd))
+		return;
+	task->proc->drawing = true;
+	tasks_visit(interrupt, task);
+}
+
+void devices_inherited(struct proc *proc) { proc->drawing = pins.random && holds_device(proc->pid); }
+
+static int64_t read_parts(struct task *task, uint64_t address, uint64_t count)
+{
+	bool wide = task->info.arch == AUDIT_ARCH_X86_64;
+	int64_t done = 0;
+	if (count > UIO_MAXIOV)
+		return -EINVAL;
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t part[2];
+		uint32_t narrow[2];
+		if (wide ? peek(task->tid, address + i * sizeof part, part, sizeof part) != sizeof part
+			 : peek(task->tid, address + i * sizeof narrow, narrow, sizeof narrow) != sizeof narrow)
+			return done ? done : -EFAULT;
+		int64_t more = draw_into(task, wide ? part[0] : narrow[0], wide ? part[1] : narrow[1]);
+		if (more < 0)
+			return done ? done : more;
+		done += more;
+	}
+	return done;
+}
+
+static enum use use_of(uint32_t arch, uint64_t nr)
+{
+	for (unsigned i = 0; i < sizeof uses / sizeof *uses; i++)
+		if ((arch == AUDIT_ARCH_X86_64 ? uses[i].nr : uses[i].nr32) == (int)nr)
+			return uses[i].use;
+	return NOTHING;
+}
+
+static void enter(struct task *task, const struct __ptrace_syscall_info *info)
+{
+	const uint64_t *given = (const uint64_t *)info->entry.args;
+	enum use use = use_of(info->arch, info->entry.nr);
+	if (use == NOTHING || !is_device(task->proc->pid, (int)given[use == CARRY ? 1 : 0]))
+		return;
+	task->device = use == CLOSE ? DEVICE_CLOSED : DEVICE_READ;
+	if (use == CLOSE)
+		return;
+	task->info.arch = info->arch;
+	task->answer = use == READ ? draw_into(task, given[1], given[2])
+		     : use == READ_PARTS ? read_parts(task, given[1], given[2]) : -EINVAL; /* then programs read and write */
+	call_skip(task, task->answer);
+}
+
+void device_stop(struct task *task, const struct __ptrace_syscall_info *info)
+{
+	if (info->op == PTRACE_SYSCALL_INFO_ENTRY) {
+		enter(task, info);
+		return;
+	}
+	if (task->device == DEVICE_READ)
+		call_answer(task, task->answer); /* the filter refused a call without a number */
+	else if (task->device == DEVICE_CLOSED)
+		devices_inherited(task->proc);
+	task->device = DEVICE_NONE;
+}
