@@ -44,6 +44,7 @@ const struct call calls[] = {
 	{77, 93, OP_FTRUNCATE, STOP, 0, -1, 1, -1, -1},		/* ftruncate */
 	{-1, 194, OP_FTRUNCATE, STOP, 0, -1, 1, -1, -1},	/* ftruncate64 */
 	{285, 324, OP_FTRUNCATE, STOP, 0, -1, -1, -1, -1},	/* fallocate */
+	{9, 192, OP_MAP, STOP_SHARED, 4, -1, 3, -1, -1},	/* mmap, mmap2 */
 
 	{90, 15, OP_META, STOP, -1, 0, -1, -1, -1},		/* chmod */
 	{91, 94, OP_FMETA, STOP, 0, -1, -1, -1, -1},		/* fchmod */

@@ -118,6 +118,21 @@ static void enter_meta(struct task *task)
 	task->existed = facts_of(real, true, &task->before);
 }
 
+/* Only a descriptor that is open for writing can be written through its mapping, and one mapping
+ * says it for as long as the program runs. */
+static bool enter_map(struct task *task)
+{
+	char link[64];
+	struct stat own;
+	int fd = (int)argument(task, task->call->dir);
+	snprintf(link, sizeof link, "/proc/%d/fd/%d", task->proc->pid, fd);
+	if (lstat(link, &own) || !(own.st_mode & S_IWUSR) || !held(task, fd) || ring_is(task->path))
+		return false;
+	task->existed = facts_of(link, true, &task->before);
+	return task->existed && S_ISREG(task->before.mode) &&
+	       proc_first(task->proc, hash_bytes(R_CHANGE, &task->before, 2 * sizeof(uint64_t)));
+}
+
 bool call_enter(struct task *task)
 {
 	const struct call *call = call_find(task->info.arch, task->info.seccomp.nr);
@@ -173,6 +188,8 @@ bool call_enter(struct task *task)
 			return false;
 		enter_content(task, call->flags < 0 || argument(task, call->flags) > 0);
 		return true;
+	case OP_MAP:
+		return enter_map(task);
 	case OP_META:
 		if (!task->path && !(call->dir >= 0 && held(task, (int)argument(task, call->dir))))
 			return false;

@@ -12,6 +12,7 @@
 #include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -69,6 +70,13 @@ static void decide(const struct call *call)
 		give(SECCOMP_RET_ALLOW);
 		from_library();
 		break;
+	case STOP_SHARED: /* a mapping of a file, through which it may be written */
+		load(ARGUMENT(call->flags));
+		put(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 2, 0);
+		put(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1);
+		give(SECCOMP_RET_TRACE);
+		give(SECCOMP_RET_ALLOW);
+		break;
 	case STOP_ADDRESSED: /* a send that names its peer */
 		load(ARGUMENT(call->flags));
 		put(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
@@ -107,10 +115,10 @@ static void rules(bool native)
 		if (nr < 0 || !pin_stops(&calls[i]))
 			continue;
 		unsigned jump = put(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 0);
-		if (native || calls[i].rule >= CLOCK)
+		if (native || calls[i].rule == REFUSE || calls[i].rule == STOP_SHARED || calls[i].rule >= CLOCK)
 			decide(&calls[i]);
 		else
-			give(calls[i].rule == REFUSE ? SECCOMP_RET_ERRNO | ENOSYS : SECCOMP_RET_TRACE);
+			give(SECCOMP_RET_TRACE);
 		program[jump].jf = (uint8_t)(size - jump - 1);
 	}
 	give(SECCOMP_RET_ALLOW);

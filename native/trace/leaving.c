@@ -157,6 +157,9 @@ static void leave_change(struct task *task)
 	case OP_FMETA:
 		emit_change(task, "metadata", task->path);
 		break;
+	case OP_MAP:
+		emit_change(task, "map", task->path);
+		break;
 	default:
 		if (facts_of(task->path, true, &facts))
 			saving_written(&facts);

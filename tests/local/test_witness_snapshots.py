@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -54,6 +56,36 @@ def test_mapped_memory_is_written_through(project: Project, built: Path) -> None
     assert ran.cat("f") == b"NEW\ncontent\n"
     file = ran.file("f")
     assert (file["role"], file["read"], file["written"]) == ("output", True, True)
+
+
+@pytest.mark.parametrize("flags", [(), ("-static",), ("-m32",)], ids=str)
+@pytest.mark.parametrize("moved", [False, True], ids=["in place", "renamed"])
+@pytest.mark.parametrize("shared_memory", [False, True], ids=["disk", "memory"])
+def test_a_reader_while_another_writes_through_memory(
+    project: Project, built: Path, flags: tuple[str, ...], moved: bool, shared_memory: bool
+) -> None:
+    """The file's times need not tell of such a change, in memory they never do."""
+    opens = compiled("opens", built, *flags)
+    place = Path(tempfile.mkdtemp(dir="/dev/shm" if shared_memory else project.folder))
+    try:
+        (place / "f").write_text("old content\n")
+        assert project.exec("cat", place / "f").out == b"old content\n"
+        name = "g" if moved else "f"
+        await_word = "dd bs=1 count=1 of=/dev/null status=none < ready"
+        ran = project.sh(
+            f"mkfifo ready go; exec 3<>ready 4<>go; ({opens} mmap-slowly {place}/f > ready < go) &"
+            f"{await_word}; {f'mv {place}/f {place}/g;' if moved else ''}"
+            f"cat {place}/{name} > seen; echo . > go; wait"
+        )
+        assert (ran.status, ran.cat("seen")) == (0, b"one\ncontent\n"), ran.err
+        assert ran.cat(place / "f", "@input") == b"old content\n"
+        (read,) = {fact.ordinal for fact in ran.used(place / name) if fact.who == "cat"}
+        assert ran.kept(place / name, read) in (b"one\ncontent\n", None)
+        assert ran.cat(place / name) == b"two\ncontent\n"
+        again = project.exec("cat", place / name)
+        assert again.cat(place / name) == again.out == b"two\ncontent\n"
+    finally:
+        shutil.rmtree(place)
 
 
 def test_a_static_program_reads_what_another_replaces(project: Project, built: Path) -> None:
@@ -169,6 +201,20 @@ def test_changed_by_somebody_else_when_nobody_reads_it_any_more(
     (project / "f").write_text("two\n")
     ran = project.finish(running, b".")
     assert ran.kept("f", 1) in (b"one\n", None)
+
+
+def test_appended_to_by_somebody_else_after_it_was_read(project: Project) -> None:
+    """Whoever read it still has it open: what came later it did not read."""
+    (project / "f").write_text("one\n")
+    code = "import sys; f = open('f'); print(f.read(), end='', flush=True); sys.stdin.read()"
+    running = project.start(sys.executable, "-c", code)
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"one\n"
+    with (project / "f").open("a") as file:
+        file.write("by somebody else\n")
+    ran = project.finish(running)
+    assert ran.kept("f", 1) in (b"one\n", None)
+    assert [gap["path"] for gap in ran.gaps] == [str(project / "f")]
 
 
 def test_an_output_changed_by_somebody_else(project: Project, built: Path) -> None:

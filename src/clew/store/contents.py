@@ -84,15 +84,21 @@ class Store:
     # -- putting
 
     def put_file(
-        self, path: bytes, *, expect: Signature | None = None, keep: bool = True
+        self,
+        path: bytes,
+        *,
+        expect: Signature | None = None,
+        keep: bool = True,
+        anew: bool = False,
     ) -> Stored:
-        """Hash a file and store it; with keep=False only hash it.
+        """Hash a file and store it; with keep=False only hash it; with anew=True also where its
+        signature is known: a file may be written through memory and keep its times.
 
         Raises Changed when its signature is not `expect`, before or after reading, or changes while
         it is read: bytes that were not the expected ones are never claimed.
         """
         with self._lock:
-            (found,) = files.put(self._writer, [path], [expect], keep=keep)
+            (found,) = files.put(self._writer, [path], [expect], keep=keep, anew=anew)
         if isinstance(found, ClewError):
             raise found
         return found

@@ -31,11 +31,17 @@ BATCH = 256
 
 
 def put(
-    writer: Writer, paths: Sequence[bytes], expect: Sequence[Signature | None], *, keep: bool
+    writer: Writer,
+    paths: Sequence[bytes],
+    expect: Sequence[Signature | None],
+    *,
+    keep: bool,
+    anew: bool = False,
 ) -> Iterator[Stored | ClewError]:
     """What became of each file, in their order. A broken store raises."""
     for i in range(0, len(paths), BATCH):
-        yield from _Batch(writer, paths[i : i + BATCH], expect[i : i + BATCH], keep=keep).run()
+        batch = paths[i : i + BATCH], expect[i : i + BATCH]
+        yield from _Batch(writer, *batch, keep=keep, anew=anew).run()
 
 
 def recall(writer: Writer, signatures: Sequence[Signature]) -> Iterator[Stored | None]:
@@ -54,8 +60,10 @@ class _Batch:
         expect: Sequence[Signature | None],
         *,
         keep: bool,
+        anew: bool,
     ) -> None:
         self._writer = writer
+        self._anew = anew
         self._paths = paths
         self._expect = expect
         self._keep = keep
@@ -75,7 +83,7 @@ class _Batch:
                 signatures[i] = signature
             else:
                 self._done[i] = Changed(f"{shown(path)} is not what it was")
-        known = self._writer.recall(list(signatures.values()))
+        known = self._recalled(list(signatures.values()))
         for (i, signature), row in zip(signatures.items(), known, strict=True):
             if row is not None and (row[1] or not self._keep):
                 self._done[i] = Stored(named(row[0]), signature.size)
@@ -83,6 +91,9 @@ class _Batch:
                 self._read(i)
         self._settle()
         return (self._done[i] for i in range(len(self._paths)))
+
+    def _recalled(self, signatures: list[Signature]) -> list[tuple[bytes, bool] | None]:
+        return [None] * len(signatures) if self._anew else self._writer.recall(signatures)
 
     def _read(self, i: int) -> None:
         path = self._paths[i]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from errno import ENOENT
 from fnmatch import fnmatchcase
@@ -66,6 +66,7 @@ class Contents:
         self._missed: dict[Key, tuple[bytes, str]] = {}
         self._same: dict[Key, Key] = {}
         self._listings: dict[Facts, str] = {}
+        self._mapped: set[tuple[int, int]] = set()
         self._left: dict[bytes, tuple[Known, os.stat_result] | str] = {}
         self.failure: ClewError | None = None
         """Why content is no longer stored: a full disk, say. The command goes on all the same."""
@@ -81,10 +82,13 @@ class Contents:
 
     # -- while the command runs
 
-    def follow(self, trace: Iterable[AnyRecord]) -> None:
+    def follow(self, trace: Sequence[AnyRecord]) -> None:
         """Keep what these records say was read, as far as it can still be had."""
         reads: dict[Facts, bytes] = {}
         others: list[Saved | Change] = []
+        for record in trace:
+            if isinstance(record, Change) and record.what == b"map" and record.before:
+                self._mapped.add(record.before[:2])  # its times no longer tell its bytes
         for record in trace:
             if isinstance(record, Open):
                 self._opened(record, reads)
@@ -109,6 +113,8 @@ class Contents:
             self._read(path, facts, reads)
 
     def _read(self, path: bytes, facts: Facts, reads: dict[Facts, bytes]) -> None:
+        if facts[:2] in self._mapped:
+            return
         if facts not in self._asked and stat.S_ISREG(facts.mode) and is_file(path):
             self._asked.add(facts)
             given = self._given.get(facts[1:5])
@@ -217,6 +223,12 @@ class Contents:
                     self._left[path] = "changed when nobody was watching any more"
                 elif stat.S_ISLNK(found.st_mode):
                     self._left[path] = self._target(os.readlink(self.at(path))), found
+                elif (found.st_dev, found.st_ino) in self._mapped:
+                    keep = self._keeps(path)
+                    self._left[path] = (
+                        Known(self._store.put_file(self.at(path), keep=keep, anew=True), keep),
+                        found,
+                    )
                 elif stat.S_ISREG(found.st_mode):
                     there[Facts(*Signature.of(found), found.st_mode)] = path, found
                 else:

@@ -208,6 +208,8 @@ class Narrator:
             self._looked(image, "absent", path, "ENOENT", at)
         elif record.what == b"metadata" and record.before and stat.S_ISREG(record.before.mode):
             self._touch(record)
+        elif record.what == b"map" and record.before:
+            self._paths.mapped(record.before, image)
         elif record.what == b"truncate":
             kept = record.before and record.before.size and record.after and record.after.size
             old = self._paths.read(path, record.before, at=at) if kept else None

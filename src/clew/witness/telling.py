@@ -31,6 +31,7 @@ Left = tuple[Known, os.stat_result] | str
 """Content that is there at the end, or why there is none."""
 
 _MEANWHILE = "changed by somebody else while it was open: not all that was read may be this"
+_BLURRED = "read while a process could write it through memory: in which state is not known"
 
 FIRST = 16
 """Events of the witness are numbered from here; the runner's own come before."""
@@ -155,12 +156,12 @@ class Teller:
         if isinstance(left, str):
             return met, left
         now = left[1]
-        if met.facts is not None and met.facts[:4] == facts_of(now)[:4]:
+        if not met.blurred and met.facts is not None and met.facts[:4] == facts_of(now)[:4]:
             return met, left
         if self._story.paths.over(met.makers, now.st_mtime_ns):
             return met, "changed by somebody else after it was written"
-        if met.read and met.facts is not None:
-            met = self._story.paths.again(met, facts_of(now), at=now.st_mtime_ns)
+        if met.blurred or (met.read and met.facts is not None):
+            met = self._story.paths.again(met, facts_of(now), at=max(met.at, now.st_mtime_ns))
         return met, left
 
     def _version_events(self, met: Met, *, last: bool) -> Iterator[AnyEvent]:
@@ -173,7 +174,9 @@ class Teller:
             known, now = left
             mode, mtime = now.st_mode, now.st_mtime_ns
             _settle_opener(met, now)
-        if known is None and met.facts is not None and stat.S_ISREG(met.facts.mode):
+        if met.blurred:
+            missing = _BLURRED
+        elif known is None and met.facts is not None and stat.S_ISREG(met.facts.mode):
             known = self._contents.known(met.facts)
             mode, mtime = met.facts.mode, met.facts.mtime
             needed = met.read or (met.carried and met.maker is None)

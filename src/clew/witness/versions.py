@@ -59,6 +59,8 @@ class Met:
     inherited: Facts | None = None
     """Its state when a child that writes it was last seen."""
     gone: bool = False
+    blurred: bool = False
+    """Read while a process could write it through memory: in which state, nobody can tell."""
 
 
 class Lives:
@@ -90,6 +92,7 @@ class Paths:
     def __init__(self) -> None:
         self._lines: dict[bytes, list[Met]] = {}
         self._lives = Lives()
+        self._mappers: dict[tuple[int, int], set[int]] = {}
 
     def born(self, image: int, parent: int) -> None:
         self._lives.born(image, parent)
@@ -116,13 +119,23 @@ class Paths:
         line.append(met)
         return met
 
+    def mapped(self, facts: Facts, image: int) -> None:
+        """From now on this image may write the file without its times saying so."""
+        self._mappers.setdefault(facts[:2], set()).add(image)
+
     def read(self, path: bytes, facts: Facts | None, *, at: int) -> Met:
-        """The version a reader met. A state that no known version had means somebody changed it:
-        its last writer here, who was not done, or somebody outside."""
-        line = self._lines.get(path, [])
+        """The version a reader met."""
         if facts is None:
-            last = self.current(path)
-            return last or self.add(path, at=at, maker=None, facts=None)
+            return self.current(path) or self.add(path, at=at, maker=None, facts=None)
+        mappers = self._mappers.get(facts[:2], set())
+        if mappers and not self.over(mappers, at):
+            return self._blurred(path, mappers, at=at)
+        return self._in_state(path, facts, at=at)
+
+    def _in_state(self, path: bytes, facts: Facts, *, at: int) -> Met:
+        """The version that had this state. One that no known version had means somebody changed
+        it: its last writer here, who was not done, or somebody outside."""
+        line = self._lines.get(path, [])
         for met in reversed(line):
             if met.facts is not None and key_of(met.facts) == key_of(facts):
                 return met
@@ -136,6 +149,14 @@ class Paths:
             last.facts = facts
             return last
         return self.again(last, facts, at=at)
+
+    def _blurred(self, path: bytes, mappers: set[int], *, at: int) -> Met:
+        """The version in the making, whatever its state is at the moment."""
+        met = self.current(path)
+        if met is None or met.maker is None:
+            met = self.write(path, min(mappers), at=at, how="write", facts=None)
+        met.blurred = True
+        return met
 
     def again(self, last: Met, facts: Facts, *, at: int) -> Met:
         """The next version by the same makers: they went on after somebody had read it."""

@@ -173,6 +173,18 @@ int main(int argc, char **argv)
 		memcpy(map, "NEW\n", 4);
 		return munmap(map, 4) != 0;
 	}
+	if (!strcmp(how, "mmap-slowly")) { /* maps, and says a word after each of two changes */
+		char word[2];
+		int fd = open(name, O_RDWR);
+		char *map = mmap(NULL, 4, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (fd < 0 || map == MAP_FAILED || close(fd))
+			return 1;
+		memcpy(map, "one\n", 4);
+		if (write(1, ".", 1) != 1 || read(0, word, 1) != 1)
+			return 1;
+		memcpy(map, "two\n", 4);
+		return 0;
+	}
 	if (!strcmp(how, "copy-range")) {
 		int from = open(name, O_RDONLY), to = open(other, O_WRONLY | O_CREAT | O_TRUNC, 0644);
 		return copy_file_range(from, NULL, to, NULL, 1 << 20, 0) <= 0;

@@ -166,6 +166,20 @@ class TestWorkflow:
         assert graph.connection.rows("SELECT count(*) FROM note") == [(0,)]
 
 
+def test_shared_memory_is_a_place_of_files_and_other_devices_are_not(
+    graph: Graph, trace: Any
+) -> None:
+    story = Story("a")
+    maker, user = story.process("make"), story.process("use")
+    story.write(maker, "/dev/shm/x", "X")
+    story.write(maker, "/dev/tty9", "T")
+    for path in ("/dev/shm/x", "/dev/tty9", "/proc/cpuinfo", "/sys/x"):
+        story.read(user, path)
+    story.write(user, "/w/out", "O")
+    graph.fold(story.end().events)
+    assert names(trace("e1:out")) == {"e1:/w/out@1", "e1.p2", "e1:/dev/shm/x@1", "e1.p1"}
+
+
 def test_a_source_may_be_said_before_anything_ran(graph: Graph, target: Ask) -> None:
     story = Story("a")
     story.read(story.process("x"), "/w/raw", "RAW")

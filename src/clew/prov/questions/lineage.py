@@ -12,6 +12,7 @@ Edges run the way data flows: `used` from file to process, `generated` from proc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,8 +27,8 @@ LIMIT = 20_000
 
 _AT_ONCE = frozenset({"fork", "exec"})
 """Ways of passing data that are over when they happen; a pipe may go on."""
-_DEVICES = (["dev"], ["proc"], ["sys"])
-"""Top folders whose files are no files."""
+_DEVICE = re.compile(r"file://[^/]*/(?:dev/(?!shm/)|proc/|sys/)")
+"""Places whose files are no files."""
 _PROCESSES = "SELECT id FROM started WHERE execution = ? AND id <> execution"
 
 
@@ -225,7 +226,7 @@ class _Walk:
         """Is it only what programs are made of? What a recorded process made is never that."""
         if self._everything:
             return False
-        hidden = version.package is not None or version.locator.split("/", 4)[3:4] in _DEVICES
+        hidden = version.package is not None or bool(_DEVICE.match(version.locator))
         if not hidden and version.found:
             hidden = class_of(version.locator, None, version.mode) in ("package", "system")
         if hidden:
