@@ -44,20 +44,27 @@ class Cache:
     def root(self, scenery: Scenery) -> Root:
         """The scenery as files. A second time it is there already, and only looked at."""
         place = self._roots / scenery.digest
-        if not place.is_dir():
+        states = self._states(scenery, place)
+        if states is None:  # not there, or somebody was at it
+            discard(place)
             self._build(scenery, place)
+            states = self._states(scenery, place)
+        if states is None:
+            raise ClewError(
+                f"{place} does not stay as it is made", hint="is somebody else changing it?"
+            )
+        return Root(place, states)
+
+    def _states(self, scenery: Scenery, place: Path) -> dict[State, str] | None:
+        """The content of every file by the state it has; None where one is not as it was made."""
         states: dict[State, str] = {}
-        spoilt = False
         for path, entry in scenery.entries.items():
             if entry.kind == "file":
                 state = _state(place, path)
-                spoilt = spoilt or state is None or state[1:3] != (entry.size, entry.mtime)
-                if state is not None:
-                    states[state] = entry.digest
-        if spoilt:  # somebody was at it: made again
-            discard(place)
-            return self.root(scenery)
-        return Root(place, states)
+                if state is None or state[1:3] != (entry.size, entry.mtime):
+                    return None
+                states[state] = entry.digest
+        return states
 
     def file(self, entry: Entry) -> Path:
         """One file with this content, mode and time: to be linked to, never to be written."""
@@ -84,14 +91,12 @@ class Cache:
                     folder = Path(os.fsdecode(os.fsencode(draft) + path))
                     os.utime(folder, ns=(entry.mtime, entry.mtime))
                     folder.chmod(entry.mode | 0o700)
-            with contextlib.suppress(FileExistsError):
-                draft.rename(place)
+            _settle(draft, place)
         except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise ClewError(
-                    f"cannot lay out the files in {self._roots}: {error.strerror}",
-                    hint="check the free space and the permissions of that folder",
-                ) from error
+            raise ClewError(
+                f"cannot lay out the files in {self._roots}: {error.strerror}",
+                hint="check the free space and the permissions of that folder",
+            ) from error
         finally:
             discard(draft)
 
@@ -120,6 +125,14 @@ class Cache:
                 raise
             return False
         return True
+
+
+def _settle(draft: Path, place: Path) -> None:
+    try:
+        draft.rename(place)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # somebody else was faster
+            raise
 
 
 def _state(place: Path, path: bytes) -> State | None:

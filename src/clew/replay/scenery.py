@@ -97,6 +97,7 @@ class _Scene:
                 if look.kind == "listing" and look.answer:
                     self._listed(path, look)
         self._parents()
+        self._entries.pop(b"/", None)
         return Scenery(_with_folders(self._entries), sorted(self._missing))
 
     def _found(self, path: bytes, first: Version) -> None:
@@ -176,16 +177,16 @@ class _Scene:
                 folder = os.path.dirname(folder)
 
     def _settled(self, path: bytes) -> bytes:
-        """The path without the links that lead to its folder."""
+        """The path without dots, and without the links that lead to its folder."""
         for _ in range(40):
             above: set[bytes] = set()
             _add_parents(path, above)
-            link = next((folder for folder in above if folder in self._links), None)
+            link = next((f for f in sorted(above, key=len) if f in self._links), None)
             if link is None:
-                return path
+                break
             to = os.path.join(os.path.dirname(link), self._links[link])
-            path = os.path.normpath(to + path[len(link) :])
-        return path
+            path = to + path[len(link) :]
+        return os.path.normpath(path)
 
 
 def _links(record: Recorded) -> dict[bytes, bytes]:

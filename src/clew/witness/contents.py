@@ -65,7 +65,7 @@ class Contents:
         self._asked: set[Facts] = set()
         self._missed: dict[Key, tuple[bytes, str]] = {}
         self._same: dict[Key, Key] = {}
-        self._listings: dict[Facts, str] = {}
+        self._listings: dict[Facts, tuple[list[bytes], bool]] = {}
         self._mapped: set[tuple[int, int]] = set()
         self._left: dict[bytes, tuple[Known, os.stat_result] | str] = {}
         self.failure: ClewError | None = None
@@ -186,12 +186,12 @@ class Contents:
         if facts in self._listings or not is_file(path):
             return
         try:
-            names = sorted(os.listdir(self.at(path)))
+            names = os.listdir(self.at(path))
             same = os.stat(self.at(path)).st_mtime_ns == facts.mtime
-            if same and self._keep:
-                self._listings[facts] = self._store.put_bytes(b"\0".join(names)).digest
-        except (OSError, ClewError):
-            pass  # the fact is recorded without the names: nothing is claimed that was not seen
+        except OSError:
+            return  # the fact is recorded without the names: nothing is claimed that was not seen
+        if facts not in self._listings:
+            self._listings[facts] = names, same
 
     # -- when it has ended
 
@@ -210,8 +210,17 @@ class Contents:
         missed = self._missed.get(key_of(facts))
         return missed[1] if missed else "never seen whole"
 
-    def listing(self, facts: Facts) -> str:
-        return self._listings.get(facts, "")
+    def listing(self, facts: Facts) -> tuple[list[bytes], bool] | None:
+        """The names that were found in a folder soon after it was listed in this state, and whether
+        it still was in that state."""
+        return self._listings.get(facts)
+
+    def names(self, names: list[bytes]) -> str:
+        """Keep the names of a folder; their digest, or nothing where they cannot be kept."""
+        try:
+            return self._store.put_bytes(b"\0".join(names)).digest if self._keep else ""
+        except ClewError:
+            return ""
 
     def settle(self, paths: Iterable[bytes]) -> None:
         """Store what is at these paths now: what the execution leaves."""

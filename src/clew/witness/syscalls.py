@@ -16,6 +16,7 @@ from clew.witness import records
 from clew.witness.contents import Contents, is_file
 from clew.witness.flows import peer
 from clew.witness.links import Links
+from clew.witness.listings import Listing, Listings
 from clew.witness.records import AnyRecord, Facts
 from clew.witness.story import Fact, Process, Scene, Story, Tale
 from clew.witness.versions import Met
@@ -63,6 +64,7 @@ class Narrator:
         self._flows = story.flows
         self._processes = story.processes
         self._tales = story.tales
+        self._listings = Listings(contents)
         self._locators: dict[bytes, str] = {}
         self._answers: dict[tuple[bytes, object], Fact | None] = {}
 
@@ -86,6 +88,8 @@ class Narrator:
             teller = tellers.get(type(record))
             if teller is not None:
                 teller(record)
+        for listing, names in self._listings.settled():
+            self._looked(listing.image, "listing", listing.path, names, listing.at)
 
     def _spawn(self, record: records.Spawn) -> None:
         number = len(self._processes) + 1
@@ -135,7 +139,7 @@ class Narrator:
         if record.flags & os.O_PATH:
             self._looked(image, "present", record.path, "", record.at)
         elif facts and stat.S_ISDIR(facts.mode):
-            self._looked(image, "listing", path, self._contents.listing(facts), record.at)
+            self._listings.listed(Listing(image, path, facts, record.seq, record.at))
         elif facts and stat.S_ISFIFO(facts.mode):
             self._flows.holds(image, path, _ways(record.flags))
         elif record.flags & records.LOADED:
@@ -147,6 +151,8 @@ class Narrator:
 
     def _write(self, record: records.Open, path: bytes) -> None:
         image, at, before = record.image, record.at, record.before
+        if record.flags & os.O_CREAT:
+            self._listings.changed(path, record.seq, existed=before is not None)
         old: Met | None = None
         if before is None or record.flags & os.O_EXCL:
             if record.flags & os.O_CREAT:
@@ -193,6 +199,7 @@ class Narrator:
         image, path, at = record.image, record.path, record.at
         if self._ignored(path):
             return
+        self._renamed(record)
         if record.what in (b"rename", b"link", b"exchange") and record.path2:
             self._move(record, record.path2)
         elif record.what == b"delete":
@@ -214,6 +221,16 @@ class Narrator:
             kept = record.before and record.before.size and record.after and record.after.size
             old = self._paths.read(path, record.before, at=at) if kept else None
             self._carry(self._paths.write(path, image, at=at, how="write", facts=record.after), old)
+
+    def _renamed(self, record: records.Change) -> None:
+        """Names that came and went, for those who list their folders."""
+        if record.what in (b"rename", b"delete"):
+            self._listings.changed(record.path, record.seq, existed=True)
+        elif record.what in (b"symlink", b"folder", b"node"):
+            self._listings.changed(record.path, record.seq, existed=False)
+        if record.what in (b"rename", b"link") and record.path2:
+            known = self._paths.current(record.path2) is not None
+            self._listings.changed(record.path2, record.seq, existed=known)
 
     def _touch(self, record: records.Change) -> None:
         """New times or permissions are a new version, unless it is one's own work in progress."""
