@@ -114,14 +114,16 @@ class Project:
         name: str | None = None,
         content: bool = True,
         exclude: Iterable[str] = (),
+        pin: Iterable[str] = (),
     ) -> Execution:
         """Run a command, record it, and wait for its end.
 
         The command has this process's input, output and working directory. `name` may stand for
         the execution's id from then on; `content=False` keeps digests only, as does `exclude`
-        (globs) for the files it matches. A command that fails is no error: see `status`.
+        (globs) for the files it matches. `pin` names what a repeat shall find the same: `clock`,
+        `random`. A command that fails is no error: see `status`.
         """
-        return self.run(command, name=name, content=content, exclude=exclude).execution
+        return self.run(command, name=name, content=content, exclude=exclude, pin=pin).execution
 
     def run(
         self,
@@ -130,6 +132,7 @@ class Project:
         name: str | None = None,
         content: bool = True,
         exclude: Iterable[str] = (),
+        pin: Iterable[str] = (),
     ) -> Outcome:
         """As `exec`; the answer also says with which status a caller should exit."""
         if isinstance(command, str) or not command:
@@ -138,6 +141,7 @@ class Project:
                 hint='project.exec(["sh", "-c", "…"]) runs a line of shell',
             )
         from clew.run.executing import execute
+        from clew.run.pins import Pins
 
         outcome = execute(
             self._folder,
@@ -146,6 +150,7 @@ class Project:
             name=name,
             content=content,
             exclude=tuple(exclude),
+            pins=Pins.chosen(pin),
         )
         return Outcome(
             execution=self._execution(outcome.execution),

@@ -23,12 +23,16 @@ from clew.cli.output import clean, counted, duration, remark, size
 @click.option(
     "--exclude", metavar="GLOB", multiple=True, help="Keep only the digests of these; repeatable."
 )
+@click.option(
+    "--pin", metavar="WHAT", default="", help="What a repeat shall find the same: clock,random."
+)
 @json_option
 @click.argument("words", metavar="-- COMMAND [ARGS]...", nargs=-1, type=click.UNPROCESSED)
 def command(
     name: str | None,
     no_content: bool,
     exclude: tuple[str, ...],
+    pin: str,
     as_json: bool,
     words: tuple[str, ...],
 ) -> int:
@@ -48,7 +52,9 @@ def command(
         project = clew.init(".")
         remark(f"clew: made a project in {project.root}")
     with project:
-        outcome = project.run(words, name=name, content=not no_content, exclude=exclude)
+        outcome = project.run(
+            words, name=name, content=not no_content, exclude=exclude, pin=pin.split(",")
+        )
     execution = outcome.execution.as_json()
     if outcome.warning is not None:
         remark(f"clew: warning: {clean(outcome.warning.message)}")

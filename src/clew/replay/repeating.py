@@ -20,6 +20,7 @@ from clew.replay.sandbox import Inside, Sandbox
 from clew.run import locks
 from clew.run.executing import record
 from clew.run.outcomes import Outcome
+from clew.run.pins import Pins
 from clew.run.stages import Descent
 from clew.settings import Settings
 from clew.store import Store
@@ -40,8 +41,12 @@ class Workshop:
         network: bool = False,
         show: tuple[int, int] | None = (1, 2),
         name: str | None = None,
+        pins: Pins | None = None,
     ) -> Outcome:
-        """Carry out a plan in a sandbox, and record it as what `descent` says."""
+        """Carry out a plan in a sandbox, and record it as what `descent` says.
+
+        Unless told otherwise what was pinned is pinned again.
+        """
         with Store(self.folder.store) as store, self._scratch() as scratch:
             root = Cache(self.folder.cache, store).root(plan.scenery)
             stdin = plan.stdin
@@ -65,6 +70,7 @@ class Workshop:
                 stage=stage,
                 name=name,
                 exclude=(),
+                pins=Pins.recorded(plan.facets) if pins is None else pins,
             )
 
     @contextlib.contextmanager

@@ -163,6 +163,9 @@ class Sandbox:
             exclude=what.exclude,
             environment=self._hand(_variables(self.environ)),
             opened=what.streams.opened,
+            pin_clock=what.pins.clock,
+            pin_random=what.pins.random,
+            serial=what.pins.serial,
         )
 
     def _hand(self, descriptor: int) -> str:

@@ -28,6 +28,7 @@ from clew.run import caller, failing, joining, locks, recovering, signals, start
 from clew.run.following import Follower
 from clew.run.interest import Interest
 from clew.run.outcomes import Outcome, bare
+from clew.run.pins import UNPINNED, Pins
 from clew.run.stages import Host, Stage, Start
 from clew.settings import Settings
 from clew.store import Store
@@ -48,15 +49,23 @@ def execute(
     name: str | None = None,
     content: bool = True,
     exclude: Sequence[str] = (),
+    pins: Pins = UNPINNED,
 ) -> Outcome:
     """Run `command` as if alone; record what it read, wrote and looked for."""
     outer = native.outer_execution()
     if outer is not None:
-        return joining.join(folder, settings, command, outer)
+        return joining.join(folder, settings, command, outer, pins)
     native.require()
     stage = Host(settings, folder.cache)
     return record(
-        folder, settings, command, stage=stage, name=name, content=content, exclude=exclude
+        folder,
+        settings,
+        command,
+        stage=stage,
+        name=name,
+        content=content,
+        exclude=exclude,
+        pins=pins,
     )
 
 
@@ -69,9 +78,12 @@ def record(
     name: str | None = None,
     content: bool = True,
     exclude: Sequence[str] = (),
+    pins: Pins = UNPINNED,
 ) -> Outcome:
     """Run `command` on this stage, and record it."""
-    return _Recording(folder, settings, tuple(command), stage, name, content, tuple(exclude)).run()
+    return _Recording(
+        folder, settings, tuple(command), stage, name, content, tuple(exclude), pins
+    ).run()
 
 
 class _Recording:
@@ -86,6 +98,7 @@ class _Recording:
         name: str | None,
         content: bool,
         exclude: tuple[str, ...],
+        pins: Pins,
     ) -> None:
         self._folder = folder
         self._settings = settings
@@ -94,6 +107,7 @@ class _Recording:
         self._name = name
         self._content = content
         self._exclude = (*folder.exclude, *exclude)
+        self._pins = pins
         self._uid = secrets.token_hex(16)
         self._redactor = Redactor(stage.environ, settings.redact)
 
@@ -180,6 +194,9 @@ class _Recording:
     def _started(self) -> Started:
         facets = self._stage.facets(self._redactor)
         self._variables: dict[str, str] = facets.pop("variables", {})
+        facets.pop("pinned", None)  # a repeat's: those of what it repeats
+        if self._pins != UNPINNED:
+            facets["pinned"] = self._pins.facet()
         descent = self._stage.descent
         if descent is not None:
             facets |= {"kind": descent.kind, "collection": descent.collection}
@@ -224,6 +241,7 @@ class _Recording:
                     exclude=self._exclude,
                     streams=kept,
                     blocked=blocked,
+                    pins=self._pins,
                 )
             )
             self._settled = False

@@ -11,16 +11,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from clew import db
-from clew.errors import CannotExecute, ClewError, NoSuchCommand
+from clew.errors import CannotExecute, ClewError, NoSuchCommand, UsageError
 from clew.folder import Folder
 from clew.prov.graph import Graph
 from clew.prov.questions.executions import execution
 from clew.run import locks
 from clew.run.outcomes import Outcome, bare
+from clew.run.pins import UNPINNED, Pins
 from clew.settings import Settings
 
+_NOT_PINNED = UsageError(
+    "nothing is pinned here: this is part of an execution that began before",
+    hint="give --pin to the outer clew exec",
+)
 
-def join(folder: Folder, settings: Settings, command: Sequence[str], outer: str) -> Outcome:
+
+def join(
+    folder: Folder, settings: Settings, command: Sequence[str], outer: str, pins: Pins
+) -> Outcome:
     """Run the command plainly, and name the execution that records it."""
     try:
         status = subprocess.run(list(command), check=False).returncode
@@ -35,7 +43,10 @@ def join(folder: Folder, settings: Settings, command: Sequence[str], outer: str)
         ) from error
     found = _outer(folder, settings, command, outer)
     return Outcome(
-        execution=found, status=128 - status if status < 0 else status, joined=found["id"] or outer
+        execution=found,
+        status=128 - status if status < 0 else status,
+        joined=found["id"] or outer,
+        warning=None if pins == UNPINNED else _NOT_PINNED,
     )
 
 

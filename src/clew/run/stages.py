@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from clew.errors import RecordingFailed
 from clew.run import caller, starting, streams
 from clew.run.interest import Interest
+from clew.run.pins import Pins
 from clew.run.streams import Streams
 from clew.settings import Settings, machine_id
 from clew.witness import environment, native
@@ -46,6 +47,7 @@ class Start:
     streams: Streams
     blocked: Iterable[int]
     """Signals that the caller held back."""
+    pins: Pins
 
 
 class Stage(Protocol):
@@ -127,6 +129,9 @@ class Host:
             exclude=what.exclude,
             starter=os.getpid(),
             session=terminal is not None and terminal.both_ways,
+            pin_clock=what.pins.clock,
+            pin_random=what.pins.random,
+            serial=what.pins.serial,
         )
         return starting.start(
             words,

@@ -40,10 +40,15 @@ def tracer_command(
     session: bool = False,
     environment: str | None = None,
     opened: Mapping[int, tuple[int, str]] | None = None,
+    pin_clock: int | None = None,
+    pin_random: str | None = None,
+    serial: bool = False,
 ) -> list[str]:
     """`starter`: with whom the tracer ends; `session`: the command gets a session of its own, with
     its input as its terminal; `environment`: a file with the command's variables; `opened`: files
-    that it has open from the beginning, as (flags, path) by descriptor."""
+    that it has open from the beginning, as (flags, path) by descriptor; `pin_clock`: when its wall
+    clock begins; `pin_random`: the seed of its randomness; `serial`: one process after the other.
+    """
     words = [tracer, "--out", trace, "--notify", str(notify), "--library", library]
     if starter is not None:
         words += ["--starter", str(starter)]
@@ -55,6 +60,12 @@ def tracer_command(
         words += ["--environment", environment]
     for descriptor, (flags, path) in (opened or {}).items():
         words += ["--open", f"{descriptor}:{flags}:{path}"]
+    if pin_clock is not None:
+        words += ["--pin-clock", str(pin_clock)]
+    if pin_random is not None:
+        words += ["--pin-random", pin_random]
+    if serial:
+        words += ["--serial", "1"]
     for glob in exclude:
         words += ["--exclude", glob]
     return [*words, "--", *command]
