@@ -234,12 +234,6 @@ class Store:
                 self._writer.flush()
         return raw
 
-    # -- keeping
-
-    def fsck(self) -> Report:
-        """Hash every chunk and file again and compare the packs with the index."""
-        with self._lock:
-            self._writer.flush()
     # -- sharing
 
     @contextmanager
@@ -271,6 +265,12 @@ class Store:
                 raise NoContent(f"the bytes of {named(digest)} are not stored", hint="clew fsck")
         return raw
 
+    # -- keeping
+
+    def fsck(self) -> Report:
+        """Hash every chunk and file again and compare the packs with the index."""
+        with self._lock:
+            self._writer.flush()
             from clew.store import checking
 
             report = checking.check(self.path, self._index, self._reader)
