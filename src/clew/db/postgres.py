@@ -7,7 +7,6 @@ should the server still find a deadlock, the transaction is run again.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -16,14 +15,12 @@ import psycopg
 from psycopg import errors
 
 from clew.db import migrating
-from clew.db.connections import AT_ONCE, Connection, Result, Row
+from clew.db.connections import AT_ONCE, VALUES, Connection, Result, Row
 from clew.errors import Busy, ClewError, Damaged, NotAllowed
 
 _WORDS = {"id": "BIGINT PRIMARY KEY", "int": "BIGINT", "bytes": "BYTEA", "clustered": ""}
 _LOCK = 0x636C6577  # "clew": the advisory lock that lets one opener at a time migrate
 _TRIES = 8
-_VALUES = re.compile(r"(?<=VALUES )(\([?, ]+\))")
-"""The row of an INSERT: many rows go into one statement, which is several times faster."""
 _AGAIN = (errors.DeadlockDetected, errors.SerializationFailure)
 
 
@@ -59,7 +56,7 @@ class PostgreSQL(Connection):
             self._fail(error)
 
     def insert(self, sql: str, rows: Sequence[Row]) -> None:
-        before, row, after = _VALUES.split(sql)
+        before, row, after = VALUES.split(sql)
         try:
             for start in range(0, len(rows), AT_ONCE):
                 part = rows[start : start + AT_ONCE]

@@ -13,14 +13,17 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from clew.db import migrating
-from clew.db.connections import Connection, Result, Row
+from clew.db.connections import VALUES, Connection, Result, Row
 from clew.errors import Busy, ClewError, Damaged, NotAllowed
 
 PATIENCE = 30.0
 """Seconds to wait for another writer before giving up."""
+
+_PARAMETERS = 999  # of one statement: older versions take no more
 
 _WORDS = {
     "id": "INTEGER PRIMARY KEY",
@@ -55,7 +58,13 @@ class SQLite(Connection):
 
     def insert(self, sql: str, rows: Sequence[Row]) -> None:
         try:
-            self._sqlite.executemany(sql, rows)
+            before, row, after = VALUES.split(sql)
+            together = _PARAMETERS // row.count("?")
+            many = before + ", ".join([row] * together) + after
+            whole = len(rows) - len(rows) % together
+            parts = (rows[start : start + together] for start in range(0, whole, together))
+            self._sqlite.executemany(many, (list(chain.from_iterable(part)) for part in parts))
+            self._sqlite.executemany(sql, rows[whole:])
         except sqlite3.Error as error:
             raise self._explain(error) from error
 

@@ -9,6 +9,7 @@ an older graph can hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -45,10 +46,9 @@ class Rows:
         self.executions: set[str] = set()
         self.names: dict[str, str] = {}
         self._project = project_key(project)
-        self._activity = _remembering(keyer(project, "activity"))
-        self._location_key = keyer(project, "location")
+        self._activity = _Keys(keyer(project, "activity"))
+        self._location = _Keys(keyer(project, "location"))
         self._version_key = keyer(project, "version")
-        self._locations: dict[str, int] = {}
         self._versions: dict[Version, int] = {}
         self._version_rows: dict[int, Row] = {}
         self._started: dict[int, Row] = {}
@@ -59,6 +59,7 @@ class Rows:
                 "ended", "used", "generated", "invalidated", "looked", "informed", "alias", "gap",
             )
         }  # fmt: skip
+        self._used, self._looked = self._facts["used"], self._facts["looked"]  # the many
 
     def add(self, events: Iterable[AnyEvent]) -> None:
         handlers = _HANDLERS
@@ -71,7 +72,7 @@ class Rows:
 
     def tables(self) -> dict[str, list[Row]]:
         """What to insert, in this order: sorted, so that two writers lock in one order."""
-        locations = [(key, self._project, locator) for locator, key in self._locations.items()]
+        locations = [(key, self._project, locator) for locator, key in self._location.items()]
         rows: dict[str, list[Row]] = {
             "location": sorted(locations),
             "version": [self._version_rows[key] for key in sorted(self._version_rows)],
@@ -79,38 +80,32 @@ class Rows:
             "content": [self._content[key] for key in sorted(self._content)],
         }
         for table, facts in self._facts.items():
-            rows[table] = sorted(facts, key=_first_three)
+            rows[table] = sorted(facts, key=itemgetter(0, 1, 2))
         return rows
-
-    def _location(self, locator: str) -> int:
-        key = self._locations.get(locator)
-        if key is None:
-            key = self._locations[locator] = self._location_key(locator)
-        return key
 
     def _version(self, version: Version, execution: str, at: int) -> int:
         key = self._versions.get(version)
         if key is None:
             locator, maker, ordinal = version.locator, version.maker, version.ordinal
-            by = self._activity(maker)
+            by = self._activity[maker]
             key = beside(by, self._version_key(version_name(locator, maker, ordinal)))
             self._versions[version] = key
             self._version_rows[key] = (
-                key, self._activity(execution), self._location(locator), by, ordinal, at,
+                key, self._activity[execution], self._location[locator], by, ordinal, at,
             )  # fmt: skip
         elif at < self._version_rows[key][5]:
             self._version_rows[key] = (*self._version_rows[key][:5], at)
         return key
 
     def _add_started(self, event: Started) -> None:
-        key = self._activity(event.activity)
+        key = self._activity[event.activity]
         known = self._started.get(key)
         if known is not None and known[2] <= event.n:
             return
         mode, collection = event.facets.get("kind"), event.facets.get("collection")
         self._started[key] = (
-            key, self._activity(event.execution), event.n, event.at, event.activity, event.kind,
-            None if event.parent is None else self._activity(event.parent), event.number,
+            key, self._activity[event.execution], event.n, event.at, event.activity, event.kind,
+            None if event.parent is None else self._activity[event.parent], event.number,
             event.pid, event.agent, _text(event.command), event.exe, event.cwd, event.name,
             event.image, event.node,
             mode if isinstance(mode, str) else None,
@@ -123,28 +118,26 @@ class Rows:
     def _add_ended(self, event: Ended) -> None:
         totals = (event.facets.get(name) for name in TOTALS)
         self._facts["ended"].append(
-            (self._activity(event.activity), event.n, event.at, event.status, event.signal,
+            (self._activity[event.activity], event.n, event.at, event.status, event.signal,
              *(total if isinstance(total, int) else None for total in totals),
              _text(event.usage), _text(event.facets))
         )  # fmt: skip
 
     def _add_used(self, event: Used) -> None:
         version = self._version(event.version, event.execution, event.at)
-        self._facts["used"].append(
-            (self._activity(event.activity), event.n, version, event.at, event.how)
-        )
+        self._used.append((self._activity[event.activity], event.n, version, event.at, event.how))
 
     def _add_generated(self, event: Generated) -> None:
         version = self._version(event.version, event.execution, event.at)
         finished = int(event.finished or event.how in _AT_ONCE_DONE)
         self._facts["generated"].append(
-            (self._activity(event.activity), event.n, version, event.at, event.how, finished)
+            (self._activity[event.activity], event.n, version, event.at, event.how, finished)
         )
 
     def _add_invalidated(self, event: Invalidated) -> None:
         version = self._version(event.version, event.execution, event.at)
         self._facts["invalidated"].append(
-            (self._activity(event.activity), event.n, version, event.at, event.how)
+            (self._activity[event.activity], event.n, version, event.at, event.how)
         )
 
     def _add_content(self, event: Content) -> None:
@@ -158,26 +151,26 @@ class Rows:
             )  # fmt: skip
 
     def _add_looked(self, event: Looked) -> None:
-        self._facts["looked"].append(
-            (self._activity(event.activity), event.n, self._location(event.locator),
+        self._looked.append(
+            (self._activity[event.activity], event.n, self._location[event.locator],
              event.kind, event.at, event.answer)
         )  # fmt: skip
 
     def _add_informed(self, event: Informed) -> None:
         self._facts["informed"].append(
-            (self._activity(event.activity), event.n, self._activity(event.by), event.at, event.via)
+            (self._activity[event.activity], event.n, self._activity[event.by], event.at, event.via)
         )
 
     def _add_alias(self, event: Alias) -> None:
         self._facts["alias"].append(
-            (self._activity(event.execution), event.n, self._location(event.a),
-             self._location(event.b), event.at)
+            (self._activity[event.execution], event.n, self._location[event.a],
+             self._location[event.b], event.at)
         )  # fmt: skip
 
     def _add_gap(self, event: Gap) -> None:
-        location = None if event.locator is None else self._location(event.locator)
+        location = None if event.locator is None else self._location[event.locator]
         self._facts["gap"].append(
-            (self._activity(event.activity), event.n, event.what, event.why, location, event.at)
+            (self._activity[event.activity], event.n, event.what, event.why, location, event.at)
         )
 
 
@@ -185,20 +178,16 @@ def _text(value: object) -> str:
     return _json.encode(value).decode()
 
 
-def _first_three(row: Row) -> Row:
-    return row[:3]
+class _Keys(dict[str, int]):
+    """The keys of names, each worked out once."""
 
+    def __init__(self, key: Callable[[str], int]) -> None:
+        super().__init__()
+        self._key = key
 
-def _remembering(key: Callable[[str], int]) -> Callable[[str], int]:
-    known: dict[str, int] = {}
-
-    def remembered(name: str) -> int:
-        found = known.get(name)
-        if found is None:
-            found = known[name] = key(name)
+    def __missing__(self, name: str) -> int:
+        found = self[name] = self._key(name)
         return found
-
-    return remembered
 
 
 _HANDLERS: dict[type, Callable[[Rows, Any], None]] = {
