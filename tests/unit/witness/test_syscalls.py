@@ -6,6 +6,7 @@ Each workload is run once; then its trace is told again and again from parts of 
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -100,11 +101,17 @@ class Recorded:
             ignore=(),
             streams={},
         )
-        contents = Contents(self.store, spool=self.folder, keep=False, exclude=())
+        contents = Contents(self.store, spool=self.saved(), keep=False, exclude=())
         told = ordered(records)
         contents.follow(told)
         story = hear(scene, told, contents)
         return list(Teller(scene, story, contents, {}).events())
+
+    def saved(self) -> Path:
+        """What the tracer saved, once more: whoever tells it takes it away."""
+        place = self.folder / "saved"
+        shutil.rmtree(place, ignore_errors=True)
+        return shutil.copytree(self.folder, place, ignore=lambda *_: {"saved", "trace"})
 
     def read(self, trace: bytes) -> list[AnyRecord]:
         place = self.folder / "part-of-the-trace"
