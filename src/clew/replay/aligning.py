@@ -128,23 +128,24 @@ def _match(
             groups[kind(process)][1].append(process)
         new = [pair for ours, theirs in groups.values() for pair in _couples(ours, theirs)]
         found += new
-        taken = {process.key for pair in new for process in pair}
-        a = [process for process in a if process.key not in taken]
-        b = [process for process in b if process.key not in taken]
+        a = _without(a, {one.key for one, _ in new})
+        b = _without(b, {other.key for _, other in new})
     return found
 
 
 def _couples(a: list[Activity], b: list[Activity]) -> Iterable[tuple[Activity, Activity]]:
-    """Of two groups of one kind: in order, unless one has more and likeness can tell which."""
-    if len(a) == len(b) or not a or not b or max(len(a), len(b)) > _MOST:
+    """Of two groups of one kind: the most alike first, those alike in their order."""
+    if max(len(a), len(b)) > _MOST or len({tuple(process.command) for process in (*a, *b)}) == 1:
         return zip(a, b, strict=False)
-    likeness = sorted(
-        ((-_likeness(one, other), i, j) for i, one in enumerate(a) for j, other in enumerate(b)),
-    )
+    likeness = [
+        (-_likeness(one, other), abs(i - j), i, j)
+        for i, one in enumerate(a)
+        for j, other in enumerate(b)
+    ]
     ours: set[int] = set()
     theirs: set[int] = set()
     couples = []
-    for _, i, j in likeness:
+    for _, _, i, j in sorted(likeness):
         if i not in ours and j not in theirs:
             ours.add(i)
             theirs.add(j)
@@ -154,6 +155,10 @@ def _couples(a: list[Activity], b: list[Activity]) -> Iterable[tuple[Activity, A
 
 def _likeness(a: Activity, b: Activity) -> float:
     return SequenceMatcher(None, a.command, b.command, autojunk=False).ratio()
+
+
+def _without(processes: list[Activity], taken: set[int]) -> list[Activity]:
+    return [process for process in processes if process.key not in taken]
 
 
 def _children(record: Recorded) -> dict[int, list[Activity]]:

@@ -8,7 +8,7 @@ a file. What is found here are candidates; `confirming` tries them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,9 @@ from clew.replay.volatile import Rule
 
 HARDWARE = ("cpu", "gpu", "driver", "cuda", "cudnn")
 _RANDOM = ("/dev/urandom", "/dev/random", "/dev/hwrng", "/proc/sys/kernel/random/uuid")
+_NEVER_RECORDED = ("clock", "random", "cpu")
+_SIGNS = (*_RANDOM, "times")
+"""What speaks for chance or for the clock, beyond that nothing else does."""
 _MOST = 12
 
 
@@ -91,19 +94,17 @@ def explain(
     return Divergence(views, tuple(sorted(suspects, key=_rank(views)))) if suspects else None
 
 
-def _rank(views: Views) -> Any:
-    def rank(suspect: Suspect) -> tuple[bool, bool, bool, int]:
-        """First in time. Of those who merely held the same stream, whoever has a reason; and a
-        program that ended before one that became another."""
+def _rank(views: Views) -> Callable[[Suspect], tuple[bool, bool, int, bool, bool, int]]:
+    """First in time; whoever passed something on to the first may stand for it if it has a
+    reason. Of those who merely held the same stream, whoever has a reason comes first, and a
+    program that ended before one that became another."""
+
+    def rank(suspect: Suspect) -> tuple[bool, bool, int, bool, bool, int]:
         origin = suspect.origin
-        told = any(c.cause not in ("clock", "random", "cpu") or c.what for c in suspect.causes)
+        told = any(c.cause not in _NEVER_RECORDED or c.what in _SIGNS for c in suspect.causes)
         became = views.b.successor(origin.pair.b) is not None
-        return (
-            not origin.observed,
-            origin.held and not told,
-            origin.held and became,
-            origin.at,
-        )
+        vague = origin.held and not told
+        return vague, vague and became, origin.felt, not told, not origin.observed, origin.at
 
     return rank
 
@@ -114,7 +115,7 @@ def _causes(views: Views, origins: Origins, origin: Origin) -> tuple[Cause, ...]
     found += _races(views, origin)
     found += _network(views, origin.pair)
     if not found:
-        found += _chance(views, origin)
+        found += _chance(views, origin, _unrecorded(views, origins, origin))
     found += _hardware(views)
     once = {(cause.cause, cause.what or cause.detail): cause for cause in reversed(found)}
     return tuple(reversed(once.values()))[:_MOST]
@@ -169,11 +170,18 @@ def _places(views: Views, pair: Pair) -> set[str]:
     return {name_of(v.locator) for side, process in both for _, v in side.used[process.key]}
 
 
-def _chance(views: Views, origin: Origin) -> list[Cause]:
+def _unrecorded(views: Views, origins: Origins, origin: Origin) -> str:
+    sights = (s for s in origins.sights(origin.pair) if s.at <= origin.at and not s.sure)
+    sources = [views.b.id(s.source.b) for s in sights if s.source is not None]
+    if not sources:
+        return "nothing that it saw differs"
+    return f"nothing that is known differs; what {sources[0]} passed on to it may"
+
+
+def _chance(views: Views, origin: Origin, nothing: str) -> list[Cause]:
     """Nothing that was recorded differs: what is never recorded is left."""
     used = _places(views, origin.pair)
     device = next((name for name in _RANDOM if name in used), "")
-    nothing = "nothing that it saw differs"
     random = Cause("random", f"it read {device}" if device else nothing, device)
     if _tells_time(views, origin):
         return [Cause("clock", "its outputs differ in dates and times alone", "times"), random]

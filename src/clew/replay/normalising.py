@@ -163,7 +163,8 @@ _MARK = b"\x01"
 _DAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}"
 _MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"
 _CLOCK = rb"\d{1,2}:\d\d:\d\d(?:[.,]\d{1,9})?"
-_ZONE = rb"(?: ?(?:Z|[+-]\d\d:?\d\d|[A-Z]{3,4})\b)?"
+_ZONE_NAME = rb"UTC|GMT|[ECMP][SD]T|[CEW]ES?T|BST|IST|JST|MSK"  # INFO is none
+_ZONE = rb"(?: ?(?:Z|[+-]\d\d:?\d\d|" + _ZONE_NAME + rb")\b)?"
 _TIMES = re.compile(
     rb"\b\d{4}[-/]\d\d[-/]\d\d(?:[T_ ]\d\d[:-]\d\d(?:[:-]\d\d(?:[.,]\d{1,9})?)?" + _ZONE + rb")?\b"
     rb"|\b(?:" + _DAY + rb",? )?(?:" + _MONTH + rb" {1,2}\d{1,2}|\d{1,2} " + _MONTH + rb" \d{4})"

@@ -8,7 +8,7 @@ nothing more sends us on, an origin is found.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clew.prov.questions.recorded import Version
 from clew.prov.questions.shapes import place
@@ -32,6 +32,8 @@ class Origin:
     """Whether something it did is known to differ; else it passed on what nobody recorded."""
     held: bool = False
     """Whether it is only known that it could write there, along with others."""
+    felt: int = 0
+    """When that is known to have had an effect: `at`, unless it only passed something on."""
 
 
 Effect = tuple[Pair, int, str]
@@ -49,8 +51,8 @@ class Origins:
         return self._seen[pair]
 
     def find(self, differences: Sequence[Difference]) -> list[Origin]:
-        """First in time first. Streams and other files that many held open for writing tell
-        little: they count only when nothing else differs."""
+        """Streams and other files that many held open for writing tell little: they count only
+        when nothing else differs."""
         made: list[Effect] = []
         held: list[Effect] = []
         for difference in differences:
@@ -110,11 +112,11 @@ class Origins:
             known = origins.get(pair)
             if not up and (known is None or at < known.at):
                 names = frozenset(own.get(pair, ()))
-                origins[pair] = Origin(pair, at, names, held=held and pair in own)
+                origins[pair] = Origin(pair, at, names, held=held and pair in own, felt=at)
         if met and not origins:  # each has its reason in another: the first will do
             pair, at = min(met, key=lambda node: node[1])
-            origins[pair] = Origin(pair, at, frozenset(own.get(pair, ())))
-        return [*sorted(origins.values(), key=lambda o: o.at), *self._upstream(origins)]
+            origins[pair] = Origin(pair, at, frozenset(own.get(pair, ())), felt=at)
+        return [*origins.values(), *self._upstream(origins)]
 
     def _sources(self, pair: Pair, at: int, *, sure: bool) -> Iterator[tuple[Pair, int]]:
         for sight in self.sights(pair):
@@ -125,14 +127,17 @@ class Origins:
     def _upstream(self, origins: dict[Pair, Origin]) -> list[Origin]:
         """Whoever passed on to these, directly or not, what nobody recorded."""
         found: dict[Pair, Origin] = {}
-        waiting = [(origin.pair, origin.at) for origin in origins.values()]
+        waiting = sorted(origins.values(), key=lambda origin: -origin.felt)
         while waiting:
-            for source, _ in self._sources(*waiting.pop(), sure=False):
+            known = waiting.pop()
+            for source, _ in self._sources(known.pair, known.at, sure=False):
                 if source not in origins and source not in found:
                     end = self._views.b.end(source.b)
-                    found[source] = Origin(source, end, frozenset(), observed=False)
-                    waiting.append((source, end))
-        return sorted(found.values(), key=lambda origin: origin.at)
+                    found[source] = replace(
+                        known, pair=source, at=end, names=frozenset(), observed=False
+                    )
+                    waiting.append(found[source])
+        return list(found.values())
 
 
 def _left_at(side: Side, difference: Difference) -> list[Version]:
