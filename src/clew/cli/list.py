@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -12,17 +13,25 @@ from clew.cli.output import command_line, duration, print_json, print_table, rem
 
 
 @click.command("list", short_help=COMMANDS["list"], epilog="Example: clew list --json | jq '.[-1]'")
+@click.option("--tree", is_flag=True, help="Show which came from which, and how.")
 @json_option
-def command(as_json: bool) -> None:
-    """List the executions, oldest first: id, name, state, when, how long, command."""
+def command(tree: bool, as_json: bool) -> None:
+    """List the executions, oldest first: id, name, state, when, how long, command.
+
+    With --tree those that came from another stand below it: repetitions, runs with other
+    parameters, and commits of changed files.
+    """
     import clew
 
     with clew.open() as project:
         executions = [execution.as_json() for execution in project.executions()]
     if as_json:
-        print_json(executions)
+        print_json(families(executions) if tree else executions)
     elif not executions:
         remark("nothing is recorded yet; begin with: clew exec -- COMMAND")
+    elif tree:
+        headings = ("execution", "name", "state", "started", "took", "how", "command")
+        print_table(headings, branches(families(executions)))
     else:
         headings = ("id", "name", "state", "started", "took", "command")
         print_table(headings, map(row, executions))
@@ -46,3 +55,36 @@ def state(execution: dict[str, Any]) -> str:
     if execution["signal"]:
         return f"failed signal {execution['signal']}"
     return f"failed {execution['status']}"
+
+
+def families(executions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that came from no other, each with its `children`, and how these came from it."""
+    known = {one["id"]: {**one, "how": None, "children": []} for one in executions}
+    roots = []
+    for one in known.values():
+        parent = known.get(one["parent"])
+        if parent is None:
+            roots.append(one)
+        else:
+            one["how"] = _how(one, parent)
+            parent["children"].append(one)
+    return roots
+
+
+def _how(one: dict[str, Any], parent: dict[str, Any]) -> str:
+    if one["kind"] == "repetition":
+        return "repetition"
+    return "commit" if one["command"] == parent["command"] else "parameters"
+
+
+def branches(
+    found: list[dict[str, Any]], lead: str = "", *, top: bool = True
+) -> Iterator[tuple[str, ...]]:
+    """A row for each, with the lines of the tree before its id."""
+    for one in found:
+        last = one is found[-1]
+        mark = "" if top else "└─ " if last else "├─ "
+        _, *rest, words = row(one)
+        yield (f"{lead}{mark}{one['id']}", *rest, one["how"] or "", words)
+        below = "" if top else lead + ("   " if last else "│  ")
+        yield from branches(one["children"], below, top=False)
