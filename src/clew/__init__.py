@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from clew.api import (
         Check,
+        Checkout,
         Edge,
         Execution,
         File,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         Reclaimed,
         Repeated,
         Restored,
+        Status,
         Transfer,
         Version,
         init,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Check",
+    "Checkout",
     "ClewError",
     "Edge",
     "Execution",
@@ -54,6 +57,7 @@ __all__ = [
     "Reclaimed",
     "Repeated",
     "Restored",
+    "Status",
     "Transfer",
     "Version",
     "__version__",

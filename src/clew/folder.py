@@ -18,6 +18,8 @@ from clew.errors import ClewError, NoProject, NotAllowed
 from clew.settings import Settings
 
 NAME = ".clew"
+CHECKOUT = ".clew-checkout"
+"""In a folder that an execution's files were checked out to: says of what, and whose."""
 
 _CONFIG = """\
 # A Clew project. `clew exec -- COMMAND` records here; see docs/reference/settings.md.
@@ -94,7 +96,20 @@ def find(start: Path, settings: Settings) -> Folder:
     for folder in (start, *start.parents):
         if _is_project(folder):
             return _open(folder)
+        root = _root_of_checkout(folder)
+        if root is not None and _is_project(root):
+            return _open(root)
     raise NoProject(f"no project in {start} or any folder above it", hint="clew init")
+
+
+def _root_of_checkout(folder: Path) -> Path | None:
+    """The project whose files were checked out to this folder."""
+    import json
+
+    try:
+        return Path(json.loads((folder / CHECKOUT).read_text())["root"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # no checkout; a spoilt one is told of by who needs it
 
 
 def _is_project(folder: Path) -> bool:

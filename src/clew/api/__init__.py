@@ -14,6 +14,7 @@ from __future__ import annotations
 from clew.api.project import Project, init, open  # noqa: A004 (clew.open is the public name)
 from clew.api.records import (
     Check,
+    Checkout,
     Edge,
     Execution,
     File,
@@ -25,12 +26,14 @@ from clew.api.records import (
     Reclaimed,
     Repeated,
     Restored,
+    Status,
     Transfer,
     Version,
 )
 
 __all__ = [
     "Check",
+    "Checkout",
     "Edge",
     "Execution",
     "File",
@@ -43,6 +46,7 @@ __all__ = [
     "Reclaimed",
     "Repeated",
     "Restored",
+    "Status",
     "Transfer",
     "Version",
     "init",

@@ -17,12 +17,14 @@ from clew import folder as folders
 from clew import settings as environment
 from clew.api.records import (
     Check,
+    Checkout,
     Execution,
     Lineage,
     Outcome,
     Reclaimed,
     Repeated,
     Restored,
+    Status,
     Transfer,
     Version,
 )
@@ -185,6 +187,49 @@ class Project:
             network=network,
             incremental=incremental,
             keep=None if keep is None else Path(fspath(keep)),
+            quiet=quiet,
+            say=say,
+        )
+        return self._repeated(document)
+
+    def checkout(self, id: str, to: Place | None = None) -> Checkout:  # noqa: A002
+        """Lay out the files that an execution found, to be changed.
+
+        `to` is a new or empty folder, or a checkout without changes, which is then switched;
+        without it, a folder here that is called as the execution is.
+        """
+        from clew.api.checkouts import checkout
+
+        return Checkout.read(checkout(self, id, None if to is None else Path(fspath(to))))
+
+    def status(self, folder: Place | None = None) -> Status:
+        """What was changed in the checkout that `folder`, or the current one, lies in."""
+        from clew.api.checkouts import status
+
+        return Status.read(status(self, None if folder is None else Path(fspath(folder))))
+
+    def commit(
+        self,
+        message: str | None = None,
+        *,
+        folder: Place | None = None,
+        network: bool = False,
+        quiet: bool = True,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> Repeated:
+        """Run a checked-out execution again with what was changed in the checkout.
+
+        The new execution has the one that was checked out as its parent. If it ends well, the
+        checkout is one of it from then on. Where nothing was changed nothing runs: the answer's
+        `execution` is then the one that was checked out.
+        """
+        from clew.api.checkouts import commit
+
+        document = commit(
+            self,
+            None if folder is None else Path(fspath(folder)),
+            message=message,
+            network=network,
             quiet=quiet,
             say=say,
         )

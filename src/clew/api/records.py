@@ -274,6 +274,57 @@ class Repeated(_Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Checkout(_Record):
+    """The files of an execution, laid out in a folder."""
+
+    execution: str
+    folder: str
+    files: int
+    missing: tuple[str, ...]
+    """Files that are not there, because their bytes were not kept."""
+
+    @classmethod
+    def read(cls, document: Document) -> Checkout:
+        return cls(
+            document=document,
+            execution=document["execution"],
+            folder=document["folder"],
+            files=document["files"],
+            missing=tuple(found["path"] for found in document["missing"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status(_Record):
+    """What was changed in a checkout; each a path below its folder."""
+
+    execution: str
+    folder: str
+    modified: tuple[str, ...]
+    """Other content, or another mode."""
+    added: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+    @classmethod
+    def read(cls, document: Document) -> Status:
+        def paths(key: str) -> tuple[str, ...]:
+            return tuple(found["path"] for found in document[key])
+
+        return cls(
+            document=document,
+            execution=document["execution"],
+            folder=document["folder"],
+            modified=paths("modified"),
+            added=paths("added"),
+            deleted=paths("deleted"),
+        )
+
+    @property
+    def clean(self) -> bool:
+        return not (self.modified or self.added or self.deleted)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Restored:
     """What a restore did, or would do."""
 

@@ -19,10 +19,15 @@ LONGEST = 10_000
 
 def note(project: Project, target: str, remarks: Mapping[str, str]) -> list[dict[str, Any]]:
     """Add remarks, and answer with all there are."""
-    for name, value in remarks.items():
-        if not name.strip() or len(name) > LONGEST or len(value) > LONGEST:
-            raise UsageError(f"a note needs a name, and at most {LONGEST} characters")
+    check(remarks)
     found = noted(project, target)
     for name, value in remarks.items():
         notes.note(project._graph, found, name, value, agent=user_name(os.getuid()))
     return notes.notes(project._graph, found)
+
+
+def check(remarks: Mapping[str, str]) -> None:
+    """Whether these can be noted."""
+    for name, value in remarks.items():
+        if not name.strip() or len(name) > LONGEST or len(value) > LONGEST:
+            raise UsageError(f"a note needs a name, and at most {LONGEST} characters")

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import os
 
+from clew.folder import CHECKOUT, NAME
+
 OUTSIDE = b"_outside"
 """Holds what lay outside the working folder, by its whole path."""
+STATE = CHECKOUT.encode()
+OWN = (STATE, NAME.encode())
+"""Names in the folder itself that are never an execution's files."""
 
 
 def laid(path: bytes, cwd: str) -> bytes:
     """The relative place of an absolute path: as the working folder sees it, else in OUTSIDE."""
     inside = os.fsencode(cwd).rstrip(b"/") + b"/"
-    if path.startswith(inside):
-        return path.removeprefix(inside)
+    place = path.removeprefix(inside)
+    if path.startswith(inside) and place.split(b"/", 1)[0] not in (OUTSIDE, *OWN):
+        return place
     return OUTSIDE + path
+
+
+def origin(place: bytes, cwd: str) -> bytes:
+    """The absolute path that is laid out at this relative place."""
+    if place.startswith(OUTSIDE + b"/"):
+        return place.removeprefix(OUTSIDE)
+    return os.path.join(os.fsencode(cwd), place)

@@ -1,0 +1,252 @@
+"""Getting an execution's files, seeing what was changed, and running it again with that."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.api import remarks
+from clew.api.repeating import Say, done
+from clew.errors import NotAllowed, NotFound
+from clew.prov.locators import path_json
+from clew.prov.questions import contents
+from clew.prov.questions.recorded import Recorded, recorded
+from clew.replay import checkouts, placing, planning
+from clew.replay.changes import changes, files
+from clew.replay.checkouts import Checkout, Kept
+from clew.replay.committing import amended
+from clew.replay.comparing import Comparison
+from clew.replay.layouts import laid
+from clew.replay.repeating import Workshop
+from clew.replay.scenery import Scenery, scenery
+from clew.replay.verdicts import Verdict
+from clew.store import Store
+
+if TYPE_CHECKING:
+    from clew.api.project import Project
+
+
+def checkout(project: Project, text: str, folder: Path | None) -> dict[str, Any]:
+    """Lay out the files of an execution; the document of `clew checkout --json`."""
+    record = recorded(project._graph, text)
+    at = (folder or Path(_name(text, record.execution.id))).absolute().resolve()
+    found = _scenery(project, record)
+    cwd = record.itself.cwd or "/"
+    made = Checkout(
+        folder=at,
+        project=project.uid,
+        root=str(project.root),
+        execution=record.execution.uid,
+        id=record.execution.id,
+        cwd=cwd,
+        files=tuple(checkouts.layout(record, found)),
+    )
+    _outermost(at)
+    if at.exists():
+        with placing.alone(at):
+            _lay_out(project, made)
+    else:
+        _lay_out(project, made)
+    return {
+        "execution": made.id,
+        "uid": made.execution,
+        "folder": str(at),
+        "files": len(made.files),
+        "bytes": sum(kept.size for kept in made.files),
+        "missing": [path_json(laid(path, cwd)) for path in found.missing],
+    }
+
+
+def _name(text: str, own: str) -> str:
+    """What a checkout is called: as the user called the execution, but by its id for its uid."""
+    return own if len(text) == 32 or text in (".", "..") else text
+
+
+def _outermost(folder: Path) -> None:
+    outer = checkouts.above(folder.parent)
+    if outer is not None:
+        raise NotAllowed(
+            f"{folder} would lie in a checkout of {outer.id}",
+            hint=f"choose another folder, or let that one change: clew checkout ID {outer.folder}",
+        )
+
+
+def _lay_out(project: Project, made: Checkout) -> None:
+    with Store(project._folder.store) as store:
+
+        def unchanged(folder: Path) -> None:
+            _may_go(project, store, made.folder, folder)
+
+        if made.folder.exists():
+            unchanged(made.folder)
+        with placing.draft(made.folder) as draft:
+            for kept in made.files:
+                to = draft / os.fsdecode(kept.place)
+                to.parent.mkdir(parents=True, exist_ok=True)
+                store.restore(kept.digest, to, mode=kept.mode, mtime=kept.mtime, sync=False)
+            made.of(draft).write()
+            placing.place(draft, made.folder, unchanged=unchanged)
+
+
+def _may_go(project: Project, store: Store, name: Path, folder: Path) -> None:
+    """Whether what is in `folder` (called `name` by its owner) may be replaced."""
+    if not folder.is_dir() or folder.is_symlink():
+        raise NotAllowed(f"{name} is not a folder", hint="name another: clew checkout ID DIR")
+    there = checkouts.read(folder)
+    if there is None:
+        if any(folder.iterdir()):
+            raise NotAllowed(
+                f"{name} is not empty, and not a checkout",
+                hint="name another folder: clew checkout ID DIR",
+            )
+        return
+    if there.project != project.uid:
+        raise NotAllowed(f"{name} is a checkout of another project", hint="name another folder")
+    now = files(there, store)
+    unkept = _unkept(project, there)
+    changed = [at for at in changes(there, now).places if at in now or at not in unkept]
+    if changed:
+        raise NotAllowed(
+            f"{name}, a checkout of {there.id}, has changes: {_some(changed)}",
+            hint=f"clew commit them, or check out to another folder; clew status {name} shows all",
+        )
+    lost = [place for place in unkept if place in now]
+    if lost:
+        raise NotAllowed(
+            f"{name} holds what no execution has read: {_some(lost)}",
+            hint="move it elsewhere, or check out to another folder",
+        )
+
+
+def _some(places: list[bytes]) -> str:
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    return ", ".join(map(os.fsdecode, places[:3])) + more
+
+
+def _unkept(project: Project, checkout: Checkout) -> list[bytes]:
+    """Files that were committed, and that no execution has: with the folder they would go."""
+    try:
+        record = recorded(project._graph, checkout.execution)
+        met = {version.digest for version in record.versions.values() if version.stored}
+    except NotFound:  # forgotten since
+        met = set()
+    unread = [kept for kept in checkout.files if kept.digest not in met]
+    known = contents.digests(project._graph) if unread else set()
+    return [kept.place for kept in unread if kept.digest not in known]
+
+
+def status(project: Project, folder: Path | None) -> dict[str, Any]:
+    """The document of `clew status --json`."""
+    found = _find(project, folder)
+    with Store(project._folder.store) as store:
+        changed = changes(found, files(found, store))
+    return {
+        "execution": found.id,
+        "uid": found.execution,
+        "folder": str(found.folder),
+        **changed.as_json(),
+    }
+
+
+def _find(project: Project, folder: Path | None) -> Checkout:
+    found = checkouts.find((folder or Path()).absolute().resolve())
+    if found.project != project.uid:
+        raise NotFound(
+            f"{found.folder} is a checkout of another project, that was in {found.root}",
+            hint="CLEW_PROJECT names the project to use, if it was moved",
+        )
+    return found
+
+
+def commit(
+    project: Project,
+    folder: Path | None,
+    *,
+    message: str | None,
+    network: bool,
+    quiet: bool,
+    say: Say,
+) -> dict[str, Any]:
+    """Run the checked-out execution again with what was changed: the document of `clew commit
+    --json`. The checkout is one of the new execution then, if that ended well."""
+    remarks.check({"message": message or ""})
+    found = _find(project, folder)
+    with placing.alone(found.folder), Store(project._folder.store) as store:
+        now = files(found, store, keep=True)
+        changed = changes(found, now)
+        if not changed:
+            return _unchanged(project, found) | {"changes": changed.as_json()}
+        store.flush()
+        record, plan = _plan(project, found, list(now.values()), store, network)
+        for warning in plan.warnings:
+            say(warning)
+        document = done(
+            project,
+            record,
+            plan,
+            kind="modification",
+            network=network,
+            incremental=True,
+            quiet=quiet,
+        )
+        _settle(project, found, now, document["execution"], message)
+    return {**document, "changes": changed.as_json()}
+
+
+def _unchanged(project: Project, found: Checkout) -> dict[str, Any]:
+    verdict = Verdict(
+        execution=project.execution(found.execution).as_json(),
+        of=found.id,
+        comparison=Comparison(()),
+        divergence=None,
+        ran=(),
+        reused=(),
+        warnings=(),
+    )
+    return verdict.as_json()
+
+
+def _plan(
+    project: Project, found: Checkout, now: list[Kept], store: Store, network: bool
+) -> tuple[Recorded, planning.Plan]:
+    try:
+        record = recorded(project._graph, found.execution)
+    except NotFound as error:
+        raise NotFound(
+            f"{found.id}, which this is a checkout of, was forgotten", hint="clew list"
+        ) from error
+    names = Workshop(project._folder, project._settings).names
+    plan = planning.plan(record, names=names, environ=os.environ, network=network)
+    line = [(record, plan.scenery), *_ancestors(project, record)]
+    entries = amended(line, now, lambda digest: b"".join(store.read(digest)))
+    return record, plan.with_files(entries)
+
+
+def _ancestors(project: Project, record: Recorded) -> list[tuple[Recorded, Scenery]]:
+    """What it was modified from, nearest first, as far as that is still recorded."""
+    found: list[tuple[Recorded, Scenery]] = []
+    while True:
+        line = project.execution(record.execution.uid).as_json()
+        if line["kind"] != "modification" or line["parent"] is None:
+            return found
+        record = recorded(project._graph, line["parent"])
+        found.append((record, _scenery(project, record)))
+
+
+def _scenery(project: Project, record: Recorded) -> Scenery:
+    return scenery(record, Workshop(project._folder, project._settings).names)
+
+
+def _settle(
+    project: Project,
+    found: Checkout,
+    now: dict[bytes, Kept],
+    execution: dict[str, Any],
+    message: str | None,
+) -> None:
+    """It was committed: say so on the execution, and in the checkout."""
+    if message:
+        project.note(execution["uid"], message=message)
+    if execution["state"] == "done":
+        found.at(execution["uid"], execution["id"], now.values()).write()
