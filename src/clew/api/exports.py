@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from clew.errors import NotAllowed, UsageError
 
 if TYPE_CHECKING:
     from clew.api.project import Project
+    from clew.replay.portable import Portable
+
+Say = Callable[[str], None]
+
+_FOLDERS = {"ro-crate": "an RO-Crate", "dockerfile": "a Dockerfile with its files"}
 
 
 def report(project: Project, text: str, kind: str) -> str:
@@ -25,45 +35,135 @@ def report(project: Project, text: str, kind: str) -> str:
     raise UsageError(f"no report is called {kind!r}", hint="requirements, packages or readme")
 
 
-def export(project: Project, text: str, *, format: str, to: Path | None) -> bytes | Path:  # noqa: A002
-    """W3C PROV as bytes, or in the file `to`; an RO-Crate in the folder `to`."""
-    if format == "ro-crate":
-        return _crate(project, text, to)
+def export(
+    project: Project,
+    text: str,
+    *,
+    format: str,  # noqa: A002
+    to: Path | BinaryIO | None,
+    say: Say,
+) -> bytes | Path | None:
+    """W3C PROV as bytes, or in the file `to`; an image in the file `to`; folders in `to`."""
+    if format in _FOLDERS:
+        if not isinstance(to, Path):
+            raise UsageError(f"{_FOLDERS[format]} is a folder", hint="name one with -o DIR")
+        with _new_folder(to) as draft:
+            (_crate if format == "ro-crate" else _dockerfile)(project, text, draft, say)
+        return to
+    if format == "oci":
+        if to is None:
+            raise UsageError("an image is a file", hint="name one with -o FILE")
+        with _writing(to) as out:
+            _image(project, text, out, say)
+        return to if isinstance(to, Path) else None
+    document = _document(project, text, format)
+    if to is None:
+        return document
+    with _writing(to) as out:
+        out.write(document)
+    return to if isinstance(to, Path) else None
+
+
+def _document(project: Project, text: str, format: str) -> bytes:  # noqa: A002
     from clew.prov.export import w3c
 
     writers = {"prov-json": w3c.prov_json, "prov-n": w3c.prov_n}
     if format not in writers:
-        raise UsageError(f"no format is called {format!r}", hint="prov-json, prov-n or ro-crate")
-    document = writers[format](project._graph, text)
-    if to is None:
-        return document
-    try:
-        to.write_bytes(document)
-    except OSError as error:
-        raise NotAllowed(f"cannot write {to}: {error.strerror}", hint="-o FILE") from error
-    return to
+        known = ", ".join([*writers, *_FOLDERS])
+        raise UsageError(f"no format is called {format!r}", hint=f"{known} or oci")
+    return writers[format](project._graph, text)
 
 
-def _crate(project: Project, text: str, to: Path | None) -> Path:
-    """Into a folder of its own: one that is there whole, or not at all."""
-    if to is None:
-        raise UsageError("an RO-Crate is a folder", hint="name one with -o DIR")
-    import secrets
-    import shutil
-
+def _crate(project: Project, text: str, folder: Path, say: Say) -> None:
     from clew.prov.export.crates import write_crate
     from clew.store import Store
 
+    with Store(project._folder.store) as store:
+        write_crate(project._graph, text, folder, alive=project._alive, copy=store.restore)
+
+
+def _dockerfile(project: Project, text: str, folder: Path, say: Say) -> None:
+    from clew.replay.contexts import write_context
+    from clew.store import Store
+
+    what = _portable(project, text, say)
+    with Store(project._folder.store) as store:
+        write_context(what, folder, restore=store.restore)
+
+
+def _image(project: Project, text: str, out: BinaryIO, say: Say) -> None:
+    from clew.replay.images import write_image
+    from clew.run import locks
+    from clew.store import Store
+
+    what = _portable(project, text, say)
+    scratch, lock = locks.scratch(project._folder, secrets.token_hex(8))
+    try:
+        with Store(project._folder.store) as store:
+            write_image(what, out, read=store.read, scratch=scratch)
+    finally:
+        locks.discard(scratch)
+        os.close(lock)
+
+
+def _portable(project: Project, text: str, say: Say) -> Portable:
+    from clew.prov.questions.recorded import recorded
+    from clew.replay.portable import portable
+    from clew.replay.repeating import Workshop
+
+    workshop = Workshop(project._folder, project._settings)
+    what = portable(recorded(project._graph, text), workshop.names)
+    for warning in what.warnings:
+        say(warning)
+    return what
+
+
+@contextlib.contextmanager
+def _writing(to: Path | BinaryIO) -> Iterator[BinaryIO]:
+    """A file that is there whole, or as it was before; a pipe or a device is simply written."""
+    if not isinstance(to, Path):
+        yield to
+        return
+    special = to.exists() and not to.is_file()
+    target = to if special else Path(os.path.realpath(to))
+    place = target if special else _beside(target)
+    with _refusing(to):
+        try:
+            with open(place, "wb") as out:
+                yield out
+            if not special:
+                place.rename(target)
+        finally:
+            if not special:
+                place.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _new_folder(to: Path) -> Iterator[Path]:
+    """A folder of its own: one that is there whole, or not at all."""
     target = to.absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise NotAllowed(f"{to} exists already", hint="name a new folder with -o DIR")
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    draft = _beside(target)
+    with _refusing(to):
+        try:
+            yield draft
+            draft.rename(target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+
+
+@contextlib.contextmanager
+def _refusing(to: Path) -> Iterator[None]:
+    from clew.store.errors import from_os
+
     try:
-        with Store(project._folder.store) as store:
-            write_crate(project._graph, text, draft, alive=project._alive, copy=store.restore)
-        draft.rename(target)
+        yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise NotAllowed(f"cannot write {to}: {error.strerror}", hint="-o DIR") from error
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    return to
+        raise from_os(error, doing=f"write {to}") from error

@@ -11,7 +11,7 @@ from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clew import folder as folders
 from clew import settings as environment
@@ -356,16 +356,20 @@ class Project:
         id: str,  # noqa: A002
         *,
         format: str = "prov-json",  # noqa: A002
-        to: Place | None = None,
-    ) -> bytes | Path:
-        """An execution as `prov-json`, `prov-n` or `ro-crate`.
+        to: Place | BinaryIO | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> bytes | Path | None:
+        """An execution as `prov-json`, `prov-n`, `ro-crate`, `oci` or `dockerfile`.
 
-        Without `to` a PROV document is returned; with it, it is written there. An RO-Crate is a
-        folder: `to` must name one that does not exist yet.
+        Without `to` a PROV document is returned; with it, it is written there, to a path or an
+        open file, as an OCI image is. An RO-Crate and a Dockerfile with its files are folders:
+        `to` must name one that does not exist yet. `say` is told, before anything is written,
+        what an image or a Dockerfile cannot hold.
         """
         from clew.api.exports import export
 
-        return export(self, id, format=format, to=None if to is None else Path(fspath(to)))
+        place = Path(fspath(to)) if isinstance(to, str | PathLike) else to
+        return export(self, id, format=format, to=place, say=say)
 
     # -- sharing
 

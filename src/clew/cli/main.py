@@ -36,7 +36,7 @@ COMMANDS = {
     "recreate": "Make a file again from its lineage.",
     "note": "Add a remark to a file or an execution.",
     "source": "Say where a file was taken from.",
-    "export": "Write an execution as W3C PROV or as an RO-Crate.",
+    "export": "Write an execution as W3C PROV, an RO-Crate or an image.",
     "push": "Send executions to a folder or an S3 bucket.",
     "pull": "Fetch executions from where they were pushed.",
     "rm": "Forget executions.",

@@ -27,10 +27,10 @@ def requirements(files: Iterable[File]) -> str:
     """A requirements.txt: what was asked for, then what came along, all pinned."""
     asked, along = _split(_packages(files, "pypi"))
     lines = ["# Python packages whose files were used."]
-    lines += map(_requirement, asked)
+    lines += map(requirement, asked)
     if along:
         lines += ["", "# Came along with these; pinned so that the same versions come again."]
-        lines += map(_requirement, along)
+        lines += map(requirement, along)
     return "\n".join(lines) + "\n"
 
 
@@ -45,8 +45,8 @@ def system_packages(files: Iterable[File]) -> str:
         packages = _packages(files, manager)
         if not packages:
             continue
-        native = _usual_architecture(packages)
-        asked, along = ([_pinned(p, native) for p in half] for half in _split(packages))
+        native = usual_architecture(packages)
+        asked, along = ([pinned(p, native) for p in half] for half in _split(packages))
         lines = [f"# {_TITLES[manager]} whose files were used."]
         if asked:
             lines.append(" \\\n    ".join([command, *map(shlex.quote, asked)]))
@@ -133,12 +133,14 @@ def _split(packages: list[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
     return [p for p in packages if p.get("requested") is not False], along
 
 
-def _requirement(package: Mapping[str, Any]) -> str:
+def requirement(package: Mapping[str, Any]) -> str:
+    """A Python package as pip is asked for it."""
     url = package.get("url")
     return f"{package['name']} @ {url}" if url else f"{package['name']}=={package['version']}"
 
 
-def _pinned(package: Mapping[str, Any], native: str) -> str:
+def pinned(package: Mapping[str, Any], native: str) -> str:
+    """A system's package in its version, as its manager is asked for it."""
     name, version, arch = package["name"], package["version"], package.get("arch") or ""
     if package["manager"] == "rpm":
         return f"{name}-{version}" + (f".{arch}" if arch else "")
@@ -146,7 +148,7 @@ def _pinned(package: Mapping[str, Any], native: str) -> str:
     return f"{name}:{arch}={version}" if foreign else f"{name}={version}"
 
 
-def _usual_architecture(packages: list[Mapping[str, Any]]) -> str:
+def usual_architecture(packages: list[Mapping[str, Any]]) -> str:
     all_of_them = [p["arch"] for p in packages if p.get("arch") not in (None, "", "all")]
     return max(set(all_of_them), key=all_of_them.count, default="")
 
