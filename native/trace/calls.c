@@ -90,8 +90,18 @@ const struct call calls[] = {
 	{35, 162, OP_NANOSLEEP, CLOCK, -1, -1, -1, -1, -1},	/* nanosleep */
 	{230, 267, OP_CLOCK_NANOSLEEP, CLOCK, -1, -1, -1, -1, -1}, /* clock_nanosleep */
 	{-1, 407, OP_CLOCK_NANOSLEEP, CLOCK, -1, -1, -1, -1, -1},
-	{202, 240, OP_FUTEX, CLOCK_UNTIL, -1, -1, 1, -1, -1},	/* futex */
-	{-1, 422, OP_FUTEX, CLOCK_UNTIL, -1, -1, 1, -1, -1},
+	{202, 240, OP_FUTEX, CLOCK_FUTEX, -1, -1, 3, -1, -1},	/* futex */
+	{-1, 422, OP_FUTEX, CLOCK_FUTEX, -1, -1, 3, -1, -1},
+	{7, 168, OP_POLL, CLOCK_TIMED, -1, -1, 2, -1, -1},	/* poll */
+	{232, 256, OP_POLL, CLOCK_TIMED, -1, -1, 3, -1, -1},	/* epoll_wait */
+	{281, 319, OP_POLL, CLOCK_TIMED, -1, -1, 3, -1, -1},	/* epoll_pwait */
+	{23, 142, OP_SELECT, CLOCK_TIMED, -1, -1, 4, -1, -1},	/* select */
+	{270, 308, OP_PSELECT, CLOCK_TIMED, -1, -1, 4, -1, -1},	/* pselect6 */
+	{-1, 413, OP_PSELECT, CLOCK_TIMED, -1, -1, 4, -1, -1},
+	{271, 309, OP_PSELECT, CLOCK_TIMED, -1, -1, 2, -1, -1},	/* ppoll */
+	{-1, 414, OP_PSELECT, CLOCK_TIMED, -1, -1, 2, -1, -1},
+	{441, -1, OP_PSELECT, CLOCK_TIMED, -1, -1, 3, -1, -1},	/* epoll_pwait2 */
+	{-1, 441, OP_PSELECT, CLOCK_TIMED, -1, -1, 3, -1, -1},
 	{61, 114, OP_WAIT, CLOCK, -1, -1, -1, -1, -1},		/* wait4 */
 	{-1, 7, OP_WAIT, CLOCK, -1, -1, -1, -1, -1},		/* waitpid */
 	{247, 284, OP_WAITID, CLOCK, -1, -1, -1, -1, -1},	/* waitid */

@@ -1,21 +1,16 @@
-/* The pinned wall clock. Each process has its own, which moves by a microsecond when it is asked and
- * by the time asked for when the process sleeps; a child begins with its parent's, and who waits for a
- * child's end is from then on no earlier than that. So it depends on what the processes do and not on
- * how long they take, never goes back, and loops that wait for a time come to an end.
- *
- * The other clocks are real. A wait until a moment of the wall clock is made one until the real moment
- * that is as far away. */
+/* The pinned wall clock. Each thread has its own. It moves by a microsecond when it is asked, and by the
+ * time asked for when the thread sleeps or waits in vain (waits.c); a thread or child begins with its
+ * maker's, and who waits for a child's end is from then on no earlier than that. So it depends on what is
+ * done and not on how long it takes, never goes back, and loops that wait for a time come to an end.
+ * The other clocks are real. */
 #include "trace.h"
 
 #include <errno.h>
 #include <linux/audit.h>
 #include <stdlib.h>
 #include <sys/wait.h>
-#include <time.h>
 
-#define SECOND 1000000000ll
 #define QUESTION 1000 /* nanoseconds that a question takes */
-#define RED_ZONE 128  /* below the stack pointer, still in use */
 
 struct ended {
 	pid_t pid;
@@ -23,19 +18,19 @@ struct ended {
 	struct ended *next;
 };
 
-static int64_t ask(struct task *task) { return pins.start + (task->proc->clock += QUESTION); }
+static int64_t ask(struct task *task) { return pins.start + (task->clock += QUESTION); }
 
 /* Calls that only 32-bit programs have are those with wide times. */
 static bool wide(const struct task *task) { return task->info.arch == AUDIT_ARCH_X86_64 || task->call->nr < 0; }
 
-static bool moment_write(struct task *task, uint64_t address, int64_t seconds, int64_t rest)
+bool moment_write(struct task *task, uint64_t address, int64_t seconds, int64_t rest)
 {
 	int64_t both[2] = {seconds, rest};
 	int32_t narrow[2] = {(int32_t)seconds, (int32_t)rest};
 	return wide(task) ? poke(task->tid, address, both, sizeof both) : poke(task->tid, address, narrow, sizeof narrow);
 }
 
-static bool moment_read(struct task *task, uint64_t address, int64_t *nanoseconds)
+bool moment_read(struct task *task, uint64_t address, int64_t unit, int64_t *nanoseconds)
 {
 	int64_t both[2];
 	int32_t narrow[2];
@@ -49,15 +44,8 @@ static bool moment_read(struct task *task, uint64_t address, int64_t *nanosecond
 			return false;
 		both[0] = narrow[0], both[1] = narrow[1];
 	}
-	*nanoseconds = both[0] * SECOND + both[1];
-	return both[0] >= 0 && both[0] < INT64_MAX / SECOND && both[1] >= 0 && both[1] < SECOND;
-}
-
-static int64_t real_now(clockid_t clock)
-{
-	struct timespec now = {0};
-	clock_gettime(clock, &now);
-	return now.tv_sec * SECOND + now.tv_nsec;
+	*nanoseconds = both[0] * SECOND + both[1] * unit;
+	return both[0] >= 0 && both[0] < INT64_MAX / SECOND && both[1] >= 0 && both[1] < SECOND / unit;
 }
 
 static void enter_time(struct task *task)
@@ -84,89 +72,16 @@ static void enter_gettime(struct task *task)
 	call_skip(task, moment_write(task, argument(task, 1), now / SECOND, now % SECOND) ? 0 : -EFAULT);
 }
 
-/* The same wait on the real clock: the moment is written where no one looks, and the argument led
- * there until the call has returned. */
-static bool translate(struct task *task, int n)
-{
-	int64_t until;
-	uint64_t scratch = (task->info.stack_pointer - RED_ZONE - 16) & ~15ull;
-	if (!moment_read(task, argument(task, n), &until))
-		return false;
-	until += real_now(CLOCK_REALTIME) - (pins.start + task->proc->clock);
-	if (until < 0 || !moment_write(task, scratch, until / SECOND, until % SECOND))
-		return false;
-	task->replaced = n + 1;
-	argument_set(task, n, scratch);
-	return true;
-}
-
-/* To two digits, upwards: how much of a wait was left when the program came to wait differs a little. */
-static int64_t rounded(int64_t nanoseconds)
-{
-	int64_t unit = 1;
-	while (nanoseconds / unit >= 100)
-		unit *= 10;
-	return (nanoseconds + unit - 1) / unit * unit;
-}
-
-static bool wall(clockid_t clock)
-{
-	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_REALTIME_ALARM || clock == CLOCK_TAI;
-}
-
-static bool enter_sleep(struct task *task)
-{
-	bool plain = task->call->op == OP_NANOSLEEP, until = !plain && argument(task, 1) & TIMER_ABSTIME;
-	clockid_t clock = plain ? CLOCK_MONOTONIC : (clockid_t)argument(task, 0);
-	struct proc *proc = task->proc;
-	int64_t time;
-	if (!moment_read(task, argument(task, plain ? 0 : 2), &time))
-		return false;
-	if (!until) {
-		proc->clock += time;
-	} else if (wall(clock)) {
-		bool replaced = translate(task, 2);
-		if (time - pins.start > proc->clock)
-			proc->clock = time - pins.start;
-		return replaced;
-	} else if (clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME) {
-		time -= real_now(clock);
-		proc->clock += time > 0 ? rounded(time) : 0;
-	}
-	return false;
-}
-
-bool clock_enter(struct task *task)
-{
-	switch (task->call->op) {
-	case OP_GETTIME:
-		enter_gettime(task);
-		return false;
-	case OP_TIMEOFDAY:
-		enter_timeofday(task);
-		return false;
-	case OP_TIME:
-		enter_time(task);
-		return false;
-	case OP_NANOSLEEP:
-	case OP_CLOCK_NANOSLEEP:
-		return enter_sleep(task);
-	case OP_FUTEX:
-		return translate(task, 3);
-	default:
-		return true; /* a wait for a child */
-	}
-}
-
 /* ---- who waits for a child's end has seen its time ---- */
 
-void clock_ended(struct proc *proc)
+void clock_ended(struct task *leader)
 {
-	if (!pins.clock || !proc->parent)
+	struct proc *parent = leader->proc->parent;
+	if (!pins.clock || !parent)
 		return;
 	struct ended *ended = must(malloc(sizeof *ended));
-	*ended = (struct ended){proc->pid, proc->clock, proc->parent->ended};
-	proc->parent->ended = ended;
+	*ended = (struct ended){leader->tid, leader->clock, parent->ended};
+	parent->ended = ended;
 }
 
 void clock_forget(struct proc *proc)
@@ -177,13 +92,13 @@ void clock_forget(struct proc *proc)
 	}
 }
 
-static void catch_up(struct proc *proc, pid_t child)
+static void catch_up(struct task *task, pid_t child)
 {
-	for (struct ended **at = &proc->ended; *at; at = &(*at)->next)
+	for (struct ended **at = &task->proc->ended; *at; at = &(*at)->next)
 		if ((*at)->pid == child) {
 			struct ended *found = *at;
-			if (found->clock > proc->clock)
-				proc->clock = found->clock;
+			if (found->clock > task->clock)
+				task->clock = found->clock;
 			*at = found->next;
 			free(found);
 			return;
@@ -201,14 +116,35 @@ static pid_t awaited(struct task *task, int64_t result)
 	return told ? pid : argument(task, 0) == P_PID ? (pid_t)argument(task, 1) : 0;
 }
 
+/* ---- */
+
+bool clock_enter(struct task *task)
+{
+	switch (task->call->op) {
+	case OP_GETTIME:
+		enter_gettime(task);
+		return false;
+	case OP_TIMEOFDAY:
+		enter_timeofday(task);
+		return false;
+	case OP_TIME:
+		enter_time(task);
+		return false;
+	case OP_WAIT:
+	case OP_WAITID:
+		return true;
+	default:
+		return wait_enter(task);
+	}
+}
+
 void clock_leave(struct task *task, int64_t result)
 {
-	if (task->replaced) {
-		argument_set(task, task->replaced - 1, argument(task, task->replaced - 1));
-		task->replaced = 0;
+	if (task->call->op != OP_WAIT && task->call->op != OP_WAITID) {
+		wait_leave(task, result);
 		return;
 	}
 	pid_t child = awaited(task, result);
 	if (child > 0)
-		catch_up(task->proc, child);
+		catch_up(task, child);
 }

@@ -59,8 +59,7 @@ void draws_root(struct draws *draws)
 
 void draws_born(struct draws *maker, struct draws *born)
 {
-	if (pins.random)
-		derive(born, maker->key, maker->births++, BIRTH);
+	derive(born, maker->key, maker->births++, BIRTH);
 }
 
 void draws_program(struct draws *draws)

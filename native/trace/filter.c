@@ -46,6 +46,18 @@ static void from_library(void)
 	give(SECCOMP_RET_TRACE);
 }
 
+/* Stop it when this argument is not 0. */
+static void given(int n)
+{
+	load(ARGUMENT(n));
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
+	give(SECCOMP_RET_TRACE);
+	load(ARGUMENT(n) + 4);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
+	give(SECCOMP_RET_TRACE);
+	give(SECCOMP_RET_ALLOW);
+}
+
 static void decide(const struct call *call)
 {
 	switch (call->rule) {
@@ -78,13 +90,7 @@ static void decide(const struct call *call)
 		give(SECCOMP_RET_ALLOW);
 		break;
 	case STOP_ADDRESSED: /* a send that names its peer */
-		load(ARGUMENT(call->flags));
-		put(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
-		give(SECCOMP_RET_TRACE);
-		load(ARGUMENT(call->flags) + 4);
-		put(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
-		give(SECCOMP_RET_TRACE);
-		give(SECCOMP_RET_ALLOW);
+		given(call->flags);
 		break;
 	case CLOCK:
 	case RANDOM:
@@ -99,11 +105,16 @@ static void decide(const struct call *call)
 		give(SECCOMP_RET_ALLOW);
 		give(SECCOMP_RET_TRACE);
 		break;
-	case CLOCK_UNTIL: /* a wait until a moment of the wall clock */
-		load(ARGUMENT(call->flags));
-		put(BPF_JMP | BPF_JSET | BPF_K, FUTEX_CLOCK_REALTIME, 1, 0);
+	case CLOCK_FUTEX: /* of its many uses, waits */
+		load(ARGUMENT(1));
+		put(BPF_ALU | BPF_AND | BPF_K, (uint32_t)FUTEX_CMD_MASK, 0, 0);
+		put(BPF_JMP | BPF_JEQ | BPF_K, FUTEX_WAIT, 2, 0);
+		put(BPF_JMP | BPF_JEQ | BPF_K, FUTEX_WAIT_BITSET, 1, 0);
 		give(SECCOMP_RET_ALLOW);
-		give(SECCOMP_RET_TRACE);
+		given(call->flags);
+		break;
+	case CLOCK_TIMED: /* only a wait that may end in vain */
+		given(call->flags);
 		break;
 	}
 }

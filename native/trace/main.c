@@ -192,10 +192,10 @@ static struct proc *born(struct task *parent, int event)
 			ring_lend(parent->proc, proc);
 	}
 	if (!task) {
-		draws_born(&parent->draws, &task_new((pid_t)tid, proc)->draws);
+		pin_born(parent, task_new((pid_t)tid, proc));
 		return proc;
 	}
-	draws_born(&parent->draws, &task->draws);
+	pin_born(parent, task);
 	task->proc = proc;
 	proc->tasks++;
 	if (task->held) {
@@ -220,6 +220,7 @@ static struct task *taken_over(struct task *leader)
 	leader->call = thread->call;
 	leader->seq = thread->seq;
 	leader->draws = thread->draws;
+	leader->clock = thread->clock;
 	free(leader->path);
 	leader->path = thread->path;
 	thread->image = NULL;
@@ -250,7 +251,7 @@ static void ended(struct task *task, int status, const struct rusage *usage)
 		ring_return(proc);
 		ring_drop(proc);
 		proc->gone = true;
-		clock_ended(proc);
+		clock_ended(task);
 		out_begin(R_EXIT, next_seq(), proc->image, 5);
 		out_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 		out_int(WIFSIGNALED(status) ? WTERMSIG(status) : 0);

@@ -43,6 +43,14 @@ void pin_addresses(void)
 		personality((unsigned long)now | ADDR_NO_RANDOMIZE);
 }
 
+/* A thread, or the first one of a process. */
+void pin_born(struct task *maker, struct task *born)
+{
+	born->clock = maker->clock;
+	if (pins.random)
+		draws_born(&maker->draws, &born->draws);
+}
+
 /* A new program, before its first instruction: without the kernel's page of fast calls it asks
  * by real ones. */
 void pin_begun(struct task *task, struct stack *stack)

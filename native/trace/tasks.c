@@ -78,7 +78,6 @@ struct proc *proc_new(pid_t pid, struct proc *parent, uint64_t seq)
 		parent->children++;
 		proc->parent_image = parent->image;
 		proc->elsewhere = parent->elsewhere;
-		proc->clock = parent->clock;
 		proc->drawing = parent->drawing;
 		memcpy(proc->cwd, parent->cwd, sizeof proc->cwd);
 	} else if (!getcwd(proc->cwd, sizeof proc->cwd)) {

@@ -11,7 +11,7 @@
  * tasks.c     threads and processes
  * rings.c     what the injected library recorded
  * saving.c    keeping content that is about to be changed
- * pinning.c   a pinned wall clock and pinned randomness: clocks.c, draws.c, devices.c
+ * pinning.c   a pinned wall clock and pinned randomness: clocks.c, waits.c, draws.c, devices.c
  * serial.c    one process after the other
  * memory.c    strings and paths of the traced processes
  * out.c       the form of a record (docs/formats/trace.md)
@@ -52,10 +52,11 @@ enum operation {
 	OP_RENAME, OP_LINK, OP_SYMLINK, OP_UNLINK, OP_RMDIR, OP_MKDIR, OP_MKNOD, OP_TRUNCATE,
 	OP_FTRUNCATE, OP_META, OP_FMETA, OP_CHDIR, OP_EXEC, OP_CONNECT, OP_BIND, OP_SENDTO, OP_SOCKETCALL,
 	OP_ROOT, OP_MOUNT, OP_MEMORY, OP_HANDLE, OP_PTRACE, OP_MAP,
-	OP_GETTIME, OP_TIMEOFDAY, OP_TIME, OP_NANOSLEEP, OP_CLOCK_NANOSLEEP, OP_FUTEX, OP_WAIT, OP_WAITID, OP_GETRANDOM,
+	OP_GETTIME, OP_TIMEOFDAY, OP_TIME, OP_WAIT, OP_WAITID, OP_GETRANDOM,
+	OP_NANOSLEEP, OP_CLOCK_NANOSLEEP, OP_FUTEX, OP_POLL, OP_SELECT, OP_PSELECT,
 };
 /* Those from CLOCK on hold only where that is pinned. */
-enum rule { STOP, PASS, PASS_FLAGS, PASS_NAMED, STOP_ADDRESSED, STOP_SHARED, REFUSE, CLOCK, CLOCK_WALL, CLOCK_UNTIL, RANDOM };
+enum rule { STOP, PASS, PASS_FLAGS, PASS_NAMED, STOP_ADDRESSED, STOP_SHARED, REFUSE, CLOCK, CLOCK_WALL, CLOCK_TIMED, CLOCK_FUTEX, RANDOM };
 struct call {
 	int nr, nr32; /* -1: not there */
 	enum operation op;
@@ -90,7 +91,6 @@ struct proc {
 	uint64_t *seen; /* what this image is known to have seen: a set of hashes */
 	uint32_t seen_count, seen_size;
 	struct proc *next_ring;
-	int64_t clock;	       /* pinned: how far it has moved here */
 	struct ended *ended;   /* children whose end was not waited for yet */
 	bool drawing;	       /* pinned: it has a random device open */
 };
@@ -106,7 +106,8 @@ struct task {
 	struct image *image; /* an exec whose end is awaited */
 	bool held; /* its first stop came before its parent's word of it */
 	struct draws draws;
-	int replaced; /* the argument that is to be put back, from 1 */
+	int64_t clock, patience; /* pinned: how far it has moved here; how long a wait may take */
+	int replaced;		 /* the argument that is to be put back, from 1 */
 	enum { DEVICE_NONE, DEVICE_READ, DEVICE_CLOSED } device;
 	int64_t answer;
 	struct proc *awaits; /* one after the other: it goes on when this one has ended */
@@ -217,14 +218,20 @@ bool pin_clock(const char *nanoseconds);
 bool pin_random(const char *hex);
 bool pin_stops(const struct call *call);
 void pin_addresses(void);
+void pin_born(struct task *maker, struct task *born);
 void pin_begun(struct task *task, struct stack *stack); /* a new program; NULL: its stack is unknown */
 bool pin_enter(struct task *task);
 void call_skip(struct task *task, int64_t result);
 void call_answer(struct task *task, int64_t result);
 void argument_set(struct task *task, int n, uint64_t value);
+#define SECOND 1000000000ll
+bool moment_write(struct task *task, uint64_t address, int64_t seconds, int64_t rest);
+bool moment_read(struct task *task, uint64_t address, int64_t unit, int64_t *nanoseconds); /* unit: of what is not whole seconds */
+bool wait_enter(struct task *task);
+void wait_leave(struct task *task, int64_t result);
 bool clock_enter(struct task *task);
 void clock_leave(struct task *task, int64_t result);
-void clock_ended(struct proc *proc);
+void clock_ended(struct task *leader);
 void clock_forget(struct proc *proc);
 void draws_root(struct draws *draws);
 void draws_born(struct draws *maker, struct draws *born);

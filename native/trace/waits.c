@@ -1,0 +1,106 @@
+/* Sleeps and waits, where the wall clock is pinned: a sleep moves it by the time asked for, and so does
+ * a wait whose time has run out. A wait until a moment of the wall clock is made one until the real
+ * moment that is as far away. */
+#include "trace.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <time.h>
+
+#define RED_ZONE 128 /* below the stack pointer, still in use */
+/* Interpreters hand locks around in shorter waits than this; how often these are in vain is chance. */
+#define SHORTEST (SECOND / 20)
+
+static int64_t real_now(clockid_t clock)
+{
+	struct timespec now = {0};
+	clock_gettime(clock, &now);
+	return now.tv_sec * SECOND + now.tv_nsec;
+}
+
+/* To two digits, upwards: how much of a wait was left when the program came to wait differs a little. */
+static int64_t rounded(int64_t nanoseconds)
+{
+	int64_t unit = 1;
+	while (nanoseconds / unit >= 100)
+		unit *= 10;
+	return nanoseconds > 0 ? (nanoseconds + unit - 1) / unit * unit : 0;
+}
+
+static bool wall(clockid_t clock)
+{
+	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_REALTIME_ALARM || clock == CLOCK_TAI;
+}
+
+/* How far away that moment is. The same moment of the real clock is written where no one looks, and
+ * the argument led there until the call has returned. */
+static int64_t translate(struct task *task, int n, int64_t until)
+{
+	uint64_t scratch = (task->info.stack_pointer - RED_ZONE - 16) & ~15ull;
+	int64_t left = until - (pins.start + task->clock), real = left + real_now(CLOCK_REALTIME);
+	if (real >= 0 && moment_write(task, scratch, real / SECOND, real % SECOND)) {
+		task->replaced = n + 1;
+		argument_set(task, n, scratch);
+	}
+	return left > 0 ? left : 0;
+}
+
+static bool enter_sleep(struct task *task)
+{
+	bool plain = task->call->op == OP_NANOSLEEP;
+	clockid_t clock = plain ? CLOCK_MONOTONIC : (clockid_t)argument(task, 0);
+	int64_t time;
+	if (!moment_read(task, argument(task, plain ? 0 : 2), 1, &time))
+		return false;
+	if (plain || !(argument(task, 1) & TIMER_ABSTIME))
+		task->clock += time;
+	else if (wall(clock))
+		task->clock += translate(task, 2, time);
+	else if (clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME)
+		task->clock += rounded(time - real_now(clock));
+	return task->replaced;
+}
+
+static bool enter_futex(struct task *task)
+{
+	int64_t time;
+	if (!moment_read(task, argument(task, 3), 1, &time))
+		return false;
+	if (argument(task, 1) & FUTEX_CLOCK_REALTIME)
+		task->patience = translate(task, 3, time);
+	else
+		task->patience = ((uint32_t)argument(task, 1) & FUTEX_CMD_MASK) == FUTEX_WAIT ? time : rounded(time - real_now(CLOCK_MONOTONIC));
+	if (task->patience < SHORTEST)
+		task->patience = 0;
+	return task->patience || task->replaced;
+}
+
+bool wait_enter(struct task *task)
+{
+	uint64_t given = argument(task, task->call->flags);
+	task->replaced = 0;
+	task->patience = 0;
+	switch (task->call->op) {
+	case OP_POLL: /* milliseconds */
+		task->patience = (int32_t)given > 0 ? (int32_t)given * (SECOND / 1000) : 0;
+		return task->patience;
+	case OP_SELECT:
+		return moment_read(task, given, 1000, &task->patience);
+	case OP_PSELECT:
+		return moment_read(task, given, 1, &task->patience);
+	case OP_FUTEX:
+		return enter_futex(task);
+	default:
+		return enter_sleep(task);
+	}
+}
+
+void wait_leave(struct task *task, int64_t result)
+{
+	if (task->replaced)
+		argument_set(task, task->replaced - 1, argument(task, task->replaced - 1));
+	if (result == (task->call->op == OP_FUTEX ? -ETIMEDOUT : 0))
+		task->clock += task->patience;
+	task->replaced = 0;
+	task->patience = 0;
+}
