@@ -36,9 +36,10 @@ class Root:
 class Cache:
     """The files and roots of one project, in its `cache` folder."""
 
-    def __init__(self, folder: Path, store: Store) -> None:
+    def __init__(self, folder: Path, store: Store, *, roots: Path | None = None) -> None:
+        """`roots`: where to lay out roots that are not to stay."""
         self._files = folder / "files"
-        self._roots = folder / "roots"
+        self._roots = roots or folder / "roots"
         self._store = store
 
     def root(self, scenery: Scenery) -> Root:
@@ -106,6 +107,7 @@ class Cache:
             place.mkdir()
         elif entry.kind == "link":
             place.symlink_to(os.fsdecode(entry.target))
+            os.utime(path, ns=(entry.mtime, entry.mtime), follow_symlinks=False)
         elif entry.kind == "stub":
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             os.ftruncate(fd, entry.size)

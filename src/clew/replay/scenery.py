@@ -84,7 +84,9 @@ class _Scene:
 
     def settle(self) -> Scenery:
         for link, target in self._links.items():
-            self._entries[link] = Entry("link", mode=0o777, target=target)
+            told = (_times(k.answer) for k in self._looks.get(link, ()) if k.kind == "times")
+            mtime = next((mtime for mode, _, mtime in told if stat.S_ISLNK(mode)), 0)
+            self._entries[link] = Entry("link", mode=0o777, mtime=mtime, target=target)
         for locator, line in self._record.lines.items():
             place = path_of(locator)
             if place is not None and not place.startswith(OUTSIDE):
