@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from clew.errors import NotAllowed
 from clew.folder import Folder
 from clew.replay.cache import Cache
 from clew.replay.planning import Plan
@@ -24,6 +25,7 @@ from clew.run.pins import Pins
 from clew.run.stages import Descent
 from clew.settings import Settings
 from clew.store import Store
+from clew.witness.environment import user_name
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Workshop:
 
         Unless told otherwise what was pinned is pinned again.
         """
+        self._check_owner()
         with Store(self.folder.store) as store, self._scratch() as scratch:
             root = Cache(self.folder.cache, store).root(plan.scenery)
             stdin = plan.stdin
@@ -71,6 +74,16 @@ class Workshop:
                 name=name,
                 exclude=(),
                 pins=Pins.recorded(plan.facets) if pins is None else pins,
+            )
+
+    def _check_owner(self) -> None:
+        """In a name space of one's own the files of others are nobody's."""
+        owner = self.folder.path.stat().st_uid
+        if owner != os.geteuid():
+            name = user_name(owner)
+            raise NotAllowed(
+                f"{self.folder.path} belongs to {name}, who alone can repeat in it",
+                hint=f"as {name}, or after clew push and clew pull into a project of your own",
             )
 
     @contextlib.contextmanager
