@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError
-from clew.prov.questions.recorded import recorded
-from clew.replay.comparing import Read, compare
+from clew.prov.questions.recorded import Recorded, recorded
+from clew.replay.comparing import Comparison, Read, compare
 from clew.replay.differing import differ
 from clew.replay.explaining import explain
 from clew.replay.volatile import rules
@@ -32,12 +32,32 @@ def reading(project: Project) -> Iterator[Read]:
         yield read
 
 
-def diff(project: Project, a: str, b: str) -> dict[str, Any]:
+def explained(
+    project: Project, a: Recorded, b: Recorded, comparison: Comparison, *, seconds: float
+) -> dict[str, Any] | None:
+    """Which process diverged first, and why; None where nothing that matters differs.
+
+    For at most `seconds` it is tried which causes can be confirmed.
+    """
+    from clew.replay.confirming import confirm
+    from clew.replay.experiments import Laboratory
+
+    with reading(project) as read:
+        found = explain(a, b, comparison, read, rules(project._folder.ignore))
+        if found is not None and seconds:
+            with Laboratory(project._folder, seconds=seconds) as laboratory:
+                found = confirm(found, comparison.serious, laboratory)
+    return found.as_json() if found else None
+
+
+def diff(project: Project, a: str, b: str, *, confirm: float = 0) -> dict[str, Any]:
     """The document of `clew diff --json`."""
     known = rules(project._folder.ignore)
     one, other = recorded(project._graph, a), recorded(project._graph, b)
     with reading(project) as read:
         comparison = compare(one, other, read, known)
-        divergence = explain(one, other, comparison, read, known)
         document = differ(one, other, comparison, read, known)
-    return {**document, "divergence": divergence.as_json() if divergence else None}
+    return {
+        **document,
+        "divergence": explained(project, one, other, comparison, seconds=confirm),
+    }

@@ -7,7 +7,7 @@ same one below the other's.
 
 from __future__ import annotations
 
-from clew.prov.locators import file_locator
+from clew.prov.locators import file_locator, path_of
 from clew.prov.questions.recorded import Recorded
 from clew.prov.questions.shapes import STREAM
 
@@ -41,6 +41,12 @@ class Names:
         if self._there and name.startswith(self._there):
             return self._here + name[len(self._there) :]
         return name
+
+    def in_b(self, name: str) -> bytes:
+        """The path that a file of this name has in `b`."""
+        if self._there and name.startswith(self._here):
+            name = self._there + name[len(self._here) :]
+        return path_of(f"file://{name}") or b""
 
 
 def _folder(record: Recorded) -> str:

@@ -11,8 +11,8 @@ from clew.replay.sides import Side
 
 class Views:
     def __init__(self, a: Recorded, b: Recorded, read: Read, contents: Contents) -> None:
-        names = Names(a, b)
-        self.a, self.b = Side(a, names.a), Side(b, names.b)
+        self.names = Names(a, b)
+        self.a, self.b = Side(a, self.names.a), Side(b, self.names.b)
         self.alignment: Alignment = align(a, b)
         self.read = read
         self.contents = contents

@@ -1,0 +1,179 @@
+"""Running a plan to see what comes of it, without recording it: for explaining differences.
+
+An experiment runs in the same sandbox as a repetition, under the same tracer, with whatever is
+to be pinned; what it wrote is looked at where the sandbox's changes lie, and then thrown away.
+Neither the graph nor the store learn of it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import signal
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from blake3 import blake3
+
+from clew.errors import ClewError
+from clew.folder import Folder
+from clew.prov.questions.recorded import Recorded
+from clew.replay import planning
+from clew.replay.cache import Cache
+from clew.replay.planning import Plan
+from clew.replay.sandbox import Inside, Sandbox
+from clew.run import locks, starting
+from clew.run.interest import Interest
+from clew.run.pins import Pins
+from clew.run.stages import Descent, Start
+from clew.store import Store
+from clew.witness.secrets import Redactor
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What came of an experiment."""
+
+    status: int
+    contents: Mapping[str, str]
+    """The digests of the files it wrote, by path, and of `stdout` and `stderr`."""
+
+
+class Laboratory:
+    """Where experiments are made; use it in a `with`. After `seconds` it takes no more."""
+
+    def __init__(self, folder: Folder, *, seconds: float) -> None:
+        self._folder = folder
+        self._end = time.monotonic() + seconds
+        self._roots: dict[str, Path] = {}
+
+    def __enter__(self) -> Laboratory:
+        self._place, self._lock = locks.scratch(self._folder, secrets.token_hex(8))
+        self._store = Store(self._folder.store)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._store.close()
+        locks.discard(self._place)
+        os.close(self._lock)
+
+    def plan(self, record: Recorded) -> Plan | None:
+        """How to run what is recorded; None where that cannot be done faithfully."""
+        try:
+            found = planning.plan(record, names=self.names, environ=os.environ, network=False)
+        except ClewError:
+            return None
+        return None if found.warnings else found
+
+    def names(self, digest: str) -> list[bytes]:
+        return b"".join(self._store.read(digest)).split(b"\0")
+
+    def observe(self, plan: Plan, pins: Pins, *, seconds: float) -> Observation | None:
+        """Run it; None when it could not be run, or took much longer than the `seconds` it took
+        when it was recorded, or there is no time left."""
+        longest = min(3 * seconds + 20, self._end - time.monotonic())
+        if longest < seconds:
+            return None
+        place = self._place / secrets.token_hex(4)
+        place.mkdir()
+        try:
+            return self._run(plan, pins, place, longest)
+        except (ClewError, OSError):
+            return None
+        finally:
+            locks.discard(place)
+
+    def _run(self, plan: Plan, pins: Pins, place: Path, seconds: float) -> Observation | None:
+        root = Cache(self._folder.cache, self._store, roots=self._place / "roots").root(
+            plan.scenery
+        )
+        stdin = plan.stdin
+        inside = Inside(
+            environ=plan.environ,
+            cwd=Path(plan.cwd),
+            machine=plan.machine,
+            facets=dict(plan.facets),
+            packages={},
+            descent=Descent("repetition", parent="", collection=""),
+            show=None,
+            stdin=None if stdin is None else lambda: self._store.read(stdin),
+            devices=plan.devices,
+        )
+        stage = Sandbox(root, inside, place / "sandbox", boot=secrets.token_hex(4))
+        try:
+            return self._watched(stage, plan, pins, place, seconds)
+        finally:
+            stage.close()
+
+    def _watched(
+        self, stage: Sandbox, plan: Plan, pins: Pins, place: Path, seconds: float
+    ) -> Observation | None:
+        kept = stage.prepare(
+            place,
+            redactor=Redactor({}, ()),
+            limit=self._folder.stream_limit,
+            interest=Interest(),
+        )
+        nobody = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        tracer = stage.start(
+            Start(
+                command=plan.command,
+                trace=place / "trace",
+                spool=None,
+                notify=nobody,
+                exclude=(),
+                streams=kept,
+                blocked=(),
+                pins=pins,
+            )
+        )
+        os.close(nobody)
+        kept.started()
+        stage.ready()
+        in_time = _wait(tracer, seconds)
+        status = starting.wait(tracer)
+        kept.finish()
+        if not in_time:
+            return None
+        streams = {name: keeper.digest for name, keeper in kept.kept.items() if name != "stdin"}
+        return Observation(status, {**_written(place / "sandbox" / "upper"), **streams})
+
+
+def _wait(pid: int, seconds: float) -> bool:
+    """Whether it ended by itself; else it is ended."""
+    handle = os.pidfd_open(pid)
+    try:
+        ready, _, _ = select.select([handle], [], [], seconds)
+        if not ready:
+            os.kill(pid, signal.SIGKILL)
+        return bool(ready)
+    finally:
+        os.close(handle)
+
+
+def _written(upper: Path) -> dict[str, str]:
+    """The files that a sandbox wrote, as it named them."""
+    found: dict[str, str] = {}
+    for folder, _, names in os.walk(upper):
+        for name in names:
+            path = Path(folder) / name
+            status = path.lstat()
+            if stat.S_ISREG(status.st_mode):
+                with path.open("rb") as file:
+                    whole = blake3()
+                    while block := file.read(1 << 20):
+                        whole.update(block)
+                found["/" + os.fspath(path.relative_to(upper))] = f"blake3:{whole.hexdigest()}"
+            elif stat.S_ISLNK(status.st_mode):
+                found["/" + os.fspath(path.relative_to(upper))] = f"link:{path.readlink()}"
+    return found

@@ -1,0 +1,107 @@
+"""One process, and all that came of it, as an execution of its own: to be run again alone.
+
+What others had made before it began is taken as found there. It can be run alone if all that it
+had from the rest of the run were files, words and variables; what came through pipes and sockets
+nobody kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from clew.prov.questions.recorded import Activity, Edge, Recorded, Version
+from clew.prov.questions.shapes import STREAM, place
+from clew.replay.naming import NETWORK
+from clew.replay.scenery import Scenery
+from clew.replay.sides import Side
+
+
+def subtree(side: Side, process: Activity) -> set[int]:
+    """The process, what it became, and its descendants."""
+    found = {process.key}
+    waiting = [process.key]
+    while waiting:
+        below = {child.key for child in side.children[waiting.pop()]} - found
+        found |= below
+        waiting += below
+    return found
+
+
+def alone(side: Side, process: Activity) -> bool:
+    """Whether it got nothing from the rest but what was kept."""
+    if process.exe is None:  # it has its parent's memory
+        return False
+    inside = subtree(side, process)
+    if any(source not in inside for key in inside for source in side.informants[key]):
+        return False
+    used = (version for key in inside for _, version in side.used[key])
+    return not any(version.locator.startswith(NETWORK) for version in used)
+
+
+def unit(side: Side, process: Activity) -> Recorded:
+    """The record of this process and all that came of it."""
+    record, inside = side.record, subtree(side, process)
+
+    def own(edges: list[Edge]) -> list[Edge]:
+        return [edge for edge in edges if edge.activity in inside]
+
+    used, generated, invalidated = map(own, (record.used, record.generated, record.invalidated))
+    met = {edge.version for edge in (*used, *generated, *invalidated)}
+    whole = record.itself._replace(
+        command=process.command,
+        cwd=process.cwd or record.itself.cwd,
+        environment=dict(side.environment(process)),
+        started=process.started,
+        ended=min(side.end(process), record.itself.ended or side.end(process)),
+        status=process.status,
+        signal=process.signal,
+    )
+    return replace(
+        record,
+        facets={**record.facets, "streams": _streams(side, inside), "pinned": {}},
+        activities={whole.key: whole, **{key: record.activities[key] for key in sorted(inside)}},
+        versions={
+            key: version._replace(found=not side.makers[key] & inside)
+            for key, version in record.versions.items()
+            if key in met
+        },
+        used=used,
+        generated=generated,
+        invalidated=invalidated,
+        looked=[look for look in record.looked if look.activity in inside],
+        informed=[flow for flow in record.informed if {*flow[:2]} <= inside],
+        gaps=[gap for gap in record.gaps if gap.activity in inside],
+    )
+
+
+def _streams(side: Side, inside: set[int]) -> dict[str, dict[str, str]]:
+    """Its input is the file it was handed open, or what the execution had; the rest is kept."""
+    streams = {"stdout": {"kind": "pipe"}, "stderr": {"kind": "pipe"}}
+    for key in sorted(inside):
+        for edge, version in side.used[key]:
+            if edge.how == "inherited" and version.locator.startswith("file://"):
+                path = place(version.locator)["path"]
+                return {**streams, "stdin": {"kind": "file", "path": path}}
+    return streams
+
+
+def handed(side: Side, process: Activity, version: Version) -> bool:
+    """Whether it wrote this through a descriptor that it was handed: alone, it is its output."""
+    if version.locator.startswith(STREAM):
+        return True
+    inside = subtree(side, process)
+    edges = (edge for edge in side.record.generated if edge.version == version.key)
+    return any(edge.activity in inside and edge.how == "inherited" for edge in edges)
+
+
+def around(side: Side, whole: Scenery, own: Scenery) -> Scenery:
+    """What the unit met, and beside it all of the run that nobody had touched."""
+    touched = {
+        side.record.versions[edge.version].locator
+        for edge in (*side.record.generated, *side.record.invalidated)
+    }
+    from clew.prov.locators import path_of
+
+    paths = {path_of(locator) for locator in touched}
+    still = {path: entry for path, entry in whole.entries.items() if path not in paths}
+    return Scenery(still).changed(dict(own.entries))
