@@ -10,6 +10,10 @@ from clew.replay.ingredients import Ingredients, Package, Python, Site
 
 _NEXT = " \\\n    "
 _TITLES = {"deb": "Debian", "rpm": "RPM"}
+_GONE = {
+    "deb": "or, where the archive no longer has that, the one it has",
+    "rpm": "(drop that here if the archive no longer has it)",
+}
 _TOOLS = {"deb": ["python3-pip", "python3-venv"], "rpm": ["python3-pip"]}
 """What the system's own Python needs to install packages."""
 
@@ -23,27 +27,43 @@ def system(needs: Ingredients) -> Iterator[str]:
         native = usual_architecture(packages)
         asked = [p for p in packages if p.get("requested") is not False]
         along = [p for p in packages if p.get("requested") is False]
-        yield f"# {title} packages whose files were used. What was asked for has the version it"
-        yield "# had; should that be gone from the archive, drop it here, or use a snapshot."
+        yield f"# {title} packages whose files were used. Those asked for get the version they had"
+        yield f"# {_GONE[manager]}."
         if along:
-            yield "# What came along has any version; then it was:"
+            yield "# Those that came along get what the archive has; they were:"
             yield from (f"#   {pinned(p, native)}" for p in along)
-        names = [pinned(p, native) for p in asked] + [_bare(p, native) for p in along]
+        plain = [_bare(p, native) for p in along]
         if needs.sites and not needs.python:
-            names += _TOOLS[manager]
-        yield _install(manager, names, sorted(_foreign(packages, native)))
+            plain += _TOOLS[manager]
+        exact = [pinned(p, native) for p in asked]
+        if manager == "rpm":
+            yield _dnf(plain + exact)
+        else:
+            yield _apt(plain, exact, sorted(_foreign(packages, native)))
 
 
-def _install(manager: str, names: list[str], foreign: list[str]) -> str:
-    words = _NEXT.join(map(shlex.quote, names))
-    if manager == "rpm":
-        return f"RUN dnf install --assumeyes{_NEXT}{words} \\\n && dnf clean all"
-    first = "".join(f"dpkg --add-architecture {arch} && " for arch in foreign)
-    return (
-        f"RUN {first}apt-get update \\\n && DEBIAN_FRONTEND=noninteractive apt-get install --yes"
-        f" --no-install-recommends --allow-downgrades{_NEXT}{words}"
-        " \\\n && rm -rf /var/lib/apt/lists/*"
-    )
+def _dnf(names: list[str]) -> str:
+    return f"RUN dnf install --assumeyes{_NEXT}{_words(names)} \\\n && dnf clean all"
+
+
+def _apt(plain: list[str], exact: list[str], foreign: list[str]) -> str:
+    """Archives keep few versions: one that is gone must not be the end of all."""
+    steps = [f"dpkg --add-architecture {arch}" for arch in foreign]
+    steps += ["export DEBIAN_FRONTEND=noninteractive", "apt-get update"]
+    steps += ["get='apt-get install --yes --no-install-recommends --allow-downgrades'"]
+    if plain:
+        steps.append(f"$get{_NEXT}{_words(plain)}")
+    if exact:
+        steps.append(
+            f"for one in{_NEXT}{_words(exact)}; do{_NEXT}"
+            "$get $one || $get ${one%%=*} || exit 1; done"
+        )
+    steps.append("rm -rf /var/lib/apt/lists/*")
+    return "RUN " + " \\\n && ".join(steps)
+
+
+def _words(names: list[str]) -> str:
+    return _NEXT.join(map(shlex.quote, names))
 
 
 def _foreign(packages: list[Package], native: str) -> set[str]:
