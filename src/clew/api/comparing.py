@@ -17,6 +17,9 @@ from clew.store import Store
 if TYPE_CHECKING:
     from clew.api.project import Project
 
+CONFIRMING = 60.0
+"""For how many seconds the cause of a difference is looked for."""
+
 
 @contextmanager
 def reading(project: Project) -> Iterator[Read]:
@@ -50,14 +53,13 @@ def explained(
     return found.as_json() if found else None
 
 
-def diff(project: Project, a: str, b: str, *, confirm: float = 0) -> dict[str, Any]:
+def diff(project: Project, a: str, b: str, *, confirm: bool) -> dict[str, Any]:
     """The document of `clew diff --json`."""
     known = rules(project._folder.ignore)
     one, other = recorded(project._graph, a), recorded(project._graph, b)
     with reading(project) as read:
         comparison = compare(one, other, read, known)
         document = differ(one, other, comparison, read, known)
-    return {
-        **document,
-        "divergence": explained(project, one, other, comparison, seconds=confirm),
-    }
+    seconds = CONFIRMING if confirm else 0
+    divergence = explained(project, one, other, comparison, seconds=seconds)
+    return {**document, "divergence": divergence}

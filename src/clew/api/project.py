@@ -284,11 +284,14 @@ class Project:
 
         return versions(self, fspath(path))
 
-    def diff(self, a: str, b: str) -> dict[str, Any]:
-        """The document of `clew diff --json`: all in which execution `b` differs from `a`."""
+    def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
+        """The document of `clew diff --json`: all in which execution `b` differs from `a`.
+
+        With `confirm` the process that diverged first is run again, to see what made it.
+        """
         from clew.api.comparing import diff
 
-        return diff(self, a, b)
+        return diff(self, a, b, confirm=confirm)
 
     def rules(self) -> list[dict[str, Any]]:
         """Which differences do not matter: `{name, paths, what}`, this project's own first."""

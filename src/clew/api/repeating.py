@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import ClewError, NotAllowed
+from clew.errors import NotAllowed
 
 if TYPE_CHECKING:
     from clew.api.project import Project
@@ -64,13 +64,13 @@ def done(
     quiet: bool,
 ) -> dict[str, Any]:
     """Carry out a plan made from `record`, and compare what came of it."""
+    from clew.api.comparing import CONFIRMING, explained, reading
     from clew.prov.questions.recorded import recorded
     from clew.replay import verdicts
     from clew.replay.comparing import compare
     from clew.replay.repeating import Workshop
     from clew.replay.volatile import rules
     from clew.run.stages import Descent
-    from clew.store import Store
 
     uid = record.execution.uid
     descent = Descent(kind, parent=uid, collection=record.facets.get("collection", uid))
@@ -80,20 +80,16 @@ def done(
     if outcome.warning is not None:
         raise outcome.warning
     again = recorded(project._graph, outcome.execution["uid"])
-    with Store(project._folder.store) as store:
-
-        def read(digest: str) -> bytes | None:
-            try:
-                return b"".join(store.read(digest))
-            except ClewError:
-                return None
-
+    with reading(project) as read:
         comparison = compare(record, again, read, rules(project._folder.ignore))
+    # what was changed on purpose needs no proof that it made the difference
+    seconds = CONFIRMING if kind == "repetition" else 0
+    divergence = explained(project, record, again, comparison, seconds=seconds)
     verdict = verdicts.Verdict(
         execution=outcome.execution,
         of=record.execution.id,
         comparison=comparison,
-        divergence=None,
+        divergence=divergence,
         ran=verdicts.ran(again, lambda _: "asked for"),
         reused=[],
         warnings=[*plan.warnings, *verdicts.strangers(again, plan.scenery)],

@@ -23,13 +23,18 @@ _MOST = 20
 )
 @click.argument("a", metavar="A", required=False, shell_complete=complete_executions)
 @click.argument("b", metavar="B", required=False, shell_complete=complete_executions)
+@click.option(
+    "--confirm", is_flag=True, help="Try which causes can be confirmed (a minute at most)."
+)
 @click.option("--rules", is_flag=True, help="Show which differences do not matter, and where.")
 @json_option
-def command(a: str | None, b: str | None, rules: bool, as_json: bool) -> int:
+def command(a: str | None, b: str | None, confirm: bool, rules: bool, as_json: bool) -> int:
     """Compare execution B with execution A: command, environment, packages, hardware, processes,
     inputs and outputs, and which process diverged first.
 
-    Only what differs is shown, small text files line by line. Exits with 3 when they differ.
+    Only what differs is shown, small text files line by line. With --confirm the process that
+    diverged first is run again in isolation with one possible cause after the other pinned.
+    Exits with 3 when they differ.
     """
     import clew
 
@@ -42,7 +47,7 @@ def command(a: str | None, b: str | None, rules: bool, as_json: bool) -> int:
     if a is None or b is None:
         raise click.UsageError("name two executions: clew diff A B")
     with clew.open() as project:
-        document = project.diff(a, b)
+        document = project.diff(a, b, confirm=confirm)
     if as_json:
         print_json(document)
     else:
