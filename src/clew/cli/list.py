@@ -30,8 +30,8 @@ def command(tree: bool, as_json: bool) -> None:
     elif not executions:
         remark("nothing is recorded yet; begin with: clew exec -- COMMAND")
     elif tree:
-        headings = ("execution", "name", "state", "started", "took", "how", "command")
-        print_table(headings, branches(families(executions)))
+        columns = ("execution", "name", "state", "started", "took", "how", "command")
+        print_table(columns, branches(families(executions)))
     else:
         headings = ("id", "name", "state", "started", "took", "command")
         print_table(headings, map(row, executions))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -106,7 +105,7 @@ class Sandbox:
         self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
     ) -> Streams:
         words: dict[str, Any] = self.inside.facets.get("streams", {})
-        return streams.again(
+        self._streams = streams.again(
             spool,
             words,
             redactor=redactor,
@@ -114,6 +113,7 @@ class Sandbox:
             stdin=self.inside.stdin,
             show=self.inside.show,
         )
+        return self._streams
 
     # -- starting
 
@@ -128,7 +128,7 @@ class Sandbox:
             tracer,
             {"PATH": os.environ.get("PATH", os.defpath)},
             descriptors=what.streams.descriptors,
-            handed=(what.notify, tell, wait, *self._handed),
+            handed=(what.notify, tell, wait, *what.streams.reading.handed, *self._handed),
             blocked=what.blocked,
         )
         for descriptor in (tell, wait, *self._handed):
@@ -163,6 +163,7 @@ class Sandbox:
             exclude=what.exclude,
             environment=self._hand(_variables(self.environ)),
             opened=what.streams.opened,
+            reading=what.streams.reading.descriptor,
             pin_clock=what.pins.clock,
             pin_random=what.pins.random,
             serial=what.pins.serial,
@@ -176,19 +177,27 @@ class Sandbox:
         """The overlay is mounted, and the command waits: now its root can be had."""
         heard = b""
         while b"}" not in heard:
-            select.select([self._said], [], [])
             word = os.read(self._said, 4096)
             if not word:
-                raise RecordingFailed(
-                    "the sandbox could not be made",
-                    hint="are user name spaces and overlays allowed here? see the message above",
-                )
+                starting.wait(self._pid)
+                self._streams.finish()
+                raise self.refusal()
             heard += word
         self._keeper = int(json.loads(heard)["child-pid"])
         place = f"/proc/{self._pid}/root{self.scratch / 'root'}"
         self._view = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         os.write(self._go, b"x")
         return self.view, self.root.states
+
+    def refusal(self) -> RecordingFailed:
+        """Why there is no sandbox, in the words of whoever could not make it."""
+        kept = self._streams.kept.get("stderr")
+        said = kept.path.read_text(errors="replace").strip() if kept else ""
+        why = f": {said.splitlines()[-1]}" if said else ""
+        return RecordingFailed(
+            f"the sandbox could not be made{why}",
+            hint="are user name spaces and overlays allowed here? see docs/reference/isolation.md",
+        )
 
     @property
     def view(self) -> bytes:

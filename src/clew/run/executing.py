@@ -255,9 +255,9 @@ class _Recording:
         return kept, status, follower
 
     def _check_tracer(self, status: int, trace: list[AnyRecord]) -> None:
-        if status == 125 and not trace:
+        if status > 0 and not trace:
             self._forget()
-            raise RecordingFailed("the command could not be traced", hint="is ptrace allowed here?")
+            raise self._stage.refusal()
         if status < 0 or (status == 125 and not failing.whole(trace)):
             how = f"was ended by signal {-status}" if status < 0 else "failed"
             raise RecordingFailed(

@@ -86,6 +86,9 @@ class Stage(Protocol):
     def ready(self) -> tuple[bytes, Mapping[State, str]]:
         """Once started: where its files are seen from here, and what is known of them."""
 
+    def refusal(self) -> RecordingFailed:
+        """Why the command never came to run here."""
+
     def owners(self, paths: list[bytes]) -> Mapping[bytes, str]: ...
 
     def packages(self) -> dict[str, Any]: ...
@@ -129,6 +132,7 @@ class Host:
             exclude=what.exclude,
             starter=os.getpid(),
             session=terminal is not None and terminal.both_ways,
+            reading=what.streams.reading.descriptor,
             pin_clock=what.pins.clock,
             pin_random=what.pins.random,
             serial=what.pins.serial,
@@ -137,7 +141,7 @@ class Host:
             words,
             self.environ,
             descriptors=what.streams.descriptors,
-            handed=(what.notify,),
+            handed=(what.notify, *what.streams.reading.handed),
             blocked=what.blocked,
         )
 
@@ -146,6 +150,9 @@ class Host:
 
     def ready(self) -> tuple[bytes, Mapping[State, str]]:
         return b"", {}
+
+    def refusal(self) -> RecordingFailed:
+        return RecordingFailed("the command could not be traced", hint="is ptrace allowed here?")
 
     def owners(self, paths: list[bytes]) -> Mapping[bytes, str]:
         return self._packages.owners(paths)
