@@ -75,6 +75,9 @@ const struct call calls[] = {
 	{165, 21, OP_MOUNT, STOP, -1, 1, -1, -1, -1},		/* mount */
 	{429, 429, OP_MOUNT, STOP, -1, -1, -1, -1, -1},		/* move_mount */
 	{29, 395, OP_MEMORY, STOP, -1, -1, -1, -1, -1},		/* shmget */
+	{62, 37, OP_SIGNAL, STOP, -1, -1, -1, -1, -1},		/* kill */
+	{129, 178, OP_SIGNAL, STOP, -1, -1, -1, -1, -1},	/* rt_sigqueueinfo */
+	{424, 424, OP_SIGNAL, STOP, -1, -1, -1, -1, -1},	/* pidfd_send_signal */
 	{101, 26, OP_PTRACE, STOP, -1, -1, 0, -1, -1},		/* ptrace */
 
 	/* These would open files unseen; a program that is refused falls back to plain calls. */

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -83,6 +85,52 @@ void emit_change(struct task *task, const char *what, const char *now)
 	out_facts(task->existed ? &task->before : NULL);
 	out_facts(there ? &after : NULL);
 	out_end();
+}
+
+struct signalling {
+	struct proc *from;
+	int signal;
+	pid_t group; /* 0: every process */
+};
+
+static void emit_signal_to(struct proc *proc, void *with)
+{
+	struct signalling *sent = with;
+	if (proc == sent->from || (sent->group && getpgid(proc->pid) != sent->group))
+		return;
+	out_begin(R_SIGNAL, next_seq(), sent->from->image, 2);
+	out_int(sent->signal);
+	out_int(proc->image);
+	out_end();
+}
+
+/* The process that a descriptor stands for. */
+static pid_t described(pid_t pid, int fd)
+{
+	char path[64], text[512], *line;
+	snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = file < 0 ? -1 : read(file, text, sizeof text - 1);
+	if (file >= 0)
+		close(file);
+	text[size > 0 ? size : 0] = 0;
+	return (line = strstr(text, "\nPid:")) ? atoi(line + 5) : 0;
+}
+
+/* Before it is sent: it may be the end of whom it is sent to. */
+void emit_signal(struct task *task)
+{
+	struct signalling sent = {task->proc, (int)argument(task, 1), 0};
+	pid_t to = (pid_t)argument(task, 0);
+	if (task->call->nr == 424)
+		to = described(task->proc->pid, to);
+	struct task *one = to > 0 ? task_find(to) : NULL;
+	if (one && one->proc) {
+		emit_signal_to(one->proc, &sent);
+	} else if (to <= 0) {
+		sent.group = to == -1 ? 0 : to ? -to : getpgid(task->proc->pid);
+		procs_each(emit_signal_to, &sent);
+	}
 }
 
 /* SOCK_STREAM, SOCK_DGRAM …, asked of a copy of the process's own descriptor; 0: unknown. What a

@@ -203,9 +203,10 @@ bool call_enter(struct task *task)
 	case OP_EXEC:
 		if (!task->path && call->dir >= 0)
 			held(task, (int)argument(task, call->dir));
-		if (task->path)
-			image_enter(task, task->path);
-		return true;
+		return !task->path || image_enter(task, task->path);
+	case OP_SIGNAL:
+		emit_signal(task);
+		return false;
 	case OP_NONE:
 		return false;
 	default:

@@ -43,7 +43,7 @@ static void list_free(struct list *list)
 	free(list->items);
 }
 
-static void list_out(const struct list *list)
+void list_out(const struct list *list)
 {
 	out_array(list->count);
 	for (unsigned i = 0; i < list->count; i++)
@@ -154,18 +154,6 @@ static void seek_maker(struct proc *proc)
 		image_inherit(proc->parent, false);
 }
 
-void image_enter(struct task *task, const char *path)
-{
-	struct image *image = must(calloc(1, sizeof *image));
-	int shift = task->call->dir < 0 ? 0 : 1;
-	size_t word = task->info.arch == AUDIT_ARCH_X86_64 ? 8 : 4;
-	list_read(&image->arguments, task->tid, task->info.seccomp.args[1 + shift], word);
-	inspect(task, image, path);
-	task->image = image;
-	if (!task->proc->execed && task->proc->parent && !task->proc->parent->gone)
-		seek_maker(task->proc);
-}
-
 static void image_free(struct task *task)
 {
 	list_free(&task->image->arguments);
@@ -173,6 +161,28 @@ static void image_free(struct task *task)
 		free(task->image->loaded[i]);
 	free(task->image);
 	task->image = NULL;
+}
+
+bool image_enter(struct task *task, const char *path)
+{
+	struct image *image = must(calloc(1, sizeof *image));
+	int shift = task->call->dir < 0 ? 0 : 1;
+	size_t word = task->info.arch == AUDIT_ARCH_X86_64 ? 8 : 4;
+	list_read(&image->arguments, task->tid, task->info.seccomp.args[1 + shift], word);
+	struct list variables = {0};
+	if (asking())
+		list_read(&variables, task->tid, task->info.seccomp.args[2 + shift], word);
+	task->image = image;
+	bool reused = asking_reused(task, &image->arguments, &variables);
+	list_free(&variables);
+	if (reused) {
+		image_free(task);
+		return false;
+	}
+	inspect(task, image, path);
+	if (!task->proc->execed && task->proc->parent && !task->proc->parent->gone)
+		seek_maker(task->proc);
+	return true;
 }
 
 void image_failed(struct task *task) { image_free(task); }
@@ -207,6 +217,7 @@ void image_begun(struct task *task)
 		stack_variables(&stack, proc->pid, &list);
 	int64_t variables = variables_number(&list);
 	image_leaves(proc);
+	marks_end(proc);
 	if (proc->execed)
 		proc->image = image_number();
 	proc->execed = true;
@@ -262,6 +273,7 @@ static void remember(struct proc *proc, const char *name)
  * it open as well, wrote to it too. Programs close their output early: so by name. */
 void image_leaves(struct proc *proc)
 {
+	held_places(proc);
 	for (unsigned i = 0; i < sizeof proc->inherited / sizeof *proc->inherited; i++) {
 		struct clew_facts facts;
 		if (proc->inherited[i] && facts_of(proc->inherited[i], true, &facts))
@@ -271,7 +283,7 @@ void image_leaves(struct proc *proc)
 	}
 }
 
-static void inherit_one(struct proc *proc, const char *folder, int fd, bool files)
+static void inherit_one(struct proc *proc, const char *folder, int fd, bool files, unsigned *streams)
 {
 	char link[96], name[PATH_MAX_];
 	struct stat own;
@@ -279,16 +291,22 @@ static void inherit_one(struct proc *proc, const char *folder, int fd, bool file
 	snprintf(link, sizeof link, "%s/%d", folder, fd);
 	if (lstat(link, &own) || !descriptor_path(proc->pid, fd, name))
 		return;
+	if (!files && name[0] == '/')
+		return;
+	/* The link's own permissions say how the descriptor was opened. */
+	int way = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
+	bool known = facts_of(link, true, &facts);
+	if (files) {
+		held_add(proc, fd, way, name, known && S_ISREG(facts.mode));
+		*streams |= known ? marks_which(&facts) : 0;
+	}
 	if (!strncmp(name, "/memfd:", 7))
 		return;
 	if (!strncmp(name, "pipe:", 5)) {
 		proc->pipes = true;
-	} else if (name[0] == '/' ? !files : strncmp(name, "socket:", 7) != 0)
+	} else if (name[0] != '/' && strncmp(name, "socket:", 7))
 		return;
-	/* The link's own permissions say how the descriptor was opened. */
-	int way = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
 	uint64_t hash = hash_bytes(R_FD + (uint64_t)way, name, strlen(name));
-	bool known = facts_of(link, true, &facts);
 	if (known && S_ISDIR(facts.mode))
 		return;
 	if (known && S_ISREG(facts.mode) && way & 2)
@@ -304,11 +322,17 @@ static void inherit_one(struct proc *proc, const char *folder, int fd, bool file
 void image_inherit(struct proc *proc, bool files)
 {
 	char folder[64];
+	unsigned streams = 0;
+	held_clear();
 	snprintf(folder, sizeof folder, "/proc/%d/fd", proc->pid);
 	DIR *list = opendir(folder);
 	for (struct dirent *entry; list && (entry = readdir(list));)
 		if (entry->d_name[0] != '.')
-			inherit_one(proc, folder, atoi(entry->d_name), files);
+			inherit_one(proc, folder, atoi(entry->d_name), files, &streams);
 	if (list)
 		closedir(list);
+	if (!files)
+		return;
+	held_tell(proc);
+	marks_begin(proc, streams);
 }

@@ -97,18 +97,17 @@ static void emit_moved(struct task *task, const char *from, const char *to, unsi
 			continue;
 		if (asprintf(&was, "%s/%s", from, entry->d_name) < 0 || asprintf(&is, "%s/%s", to, entry->d_name) < 0)
 			fail("out of memory");
-		if (facts_of(is, false, &facts) && S_ISDIR(facts.mode)) {
+		bool folder = facts_of(is, false, &facts) && S_ISDIR(facts.mode);
+		--*left;
+		out_begin(R_CHANGE, next_seq(), task->proc->image, 5);
+		out_text("rename");
+		out_text(was);
+		out_text(is);
+		out_facts(&facts);
+		out_facts(&facts);
+		out_end();
+		if (folder)
 			emit_moved(task, was, is, left);
-		} else {
-			--*left;
-			out_begin(R_CHANGE, next_seq(), task->proc->image, 5);
-			out_text("rename");
-			out_text(was);
-			out_text(is);
-			out_facts(&facts);
-			out_facts(&facts);
-			out_end();
-		}
 		free(was);
 		free(is);
 	}

@@ -1,9 +1,11 @@
 /* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1]
- *            [--environment FILE] [--open N:FLAGS:PATH]… [--exclude GLOB]…
+ *            [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]…
  *            [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] -- COMMAND…
  *
  * A FILE or DIR may be /proc/self/fd/N: then it is the tracer's alone, and the command never has it.
  * `--environment` holds the command's variables, each ended by a zero byte; else it has the tracer's.
+ * `--streams FD` is memory shared with whoever reads the output, `--ask FD` a socket to whoever knows what
+ * need not run.
  * `--open N:FLAGS:PATH` is a file that the command has open as its descriptor N.
  *
  * Runs the command to its end and that of all it started, and exits with its status: 128+n
@@ -188,6 +190,7 @@ static struct proc *born(struct task *parent, int event)
 	if (event != PTRACE_EVENT_CLONE || access(thread, F_OK)) {
 		ring_drain(proc);
 		proc = proc_new((pid_t)tid, parent->proc, next_seq());
+		marks_born(proc);
 		if (same_memory(parent->tid, (pid_t)tid, event))
 			ring_lend(parent->proc, proc);
 	}
@@ -237,6 +240,7 @@ static void leaving(struct task *task)
 	ring_drain(proc);
 	/* While its descriptors are still open: whom did it pass data to? */
 	image_leaves(proc);
+	marks_leaving(proc);
 	if (proc->pipes || !proc->execed) {
 		image_inherit(proc, false);
 		if (proc->pipes && proc->parent && !proc->parent->gone)
@@ -251,6 +255,8 @@ static void ended(struct task *task, int status, const struct rusage *usage)
 		ring_return(proc);
 		ring_drop(proc);
 		proc->gone = true;
+		marks_end(proc);
+		marks_gone(proc);
 		clock_ended(task);
 		out_begin(R_EXIT, next_seq(), proc->image, 5);
 		out_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
@@ -372,6 +378,10 @@ int main(int argc, char **argv)
 			stacks_library(handed(value));
 		else if (!strcmp(argv[at], "--starter"))
 			starter = atoi(value);
+		else if (!strcmp(argv[at], "--streams"))
+			marks_open(atoi(value));
+		else if (!strcmp(argv[at], "--ask"))
+			asking_open(atoi(value));
 		else if (!strcmp(argv[at], "--session"))
 			session = true;
 		else if (!strcmp(argv[at], "--open") && opened_count < 3)
@@ -386,7 +396,7 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (!out || at + 1 >= argc || strcmp(argv[at], "--")) {
-		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] -- COMMAND…\n");
+		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] -- COMMAND…\n");
 		return 125;
 	}
 	handed(argv[0]);

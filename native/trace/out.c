@@ -117,6 +117,14 @@ void out_end(void)
 	memcpy(buffer + record_at, &size, 4);
 }
 
+const void *out_withdraw(size_t *size)
+{
+	out_end();
+	*size = used - record_at;
+	used = record_at;
+	return buffer + record_at;
+}
+
 void out_flush(void)
 {
 	size_t done = 0;

@@ -66,6 +66,31 @@ uint32_t image_number(void) { return ++images; }
 
 unsigned task_count(void) { return live; }
 
+void procs_each(void (*each)(struct proc *proc, void *with), void *with)
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct task *task = table[i]; task; task = task->next)
+			if (task->proc && task->proc->pid == task->tid && !task->proc->gone)
+				each(task->proc, with);
+}
+
+static void count_other(struct proc *proc, void *with)
+{
+	(void)proc;
+	unsigned *count = with;
+	++*count;
+}
+
+unsigned proc_others(const struct proc *proc)
+{
+	unsigned count = 0;
+	procs_each(count_other, &count);
+	for (; proc; proc = proc->parent)
+		if (!proc->gone)
+			count--;
+	return count;
+}
+
 struct proc *proc_new(pid_t pid, struct proc *parent, uint64_t seq)
 {
 	struct proc *proc = must(calloc(1, sizeof *proc));

@@ -7,6 +7,9 @@
  * leaving.c   what is done after it
  * emitting.c  the records of what was seen
  * images.c    exec: what is loaded, what is inherited
+ * held.c      what a program is started with: its descriptors, its limits
+ * marks.c     which bytes of the output came from which program
+ * asking.c    whether a program need be started at all
  * stacks.c    the variables of a new program, and the library injected into it
  * tasks.c     threads and processes
  * rings.c     what the injected library recorded
@@ -35,6 +38,7 @@
 /* ---- the records ---- */
 enum record {
 	R_SPAWN = 1, R_EXEC, R_ENV, R_EXIT, R_OPEN, R_LOOK, R_CHANGE, R_FD, R_NET, R_SAVED, R_GAP, R_FETCH,
+	R_MARK, R_SIGNAL, R_HELD, R_REUSED, R_ASK, R_PLACE,
 };
 void out_open(const char *path, int notify);
 void out_begin(enum record type, uint64_t seq, uint32_t image, unsigned fields);
@@ -44,6 +48,7 @@ void out_bytes(const void *data, size_t size);
 void out_array(unsigned count);
 void out_facts(const struct clew_facts *facts); /* NULL becomes nil */
 void out_end(void);
+const void *out_withdraw(size_t *size); /* ends the record, and takes it back out of the trace */
 void out_flush(void);
 
 /* ---- system calls ---- */
@@ -51,7 +56,7 @@ enum operation {
 	OP_NONE, OP_OPEN, OP_CREAT, OP_OPENAT2, OP_STAT, OP_STATX, OP_ACCESS, OP_READLINK,
 	OP_RENAME, OP_LINK, OP_SYMLINK, OP_UNLINK, OP_RMDIR, OP_MKDIR, OP_MKNOD, OP_TRUNCATE,
 	OP_FTRUNCATE, OP_META, OP_FMETA, OP_CHDIR, OP_EXEC, OP_CONNECT, OP_BIND, OP_SENDTO, OP_SOCKETCALL,
-	OP_ROOT, OP_MOUNT, OP_MEMORY, OP_HANDLE, OP_PTRACE, OP_MAP,
+	OP_ROOT, OP_MOUNT, OP_MEMORY, OP_HANDLE, OP_PTRACE, OP_MAP, OP_SIGNAL,
 	OP_GETTIME, OP_TIMEOFDAY, OP_TIME, OP_WAIT, OP_WAITID, OP_GETRANDOM,
 	OP_NANOSLEEP, OP_CLOCK_NANOSLEEP, OP_FUTEX, OP_POLL, OP_SELECT, OP_PSELECT,
 };
@@ -90,7 +95,16 @@ struct proc {
 	char cwd[PATH_MAX_];
 	uint64_t *seen; /* what this image is known to have seen: a set of hashes */
 	uint32_t seen_count, seen_size;
+	struct { int fd, parents; } shared[4]; /* regular files it reads, and its parent has open as well */
+	unsigned shared_count;
 	struct proc *next_ring;
+	/* which bytes of the output are its own: see marks.c */
+	unsigned streams, unknown;
+	bool held_once, left, marked;
+	int io;
+	int64_t wrote, base, spent, below, others, began[2];
+	struct proc *next_holder;
+	int64_t clock;	       /* pinned: how far it has moved here */
 	struct ended *ended;   /* children whose end was not waited for yet */
 	bool drawing;	       /* pinned: it has a random device open */
 };
@@ -123,6 +137,8 @@ bool proc_first(struct proc *proc, uint64_t hash); /* whether this is news */
 void proc_forget(struct proc *proc);
 uint32_t image_number(void);
 unsigned task_count(void);
+unsigned proc_others(const struct proc *proc); /* how many run, beside it and those it came from */
+void procs_each(void (*each)(struct proc *proc, void *with), void *with);
 void tasks_visit(void (*visit)(struct task *task, const void *with), const void *with);
 uint64_t hash_bytes(uint64_t seed, const void *data, size_t size);
 
@@ -178,9 +194,10 @@ void emit_look(struct proc *proc, uint64_t seq, enum clew_kind kind, const char 
 void emit_change(struct task *task, const char *what, const char *now);
 void emit_net(struct task *task, const char *what, uint64_t address, uint64_t size, int64_t result);
 void emit_gap(struct proc *proc, const char *what, const char *path, const char *why);
+void emit_signal(struct task *task);
 
 /* ---- exec ---- */
-void image_enter(struct task *task, const char *path);
+bool image_enter(struct task *task, const char *path); /* false: the exec is none any more */
 void image_begun(struct task *task);  /* the exec succeeded */
 void image_failed(struct task *task); /* it did not */
 void image_inherit(struct proc *proc, bool files);
@@ -192,6 +209,7 @@ struct list {
 	unsigned count;
 	size_t bytes;
 };
+void list_out(const struct list *list);
 struct stack {
 	struct user_regs_struct registers;
 	uint64_t at;
@@ -206,6 +224,38 @@ uint64_t stack_told(const struct stack *stack, uint64_t tag); /* 0: nothing */
 void stack_hide(struct stack *stack, pid_t pid, uint64_t tag);
 bool stack_inject(struct stack *stack, struct proc *proc, const struct list *list);
 void stack_free(struct stack *stack);
+
+/* ---- what a program is started with ---- */
+struct held {
+	int fd, way;
+	char name[PATH_MAX_];
+	int64_t at; /* its place in a regular file; -1: no such */
+	uint32_t flags;
+	int parents; /* the descriptor by which its parent has the very same opening; -1: none */
+};
+void held_clear(void);
+void held_add(struct proc *proc, int fd, int way, const char *name, bool regular);
+void held_ahead(struct proc *proc);
+const struct held *held_all(unsigned *count);
+void held_out(void);
+void held_places(struct proc *proc);
+void held_tell(struct proc *proc);
+const char *standing(struct proc *proc);
+
+/* ---- the command's own output ---- */
+void marks_open(int fd);
+unsigned marks_which(const struct clew_facts *facts);
+void marks_now(int64_t at[2]);
+void marks_born(struct proc *proc);
+void marks_begin(struct proc *proc, unsigned streams);
+void marks_leaving(struct proc *proc);
+void marks_end(struct proc *proc);
+void marks_gone(struct proc *proc);
+
+/* ---- what need not run ---- */
+void asking_open(int fd);
+bool asking(void);
+bool asking_reused(struct task *task, const struct list *arguments, const struct list *variables);
 
 /* ---- pinned clock and randomness ---- */
 struct pins {

@@ -20,6 +20,7 @@ from typing import Any
 import blake3
 
 from clew.run.interest import Interest
+from clew.run.reading import PIPE, SAME, TERMINAL, Reading
 from clew.run.terminal import Terminal
 from clew.witness.secrets import Redactor
 
@@ -77,6 +78,8 @@ class Streams:
     terminal: Terminal | None = None
     opened: dict[int, tuple[int, str]] = field(default_factory=dict)
     """Files that are opened where the command runs, as (flags, path) by descriptor."""
+    reading: Reading = field(default_factory=Reading)
+    """How far the output has come, for the tracer."""
     _ours: list[int] = field(default_factory=list)
     _copies: list[Callable[[], None]] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -100,6 +103,7 @@ class Streams:
             self.terminal.restore()
         for keeper in self.kept.values():
             keeper.finish()
+        self.reading.close()
 
 
 def prepare(folder: Path, *, redactor: Redactor, limit: int, interest: Interest) -> Streams:
@@ -113,27 +117,33 @@ def prepare(folder: Path, *, redactor: Redactor, limit: int, interest: Interest)
         kind = _kind(number)
         if kind == "terminal" and terminal is not None:
             descriptors[number] = terminal.slave
-            names[os.fsencode(terminal.name)] = "stdout"
+            name = names.setdefault(os.fsencode(terminal.name), NAMES[number])
+            way = TERMINAL if name == NAMES[number] else SAME
+            streams.reading.declare(number, way, master=terminal.master)
         elif kind == "pipe":
             same = _identity(number)
             name = shared.setdefault(same, NAMES[number])
             if name != NAMES[number]:  # 2>&1: one stream stays one stream, in its order
                 descriptors[number] = descriptors[1]
+                streams.reading.declare(number, SAME)
                 continue
             read, write = os.pipe()
+            streams.reading.declare(number, PIPE)
             keeper = Keeper(folder / name, redactor=redactor, limit=limit)
             streams.kept[name] = keeper
             names[os.fsencode(os.readlink(f"/proc/self/fd/{write}"))] = name
             descriptors[number] = write
             streams._ours.append(write)
-            streams._copies.append(_outward(read, number, keeper))
+            streams._copies.append(_outward(read, number, keeper, streams.reading, number))
     if terminal is not None:
-        keeper = Keeper(folder / "stdout", redactor=redactor, limit=limit)
-        streams.kept["stdout"] = keeper
+        name = names[os.fsencode(terminal.name)]
+        keeper = Keeper(folder / name, redactor=redactor, limit=limit)
+        streams.kept[name] = keeper
         if terminal.both_ways:
             descriptors[0] = terminal.slave
         streams._ours.append(terminal.slave)
-        streams._copies.append(terminal.copy(keeper.feed, streams._over))
+        number = NAMES.index(name)
+        streams._copies.append(terminal.copy(keeper.feed, streams._over, streams.reading, number))
     if _kind(0) == "pipe":
         read, write = os.pipe()
         keeper = Keeper(folder / "stdin", redactor=redactor, limit=limit)
@@ -200,8 +210,11 @@ def again(
             streams._ours.append(read)
             keeper = streams.kept[name] = Keeper(folder / name, redactor=redactor, limit=limit)
             streams._copies.append(_feeding(write, stdin, keeper))
-        elif number and kind == "stdout":
+        elif number == 2 and (
+            kind == "stdout" or (kind == "terminal" and streams.reading.master >= 0)
+        ):
             descriptors[2] = descriptors[1]
+            streams.reading.declare(2, SAME)
             if 1 in streams.opened:
                 streams.opened[2] = os.O_WRONLY | os.O_APPEND, streams.opened[1][1]
         elif number:
@@ -211,7 +224,11 @@ def again(
             streams._ours.append(write)
             keeper = streams.kept[name] = Keeper(folder / name, redactor=redactor, limit=limit)
             shown = show[number - 1] if show else None
-            streams._copies.append(_outward(read, shown, keeper))
+            streams._copies.append(_outward(read, shown, keeper, streams.reading, number))
+            if kind == "terminal":
+                streams.reading.declare(number, TERMINAL, master=read)
+            else:
+                streams.reading.declare(number, PIPE)
     streams.descriptors = (descriptors[0], descriptors[1], descriptors[2])
     streams.names = names
     return streams
@@ -243,10 +260,12 @@ def _feeding(
     return feed
 
 
-def _outward(source: int, target: int | None, keeper: Keeper) -> Callable[[], None]:
+def _outward(
+    source: int, target: int | None, keeper: Keeper, reading: Reading, number: int
+) -> Callable[[], None]:
     def copy() -> None:
         try:
-            while data := os.read(source, _BLOCK):
+            while data := reading.take(number, source):
                 keeper.feed(data)
                 if target is not None:
                     _write_all(target, data)

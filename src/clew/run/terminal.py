@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from clew.run.reading import Reading
+
 _BLOCK = 1 << 16
 _SIZE = struct.pack("HHHH", 0, 0, 0, 0)
 
@@ -28,6 +30,8 @@ class Terminal:
     """The user's input is a terminal too: then the command gets this one as its own."""
     shown: int
     """Where the user sees it: descriptor 1 or 2."""
+    typed: int = 0
+    """How many bytes of keys the command was given."""
     _saved: list[Any] | None = None
     _old_winch: Any = None
 
@@ -59,7 +63,9 @@ class Terminal:
             size = fcntl.ioctl(self.shown, termios.TIOCGWINSZ, _SIZE)
             fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
 
-    def copy(self, keep: Callable[[bytes], None], over: threading.Event) -> Callable[[], None]:
+    def copy(
+        self, keep: Callable[[bytes], None], over: threading.Event, reading: Reading, number: int
+    ) -> Callable[[], None]:
         """What to run in a thread: the command's output to the user, the user's keys to it."""
 
         def copy() -> None:
@@ -68,7 +74,7 @@ class Terminal:
                 ready, _, _ = select.select(sources, [], [], 0.05)
                 if self.master in ready:
                     try:
-                        data = os.read(self.master, _BLOCK)
+                        data = reading.take(number, self.master)
                     except OSError:  # the last process that had it is gone
                         break
                     if not data:
@@ -79,6 +85,7 @@ class Terminal:
                 if 0 in ready:
                     keys = os.read(0, _BLOCK)
                     if keys:
+                        self.typed += len(keys)
                         os.write(self.master, keys)
                     else:
                         sources.remove(0)

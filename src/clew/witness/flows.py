@@ -1,4 +1,4 @@
-"""Data that passes between processes without a file: pipes, sockets.
+"""Data that passes between processes without a file: pipes, sockets, signals.
 
 Who holds which end of what is seen at exec, at fork and at exit; from that follows who could
 have told whom. A process that holds both ends of a pipe is a party to it only where nobody
@@ -52,6 +52,11 @@ class Flows:
     def shares_socket(self, image: int, parent: int) -> None:
         """A child that got a socket from its parent as its input or output talks with it."""
         self._pairs |= {(image, parent, "socket"), (parent, image, "socket")}
+
+    def signalled(self, image: int, to: int, *, asks: bool) -> None:
+        """Signal 0 only asks whether the other is there."""
+        if image != to:
+            self._pairs.add((image, to, "signal") if asks else (to, image, "signal"))
 
     def bound(self, image: int, locator: str) -> None:
         self._bound[_anyone(locator)].add(image)

@@ -40,14 +40,18 @@ def tracer_command(
     session: bool = False,
     environment: str | None = None,
     opened: Mapping[int, tuple[int, str]] | None = None,
+    reading: int | None = None,
+    ask: int | None = None,
     pin_clock: int | None = None,
     pin_random: str | None = None,
     serial: bool = False,
 ) -> list[str]:
     """`starter`: with whom the tracer ends; `session`: the command gets a session of its own, with
     its input as its terminal; `environment`: a file with the command's variables; `opened`: files
-    that it has open from the beginning, as (flags, path) by descriptor; `pin_clock`: when its wall
-    clock begins; `pin_random`: the seed of its randomness; `serial`: one process after the other.
+    that it has open from the beginning, as (flags, path) by descriptor; `reading`: memory that
+    tells how much of the output was read; `ask`: a socket to whoever knows what need not run;
+    `pin_clock`: when its wall clock begins; `pin_random`: the seed of its randomness; `serial`: one
+    process after the other.
     """
     words = [tracer, "--out", trace, "--notify", str(notify), "--library", library]
     if starter is not None:
@@ -66,6 +70,10 @@ def tracer_command(
         words += ["--pin-random", pin_random]
     if serial:
         words += ["--serial", "1"]
+    if reading is not None:
+        words += ["--streams", str(reading)]
+    if ask is not None:
+        words += ["--ask", str(ask)]
     for glob in exclude:
         words += ["--exclude", glob]
     return [*words, "--", *command]

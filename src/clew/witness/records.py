@@ -117,6 +117,77 @@ class Fetch(Record, frozen=True, array_like=True, tag=12):
     url: bytes
 
 
+class Mark(Record, frozen=True, array_like=True, tag=13):
+    """How much of the command's output there was when a program began, or ended."""
+
+    over: int
+    alone: int  # nobody else wrote meanwhile
+    stdout: int  # -1: unknown
+    stderr: int
+
+
+class Signal(Record, frozen=True, array_like=True, tag=14):
+    signal: int
+    to: int
+
+
+class Opening(NamedTuple):
+    """A descriptor that a program was started with."""
+
+    fd: int
+    way: int
+    name: bytes
+    at: int  # its place in a regular file; -1: no such
+    flags: int
+
+    @property
+    def appends(self) -> bool:
+        return bool(self.flags & 1)
+
+    @property
+    def shared(self) -> bool:
+        """Its parent has it, too, with one place in the file for both."""
+        return bool(self.flags & 2)
+
+
+class Held(Record, frozen=True, array_like=True, tag=15):
+    standing: bytes | None  # None: as the command itself was started
+    openings: list[Opening]
+
+
+class Reused(Record, frozen=True, array_like=True, tag=16):
+    """A program that was not started: what it would have done was done already."""
+
+    previous: int
+    pid: int
+    token: int
+    stdout_before: int
+    stdout_after: int
+    stderr_before: int
+    stderr_after: int
+
+
+class Place(Record, frozen=True, array_like=True, tag=18):
+    """How far a program got in a file that its parent can read on from there."""
+
+    fd: int
+    reached: int
+
+
+class Question(Record, frozen=True, array_like=True, tag=17):
+    """Never in a trace: what is asked before a program is started."""
+
+    pid: int
+    program: bytes
+    arguments: list[bytes]
+    variables: list[bytes]
+    cwd: bytes
+    standing: bytes | None
+    openings: list[Opening]
+    others: int  # processes that run beside it and those it came from
+    sent: int  # descriptors that came with it: those it would write to
+
+
 AnyRecord = (
     Spawn
     | Exec
@@ -130,6 +201,11 @@ AnyRecord = (
     | Saved
     | Hidden
     | Fetch
+    | Mark
+    | Signal
+    | Held
+    | Reused
+    | Place
 )
 
 LOADED = 0x8000_0000  # among an open's flags: the kernel opened it, to run it

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from clew.witness import records
+from clew.witness.beginnings import Beginnings
 from clew.witness.flows import Flows
 from clew.witness.secrets import Redactor
 from clew.witness.versions import Met, Paths
@@ -36,6 +38,8 @@ class Process:
     at: int
     exec: records.Exec | None = None
     exit: records.Exit | None = None
+    reused: str | None = None
+    """The process, of another execution, that did what this one need not do again."""
 
 
 Fact = tuple[str, str, str]
@@ -49,11 +53,31 @@ class Tale:
     used: dict[tuple[Met, str], int] = field(default_factory=dict)
     looked: dict[Fact, int] = field(default_factory=dict)
 
+    def begin_anew(self) -> None:
+        """A forked process becomes a program of its own: what it meets again counts from now."""
+        self.used = _Latest(self.used)
+        self.looked = _Latest(self.looked)
+
+
+class _Latest(dict[Any, int]):
+    """What was there before is told with the time at which it first came up again."""
+
+    def __init__(self, before: dict[Any, int]) -> None:
+        super().__init__(before)
+        self._before = set(before)
+
+    def setdefault(self, key: Any, default: int = 0) -> int:
+        if key in self._before:
+            self._before.discard(key)
+            self[key] = default
+        return super().setdefault(key, default)
+
 
 @dataclass
 class Story:
     paths: Paths = field(default_factory=Paths)
     flows: Flows = field(default_factory=Flows)
+    beginnings: Beginnings = field(default_factory=Beginnings)
     processes: dict[int, Process] = field(default_factory=dict)
     tales: dict[int, Tale] = field(default_factory=dict)
     invalidated: list[tuple[int, Met, str, int]] = field(default_factory=list)

@@ -66,6 +66,7 @@ class Narrator:
         self._tales = story.tales
         self._listings = Listings(contents)
         self._locators: dict[bytes, str] = {}
+        self._deeds: dict[bytes, int] = {}
         self._answers: dict[tuple[bytes, object], Fact | None] = {}
 
     # -- listening
@@ -83,6 +84,10 @@ class Narrator:
             records.Net: self._net,
             records.Hidden: self._hidden,
             records.Fetch: self._fetch,
+            records.Held: self._held,
+            records.Mark: self._story.beginnings.mark,
+            records.Place: self._story.beginnings.place,
+            records.Signal: self._signal,
         }
         for record in trace:
             teller = tellers.get(type(record))
@@ -101,6 +106,8 @@ class Narrator:
     def _exec(self, record: records.Exec) -> None:
         if record.image == record.previous:
             self._processes[record.image].exec = record
+            self._tales[record.image].begin_anew()
+            self._paths.seal(record.image)
             return
         before = self._processes[record.previous]
         self._paths.born(record.image, record.previous)
@@ -115,6 +122,13 @@ class Narrator:
             exec=record,
         )
         self._tales[record.image] = Tale()
+
+    def _held(self, record: records.Held) -> None:
+        run = self._processes[record.image].exec
+        self._story.beginnings.held(record, run, self._scene.streams)
+
+    def _signal(self, record: records.Signal) -> None:
+        self._flows.signalled(record.image, record.to, asks=record.signal == 0)
 
     def _environment(self, record: records.Variables) -> None:
         entries = (entry.decode(errors="replace").partition("=") for entry in record.entries)
@@ -143,6 +157,7 @@ class Narrator:
         elif facts and stat.S_ISFIFO(facts.mode):
             self._flows.holds(image, path, _ways(record.flags))
         elif record.flags & records.LOADED:
+            self._story.beginnings.loaded(record, self._processes[image].exec)
             self._use(image, self._paths.read(path, facts, at=record.at), "exec", record.at)
         elif record.flags & os.O_ACCMODE == os.O_RDONLY and not record.flags & os.O_TRUNC:
             self._use(image, self._paths.read(path, facts, at=record.at), "open", record.at)
@@ -158,6 +173,7 @@ class Narrator:
             if record.flags & os.O_CREAT:
                 self._looked(image, "absent", path, "ENOENT", at)
         elif record.flags & os.O_TRUNC:
+            self._looked(image, "present", path, f"{before.mode:o}", at)
             replaced = self._paths.current(path)
             if replaced is not None and not (replaced.maker == image and not replaced.read):
                 self._invalidate(image, replaced, "replace", at)
@@ -173,7 +189,8 @@ class Narrator:
     def _look(self, record: records.Look) -> None:
         if record.kind == records.REALPATH and not record.error:
             self._linked(record.image, record.path, record.target, record.at)
-        told = record.error or (record.kind, record.facts, record.target)
+        asked = record.flags if record.kind == records.ACCESS else 0
+        told = (record.error, asked, record.kind, record.facts, record.target)
         key = (record.path, told)
         if key not in self._answers:  # most processes ask what others asked before
             self._answers[key] = self._answer(record)
@@ -184,11 +201,15 @@ class Narrator:
     def _answer(self, record: records.Look) -> Fact | None:
         """What was asked and told, as (kind, locator, answer); None: nothing that matters."""
         path, facts = record.path, record.facts
-        if self._ignored(_plain(path)) or not is_file(path) or record.error in _SAYS_NOTHING:
+        plain = record.kind == records.READLINK and record.error == errno.EINVAL
+        said = record.error not in _SAYS_NOTHING or plain
+        if self._ignored(_plain(path)) or not is_file(path) or not said:
             return None
-        kind, answer = "present", ""
-        if record.error:
-            kind, answer = "absent", _error(record.error)
+        kind, answer = "present", _permissions(record)
+        if plain:
+            answer = "plain"  # there, and no link
+        elif record.error:
+            kind, answer = "absent", f"{_error(record.error)} {answer}".rstrip()
         elif record.kind == records.READLINK:
             kind, answer = "link", _target(record.target or b"")
         elif record.kind == records.STAT and facts:
@@ -202,6 +223,8 @@ class Narrator:
         self._renamed(record)
         if record.what in (b"rename", b"link", b"exchange") and record.path2:
             self._move(record, record.path2)
+        elif record.what == b"delete" and record.before and stat.S_ISDIR(record.before.mode):
+            self._deed(image, "removed", path, record.before, at)
         elif record.what == b"delete":
             old = self._paths.current(path)
             if record.before and not stat.S_ISDIR(record.before.mode):
@@ -213,6 +236,7 @@ class Narrator:
             met.facts = record.after
         elif record.what in (b"folder", b"node"):
             self._looked(image, "absent", path, "ENOENT", at)
+            self._deed(image, "made", path, record.after, at)
         elif record.what == b"metadata" and record.before and stat.S_ISREG(record.before.mode):
             self._touch(record)
         elif record.what == b"map" and record.before:
@@ -241,6 +265,7 @@ class Narrator:
             and (old.maker == record.image or not old.read)
         ):
             old.facts = record.after
+            old.makers.setdefault(record.image, "metadata")
             return
         old = self._paths.read(record.path, record.before, at=record.at)
         self._use(record.image, old, "metadata", record.at)
@@ -249,6 +274,8 @@ class Narrator:
 
     def _move(self, record: records.Change, to: bytes) -> None:
         if record.before and stat.S_ISDIR(record.before.mode):
+            self._deed(record.image, "removed", record.path, record.before, record.at)
+            self._deed(record.image, "made", to, record.before, record.at)
             return  # what is in it is told file by file
         old = self._before(record.path, record.before, record.at)
         if record.what == b"exchange":
@@ -341,6 +368,12 @@ class Narrator:
         met.gone = True
         self._story.invalidated.append((image, met, how, at))
 
+    def _deed(self, image: int, kind: str, path: bytes, facts: Facts | None, at: int) -> None:
+        """A folder, pipe or device that was made or removed: it has no bytes, so it is no version.
+        Each time is told, so that what came last is known."""
+        times = self._deeds[path] = self._deeds.get(path, 0) + 1
+        self._looked(image, kind, path, f"{facts.mode if facts else 0:o} {times}", at)
+
     def _looked(self, image: int, kind: str, path: bytes, answer: str, at: int) -> None:
         if is_file(path):
             self._tales[image].looked.setdefault((kind, self._locator(path), answer), at)
@@ -365,6 +398,13 @@ def _plain(path: bytes) -> bytes:
 def _target(path: bytes) -> str:
     """Where a link leads, as a locator writes a path: text that loses nothing."""
     return file_locator("", path).removeprefix("file://")
+
+
+def _permissions(record: records.Look) -> str:
+    """What `access` was asked for: letters of `rwx`."""
+    if record.kind != records.ACCESS:
+        return ""
+    return "".join(letter for bit, letter in ((4, "r"), (2, "w"), (1, "x")) if record.flags & bit)
 
 
 def _error(number: int) -> str:

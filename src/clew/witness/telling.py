@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from itertools import count
+from typing import Any
 
 from clew.prov.events import (
     Alias,
@@ -22,6 +23,7 @@ from clew.prov.events import (
     Version,
 )
 from clew.prov.locators import file_locator
+from clew.store import Stored
 from clew.witness.contents import Contents, Known, is_file
 from clew.witness.origins import origins
 from clew.witness.story import Process, Scene, Story
@@ -119,7 +121,17 @@ class Teller:
             exe=_text(process.exec.exe) if process.exec else None,
             cwd=_text(process.exec.cwd) if process.exec else None,
             environment=_difference(self._scene.variables, own) if process.exec else {},
+            facets=self._begun(image, process),
         )
+
+    def _begun(self, image: int, process: Process) -> dict[str, Any]:
+        facets: dict[str, Any] = {}
+        begun = self._story.beginnings.facet(image)
+        if begun is not None and process.exec is not None:
+            facets["begun"] = begun
+        if process.reused is not None:
+            facets["reused_from"] = process.reused
+        return facets
 
     def _ended(self, process: Process) -> Ended:
         assert process.exit is not None
@@ -174,6 +186,10 @@ class Teller:
             known, now = left
             mode, mtime = now.st_mode, now.st_mtime_ns
             _settle_opener(met, now)
+        if met.told is not None and known is None:
+            told = met.told
+            known = Known(Stored(told.digest, told.size), told.kept)
+            mode, mtime, missing = told.mode, told.mtime, ""
         if met.blurred:
             missing = _BLURRED
         elif known is None and met.facts is not None and stat.S_ISREG(met.facts.mode):

@@ -34,6 +34,17 @@ def facts_of(status: os.stat_result) -> Facts:
     )
 
 
+@dataclass(frozen=True)
+class Told:
+    """The content of a version that was not made again, but taken from where it was made."""
+
+    digest: str
+    size: int
+    mode: int
+    mtime: int
+    kept: bool
+
+
 @dataclass(eq=False)
 class Met:
     """One version that the execution met."""
@@ -59,6 +70,10 @@ class Met:
     inherited: Facts | None = None
     """Its state when a child that writes it was last seen."""
     gone: bool = False
+    sealed: bool = False
+    """What its maker writes to the path from now on is another version."""
+    told: Told | None = None
+    """Its content, where that is known from elsewhere."""
     blurred: bool = False
     """Read while a process could write it through memory: in which state, nobody can tell."""
 
@@ -92,6 +107,7 @@ class Paths:
     def __init__(self) -> None:
         self._lines: dict[bytes, list[Met]] = {}
         self._lives = Lives()
+        self._unsealed: dict[int, list[Met]] = {}
         self._mappers: dict[tuple[int, int], set[int]] = {}
 
     def born(self, image: int, parent: int) -> None:
@@ -167,12 +183,19 @@ class Paths:
     def write(self, path: bytes, image: int, *, at: int, how: str, facts: Facts | None) -> Met:
         """The version a writer makes; `facts` is its state right after the opening."""
         last = self.current(path)
-        if last is not None and last.maker == image and not last.read:
+        if last is not None and last.maker == image and not last.read and not last.sealed:
             return last
         met = self.add(path, at=at, maker=image, facts=None)
+        self._unsealed.setdefault(image, []).append(met)
         met.makers[image] = how
         met.opened = facts
         return met
+
+    def seal(self, image: int) -> None:
+        """What a forked process wrote before it became a program of its own is not what the
+        program writes, unless that was handed it open."""
+        for met in self._unsealed.pop(image, ()):
+            met.sealed = True
 
     def inherit(self, path: bytes, image: int, parent: int, facts: Facts | None, *, at: int) -> Met:
         """The version that a process holds open for writing because its parent opened it.

@@ -1,0 +1,162 @@
+/* Asking, before a program is started, whether it need be: whoever knows may have done already
+ * what it would do, and then the process ends as the program would have ended.
+ *
+ * The question is a record (docs/formats/trace.md) with the descriptors that the program would
+ * write to; the answer is a `struct answer`. Only what would really be started is asked about. */
+#include "trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+#include <unistd.h>
+
+#define MOST_SENT 16
+
+struct answer {
+	uint32_t done; /* 0: run it */
+	uint32_t status;
+	uint64_t token; /* what the record of it is to be told from */
+};
+
+static int asked = -1;
+
+void asking_open(int fd)
+{
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	asked = fd;
+}
+
+bool asking(void) { return asked >= 0; }
+
+/* Copies of the descriptors it would write to, or move on in, in the order of the list. */
+static unsigned copies(struct proc *proc, int *to)
+{
+	unsigned count, found = 0;
+	const struct held *held = held_all(&count);
+	int process = (int)syscall(SYS_pidfd_open, proc->pid, 0);
+	for (unsigned i = 0; i < count && process >= 0 && found < MOST_SENT; i++) {
+		int copy = held[i].way & 2 || held[i].at >= 0 ? (int)syscall(SYS_pidfd_getfd, process, held[i].fd, 0) : -1;
+		if (copy >= 0)
+			to[found++] = copy;
+	}
+	if (process >= 0)
+		close(process);
+	return found;
+}
+
+static bool send_all(const void *data, size_t size, const int *copies, unsigned count)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(int) * MOST_SENT)];
+	} control = {0};
+	for (size_t done = 0; done < size;) {
+		struct iovec rest = {(char *)data + done, size - done};
+		struct msghdr message = {.msg_iov = &rest, .msg_iovlen = 1};
+		if (!done && count) {
+			message.msg_control = control.room;
+			message.msg_controllen = CMSG_SPACE(sizeof(int) * count);
+			struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+			header->cmsg_level = SOL_SOCKET;
+			header->cmsg_type = SCM_RIGHTS;
+			header->cmsg_len = CMSG_LEN(sizeof(int) * count);
+			memcpy(CMSG_DATA(header), copies, sizeof(int) * count);
+		}
+		ssize_t n = sendmsg(asked, &message, MSG_NOSIGNAL);
+		if (n > 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			return false;
+	}
+	return true;
+}
+
+static bool heard(struct answer *answer)
+{
+	for (size_t done = 0; done < sizeof *answer;) {
+		ssize_t n = recv(asked, (char *)answer + done, sizeof *answer - done, 0);
+		if (n > 0)
+			done += (size_t)n;
+		else if (!n || errno != EINTR)
+			return false;
+	}
+	return true;
+}
+
+static bool question(struct task *task, const struct list *arguments, const struct list *variables, struct answer *answer)
+{
+	struct proc *proc = task->proc;
+	int sent[MOST_SENT];
+	char *program = canonical(task->path, true);
+	held_ahead(proc);
+	unsigned count = copies(proc, sent);
+	out_begin(R_ASK, task->seq, proc->image, 9);
+	out_int(proc->pid);
+	out_text(program);
+	list_out(arguments);
+	list_out(variables);
+	out_text(proc->cwd);
+	out_text(standing(proc));
+	held_out();
+	out_int(proc_others(proc));
+	out_int(count);
+	size_t size;
+	const void *record = out_withdraw(&size);
+	bool answered = send_all(record, size, sent, count) && heard(answer);
+	while (count)
+		close(sent[--count]);
+	free(program);
+	if (!answered) { /* nobody is there any more: run what there is to run */
+		close(asked);
+		asked = -1;
+	}
+	return answered;
+}
+
+/* The exec becomes an exit. */
+static bool turned(struct task *task, uint32_t status)
+{
+	struct user_regs_struct registers;
+	if (ptrace(PTRACE_GETREGS, task->tid, NULL, &registers))
+		return false;
+	bool wide = task->info.arch == AUDIT_ARCH_X86_64;
+	registers.orig_rax = wide ? 231 : 252; /* exit_group */
+	*(wide ? &registers.rdi : &registers.rbx) = status;
+	return !ptrace(PTRACE_SETREGS, task->tid, NULL, &registers);
+}
+
+bool asking_reused(struct task *task, const struct list *arguments, const struct list *variables)
+{
+	struct proc *proc = task->proc;
+	struct answer answer;
+	int64_t before[2], after[2];
+	if (asked < 0 || access(task->path, X_OK))
+		return false;
+	marks_now(before);
+	if (!question(task, arguments, variables, &answer) || !answer.done || !turned(task, answer.status))
+		return false;
+	uint32_t previous = proc->image;
+	marks_now(after);
+	if (proc->execed) {
+		image_leaves(proc);
+		marks_end(proc);
+		proc->image = image_number();
+	}
+	proc->execed = true;
+	out_begin(R_REUSED, task->seq, proc->image, 7);
+	out_int(previous);
+	out_int(proc->pid);
+	out_int((int64_t)answer.token);
+	for (unsigned n = 0; n < 2; n++) {
+		out_int(before[n]);
+		out_int(after[n]);
+	}
+	out_end();
+	return true;
+}

@@ -1,0 +1,196 @@
+/* What a program is started with beside its files' contents: its descriptors, and what else it
+ * inherits. Two starts that agree in this, in their words and in what they see run alike. */
+#include "trace.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MOST_HELD 256
+
+static struct held list[MOST_HELD];
+static unsigned count;
+
+void held_clear(void) { count = 0; }
+
+/* Where the descriptor stands in its file, and how it was opened: lines of its fdinfo. */
+static void held_info(pid_t pid, int fd, struct held *held)
+{
+	char path[64], text[512];
+	snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = file < 0 ? -1 : read(file, text, sizeof text - 1);
+	if (file >= 0)
+		close(file);
+	if (size <= 0)
+		return;
+	text[size] = 0;
+	const char *flags = strstr(text, "flags:");
+	held->at = !strncmp(text, "pos:", 4) ? strtoll(text + 4, NULL, 10) : -1;
+	held->flags = flags ? (uint32_t)strtoul(flags + 6, NULL, 8) : 0;
+}
+
+/* By which descriptor another process has the very same opening, with one place in the file for both. */
+static int held_by(pid_t other, pid_t pid, const struct held *held)
+{
+	char folder[64], name[PATH_MAX_];
+	int found = -1;
+	snprintf(folder, sizeof folder, "/proc/%d/fd", other);
+	DIR *entries = opendir(folder);
+	for (struct dirent *entry; entries && found < 0 && (entry = readdir(entries));) {
+		int fd = atoi(entry->d_name);
+		if (entry->d_name[0] == '.' || !descriptor_path(other, fd, name) || strcmp(name, held->name))
+			continue;
+		if (!syscall(SYS_kcmp, pid, other, KCMP_FILE, held->fd, fd))
+			found = fd;
+	}
+	if (entries)
+		closedir(entries);
+	return found;
+}
+
+void held_add(struct proc *proc, int fd, int way, const char *name, bool regular)
+{
+	struct held *held = &list[count];
+	if (count == MOST_HELD)
+		return;
+	*held = (struct held){.fd = fd, .way = way, .at = -1, .parents = -1};
+	snprintf(held->name, sizeof held->name, "%s", name);
+	if (regular) {
+		held_info(proc->pid, fd, held);
+		if (proc->parent && !proc->parent->gone)
+			held->parents = held_by(proc->parent->pid, proc->pid, held);
+	}
+	count++;
+}
+
+const struct held *held_all(unsigned *size)
+{
+	*size = count;
+	return list;
+}
+
+void held_out(void)
+{
+	out_array(count);
+	for (unsigned i = 0; i < count; i++) {
+		out_array(5);
+		out_int(list[i].fd);
+		out_int(list[i].way);
+		out_text(list[i].name);
+		out_int(list[i].at);
+		out_int((list[i].flags & O_APPEND ? 1 : 0) | (list[i].parents >= 0 ? 2 : 0));
+	}
+}
+
+/* A file that both read from is read on by the one from where the other left it: that place is told
+ * when the program ends. It may have closed its own descriptor by then, but not its parent's. */
+void held_places(struct proc *proc)
+{
+	for (unsigned i = 0; i < proc->shared_count; i++) {
+		struct held held = {.at = -1};
+		if (proc->parent && !proc->parent->gone)
+			held_info(proc->parent->pid, proc->shared[i].parents, &held);
+		out_begin(R_PLACE, next_seq(), proc->image, 2);
+		out_int(proc->shared[i].fd);
+		out_int(held.at);
+		out_end();
+	}
+	proc->shared_count = 0;
+}
+
+static void remember(struct proc *proc)
+{
+	for (unsigned i = 0; i < count && proc->shared_count < sizeof proc->shared / sizeof *proc->shared; i++)
+		if (list[i].way & 1 && list[i].parents >= 0) {
+			proc->shared[proc->shared_count].fd = list[i].fd;
+			proc->shared[proc->shared_count++].parents = list[i].parents;
+		}
+}
+
+/* What the program that has just begun holds. */
+void held_tell(struct proc *proc)
+{
+	proc->shared_count = 0;
+	remember(proc);
+	out_begin(R_HELD, next_seq(), proc->image, 2);
+	out_text(standing(proc));
+	held_out();
+	out_end();
+}
+
+/* What will be held after an exec that has not happened yet. */
+void held_ahead(struct proc *proc)
+{
+	char folder[64], link[96], name[PATH_MAX_];
+	held_clear();
+	snprintf(folder, sizeof folder, "/proc/%d/fd", proc->pid);
+	DIR *entries = opendir(folder);
+	for (struct dirent *entry; entries && (entry = readdir(entries));) {
+		struct stat own, st;
+		struct held info = {.fd = atoi(entry->d_name)};
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(link, sizeof link, "%s/%d", folder, info.fd);
+		held_info(proc->pid, info.fd, &info);
+		if (info.flags & O_CLOEXEC || lstat(link, &own) || !descriptor_path(proc->pid, info.fd, name))
+			continue;
+		int way = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
+		held_add(proc, info.fd, way, name, !stat(link, &st) && S_ISREG(st.st_mode));
+	}
+	if (entries)
+		closedir(entries);
+}
+
+static void line(const char *status, const char *name, char *to, size_t room)
+{
+	const char *at = strstr(status, name);
+	size_t size = at ? strcspn(at += strlen(name) + 1, "\n") : 0;
+	snprintf(to, room, "%.*s", (int)size, at ? at : "");
+}
+
+static uint64_t limits(pid_t pid)
+{
+	uint64_t hash = 1;
+	for (int i = 0; i < RLIM_NLIMITS; i++) {
+		struct rlimit limit = {0, 0};
+		prlimit(pid, (enum __rlimit_resource)i, NULL, &limit);
+		hash = hash_bytes(hash, &limit, sizeof limit);
+	}
+	cpu_set_t cpus;
+	CPU_ZERO(&cpus);
+	sched_getaffinity(pid, sizeof cpus, &cpus);
+	hash = hash_bytes(hash, &cpus, sizeof cpus);
+	int nice = getpriority(PRIO_PROCESS, (id_t)pid);
+	return hash_bytes(hash, &nice, sizeof nice);
+}
+
+/* As text; NULL where it is as the command itself was started. */
+const char *standing(struct proc *proc)
+{
+	static char first[320], now[320];
+	char path[64], text[4096], umask[16], ignored[32], blocked[32], users[64], groups[64];
+	snprintf(path, sizeof path, "/proc/%d/status", proc->pid);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t size = file < 0 ? -1 : read(file, text, sizeof text - 1);
+	if (file >= 0)
+		close(file);
+	text[size > 0 ? size : 0] = 0;
+	line(text, "\nUmask:", umask, sizeof umask);
+	line(text, "\nSigIgn:", ignored, sizeof ignored);
+	line(text, "\nSigBlk:", blocked, sizeof blocked);
+	line(text, "\nUid:", users, sizeof users);
+	line(text, "\nGid:", groups, sizeof groups);
+	snprintf(now, sizeof now, "umask %s ignored %s blocked %s users %s groups %s limits %016lx", umask, ignored,
+		 blocked, users, groups, limits(proc->pid));
+	if (!first[0])
+		strcpy(first, now);
+	return strcmp(first, now) ? now : NULL;
+}

@@ -1,0 +1,205 @@
+/* Which bytes of the command's own output came from which program.
+ *
+ * When a program begins and when it ends, the place that the output has reached by then is noted.
+ * What lies between is its own, and of all it started, unless somebody else who has the output
+ * open wrote meanwhile: that is told by how much each of them had written in all. Only programs
+ * that have the output are looked at: nothing is done for one whose output goes elsewhere. */
+#include "trace.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PATIENCE 2000 /* times 100 microseconds: how long a reader may be in the middle of reading */
+
+enum { NONE, PIPE, TERMINAL, SAME };
+
+/* Shared with whoever reads the output; see docs/formats/trace.md. */
+struct reading {
+	uint32_t kind[2]; /* of descriptors 1 and 2 */
+	int32_t master;	  /* the terminal's other end */
+	uint32_t pad;
+	struct {
+		uint64_t taken; /* bytes that were read so far */
+		uint64_t busy;	/* a read is under way */
+	} of[2];
+};
+
+static volatile struct reading *reading;
+static struct stat identity[2];
+static struct proc *holders; /* all that have the output, or had it */
+static int64_t gone;	     /* what those have written that are no more */
+static unsigned unknown;     /* how many went without saying how much they wrote */
+
+void marks_open(int fd)
+{
+	void *memory = mmap(NULL, sizeof *reading, PROT_READ, MAP_SHARED, fd, 0);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	if (memory == MAP_FAILED)
+		return;
+	reading = memory;
+	if (reading->master >= 0)
+		fcntl(reading->master, F_SETFD, FD_CLOEXEC);
+	for (unsigned n = 0; n < 2; n++)
+		if (reading->kind[n] != NONE && fstat(1 + (int)n, &identity[n]))
+			identity[n].st_ino = 0;
+}
+
+/* Which of the two this file is, as a bit. */
+unsigned marks_which(const struct clew_facts *facts)
+{
+	for (unsigned n = 0; reading && n < 2; n++)
+		if ((reading->kind[n] == PIPE || reading->kind[n] == TERMINAL) && identity[n].st_ino == facts->ino &&
+		    identity[n].st_dev == facts->dev)
+			return 1u << n;
+	return 0;
+}
+
+static int64_t position(unsigned n)
+{
+	if (!reading || reading->kind[n] == NONE || reading->kind[n] == SAME)
+		return -1;
+	for (unsigned i = 0; i < PATIENCE; i++) {
+		struct pollfd terminal = {reading->master, POLLIN, 0};
+		int left = 0;
+		uint64_t taken = __atomic_load_n(&reading->of[n].taken, __ATOMIC_SEQ_CST);
+		bool steady = !__atomic_load_n(&reading->of[n].busy, __ATOMIC_SEQ_CST);
+		/* A terminal passes on what is written to it only when it is asked for. */
+		if (steady && (reading->kind[n] == TERMINAL ? poll(&terminal, 1, 0) == 0 : !ioctl(1 + (int)n, FIONREAD, &left)) &&
+		    !__atomic_load_n(&reading->of[n].busy, __ATOMIC_SEQ_CST) &&
+		    taken == __atomic_load_n(&reading->of[n].taken, __ATOMIC_SEQ_CST))
+			return (int64_t)taken + left;
+		usleep(100);
+	}
+	return -1;
+}
+
+void marks_now(int64_t at[2])
+{
+	for (unsigned n = 0; n < 2; n++)
+		at[n] = position(n);
+}
+
+/* What the process has written in all, to whatever; the last known where it cannot be asked. */
+static int64_t written(struct proc *proc)
+{
+	char path[64], text[256], *at;
+	if (proc->io <= 0 && !proc->gone) {
+		snprintf(path, sizeof path, "/proc/%d/io", proc->pid);
+		proc->io = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	ssize_t size = proc->io > 0 ? pread(proc->io, text, sizeof text - 1, 0) : -1;
+	if (size <= 0) {
+		unknown += proc->gone ? 0 : 1;
+		return proc->wrote;
+	}
+	text[size] = 0;
+	at = strstr(text, "wchar:");
+	return proc->wrote = at ? strtoll(at + 6, NULL, 10) : proc->wrote;
+}
+
+static int64_t own(struct proc *proc) { return proc->spent + (proc->streams && !proc->left ? written(proc) - proc->base : 0); }
+
+static int64_t others(struct proc *proc)
+{
+	int64_t all = gone;
+	for (struct proc *at = holders; at; at = at->next_holder)
+		if (at != proc)
+			all += own(at);
+	return all - proc->below;
+}
+
+static void join(struct proc *proc, unsigned streams)
+{
+	if (!proc->streams && !proc->held_once) {
+		proc->next_holder = holders;
+		holders = proc;
+		proc->held_once = true;
+	}
+	if (!proc->streams)
+		proc->base = written(proc);
+	proc->streams = streams;
+}
+
+/* A child has what its parent has, until it becomes another program. */
+void marks_born(struct proc *proc)
+{
+	if (reading && proc->parent && proc->parent->streams)
+		join(proc, proc->parent->streams);
+}
+
+/* The program that begins holds these streams. */
+void marks_begin(struct proc *proc, unsigned streams)
+{
+	if (!reading)
+		return;
+	if (streams) {
+		join(proc, streams);
+	} else if (proc->streams) {
+		proc->spent = own(proc);
+		proc->streams = 0;
+	}
+	proc->marked = streams != 0;
+	if (!streams)
+		return;
+	proc->unknown = unknown;
+	proc->others = others(proc);
+	marks_now(proc->began);
+	out_begin(R_MARK, next_seq(), proc->image, 4);
+	out_int(0);
+	out_int(1);
+	out_int(proc->began[0]);
+	out_int(proc->began[1]);
+	out_end();
+}
+
+/* It is about to end: the last moment to ask how much it wrote. */
+void marks_leaving(struct proc *proc)
+{
+	if (!proc->streams || proc->left)
+		return;
+	proc->spent = own(proc);
+	proc->left = true;
+}
+
+/* The image has ended, or gives way to the next. */
+void marks_end(struct proc *proc)
+{
+	if (!proc->marked)
+		return;
+	int64_t now[2];
+	marks_now(now);
+	bool silent = now[0] == proc->began[0] && now[1] == proc->began[1];
+	bool alone = silent || (others(proc) == proc->others && unknown == proc->unknown);
+	out_begin(R_MARK, next_seq(), proc->image, 4);
+	out_int(1);
+	out_int(alone);
+	out_int(now[0]);
+	out_int(now[1]);
+	out_end();
+	proc->marked = false;
+}
+
+void marks_gone(struct proc *proc)
+{
+	if (!proc->held_once)
+		return;
+	if (proc->streams && !proc->left)
+		unknown++; /* killed: nobody could ask */
+	struct proc **at = &holders;
+	while (*at && *at != proc)
+		at = &(*at)->next_holder;
+	if (*at)
+		*at = proc->next_holder;
+	gone += proc->spent;
+	if (proc->parent)
+		proc->parent->below += proc->spent + proc->below;
+	if (proc->io > 0)
+		close(proc->io);
+	proc->held_once = false;
+}
