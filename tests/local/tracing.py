@@ -1,0 +1,40 @@
+"""Runs a command under the tracer alone: for what a recording would only hide."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from clew.run.pins import UNPINNED, Pins
+from clew.witness import native
+
+PINNED = Pins(clock=10**18 + 250_000_000, random="00112233445566778899aabbccddeeff")
+"""A Sunday in 2001, so that no real clock says the same."""
+
+
+def traced(folder: Path, command: Sequence[str | Path], pins: Pins = UNPINNED, **more: Any) -> str:
+    """What the command prints; it must succeed."""
+    words = native.tracer_command(
+        [os.fspath(word) for word in command],
+        tracer=os.fspath(native.TRACER),
+        library=os.fspath(native.LIBRARY),
+        trace=os.fspath(folder / "trace"),
+        spool=None,
+        notify=-1,
+        exclude=(),
+        pin_clock=pins.clock,
+        pin_random=pins.random,
+        serial=pins.serial,
+    )
+    ran = subprocess.run(
+        words,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        timeout=120,
+        **{"stdin": subprocess.DEVNULL, **more},
+    )
+    assert ran.returncode == 0
+    return ran.stdout.decode(errors="replace")
