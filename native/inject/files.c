@@ -228,15 +228,20 @@ EXPORT int faccessat(int fd, const char *path, int mode, int flags)
 EXPORT ssize_t readlink(const char *path, char *buffer, size_t size) { return answer(readlink_(AT_FDCWD, path, buffer, size)); }
 EXPORT ssize_t readlinkat(int fd, const char *path, char *buffer, size_t size) { return answer(readlink_(fd, path, buffer, size)); }
 
+static char *realpath_otherwise(const char *path, char *resolved)
+{
+	char *(*next)(const char *, char *) = dlsym ? dlsym((void *)-1l, "realpath") : NULL;
+	return next ? next(path, resolved) : (answer(-ENOENT), NULL);
+}
+
 /* The kernel resolves a path in three calls where the C library asks for every component. */
 EXPORT char *realpath(const char *path, char *resolved)
 {
-	char *(*next)(const char *, char *) = dlsym ? dlsym((void *)-1l, "realpath") : NULL;
 	struct fact f = {.kind = CLEW_REALPATH, .path = path};
 	struct clew_ring *r = room();
 	char real[PATH_LIMIT];
 	if (!path || !path[0] || !r)
-		return next ? next(path, resolved) : (answer(-EINVAL), NULL);
+		return realpath_otherwise(path, resolved);
 	long fd = passing(SYS_openat, AT_FDCWD, (long)path, O_PATH | O_CLOEXEC, 0);
 	f.result = fd < 0 ? (int)fd : 0;
 	if (fd >= 0) {
@@ -246,14 +251,14 @@ EXPORT char *realpath(const char *path, char *resolved)
 		long same = passing(SYS_fstat, fd, (long)&there, 0, 0);
 		passing(SYS_close, fd, 0, 0, 0);
 		if (!f.real_size || f.real_size >= PATH_LIMIT)
-			return next ? next(path, resolved) : (answer(-ENOENT), NULL);
+			return realpath_otherwise(path, resolved);
 		real[f.real_size] = 0;
 		if (same || passing(SYS_newfstatat, AT_FDCWD, (long)real, (long)&here, AT_SYMLINK_NOFOLLOW) ||
 		    here.st_ino != there.st_ino || here.st_dev != there.st_dev)
-			return next ? next(path, resolved) : (answer(-ENOENT), NULL);
+			return realpath_otherwise(path, resolved);
 	}
 	if (f.result == -EMFILE || f.result == -ENFILE || !append(r, &f))
-		return next ? next(path, resolved) : (answer(-ENOENT), NULL);
+		return realpath_otherwise(path, resolved);
 	if (fd < 0) {
 		answer(fd);
 		return NULL;

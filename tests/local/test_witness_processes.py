@@ -52,6 +52,18 @@ def test_a_failed_exec_leaves_the_caller_intact(project: Project, built: Path) -
     assert ("births", "absent", "ENOENT") in ran.looked("/does/not/exist")
 
 
+def test_what_a_child_reads_while_its_parent_waits_is_its_own(
+    project: Project, built: Path
+) -> None:
+    for name in ("mine", "child's", "mine again"):
+        (project / name).write_text(name)
+    names = ("mine", "child's", "mine again")
+    ran = project.exec(compiled("births", built), "vfork-reads", *names, "/bin/echo", "on")
+    assert (ran.status, ran.out) == (0, b"on\n")
+    assert [ran.readers(name) for name in names] == [{"births"}, {"echo"}, {"births"}]
+    assert ("echo", "absent", "ENOENT") in ran.looked("nowhere")
+
+
 def test_memory_shared_with_a_child_mixes_nobody_up(project: Project, built: Path) -> None:
     for name in ("child's", "mine", "mine too", "mine last"):
         (project / name).write_text(name)

@@ -107,6 +107,18 @@ int main(int argc, char **argv)
 		}
 		return status_of(pid);
 	}
+	if (!strcmp(how, "vfork-reads") && argc > 5) { /* mine, the child's, mine again, a program */
+		int fd = open(words[0], O_RDONLY | O_CLOEXEC);
+		pid_t pid = vfork();
+		if (!pid) {
+			if (open(words[1], O_RDONLY | O_CLOEXEC) < 0 || !access("nowhere", F_OK))
+				_exit(97);
+			execv(words[3], words + 3);
+			_exit(98);
+		}
+		int last = open(words[2], O_RDONLY);
+		return fd < 0 || last < 0 ? 96 : status_of(pid);
+	}
 	if (!strcmp(how, "vfork-fails")) {
 		char *before = getenv("WITNESS");
 		pid_t pid = vfork();
