@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -134,3 +135,37 @@ def await_written(clew: Clew, text: bytes) -> None:
     await_(
         f"{text!r} in the trace", lambda: any(text in t.read_bytes() for t in spool.glob("*/trace"))
     )
+
+
+def refused(clew: Marked, *, said: str) -> None:
+    """`exec` says why it cannot record, as a person and as a program read it; nothing ran."""
+    marker = Path(f"{clew.folder}-it-ran")
+    words = ("--", "touch", str(marker))
+    plain = clew("exec", *words, status=125).stderr
+    assert plain.startswith("error: cannot record")
+    assert said in plain
+    assert "\nhint: " in plain
+    assert "Traceback" not in plain
+    told = json.loads(clew("exec", "--json", *words, status=125).stderr.splitlines()[-1])["error"]
+    assert told["code"] == "recording-failed"
+    assert said in told["message"]
+    assert told["hint"]
+    assert not marker.exists()
+
+
+def begin(clew: Marked, line: str) -> subprocess.Popen[str]:
+    """A command that has begun, said so, and waits for a word."""
+    process = clew.start(
+        "exec", "--", "sh", "-c", f"cat data > copy; echo ready; read word; {line}"
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def end(process: subprocess.Popen[str], *, status: int) -> str:
+    """Let it go on; what was said on stderr."""
+    _, said = process.communicate("go\n")
+    assert process.returncode == status, said
+    assert "Traceback" not in said
+    return said

@@ -1,4 +1,4 @@
-"""Bad places to record in: full, read-only, locked, damaged, gone.
+"""Bad places to record in: full, forbidden, gone.
 
 Before the command has started this is a clear error, and the command is not started. Once it has
 started, it runs to its own end with its own status, and what is wrong is said on stderr.
@@ -6,20 +6,18 @@ started, it runs to its own end with its own status, and what is wrong is said o
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.surviving import Marked, await_
+from tests.local.surviving import Marked, begin, end, refused
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 
@@ -40,40 +38,6 @@ def mounted(place: Path, *words: str) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "-l", place], check=True)
-
-
-def refused(clew: Marked, *, said: str) -> None:
-    """`exec` says why it cannot record, as a person and as a program read it; nothing ran."""
-    marker = Path(f"{clew.folder}-it-ran")
-    words = ("--", "touch", str(marker))
-    plain = clew("exec", *words, status=125).stderr
-    assert plain.startswith("error: cannot record")
-    assert said in plain
-    assert "\nhint: " in plain
-    assert "Traceback" not in plain
-    told = json.loads(clew("exec", "--json", *words, status=125).stderr.splitlines()[-1])["error"]
-    assert told["code"] == "recording-failed"
-    assert said in told["message"]
-    assert told["hint"]
-    assert not marker.exists()
-
-
-def begin(clew: Marked, line: str) -> subprocess.Popen[str]:
-    """A command that has begun, said so, and waits for a word."""
-    process = clew.start(
-        "exec", "--", "sh", "-c", f"cat data > copy; echo ready; read word; {line}"
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
-def end(process: subprocess.Popen[str], *, status: int) -> str:
-    """Let it go on; what was said on stderr."""
-    _, said = process.communicate("go\n")
-    assert process.returncode == status, said
-    assert "Traceback" not in said
-    return said
 
 
 # -- full
@@ -326,125 +290,3 @@ def test_the_spool_is_deleted_meanwhile(clew: Marked) -> None:
     assert clew("cat", "e1:data").stdout == "some data\n"
     clew("exec", "--", "true")
     clew.is_well()
-
-
-# -- the graph
-
-
-@contextmanager
-def locked(graph: Path) -> Iterator[None]:
-    with closing(sqlite3.connect(graph, isolation_level=None)) as other:
-        other.execute("BEGIN EXCLUSIVE")
-        yield
-        other.execute("ROLLBACK")
-
-
-@pytest.mark.heavy  # half a minute: so long another writer is waited for
-def test_a_graph_that_somebody_else_has_locked(clew: Marked) -> None:
-    clew("exec", "--", "true")
-    with locked(clew.folder / ".clew" / "graph.db"):
-        refused(clew, said="locked by another program")
-    process = begin(clew, "exit 9")
-    with locked(clew.folder / ".clew" / "graph.db"):
-        said = end(process, status=9)
-    assert "clew: warning: " in said
-    assert "locked" in said
-    clew("exec", "--", "true")
-    assert list(clew.states().values()) == ["done", "failed", "done"]
-    assert clew.leftovers() == []
-
-
-def damage(path: Path) -> None:
-    for beside in path.parent.glob(path.name + "-*"):
-        beside.unlink()
-    path.write_bytes(b"this is no database, though it is long enough to be one" * 100)
-
-
-def make_newer(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as graph:
-        graph.execute("PRAGMA user_version = 999")
-
-
-def test_a_damaged_graph(clew: Marked) -> None:
-    clew("exec", "--", "true")
-    damage(clew.folder / ".clew" / "graph.db")
-    refused(clew, said="is damaged")
-    for words in (["list"], ["show", "e1"], ["gc", "--yes"], ["fsck"], ["trace", "data"]):
-        code, message, hint = clew.error(*words, status=3)
-        assert (code, "graph.db" in message) == ("damaged", True)
-        assert hint
-
-
-def test_a_graph_of_a_newer_clew(clew: Marked) -> None:
-    clew("exec", "--", "true")
-    make_newer(clew.folder / ".clew" / "graph.db")
-    refused(clew, said="schema 999")
-    code, _, hint = clew.error("list", status=1)
-    assert (code, "upgrade" in hint) == ("failed", True)
-
-
-@pytest.mark.parametrize("spoil", [damage, make_newer])
-def test_a_graph_that_is_spoilt_meanwhile(clew: Marked, spoil: object) -> None:
-    graph = clew.folder / ".clew" / "graph.db"
-    process = begin(clew, "cat data > late; exit 2")
-    good = graph.read_bytes()
-    assert callable(spoil)
-    spoil(graph)
-    said = end(process, status=2)
-    assert "clew: warning: " in said
-    assert "e1 ended with status 2" in said
-    for beside in graph.parent.glob("graph.db-*"):
-        beside.unlink()
-    graph.write_bytes(good)
-    clew("exec", "--", "true")
-    found = clew.json("show", "e1")
-    assert (found["state"], found["status"]) == ("failed", 2)
-    assert clew("cat", "e1:late").stdout == "some data\n"
-    assert clew.leftovers() == []
-    clew.is_well()
-
-
-def test_a_store_of_another_format(clew: Marked) -> None:
-    clew("exec", "--", "true")
-    (clew.folder / ".clew" / "store" / "format").write_text("clew-store 99\n")
-    refused(clew, said="another format")
-
-
-def test_a_configuration_that_cannot_be_read(clew: Marked) -> None:
-    (clew.folder / ".clew" / "config.toml").write_text("uid = [")
-    for status, words in ((1, ["list"]), (125, ["exec", "--", "true"])):
-        ran = clew(*words, status=status)
-        assert "config.toml cannot be read" in ran.stderr
-        assert "hint: " in ran.stderr
-
-
-def test_a_leaving_that_nobody_can_tell_stands_in_nobody_s_way(clew: Marked) -> None:
-    """What a killed execution left may be damaged, too."""
-    process = begin(clew, "exit 0")
-    spool = clew.folder / ".clew" / "spool"
-    await_("a trace", lambda: any(path.stat().st_size for path in spool.glob("*/trace")))
-    process.kill()
-    process.communicate()
-    clew.await_silence()
-    (left,) = spool.iterdir()
-    (left / "note").write_bytes(b"{")
-    clew("exec", "--", "true")
-    assert clew.states() == {"e1": "broken", "e2": "done"}
-    told = clew.json("fsck", status=3)
-    assert told["ok"] is False
-    assert left.name in [problem["where"] for problem in told["problems"]]
-    code, _, hint = clew.error("gc", "--yes", status=1)
-    assert (code, "clew rm" in hint) == ("busy", True)
-    clew("rm", "e1", "--yes")
-    clew.is_well()
-    assert clew.leftovers() == []
-
-
-def test_the_spool_s_lock_says_who_runs(clew: Marked) -> None:
-    process = begin(clew, "exit 0")
-    assert clew.states() == {"e1": "running"}
-    (place,) = (clew.folder / ".clew" / "spool").iterdir()
-    with open(place / "lock") as file, pytest.raises(BlockingIOError):
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    end(process, status=0)
-    assert clew.states() == {"e1": "done"}
