@@ -177,6 +177,15 @@ def test_input_and_redirections(project: Project) -> None:
     assert (ran.returncode, ran.stdout) == (0, b"FROM A PIPE\n"), ran.stderr
 
 
+def test_output_that_is_appended(project: Project) -> None:
+    (project / "log").write_text("before\n")
+    settings = {"cwd": project.folder, "env": project.environment}
+    with (project / "log").open("a") as log:
+        subprocess.run([*CLEW, "exec", "--", "echo", "mine"], stdout=log, **settings)
+    assert repeated(project, "e1")["verdict"] == "identical"
+    assert content(project, "e2:log") == b"before\nmine\n"
+
+
 def test_a_secret_is_asked_for_again(project: Project) -> None:
     project.environment["API_TOKEN"] = "s3cret-value"
     project.sh('printf %s "$API_TOKEN" | wc -c; echo "$1"', env=project.environment)

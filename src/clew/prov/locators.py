@@ -22,6 +22,8 @@ def _escape(path: bytes) -> str:
 
 
 def _unescape(text: str) -> bytes:
+    if "%" not in text:
+        return text.encode()
     return _ENCODED.sub(lambda m: bytes([int(m[1], 16)]), text.encode())
 
 

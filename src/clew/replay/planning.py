@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from clew.errors import ClewError, NoContent, UsageError
-from clew.prov.locators import path_of
+from clew.prov.locators import file_locator, path_of
 from clew.prov.questions.recorded import Recorded
 from clew.prov.questions.shapes import STREAM
 from clew.replay.scenery import Entry, Names, Scenery, scenery
@@ -51,6 +51,8 @@ class Plan:
     packages: Mapping[bytes, str]
     stdin: str | None
     """The digest of what it reads, where that was kept."""
+    begun: Mapping[bytes, tuple[str, int]]
+    """Files its output was appended to: the content at its end, and how much was there before."""
     devices: tuple[str, ...]
     warnings: tuple[str, ...]
 
@@ -86,6 +88,7 @@ def plan(record: Recorded, *, names: Names, environ: Mapping[str, str], network:
         facets=record.facets,
         packages=_packages(record),
         stdin=_stdin(record),
+        begun=_begun(record),
         devices=_devices(locators),
         warnings=tuple(_warnings(record, locators, network)),
     )
@@ -146,6 +149,18 @@ def _stdin(record: Recorded) -> str | None:
     locator = f"{STREAM}{record.execution.uid}/stdin"
     line = record.lines.get(locator, ())
     return next((v.digest for v in line if v.digest and v.stored), None)
+
+
+def _begun(record: Recorded) -> dict[bytes, tuple[str, int]]:
+    found: dict[bytes, tuple[str, int]] = {}
+    machine = str(record.facets.get("machine", ""))
+    for word in record.facets.get("streams", {}).values():
+        if word.get("kind") == "file" and word.get("begin"):
+            path = os.fsencode(word["path"])
+            left = record.left.get(file_locator(machine, path))
+            if left is not None and left.digest is not None and left.stored:
+                found[path] = left.digest, word["begin"]
+    return found
 
 
 def _devices(locators: Iterable[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from clew.folder import Folder
 from clew.replay.cache import Cache
 from clew.replay.planning import Plan
 from clew.replay.sandbox import Inside, Sandbox
+from clew.replay.scenery import Entry
 from clew.run import locks
 from clew.run.executing import record
 from clew.run.outcomes import Outcome
@@ -51,6 +52,7 @@ class Workshop:
         """
         self._check_owner()
         with Store(self.folder.store) as store, self._scratch() as scratch:
+            plan = _with_beginnings(plan, store)
             root = Cache(self.folder.cache, store).root(plan.scenery)
             stdin = plan.stdin
             inside = Inside(
@@ -102,15 +104,14 @@ class Workshop:
             return b"".join(store.read(digest)).split(b"\0")
 
 
-def brought(
-    words: Iterable[str], known: Mapping[bytes, object], *, cwd: str, here: Path
-) -> dict[str, Path]:
-    """Which of these new words name files here that the record does not know."""
-    from clew.replay.planning import place_of
-
-    found: dict[str, Path] = {}
-    for word in words:
-        path = here / word
-        if place_of(word, cwd) not in known and path.is_file():
-            found[word] = path
-    return found
+def _with_beginnings(plan: Plan, store: Store) -> Plan:
+    """With what stood in the files that its output was appended to."""
+    entries: dict[bytes, Entry | None] = {}
+    for path, (digest, size) in plan.begun.items():
+        begin = b""
+        for data in store.read(digest):
+            begin += data[: size - len(begin)]
+            if len(begin) == size:
+                break
+        entries[path] = Entry("file", 0o644, 0, len(begin), store.put_bytes(begin).digest)
+    return plan.with_files(entries) if entries else plan

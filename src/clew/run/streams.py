@@ -173,7 +173,8 @@ def _described(number: int) -> dict[str, Any]:
             if stat.S_ISREG(os.fstat(number).st_mode):
                 flags = fcntl.fcntl(number, fcntl.F_GETFL)
                 shown = os.fsencode(path).decode(errors="replace")
-                return {"kind": "file", "path": shown, "append": bool(flags & os.O_APPEND)}
+                end = os.fstat(number).st_size if flags & os.O_APPEND else _position(number)
+                return {"kind": "file", "path": shown, "begin": end}
     return {"kind": kind}
 
 
@@ -200,7 +201,7 @@ def again(
             flags = os.O_RDONLY
             if number:
                 flags = os.O_WRONLY | os.O_CREAT
-                flags |= os.O_APPEND if word.get("append") else os.O_TRUNC
+                flags |= os.O_APPEND if word.get("begin") else os.O_TRUNC
             streams.opened[number] = flags, word.get("path", os.devnull)
             descriptors[number] = descriptors[0]
         elif number == 0 and stdin is not None:
@@ -297,6 +298,10 @@ def _inward(
             os.close(target)
 
     return copy
+
+
+def _position(number: int) -> int:
+    return os.lseek(number, 0, os.SEEK_CUR)
 
 
 def _same(a: int, b: int) -> bool:
