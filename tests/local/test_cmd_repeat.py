@@ -181,7 +181,9 @@ def test_output_that_is_appended(project: Project) -> None:
     (project / "log").write_text("before\n")
     settings = {"cwd": project.folder, "env": project.environment}
     with (project / "log").open("a") as log:
-        subprocess.run([*CLEW, "exec", "--", "echo", "mine"], stdout=log, **settings)
+        subprocess.run(
+            [*CLEW, "exec", "--", "echo", "mine"], stdout=log, stderr=subprocess.PIPE, **settings
+        )
     assert repeated(project, "e1")["verdict"] == "identical"
     assert content(project, "e2:log") == b"before\nmine\n"
 
