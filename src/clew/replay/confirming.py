@@ -235,13 +235,13 @@ class _Confirming:
         return self._with(a, b, names)
 
     def _old_listing(self, cause: Cause, a: _Subject, b: _Subject) -> Plan:
-        names: set[str] = set()
+        """Only the names: what both have stays as `b` has it."""
+        sides = []
         for subject in (a, b):
-            for path in subject.plan.scenery.entries:
-                name = subject.side.name(file_locator("", path))
-                if name.rpartition("/")[0] in cause.names:
-                    names.add(name)
-        return self._with(a, b, names)
+            paths = subject.plan.scenery.entries
+            names = {subject.side.name(file_locator("", path)) for path in paths}
+            sides.append({name for name in names if name.rpartition("/")[0] in cause.names})
+        return self._with(a, b, sides[0] ^ sides[1])
 
     def _with(self, a: _Subject, b: _Subject, names: set[str]) -> Plan:
         """The plan of `b` with these files as `a` had them, or without those it had not."""

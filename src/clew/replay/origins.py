@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from clew.prov.questions.recorded import Version
+from clew.prov.questions.recorded import Activity, Version
 from clew.prov.questions.shapes import place
 from clew.replay.aligning import Pair
 from clew.replay.comparing import Difference, is_stream
@@ -75,7 +75,7 @@ class Origins:
                 for maker, at in times.items():
                     process = side.record.activities[maker]
                     pair = self._views.nearest(side, process)
-                    when = side.end(process) if shared else at
+                    when = side.end(process) if shared else _written(side, process, version, at)
                     if pair != top:
                         found = True
                         yield (pair, self._in_b(side, when), side.name(version.locator)), shared
@@ -144,6 +144,17 @@ def _left_at(side: Side, difference: Difference) -> list[Version]:
     """The version that was left, or removed, where the difference is."""
     lines = side.record.lines.values()
     return [line[-1] for line in lines if place(line[-1].locator) == difference.path]
+
+
+_TICK = 50_000_000
+"""By how much a file's time may lag behind: it is that of some tick of the kernel's clock."""
+
+
+def _written(side: Side, process: Activity, version: Version, began: int) -> int:
+    """When the last of it was written: the file's own time tells, unless somebody set that."""
+    end = side.end(process)
+    last = (version.mtime or 0) + _TICK
+    return min(last, end) if began <= last else end
 
 
 def _makings(side: Side, version: Version) -> dict[int, int]:

@@ -35,7 +35,7 @@ class Run:
         variables: dict[str, str] | None = None,
         facets: dict[str, Any] | None = None,
     ) -> None:
-        self._clock = count(number * 1_000_000)
+        self._clock = count(number * 10**15, 10**9)
         self._keys = count(1)
         self.number = number
         self.uid = f"{number:032x}"
@@ -134,7 +134,9 @@ class Run:
         self, process: int, path: str, content: bytes | None, how: str = "write", **more: Any
     ) -> int:
         key = self.version(path, content, maker=process, **more)
-        self.generated.append(Edge(process, key, self.now(), how))
+        at = self.now()
+        self.versions[key] = self.versions[key]._replace(mtime=at)
+        self.generated.append(Edge(process, key, at, how))
         return key
 
     def also_writes(self, process: int, version: int, how: str = "inherited") -> None:
