@@ -208,6 +208,19 @@ def test_a_secret_in_the_command_is_told(project: Project) -> None:
     assert Image(project / "image.tar").config["config"]["Cmd"] == ["echo", "--token=***"]
 
 
+def test_standard_input_is_to_be_given_again(project: Project) -> None:
+    (project / "in.txt").write_text("b\na\n")
+    piped = project.exec("sort", input=b"b\na\n")
+    with open(project / "in.txt") as file:
+        redirected = project.exec("sort", stdin=file)
+    for recording, name in ((piped, "stdin"), (redirected, f"{project / 'in.txt'}@input")):
+        told = project.command("export", recording.id, "--format", "oci", "-o", "image.tar").stderr
+        assert f"clew cat {recording.id}:{name})" in told.decode()
+        assert project.command("cat", f"{recording.id}:{name}").stdout == b"b\na\n"
+    none = project.command("export", project.sh("true").id, "--format", "oci", "-o", "image.tar")
+    assert none.stderr == b"wrote image.tar\n"
+
+
 def test_the_same_record_is_the_same_image(project: Project, tmp_path: Path) -> None:
     (project / "in.txt").write_text("one")
     first = project.sh("sort in.txt > out.txt")

@@ -69,10 +69,14 @@ def portable(record: Recorded, names: Names) -> Portable:
     """What of `record` can be taken elsewhere."""
     itself = record.itself
     hidden = tuple(n for n in record.facets.get("redacted", ()) if n in itself.environment)
-    # asked for without its words: a secret among them is a warning here, not an error
-    wordless = itself._replace(command=[])
-    quiet = replace(record, activities={**record.activities, itself.key: wordless})
-    found = plan(quiet, names=names, environ=dict.fromkeys(hidden, MASK), network=True)
+    # asked for without its words, in which a secret is a warning here and no error, and without
+    # its streams, which are whatever they are where it will run
+    bare = replace(
+        record,
+        activities={**record.activities, itself.key: itself._replace(command=[])},
+        facets={name: value for name, value in record.facets.items() if name != "streams"},
+    )
+    found = plan(bare, names=names, environ=dict.fromkeys(hidden, MASK), network=True)
     variables = {n: v for n, v in found.environ.items() if n not in hidden}
     found = replace(
         found,
@@ -111,6 +115,15 @@ def _written(record: Recorded, entries: Mapping[bytes, Entry]) -> frozenset[byte
     return frozenset(written)
 
 
+def _input(record: Recorded) -> str | None:
+    """By which name its standard input is kept, if there was any."""
+    stdin = record.facets.get("streams", {}).get("stdin", {})
+    if stdin.get("kind") == "file":
+        return f"{stdin['path']}@input"
+    line = record.lines.get(f"{STREAM}{record.execution.uid}/stdin", ())
+    return "stdin" if any(version.size for version in line) else None
+
+
 def _warnings(
     record: Recorded, found: Plan, variables: Mapping[str, str], hidden: Iterable[str]
 ) -> Iterable[str]:
@@ -122,9 +135,9 @@ def _warnings(
     exact = [n for n, v in variables.items() if text(n) != n or text(v) != v]
     if exact:
         yield f"the values of {', '.join(map(text, exact))} are not UTF-8, and not quite the same"
-    line = record.lines.get(f"{STREAM}{record.execution.uid}/stdin", ())
-    if any(version.size for version in line):
-        yield f"it read its standard input: give it again (clew cat {record.execution.id}:stdin)"
+    source = _input(record)
+    if source:
+        yield f"it read its standard input: give it again (clew cat {record.execution.id}:{source})"
     if record.facets.get("pinned"):
         yield "its clock or randomness was pinned: here they run free"
     empty = sum(e.size for e in found.scenery.entries.values() if e.kind == "stub")

@@ -1,0 +1,53 @@
+"""Executions to be taken elsewhere, as plain values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from clew.replay.planning import Plan
+from clew.replay.portable import Portable
+from clew.replay.scenery import Entry, Scenery
+
+FILE = Entry("file", mode=0o644, size=3, digest="blake3:" + "0" * 64)
+PROGRAM = Entry("file", mode=0o755, size=3, digest="blake3:" + "1" * 64)
+FOLDER = Entry("folder")
+
+
+def link(target: str) -> Entry:
+    return Entry("link", mode=0o777, target=os.fsencode(target))
+
+
+def portable(
+    entries: Mapping[str, Entry],
+    *,
+    packages: Mapping[str, str] | None = None,
+    user: tuple[int, int] = (1000, 100),
+    written: tuple[str, ...] = (),
+    environ: Mapping[str, str] | None = None,
+    facets: Mapping[str, Any] | None = None,
+) -> Portable:
+    scene = Scenery({}).changed({os.fsencode(path): entry for path, entry in entries.items()})
+    return Portable(
+        id="e1",
+        uid="0123456789abcdef",
+        plan=Plan(
+            command=("program", "a b"),
+            environ={"LANG": "C", "PRICE": "5$"} | dict(environ or {}),
+            cwd="/home/me/work",
+            machine="m",
+            scenery=scene,
+            facets={"os": {"id": "debian", "version_id": "12"}, **(facets or {})},
+            packages={os.fsencode(p): purl for p, purl in (packages or {}).items()},
+            stdin=None,
+            begun={},
+            devices=(),
+            warnings=(),
+        ),
+        user=user,
+        redacted=(),
+        written=frozenset(map(os.fsencode, written)),
+        ended=10**18,
+        warnings=(),
+    )
