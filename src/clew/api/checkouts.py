@@ -91,8 +91,6 @@ def _lay_out(project: Project, made: Checkout) -> None:
 
 def _may_go(project: Project, store: Store, name: Path, folder: Path) -> None:
     """Whether what is in `folder` (called `name` by its owner) may be replaced."""
-    if not folder.is_dir() or folder.is_symlink():
-        raise NotAllowed(f"{name} is not a folder", hint="name another: clew checkout ID DIR")
     there = checkouts.read(folder)
     if there is None:
         if any(folder.iterdir()):
@@ -219,7 +217,7 @@ def _plan(
     names = Workshop(project._folder, project._settings).names
     plan = planning.plan(record, names=names, environ=os.environ, network=network)
     line = [(record, plan.scenery), *_ancestors(project, record)]
-    entries = amended(line, now, lambda digest: b"".join(store.read(digest)))
+    entries = amended(line, found.files, now, lambda digest: b"".join(store.read(digest)))
     return record, plan.with_files(entries)
 
 

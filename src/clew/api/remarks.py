@@ -30,4 +30,6 @@ def check(remarks: Mapping[str, str]) -> None:
     """Whether these can be noted."""
     for name, value in remarks.items():
         if not name.strip() or len(name) > LONGEST or len(value) > LONGEST:
-            raise UsageError(f"a note needs a name, and at most {LONGEST} characters")
+            raise UsageError(
+                f"a note needs a name, and at most {LONGEST} characters", hint="say less"
+            )

@@ -21,24 +21,32 @@ _FURTHEST = 40
 
 def amended(
     line: Sequence[tuple[Recorded, Scenery]],
+    before: Iterable[Kept],
     now: Iterable[Kept],
     target: Callable[[str], bytes],
 ) -> dict[bytes, Entry | None]:
     """How the first scenery of `line` is to be changed: the rest are those it descends from,
-    nearest first; `now` is what lies in the checkout; `target` reads where a link leads."""
-    record, first = line[0]
+    nearest first. `before` and `now`: the files of the checkout; `target` reads where a link
+    leads."""
+    around = dict(line[0][1].entries)
     entries: dict[bytes, Entry | None] = {}
     for older, scenery in line[1:]:
         theirs = own(older, scenery)
         for path, entry in scenery.entries.items():
-            if path not in theirs and path not in first.entries:
-                entries.setdefault(path, entry)
-    around = first.entries | {path: e for path, e in entries.items() if e is not None}
-    entries |= dict.fromkeys(own(record, first))
+            if path not in theirs and (path not in around or _better(entry, around[path])):
+                around[path] = entries[path] = entry
+    entries |= dict.fromkeys(settled(kept.path, around) for kept in before)
     for kept in now:
         path = settled(kept.path, around)
-        entries[path] = _entry(kept, first.entries.get(path), target)
+        entries[path] = _entry(kept, around.get(path), target)
     return entries
+
+
+def _better(older: Entry, newer: Entry) -> bool:
+    """Whether more was known of it: its bytes, that it is a folder, or at least its time."""
+    if newer.kind == "stub" and older.kind != "stub":
+        return True
+    return older.kind == newer.kind and newer.kind in ("stub", "folder") and not newer.mtime
 
 
 def _entry(kept: Kept, before: Entry | None, target: Callable[[str], bytes]) -> Entry:

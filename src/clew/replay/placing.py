@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from clew.errors import Busy, ClewError
+from clew.errors import Busy, ClewError, NotAllowed
 from clew.run.locks import discard
 from clew.store.errors import from_os
 
@@ -30,7 +30,12 @@ _UNABLE = (errno.EINVAL, errno.ENOSYS, errno.EXDEV, errno.EBUSY)
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Nobody else places anything there, or commits from there, meanwhile."""
-    descriptor = _locked(folder)
+    try:
+        descriptor = _locked(folder)
+    except NotADirectoryError as error:
+        raise NotAllowed(f"{folder} is not a folder", hint="name another folder") from error
+    except OSError as error:
+        raise from_os(error, doing=f"open {folder}") from error
     if descriptor is None:
         raise Busy(f"somebody else is at work in {folder}", hint="wait for its end")
     try:

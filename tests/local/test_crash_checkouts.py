@@ -1,0 +1,108 @@
+"""kill -9 of a checkout and of a commit, at many moments: the old is there or the new, whole."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.local.surviving import Marked, await_, kill
+from tests.local.test_cmd_checkout import files, litter
+
+COUNT = 200
+
+
+@pytest.fixture
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[Marked]:
+    """e1 and e2 read 200 files each, half of them the same."""
+    clew = Marked(tmp_path, **graph_in_turn)
+    for number in range(COUNT * 3 // 2):
+        clew.write(f"in/{number:03}.txt", f"{number}\n" * 20)
+    for start in (0, COUNT // 2):
+        clew("exec", "--", "sh", "-c", f"cat $(ls in/* | tail -n +{start + 1} | head -{COUNT})")
+    yield clew
+    clew.stop()
+
+
+def switched(clew: Marked, chance: random.Random, *, rounds: int) -> None:
+    both = {}
+    for name in ("e2", "e1"):
+        began = time.monotonic()
+        clew("checkout", name, "work")
+        took = time.monotonic() - began
+        both[name] = files(clew.folder / "work")
+    assert both["e1"] != both["e2"] and len(both["e1"]) == COUNT
+    for _ in range(rounds):
+        now = clew.json("status", "work")["execution"]
+        other = {"e1": "e2", "e2": "e1"}[now]
+        process = clew.start("checkout", other, "work")
+        time.sleep(chance.uniform(0, took))  # the moment of the kill is what is being varied
+        kill(process)
+        found = clew.json("status", "work")
+        assert files(clew.folder / "work") == both[found["execution"]]
+        assert found["modified"] == found["added"] == found["deleted"] == []
+    clew("checkout", "e1", "work")
+    assert files(clew.folder / "work") == both["e1"]
+    assert litter(clew.folder) == []
+
+
+def test_a_switch_is_killed_at_any_moment(clew: Marked) -> None:
+    switched(clew, random.Random(1), rounds=5)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(5))
+def test_a_switch_is_killed_at_very_many_moments(clew: Marked, seed: int) -> None:
+    switched(clew, random.Random(seed), rounds=30)
+
+
+def test_a_first_checkout_is_killed(clew: Marked) -> None:
+    """At the moment its draft is seen: nothing bears the name, and the next removes the rest."""
+    process = clew.start("checkout", "e1", "work")
+    await_("the draft", lambda: bool(litter(clew.folder)) or process.poll() is not None)
+    kill(process)
+    work = clew.folder / "work"
+    assert not work.exists() or len(files(work)) == COUNT
+    clew("checkout", "e2", "work")
+    assert len(files(work)) == COUNT
+    assert litter(clew.folder) == []
+
+
+def committed(clew: Marked, chance: random.Random, *, rounds: int) -> None:
+    clew("checkout", "e1", "work")
+    clew.write("work/in/000.txt", "changed\n")
+    began = time.monotonic()
+    clew("commit", "work")
+    took = time.monotonic() - began
+    clew.write("work/in/000.txt", "changed again\n")
+    before = files(clew.folder / "work")
+    state = (clew.folder / "work/.clew-checkout").read_bytes()
+    for _ in range(rounds):
+        known = clew.states()
+        process = clew.start("commit", "work")
+        time.sleep(chance.uniform(0, took))  # as above
+        kill(process)
+        clew.await_silence()
+        clew("exec", "--", "true")  # whoever comes next settles what was left
+        new = {i: s for i, s in clew.states().items() if i not in known}
+        assert set(new.values()) <= {"done"} and len(new) <= 2
+        assert clew.leftovers() == []
+        assert files(clew.folder / "work") == before
+        if (clew.folder / "work/.clew-checkout").read_bytes() != state:
+            assert len(new) == 2  # it came after the end, and nothing is to be done
+            break
+    clew("commit", "work")
+    assert clew.json("status", "work")["modified"] == []
+    clew.is_well()
+
+
+def test_a_commit_is_killed_at_any_moment(clew: Marked) -> None:
+    committed(clew, random.Random(2), rounds=4)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(5))
+def test_a_commit_is_killed_at_very_many_moments(clew: Marked, seed: int) -> None:
+    committed(clew, random.Random(seed), rounds=20)
