@@ -18,13 +18,18 @@ static int64_t real_now(clockid_t clock)
 	return now.tv_sec * SECOND + now.tv_nsec;
 }
 
-/* To two digits, upwards: how much of a wait was left when the program came to wait differs a little. */
+/* To a round number, upwards: of a wait whose end alone is known, how much was left when the program
+ * came to wait differs a little. */
 static int64_t rounded(int64_t nanoseconds)
 {
+	static const int round[] = {10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100};
 	int64_t unit = 1;
+	unsigned at = 0;
 	while (nanoseconds / unit >= 100)
 		unit *= 10;
-	return nanoseconds > 0 ? (nanoseconds + unit - 1) / unit * unit : 0;
+	while (round[at] * unit < nanoseconds && round[at] < 100)
+		at++;
+	return nanoseconds > 0 ? round[at] * unit : 0;
 }
 
 static bool wall(clockid_t clock)
