@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.metadata
 import json
 import os
@@ -83,6 +84,16 @@ def test_what_surrounded_it(clew: Clew) -> None:
     assert f"{shown['git']['commit']}, with changes not committed" in text
     assert f"{shown['processes']} process, {shown['inputs']} inputs" in text
     (clew.folder / ".git").rename(clew.folder.parent / "git")
+
+
+def test_a_variable_that_is_not_text(clew: Clew) -> None:
+    clew.environment["RAW"] = os.fsdecode(b"a\xffb")
+    try:
+        environment = clew.json("show", clew.shell("true")["id"])["environment"]
+    finally:
+        del clew.environment["RAW"]
+    assert environment["variables"]["RAW"] == "a\ufffdb"
+    assert base64.b64decode(environment["variables_b64"]["RAW"]) == b"a\xffb"
 
 
 def test_what_a_python_program_depends_on(clew: Clew) -> None:

@@ -15,8 +15,3 @@ def environment() -> dict[str, str]:
             if not any(entry.startswith(b"LC_CTYPE=") for entry in file.read().split(b"\0")):
                 del found["LC_CTYPE"]
     return found
-
-
-def shown(text: str) -> str:
-    """For the record: JSON has no place for bytes that are not text."""
-    return os.fsencode(text).decode(errors="replace")

@@ -24,7 +24,8 @@ from clew.folder import Folder
 from clew.prov.events import AnyEvent, Content, Ended, Gap, Started, Version
 from clew.prov.graph import AT_ONCE, Graph
 from clew.prov.questions.executions import execution as execution_of
-from clew.run import caller, failing, joining, locks, recovering, signals, starting, streams
+from clew.prov.texts import shown
+from clew.run import failing, joining, locks, recovering, signals, starting, streams
 from clew.run.following import Follower
 from clew.run.interest import Interest
 from clew.run.outcomes import Outcome, bare
@@ -208,8 +209,8 @@ class _Recording:
             kind="execution",
             parent=descent.parent if descent else None,
             agent=environment.user_name(os.getuid()),
-            command=tuple(self._redactor.argument(caller.shown(word)) for word in self._command),
-            cwd=caller.shown(os.fspath(self._stage.cwd)),
+            command=tuple(self._redactor.argument(shown(word)) for word in self._command),
+            cwd=shown(os.fspath(self._stage.cwd)),
             name=self._name,
             environment=dict(self._variables),
             facets=facets,

@@ -109,8 +109,7 @@ class Host:
         self._packages = Packages(cache)
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
-        told = {caller.shown(name): caller.shown(value) for name, value in self.environ.items()}
-        facets = environment.facets(self.cwd, told, redactor, machine=self.machine)
+        facets = environment.facets(self.cwd, self.environ, redactor, machine=self.machine)
         self.boot = str(facets.get("boot", ""))[:8]
         git = environment.git(self.cwd, self.environ)
         return {**facets, "git": git, "streams": streams.described()}

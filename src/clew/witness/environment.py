@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from clew.prov.texts import shown
 from clew.witness.accelerators import accelerators
 from clew.witness.secrets import Redactor
 
@@ -39,7 +40,7 @@ def facets(
     """The facets of an execution's `started` event. `machine` is the name used in locators."""
     system = os.uname()
     found: dict[str, Any] = {
-        "cwd": _text(os.fspath(cwd)),
+        "cwd": shown(os.fspath(cwd)),
         "kernel": {"name": system.sysname, "release": system.release, "version": system.version},
         "os": _os_release(),
         "cpu": _cpu(system.machine),
@@ -109,14 +110,14 @@ def _variables(environ: Mapping[str, str], redactor: Redactor) -> dict[str, Any]
     text: dict[str, str] = {}
     exact: dict[str, str] = {}
     for name, value in redactor.environment(environ).items():
-        text[_text(name)] = _text(value)
-        if _text(name) != name or _text(value) != value:
+        text[shown(name)] = shown(value)
+        if shown(name) != name or shown(value) != value:
             raw = value.encode(errors="surrogateescape")
-            exact[_text(name)] = b64encode(raw).decode()
+            exact[shown(name)] = b64encode(raw).decode()
     return {
         "variables": text,
         "variables_b64": exact,
-        "redacted": sorted(map(_text, redactor.names & environ.keys())),
+        "redacted": sorted(map(shown, redactor.names & environ.keys())),
     }
 
 
@@ -175,12 +176,12 @@ def _libc() -> str:
 
 def _locale(environ: Mapping[str, str]) -> dict[str, str]:
     names = sorted(n for n in environ if n in ("LANG", "LANGUAGE") or n.startswith("LC_"))
-    return {name: _text(environ[name]) for name in names}
+    return {name: shown(environ[name]) for name in names}
 
 
 def _timezone(environ: Mapping[str, str]) -> str:
     if environ.get("TZ"):
-        return _text(environ["TZ"])
+        return shown(environ["TZ"])
     try:
         target = os.path.realpath("/etc/localtime")
     except OSError:
@@ -224,8 +225,3 @@ def _read(path: str | Path) -> str:
             return file.read(65536).decode(errors="replace").strip()
     except OSError:
         return ""
-
-
-def _text(text: str) -> str:
-    """Text that any JSON can hold: bytes that are not UTF-8 become replacement characters."""
-    return text.encode(errors="surrogateescape").decode(errors="replace")

@@ -23,6 +23,7 @@ from clew.prov.events import (
     Version,
 )
 from clew.prov.locators import file_locator
+from clew.prov.texts import shown
 from clew.store import Stored
 from clew.witness.contents import Contents, Known, is_file
 from clew.witness.origins import origins
@@ -117,9 +118,9 @@ class Teller:
             parent=self._uid(process.parent) if process.parent else self._scene.execution,
             number=process.number,
             pid=process.pid,
-            command=tuple(redact(_text(word)) for word in self._story.command(image)),
-            exe=_text(process.exec.exe) if process.exec else None,
-            cwd=_text(process.exec.cwd) if process.exec else None,
+            command=tuple(redact(shown(word)) for word in self._story.command(image)),
+            exe=shown(process.exec.exe) if process.exec else None,
+            cwd=shown(process.exec.cwd) if process.exec else None,
             environment=_difference(self._scene.variables, own) if process.exec else {},
             facets=self._begun(image, process),
         )
@@ -348,8 +349,3 @@ def _settle_opener(met: Met, now: os.stat_result) -> None:
 def _difference(whole: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str | None]:
     changed: dict[str, str | None] = {k: v for k, v in own.items() if whole.get(k) != v}
     return changed | {name: None for name in whole if name not in own}
-
-
-def _text(raw: bytes | str) -> str:
-    """JSON has no place for bytes that are not text."""
-    return raw.decode(errors="replace") if isinstance(raw, bytes) else raw
