@@ -1,4 +1,4 @@
-/* The records of what was seen, each written once for each image. */
+/* The records of what was seen, each written once for each image: what was seen of files by number. */
 #include "trace.h"
 
 #include <errno.h>
@@ -10,59 +10,79 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* That nothing is there is one fact, by whichever call it was learnt. */
-static bool absent(int error) { return error == ENOENT || error == ENOTDIR; }
-
-static uint64_t hash_absence(const char *path, int error)
+/* Without the space that pads the structure: what is in there is anybody's guess. */
+static uint64_t hash_facts(uint64_t hash, const struct clew_facts *facts)
 {
-	return hash_bytes(R_GAP + (uint64_t)error * 31, path, strlen(path));
+	return facts ? hash_bytes(hash, facts, offsetof(struct clew_facts, mode) + sizeof facts->mode) : hash;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text) { return text ? hash_bytes(hash, text, strlen(text)) : hash; }
+
+static void write_open(uint64_t seq, uint32_t image, const char *path, const char *real, uint32_t flags,
+		       const struct clew_facts *facts, const struct clew_facts *before, uint32_t number)
+{
+	out_begin(R_OPEN, seq, image, 6);
+	out_text(path);
+	out_text(real);
+	out_int(flags);
+	out_facts(facts);
+	out_facts(before);
+	out_int(number);
+	out_end();
 }
 
 void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
 	       const struct clew_facts *facts, const struct clew_facts *before)
 {
+	bool news;
 	if (stacks_is_library(path))
 		return;
-	bool writes = !error && (flags & O_ACCMODE || flags & O_TRUNC);
-	if (facts && !writes && !(flags & O_PATH))
-		saving_read(facts);
-	if (!writes) {
-		uint64_t hash = absent(error) ? hash_absence(path, error)
-					      : hash_bytes(R_OPEN + (uint64_t)error * 31 + flags * 1021ull, path, strlen(path));
-		if (facts)
-			hash = hash_bytes(hash, facts, sizeof *facts);
-		if (!proc_first(proc, hash))
-			return;
+	if (error) {
+		emit_look(proc, seq, CLEW_OPEN, path, error, flags, NULL, NULL);
+		return;
 	}
-	out_begin(R_OPEN, seq, proc->image, 6);
-	out_text(path);
-	out_text(real);
-	out_int(flags);
-	out_int(error);
-	out_facts(facts);
-	out_facts(before);
-	out_end();
+	if (!(flags & O_PATH) && (flags & O_ACCMODE || flags & O_TRUNC)) {
+		write_open(seq, proc->image, path, real, flags, facts, before, 0);
+		return;
+	}
+	if (facts && !(flags & O_PATH))
+		saving_read(facts);
+	uint64_t hash = hash_facts(hash_text(hash_text(R_OPEN + flags * 1021ull, path), real), facts);
+	if (!proc_first(proc, hash))
+		return;
+	uint32_t number = sight_number(hash, &news);
+	if (news)
+		write_open(next_seq(), 0, path, real, flags, facts, NULL, number);
+	sight_opened(proc->image, seq, number);
+}
+
+/* That nothing is there is one fact, by whichever call it was learnt. */
+static uint64_t hash_look(enum clew_kind kind, const char *path, int error, uint32_t flags)
+{
+	uint64_t asked = error == ENOENT || error == ENOTDIR ? R_GAP : kind + flags * 1021ull;
+	return hash_text(asked + (uint64_t)error * 31, path);
 }
 
 void emit_look(struct proc *proc, uint64_t seq, enum clew_kind kind, const char *path, int error, uint32_t flags,
 	       const struct clew_facts *facts, const char *target)
 {
-	uint64_t hash = absent(error) ? hash_absence(path, error)
-				      : hash_bytes(kind + (uint64_t)error * 31 + flags * 1021ull, path, strlen(path));
-	if (facts)
-		hash = hash_bytes(hash, facts, sizeof *facts);
-	if (target)
-		hash = hash_bytes(hash, target, strlen(target));
+	bool news;
+	uint64_t hash = hash_text(hash_facts(hash_look(kind, path, error, flags), facts), target);
 	if (!proc_first(proc, hash))
 		return;
-	out_begin(R_LOOK, seq, proc->image, 6);
-	out_int(kind);
-	out_text(path);
-	out_int(error);
-	out_int(flags);
-	out_facts(facts);
-	out_text(target);
-	out_end();
+	uint32_t number = sight_number(hash, &news);
+	if (news) {
+		out_begin(R_LOOK, next_seq(), 0, 7);
+		out_int(kind);
+		out_text(path);
+		out_int(error);
+		out_int(flags);
+		out_facts(facts);
+		out_text(target);
+		out_int(number);
+		out_end();
+	}
+	sight_looked(proc->image, seq, number);
 }
 
 void emit_gap(struct proc *proc, const char *what, const char *path, const char *why)

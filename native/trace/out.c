@@ -48,6 +48,8 @@ void out_int(int64_t value)
 {
 	if (value >= 0 && value < 128)
 		put_big((uint8_t)value, 0, 0);
+	else if (value >= 0 && value <= UINT16_MAX)
+		put_big(0xcd, (uint64_t)value, 2);
 	else if (value >= 0 && value <= UINT32_MAX)
 		put_big(0xce, (uint64_t)value, 4);
 	else if (value >= 0)
@@ -99,6 +101,8 @@ void out_facts(const struct clew_facts *f)
 void out_begin(enum record type, uint64_t seq, uint32_t image, unsigned fields)
 {
 	struct timespec now;
+	if (image && type != R_SEEN)
+		sights_write(); /* before whatever comes of it */
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (used > BUFFER)
 		out_flush();
@@ -128,6 +132,7 @@ const void *out_withdraw(size_t *size)
 void out_flush(void)
 {
 	size_t done = 0;
+	sights_write();
 	while (done < used && !lost) {
 		ssize_t n = write(file, buffer + done, used - done);
 		if (n > 0)

@@ -6,6 +6,7 @@
  * entering.c  what is done before each
  * leaving.c   what is done after it
  * emitting.c  the records of what was seen
+ * sights.c    what was seen of files, each described once
  * images.c    exec: what is loaded, what is inherited
  * held.c      what a program is started with: its descriptors, its limits
  * marks.c     which bytes of the output came from which program
@@ -38,7 +39,7 @@
 /* ---- the records ---- */
 enum record {
 	R_SPAWN = 1, R_EXEC, R_ENV, R_EXIT, R_OPEN, R_LOOK, R_CHANGE, R_FD, R_NET, R_SAVED, R_GAP, R_FETCH,
-	R_MARK, R_SIGNAL, R_HELD, R_REUSED, R_ASK, R_PLACE,
+	R_MARK, R_SIGNAL, R_HELD, R_REUSED, R_ASK, R_PLACE, R_SEEN,
 };
 void out_open(const char *path, int notify);
 void out_begin(enum record type, uint64_t seq, uint32_t image, unsigned fields);
@@ -141,6 +142,12 @@ unsigned proc_others(const struct proc *proc); /* how many run, beside it and th
 void procs_each(void (*each)(struct proc *proc, void *with), void *with);
 void tasks_visit(void (*visit)(struct task *task, const void *with), const void *with);
 uint64_t hash_bytes(uint64_t seed, const void *data, size_t size);
+
+/* ---- what was seen of files ---- */
+uint32_t sight_number(uint64_t hash, bool *news); /* news: it has not been described yet */
+void sight_opened(uint32_t image, uint64_t seq, uint32_t number);
+void sight_looked(uint32_t image, uint64_t seq, uint32_t number);
+void sights_write(void);
 
 /* ---- the injected library's rings ---- */
 extern uint64_t *sequence;

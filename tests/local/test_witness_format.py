@@ -62,7 +62,7 @@ def test_facts_are_described() -> None:
 def test_kinds_of_looks_are_described() -> None:
     described = {name: int(kind) for kind, name, _ in _rows("kind", "name")}
     assert described == {name: getattr(records, name) for name in described}
-    assert len(described) == 4
+    assert len(described) == 5
 
 
 def test_every_change_the_tracer_writes_is_described() -> None:
@@ -103,4 +103,4 @@ def test_a_trace_reads_as_the_page_says(tmp_path: Path, cut: int | None) -> None
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(read.read())) == seen
     read.close()
     if cut is None:
-        assert {row[0] for row in seen} >= {1, 2, 3, 4, 5, 6, 7, 8}
+        assert {row[0] for row in seen} >= {1, 2, 3, 4, 5, 6, 7, 8, 19}

@@ -55,10 +55,10 @@ class Beginnings:
             return begun
         return {**begun, "output": self.output[image]}
 
-    def loaded(self, record: Open, run: Exec | None) -> None:
+    def loaded(self, image: int, what: Open, run: Exec | None) -> None:
         """The program that was asked for, where that is a script and another one runs it."""
-        if run is not None and record.path == run.given and record.real not in (None, run.exe):
-            self._programs[record.image] = record.real or b""
+        if run is not None and what.path == run.given and what.real not in (None, run.exe):
+            self._programs[image] = what.real or b""
 
     def held(self, record: Held, run: Exec | None, streams: Mapping[bytes, str]) -> None:
         if run is None:

@@ -105,7 +105,7 @@ class Contents:
 
     def _opened(self, record: Open, reads: dict[Facts, bytes]) -> None:
         facts, path = record.facts, record.real or record.path
-        if record.error or facts is None or record.flags & os.O_PATH:
+        if facts is None or record.flags & os.O_PATH:
             return
         if stat.S_ISDIR(facts.mode):
             self._list(path, facts)

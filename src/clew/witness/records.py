@@ -7,7 +7,8 @@ next reading, so a trace cut at any byte gives the records before the cut.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,19 +26,19 @@ class Facts(NamedTuple):
     mode: int
 
 
-class Record(msgspec.Struct, frozen=True, array_like=True):
+class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     seq: int
     at: int
     image: int
 
 
-class Spawn(Record, frozen=True, array_like=True, tag=1):
+class Spawn(Record, frozen=True, array_like=True, gc=False, tag=1):
     parent: int
     pid: int
     started: int
 
 
-class Exec(Record, frozen=True, array_like=True, tag=2):
+class Exec(Record, frozen=True, array_like=True, gc=False, tag=2):
     previous: int
     pid: int
     exe: bytes
@@ -47,12 +48,12 @@ class Exec(Record, frozen=True, array_like=True, tag=2):
     cwd: bytes
 
 
-class Variables(Record, frozen=True, array_like=True, tag=3):
+class Variables(Record, frozen=True, array_like=True, gc=False, tag=3):
     number: int
     entries: list[bytes]
 
 
-class Exit(Record, frozen=True, array_like=True, tag=4):
+class Exit(Record, frozen=True, array_like=True, gc=False, tag=4):
     status: int
     signal: int
     user: int
@@ -60,25 +61,26 @@ class Exit(Record, frozen=True, array_like=True, tag=4):
     memory: int
 
 
-class Open(Record, frozen=True, array_like=True, tag=5):
+class Open(Record, frozen=True, array_like=True, gc=False, tag=5):
     path: bytes
     real: bytes | None
     flags: int
-    error: int
     facts: Facts | None
     before: Facts | None
+    number: int
 
 
-class Look(Record, frozen=True, array_like=True, tag=6):
+class Look(Record, frozen=True, array_like=True, gc=False, tag=6):
     kind: int
     path: bytes
     error: int
     flags: int
     facts: Facts | None
     target: bytes | None
+    number: int
 
 
-class Change(Record, frozen=True, array_like=True, tag=7):
+class Change(Record, frozen=True, array_like=True, gc=False, tag=7):
     what: bytes
     path: bytes
     path2: bytes | None
@@ -86,20 +88,20 @@ class Change(Record, frozen=True, array_like=True, tag=7):
     after: Facts | None
 
 
-class Descriptor(Record, frozen=True, array_like=True, tag=8):
+class Descriptor(Record, frozen=True, array_like=True, gc=False, tag=8):
     fd: int
     way: int  # 1: for reading, 2: for writing, 3: both
     name: bytes
     facts: Facts | None
 
 
-class Net(Record, frozen=True, array_like=True, tag=9):
+class Net(Record, frozen=True, array_like=True, gc=False, tag=9):
     what: bytes
     address: bytes
     socket: int
 
 
-class Saved(Record, frozen=True, array_like=True, tag=10):
+class Saved(Record, frozen=True, array_like=True, gc=False, tag=10):
     path: bytes
     facts: Facts
     how: bytes
@@ -107,17 +109,17 @@ class Saved(Record, frozen=True, array_like=True, tag=10):
     error: int
 
 
-class Hidden(Record, frozen=True, array_like=True, tag=11):
+class Hidden(Record, frozen=True, array_like=True, gc=False, tag=11):
     what: bytes
     path: bytes | None
     why: bytes
 
 
-class Fetch(Record, frozen=True, array_like=True, tag=12):
+class Fetch(Record, frozen=True, array_like=True, gc=False, tag=12):
     url: bytes
 
 
-class Mark(Record, frozen=True, array_like=True, tag=13):
+class Mark(Record, frozen=True, array_like=True, gc=False, tag=13):
     """How much of the command's output there was when a program began, or ended."""
 
     over: int
@@ -126,7 +128,7 @@ class Mark(Record, frozen=True, array_like=True, tag=13):
     stderr: int
 
 
-class Signal(Record, frozen=True, array_like=True, tag=14):
+class Signal(Record, frozen=True, array_like=True, gc=False, tag=14):
     signal: int
     to: int
 
@@ -150,12 +152,12 @@ class Opening(NamedTuple):
         return bool(self.flags & 2)
 
 
-class Held(Record, frozen=True, array_like=True, tag=15):
+class Held(Record, frozen=True, array_like=True, gc=False, tag=15):
     standing: bytes | None  # None: as the command itself was started
     openings: list[Opening]
 
 
-class Reused(Record, frozen=True, array_like=True, tag=16):
+class Reused(Record, frozen=True, array_like=True, gc=False, tag=16):
     """A program that was not started: what it would have done was done already."""
 
     previous: int
@@ -167,14 +169,14 @@ class Reused(Record, frozen=True, array_like=True, tag=16):
     stderr_after: int
 
 
-class Place(Record, frozen=True, array_like=True, tag=18):
+class Place(Record, frozen=True, array_like=True, gc=False, tag=18):
     """How far a program got in a file that its parent can read on from there."""
 
     fd: int
     reached: int
 
 
-class Question(Record, frozen=True, array_like=True, tag=17):
+class Question(Record, frozen=True, array_like=True, gc=False, tag=17):
     """Never in a trace: what is asked before a program is started."""
 
     pid: int
@@ -186,6 +188,11 @@ class Question(Record, frozen=True, array_like=True, tag=17):
     openings: list[Opening]
     others: int  # processes that run beside it and those it came from
     sent: int  # descriptors that came with it: those it would write to
+
+
+class Seen(Record, frozen=True, array_like=True, gc=False, tag=19):
+    opened: list[int]  # seq and number, in turn
+    looked: list[int]
 
 
 AnyRecord = (
@@ -206,10 +213,11 @@ AnyRecord = (
     | Held
     | Reused
     | Place
+    | Seen
 )
 
 LOADED = 0x8000_0000  # among an open's flags: the kernel opened it, to run it
-STAT, ACCESS, READLINK, REALPATH = 3, 4, 5, 6
+OPEN, STAT, ACCESS, READLINK, REALPATH = 2, 3, 4, 5, 6
 
 _decode = msgspec.msgpack.Decoder(AnyRecord).decode
 
@@ -219,13 +227,37 @@ def ordered(trace: Iterable[AnyRecord]) -> list[AnyRecord]:
     they were read."""
     kept: list[AnyRecord] = []
     first = 0  # where in `kept` those of the same moment begin
-    for record in sorted(trace, key=lambda record: (record.seq, record.at)):
+    for record in sorted(trace, key=attrgetter("seq", "at")):
         if not kept or kept[-1].seq != record.seq:
             first = len(kept)
         elif record in kept[first:]:
             continue
         kept.append(record)
     return kept
+
+
+class Sighting(msgspec.Struct, frozen=True, gc=False):
+    """One opening for reading, of those that a `Seen` tells together."""
+
+    seq: int
+    at: int
+    image: int
+    what: Open
+
+
+def unfolded(trace: Sequence[AnyRecord]) -> list[AnyRecord | Sighting]:
+    """These records, which are in their order, and every opening in its own place among them."""
+    described = {record.number: record for record in trace if isinstance(record, Open)}
+    moments: list[AnyRecord | Sighting] = list(trace)
+    for record in trace:
+        if isinstance(record, Seen):
+            words = iter(record.opened)
+            moments += [
+                Sighting(seq, record.at, record.image, described[number])
+                for seq, number in zip(words, words, strict=True)
+            ]
+    moments.sort(key=attrgetter("seq"))
+    return moments
 
 
 class Trace:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from clew.witness import records
 from clew.witness.beginnings import Beginnings
@@ -53,24 +52,22 @@ class Tale:
     used: dict[tuple[Met, str], int] = field(default_factory=dict)
     looked: dict[Fact, int] = field(default_factory=dict)
 
+    _before: Tale | None = None
+
     def begin_anew(self) -> None:
         """A forked process becomes a program of its own: what it meets again counts from now."""
-        self.used = _Latest(self.used)
-        self.looked = _Latest(self.looked)
+        self._before = Tale(self.used, self.looked)
+        self.used, self.looked = {}, {}
 
+    def opened(self, met: Met) -> bool:
+        before = self._before.used if self._before else {}
+        return (met, "open") in self.used or (met, "open") in before
 
-class _Latest(dict[Any, int]):
-    """What was there before is told with the time at which it first came up again."""
-
-    def __init__(self, before: dict[Any, int]) -> None:
-        super().__init__(before)
-        self._before = set(before)
-
-    def setdefault(self, key: Any, default: int = 0) -> int:
-        if key in self._before:
-            self._before.discard(key)
-            self[key] = default
-        return super().setdefault(key, default)
+    def end(self) -> None:
+        """All it did, whichever program it was then."""
+        if self._before is not None:
+            self.used = self._before.used | self.used
+            self.looked = self._before.looked | self.looked
 
 
 @dataclass

@@ -6,33 +6,22 @@ what. Nothing is claimed that was not seen; what could not be seen becomes a gap
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
-from clew.prov.locators import file_locator
 from clew.witness import records
 from clew.witness.contents import Contents, is_file
 from clew.witness.flows import peer
 from clew.witness.links import Links
 from clew.witness.listings import Listing, Listings
 from clew.witness.records import AnyRecord, Facts
-from clew.witness.story import Fact, Process, Scene, Story, Tale
+from clew.witness.sights import Sights, plain
+from clew.witness.story import Process, Scene, Story, Tale
 from clew.witness.versions import Met
 
-_UNREMARKABLE = (
-    b"/memfd:",
-    b"/dev/null",
-    b"/dev/tty",
-    b"/dev/zero",
-    b"/dev/full",
-    b"/dev/pts/",
-    b"/dev/fd/",
-)
 
-
-def hear(scene: Scene, trace: Iterable[AnyRecord], contents: Contents) -> Story:
+def hear(scene: Scene, trace: Sequence[AnyRecord], contents: Contents) -> Story:
     """The story of these records, which are in their order; what it leaves is stored."""
     story = Story()
     Narrator(scene, story, contents, Links(contents.at)).tell(trace)
@@ -40,16 +29,11 @@ def hear(scene: Scene, trace: Iterable[AnyRecord], contents: Contents) -> Story:
     return story
 
 
-_SAYS_NOTHING = frozenset(
-    {
-        *(errno.EINVAL, errno.ENAMETOOLONG, errno.EFAULT, errno.EBADF, errno.EINTR),
-        *(errno.EMFILE, errno.ENFILE, errno.ENOMEM),
-    }
-)
-"""Errors that tell of the call, not of the file."""
-
 _UNREAD = ("rename", "exchange", "link", "metadata")
 """Ways to use a version without looking at its bytes."""
+
+_NOBODY = 0
+"""The image of what is described before anybody is told to have seen it."""
 
 
 class Narrator:
@@ -57,28 +41,26 @@ class Narrator:
 
     def __init__(self, scene: Scene, story: Story, contents: Contents, links: Links) -> None:
         self._scene = scene
-        self._contents = contents
-        self._links = links
+        self._sights = Sights(scene, story, links)
         self._story = story
         self._paths = story.paths
         self._flows = story.flows
         self._processes = story.processes
         self._tales = story.tales
         self._listings = Listings(contents)
-        self._locators: dict[bytes, str] = {}
         self._deeds: dict[bytes, int] = {}
-        self._answers: dict[tuple[bytes, object], Fact | None] = {}
 
     # -- listening
 
-    def tell(self, trace: Iterable[AnyRecord]) -> None:
+    def tell(self, trace: Sequence[AnyRecord]) -> None:
         tellers: dict[type, Callable[..., None]] = {
             records.Spawn: self._spawn,
             records.Exec: self._exec,
             records.Variables: self._environment,
             records.Exit: self._exit,
             records.Open: self._open,
-            records.Look: self._look,
+            records.Sighting: self._sighting,
+            records.Seen: self._seen,
             records.Change: self._change,
             records.Descriptor: self._descriptor,
             records.Net: self._net,
@@ -90,9 +72,14 @@ class Narrator:
             records.Signal: self._signal,
         }
         for record in trace:
-            teller = tellers.get(type(record))
+            if isinstance(record, records.Look):
+                self._sights.describe(record)
+        for moment in records.unfolded(trace):
+            teller = tellers.get(type(moment))
             if teller is not None:
-                teller(record)
+                teller(moment)
+        for tale in self._tales.values():
+            tale.end()
         for listing, names in self._listings.settled():
             self._looked(listing.image, "listing", listing.path, names, listing.at)
 
@@ -141,28 +128,37 @@ class Narrator:
         self._paths.ended(record.image, record.at)
 
     def _open(self, record: records.Open) -> None:
-        image, path = record.image, record.real or _plain(record.path)
-        if self._ignored(path):
-            return
-        if record.error:
-            if record.error not in _SAYS_NOTHING:
-                self._looked(image, "absent", record.path, _error(record.error), record.at)
-            return
-        self._linked(image, record.path, record.real, record.at)
-        facts = record.facts
-        if record.flags & os.O_PATH:
-            self._looked(image, "present", record.path, "", record.at)
-        elif facts and stat.S_ISDIR(facts.mode):
-            self._listings.listed(Listing(image, path, facts, record.seq, record.at))
-        elif facts and stat.S_ISFIFO(facts.mode):
-            self._flows.holds(image, path, _ways(record.flags))
-        elif record.flags & records.LOADED:
-            self._story.beginnings.loaded(record, self._processes[image].exec)
-            self._use(image, self._paths.read(path, facts, at=record.at), "exec", record.at)
-        elif record.flags & os.O_ACCMODE == os.O_RDONLY and not record.flags & os.O_TRUNC:
-            self._use(image, self._paths.read(path, facts, at=record.at), "open", record.at)
+        path = record.real or plain(record.path)
+        if record.image == _NOBODY or self._sights.ignored(path):
+            return  # described for those who will be told to have opened it
+        for fact in self._sights.links(record.path, record.real):
+            self._tales[record.image].looked.setdefault(fact, record.at)
+        if record.facts and stat.S_ISFIFO(record.facts.mode):
+            self._flows.holds(record.image, path, _ways(record.flags))
         else:
             self._write(record, path)
+
+    def _sighting(self, record: records.Sighting) -> None:
+        image, at, what = record.image, record.at, record.what
+        opened, tale = self._sights.opened(what), self._tales[image]
+        for fact in opened.looked:
+            tale.looked.setdefault(fact, at)
+        if opened.used == "exec":
+            self._story.beginnings.loaded(image, what, self._processes[image].exec)
+        if opened.used:
+            met = self._paths.read(opened.path, what.facts, at=at)
+            met.read = True
+            tale.used.setdefault((met, opened.used), at)
+        elif opened.pipe:
+            self._flows.holds(image, opened.path, _ways(what.flags))
+        elif opened.listed and what.facts:
+            self._listings.listed(Listing(image, opened.path, what.facts, record.seq, at))
+
+    def _seen(self, record: records.Seen) -> None:
+        told, looked, at = self._sights.looked, self._tales[record.image].looked, record.at
+        for number in record.looked:
+            for fact in told[number]:
+                looked.setdefault(fact, at)
 
     def _write(self, record: records.Open, path: bytes) -> None:
         image, at, before = record.image, record.at, record.before
@@ -186,39 +182,9 @@ class Narrator:
         if record.flags & os.O_TMPFILE == os.O_TMPFILE:
             self._invalidate(image, met, "delete", at)  # it has no name, unless it gets one
 
-    def _look(self, record: records.Look) -> None:
-        if record.kind == records.REALPATH and not record.error:
-            self._linked(record.image, record.path, record.target, record.at)
-        asked = record.flags if record.kind == records.ACCESS else 0
-        told = (record.error, asked, record.kind, record.facts, record.target)
-        key = (record.path, told)
-        if key not in self._answers:  # most processes ask what others asked before
-            self._answers[key] = self._answer(record)
-        answer = self._answers[key]
-        if answer is not None:
-            self._tales[record.image].looked.setdefault(answer, record.at)
-
-    def _answer(self, record: records.Look) -> Fact | None:
-        """What was asked and told, as (kind, locator, answer); None: nothing that matters."""
-        path, facts = record.path, record.facts
-        plain = record.kind == records.READLINK and record.error == errno.EINVAL
-        said = record.error not in _SAYS_NOTHING or plain
-        if self._ignored(_plain(path)) or not is_file(path) or not said:
-            return None
-        kind, answer = "present", _permissions(record)
-        if plain:
-            answer = "plain"  # there, and no link
-        elif record.error:
-            kind, answer = "absent", f"{_error(record.error)} {answer}".rstrip()
-        elif record.kind == records.READLINK:
-            kind, answer = "link", _target(record.target or b"")
-        elif record.kind == records.STAT and facts:
-            kind, answer = "times", f"{facts.mode:o} {facts.size} {facts.mtime}"
-        return kind, self._locator(path), answer
-
     def _change(self, record: records.Change) -> None:
         image, path, at = record.image, record.path, record.at
-        if self._ignored(path):
+        if self._sights.ignored(path):
             return
         self._renamed(record)
         if record.what in (b"rename", b"link", b"exchange") and record.path2:
@@ -321,10 +287,10 @@ class Narrator:
         elif name.startswith(b"socket:"):
             if record.fd <= 2 and process.parent:
                 self._flows.shares_socket(image, process.parent)
-        elif record.facts and stat.S_ISREG(record.facts.mode) and not self._ignored(name):
+        elif record.facts and stat.S_ISREG(record.facts.mode) and not self._sights.ignored(name):
             if record.way & 1:
                 met = self._paths.read(name, record.facts, at=at)
-                if (met, "open") not in self._tales[image].used and met.maker != image:
+                if not self._tales[image].opened(met) and met.maker != image:
                     self._use(image, met, "inherited", at)
             if record.way & 2:
                 self._paths.inherit(name, image, process.parent, record.facts, at=at)
@@ -349,11 +315,6 @@ class Narrator:
 
     # -- small words
 
-    def _ignored(self, path: bytes) -> bool:
-        if path.startswith(b"/proc/") and b"/cwd/" in path:  # a folder that cannot be named
-            return True
-        return path.startswith(self._scene.ignore) or path.startswith(_UNREMARKABLE)
-
     def _carry(self, met: Met, old: Met | None) -> None:
         if old is not None and old is not met:
             met.carries = old
@@ -375,40 +336,8 @@ class Narrator:
         self._looked(image, kind, path, f"{facts.mode if facts else 0:o} {times}", at)
 
     def _looked(self, image: int, kind: str, path: bytes, answer: str, at: int) -> None:
-        if is_file(path):
-            self._tales[image].looked.setdefault((kind, self._locator(path), answer), at)
-
-    def _linked(self, image: int, given: bytes, real: bytes | None, at: int) -> None:
-        for link, target in self._links.between(given, real):
-            self._story.links[link] = target
-            self._looked(image, "link", link, _target(target), at)
-
-    def _locator(self, path: bytes) -> str:
-        found = self._locators.get(path)
-        if found is None:
-            found = self._locators[path] = file_locator(self._scene.machine, path)
-        return found
-
-
-def _plain(path: bytes) -> bytes:
-    """Without `.`, `..` and doubled slashes, where no link can be in the way of that."""
-    return os.path.normpath(path) if b"/." in path or b"//" in path else path
-
-
-def _target(path: bytes) -> str:
-    """Where a link leads, as a locator writes a path: text that loses nothing."""
-    return file_locator("", path).removeprefix("file://")
-
-
-def _permissions(record: records.Look) -> str:
-    """What `access` was asked for: letters of `rwx`."""
-    if record.kind != records.ACCESS:
-        return ""
-    return "".join(letter for bit, letter in ((4, "r"), (2, "w"), (1, "x")) if record.flags & bit)
-
-
-def _error(number: int) -> str:
-    return errno.errorcode.get(number, str(number))
+        for fact in self._sights.fact(kind, path, answer):
+            self._tales[image].looked.setdefault(fact, at)
 
 
 def _ways(flags: int) -> int:
