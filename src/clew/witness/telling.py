@@ -52,6 +52,7 @@ class Teller:
         self._owners = owners
         self._origins = origins(story, scene.redactor)
         self._n = count(FIRST)
+        self._versions: dict[Met, Version] = {}
         self.bytes = 0
         """Size of all content named."""
 
@@ -92,8 +93,12 @@ class Teller:
         return file_locator(self._scene.machine, path)
 
     def _version(self, met: Met) -> Version:
-        maker = self._scene.execution if met.maker is None else self._uid(met.maker)
-        return Version(self._locator(met.path), maker, met.ordinal)
+        found = self._versions.get(met)
+        if found is None:
+            maker = self._scene.execution if met.maker is None else self._uid(met.maker)
+            found = Version(self._locator(met.path), maker, met.ordinal)
+            self._versions[met] = found
+        return found
 
     def _outside(self, locator: str) -> Version:
         return Version(locator, self._scene.execution, 1)
@@ -269,10 +274,14 @@ class Teller:
 
     def _tales(self) -> Iterator[AnyEvent]:
         execution = self._scene.execution
+        lasting = {line[0] for line in self._story.paths if _lasting(line)}
         for image, tale in self._story.tales.items():
             uid = self._uid(image)
+            there: set[str] = set()
             for (met, how), at in tale.used.items():
                 version = self._version(met)
+                if met in lasting:
+                    there.add(version.locator)
                 yield Used(
                     execution=execution,
                     n=next(self._n),
@@ -282,6 +291,8 @@ class Teller:
                     how=how,
                 )
             for (kind, locator, answer), at in tale.looked.items():
+                if kind == "present" and not answer and locator in there:
+                    continue  # who used it says so
                 yield Looked(
                     execution=execution,
                     n=next(self._n),
@@ -336,6 +347,11 @@ class Teller:
             why=why,
             locator=self._locator(path) if path else None,
         )
+
+
+def _lasting(line: list[Met]) -> bool:
+    """Whether one file was at this path from beginning to end."""
+    return len(line) == 1 and line[0].maker is None and not line[0].gone
 
 
 def _settle_opener(met: Met, now: os.stat_result) -> None:
