@@ -22,13 +22,25 @@ def text(path: bytes) -> str:
     return file_locator("", path).removeprefix("file://")
 
 
-def described(openings: Iterable[Opening], streams: Mapping[bytes, str]) -> list[list[Any]]:
+def outside(openings: Iterable[Opening]) -> frozenset[tuple[int, bytes]]:
+    """Of the first program's descriptors, those that came from whoever started the command and are
+    none of its three: leftovers of a shell or a terminal, which are not there another time."""
+    return frozenset((opening.fd, opening.name) for opening in openings if opening.fd > 2)
+
+
+def described(
+    openings: Iterable[Opening],
+    streams: Mapping[bytes, str],
+    leftovers: frozenset[tuple[int, bytes]],
+) -> list[list[Any]]:
     """Descriptors as [number, way, name] and, of a regular file, [… place in it, flags]. Pipes and
     sockets have no names that last: those of one program are numbered."""
     numbers: dict[bytes, int] = {}
     answer: list[list[Any]] = []
     for opening in sorted(openings):
         name = opening.name
+        if (opening.fd, name) in leftovers:
+            continue
         if name in streams:
             told = streams[name]
         elif name.startswith(b"/"):
@@ -48,6 +60,7 @@ class Beginnings:
     output: dict[int, dict[str, Any]] = field(default_factory=dict)
     _marks: dict[int, Mark] = field(default_factory=dict)
     _programs: dict[int, bytes] = field(default_factory=dict)
+    _leftovers: frozenset[tuple[int, bytes]] | None = None
 
     def facet(self, image: int) -> dict[str, Any] | None:
         begun = self.begun.get(image)
@@ -63,7 +76,10 @@ class Beginnings:
     def held(self, record: Held, run: Exec | None, streams: Mapping[bytes, str]) -> None:
         if run is None:
             return
-        facet: dict[str, Any] = {"at": run.at, "held": described(record.openings, streams)}
+        if self._leftovers is None:
+            self._leftovers = outside(record.openings)
+        held = described(record.openings, streams, self._leftovers)
+        facet: dict[str, Any] = {"at": run.at, "held": held}
         program = self._programs.pop(record.image, None)
         if program is not None:
             facet["program"] = text(program)

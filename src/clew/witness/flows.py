@@ -58,6 +58,10 @@ class Flows:
         if image != to:
             self._pairs.add((image, to, "signal") if asks else (to, image, "signal"))
 
+    def told(self, image: int, by: int, via: str) -> None:
+        """It is known that `by` passed something to `image`."""
+        self._pairs.add((image, by, via))
+
     def bound(self, image: int, locator: str) -> None:
         self._bound[_anyone(locator)].add(image)
 

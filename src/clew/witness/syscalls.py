@@ -8,23 +8,33 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from clew.witness import records
 from clew.witness.contents import Contents, is_file
+from clew.witness.deeds import Deeds
 from clew.witness.flows import peer
 from clew.witness.links import Links
 from clew.witness.listings import Listing, Listings
 from clew.witness.records import AnyRecord, Facts
+from clew.witness.retelling import Retelling, Retold
 from clew.witness.sights import Sights, plain
 from clew.witness.story import Process, Scene, Story, Tale
 from clew.witness.versions import Met
 
 
-def hear(scene: Scene, trace: Sequence[AnyRecord], contents: Contents) -> Story:
-    """The story of these records, which are in their order; what it leaves is stored."""
+def hear(
+    scene: Scene,
+    trace: Sequence[AnyRecord],
+    contents: Contents,
+    retold: Mapping[int, Retold] | None = None,
+) -> Story:
+    """The story of these records, which are in their order; what it leaves is stored. `retold`:
+    what programs did that were not started again, by the tokens of the records."""
     story = Story()
-    Narrator(scene, story, contents, Links(contents.at)).tell(trace)
+    narrator = Narrator(scene, story, contents, Links(contents.at))
+    narrator.retold = retold or {}
+    narrator.tell(trace)
     contents.settle(path for path in story.left() if is_file(path))
     return story
 
@@ -48,7 +58,10 @@ class Narrator:
         self._processes = story.processes
         self._tales = story.tales
         self._listings = Listings(contents)
-        self._deeds: dict[bytes, int] = {}
+        self._deeds = Deeds()
+        self.retold: Mapping[int, Retold] = {}
+        self._retelling = Retelling(scene, story)
+        self._became: dict[int, int] = {}
 
     # -- listening
 
@@ -70,6 +83,7 @@ class Narrator:
             records.Mark: self._story.beginnings.mark,
             records.Place: self._story.beginnings.place,
             records.Signal: self._signal,
+            records.Reused: self._reused,
         }
         for record in trace:
             if isinstance(record, records.Look):
@@ -95,7 +109,11 @@ class Narrator:
             self._processes[record.image].exec = record
             self._tales[record.image].begin_anew()
             self._paths.seal(record.image)
-            return
+        else:
+            self._succeed(record, record)
+
+    def _succeed(self, record: records.Exec | records.Reused, run: records.Exec | None) -> None:
+        """A process becomes another program."""
         before = self._processes[record.previous]
         self._paths.born(record.image, record.previous)
         self._paths.ended(record.previous, record.at)
@@ -106,9 +124,20 @@ class Narrator:
             record.previous,
             record.pid,
             record.at,
-            exec=record,
+            exec=run,
         )
         self._tales[record.image] = Tale()
+
+    def _reused(self, record: records.Reused) -> None:
+        """A program that was not started: what it did before is told as if it had been."""
+        if record.image != record.previous:
+            self._succeed(record, None)
+        else:
+            self._tales[record.image].begin_anew()
+            self._paths.seal(record.image)
+        retold = self.retold.get(record.token)
+        if retold is not None:
+            self._became[record.image] = self._retelling.tell(retold, record)
 
     def _held(self, record: records.Held) -> None:
         run = self._processes[record.image].exec
@@ -124,8 +153,9 @@ class Narrator:
         self._story.variables[record.number] = self._scene.redactor.environment(own)
 
     def _exit(self, record: records.Exit) -> None:
-        self._processes[record.image].exit = record
-        self._paths.ended(record.image, record.at)
+        image = self._became.get(record.image, record.image)
+        self._processes[image].exit = record
+        self._paths.ended(image, record.at)
 
     def _open(self, record: records.Open) -> None:
         path = record.real or plain(record.path)
@@ -177,6 +207,9 @@ class Narrator:
             old = self._paths.read(path, before, at=at)
             if record.flags & os.O_ACCMODE == os.O_RDWR and (old.maker != image or old.read):
                 self._use(image, old, "open", at)
+        else:  # it was there, and empty
+            times = f"{before.mode:o} {before.size} {before.mtime}"
+            self._looked(image, "times", path, times, at)
         met = self._paths.write(path, image, at=at, how="write", facts=record.facts)
         self._carry(met, old)
         if record.flags & os.O_TMPFILE == os.O_TMPFILE:
@@ -187,10 +220,10 @@ class Narrator:
         if self._sights.ignored(path):
             return
         self._renamed(record)
+        for kind, where, answer in self._deeds.of(record):
+            self._looked(image, kind, where, answer, at)
         if record.what in (b"rename", b"link", b"exchange") and record.path2:
             self._move(record, record.path2)
-        elif record.what == b"delete" and record.before and stat.S_ISDIR(record.before.mode):
-            self._deed(image, "removed", path, record.before, at)
         elif record.what == b"delete":
             old = self._paths.current(path)
             if record.before and not stat.S_ISDIR(record.before.mode):
@@ -200,9 +233,6 @@ class Narrator:
             self._looked(image, "absent", path, "ENOENT", at)
             met = self._paths.write(path, image, at=at, how="symlink", facts=record.after)
             met.facts = record.after
-        elif record.what in (b"folder", b"node"):
-            self._looked(image, "absent", path, "ENOENT", at)
-            self._deed(image, "made", path, record.after, at)
         elif record.what == b"metadata" and record.before and stat.S_ISREG(record.before.mode):
             self._touch(record)
         elif record.what == b"map" and record.before:
@@ -210,6 +240,8 @@ class Narrator:
         elif record.what == b"truncate":
             kept = record.before and record.before.size and record.after and record.after.size
             old = self._paths.read(path, record.before, at=at) if kept else None
+            if record.before and not kept:
+                self._looked(image, "present", path, f"{record.before.mode:o}", at)
             self._carry(self._paths.write(path, image, at=at, how="write", facts=record.after), old)
 
     def _renamed(self, record: records.Change) -> None:
@@ -240,8 +272,6 @@ class Narrator:
 
     def _move(self, record: records.Change, to: bytes) -> None:
         if record.before and stat.S_ISDIR(record.before.mode):
-            self._deed(record.image, "removed", record.path, record.before, record.at)
-            self._deed(record.image, "made", to, record.before, record.at)
             return  # what is in it is told file by file
         old = self._before(record.path, record.before, record.at)
         if record.what == b"exchange":
@@ -328,12 +358,6 @@ class Narrator:
     def _invalidate(self, image: int, met: Met, how: str, at: int) -> None:
         met.gone = True
         self._story.invalidated.append((image, met, how, at))
-
-    def _deed(self, image: int, kind: str, path: bytes, facts: Facts | None, at: int) -> None:
-        """A folder, pipe or device that was made or removed: it has no bytes, so it is no version.
-        Each time is told, so that what came last is known."""
-        times = self._deeds[path] = self._deeds.get(path, 0) + 1
-        self._looked(image, kind, path, f"{facts.mode if facts else 0:o} {times}", at)
 
     def _looked(self, image: int, kind: str, path: bytes, answer: str, at: int) -> None:
         for fact in self._sights.fact(kind, path, answer):

@@ -20,7 +20,8 @@ _ACTIVITIES = """
 SELECT s.id, s.uid, s.kind, s.number, s.parent, s.agent, s.command, s.exe, s.cwd, s.at,
        (SELECT max(e.at) FROM ended e WHERE e.activity = s.id),
        (SELECT max(e.status) FROM ended e WHERE e.activity = s.id),
-       (SELECT max(e.signal) FROM ended e WHERE e.activity = s.id), s.environment
+       (SELECT max(e.signal) FROM ended e WHERE e.activity = s.id), s.environment, s.facets,
+       (SELECT max(e.usage) FROM ended e WHERE e.activity = s.id)
 FROM started s WHERE s.execution = ? ORDER BY s.id <> s.execution, s.number, s.n
 """
 _VERSIONS = """
@@ -66,6 +67,9 @@ class Activity(NamedTuple):
     signal: int | None
     environment: dict[str, str | None]
     """The execution's variables; of a process, those that differ from them."""
+    facets: dict[str, Any] = {}
+    """What it was started with; of a process, `begun`."""
+    usage: dict[str, float] = {}
 
 
 class Version(NamedTuple):
@@ -156,7 +160,16 @@ def recorded(graph: Graph, text: str) -> Recorded:
     connection = graph.connection
     facets, _ = facets_of(graph, found.key)
     activities = {
-        row[0]: Activity._make((*row[:6], json.loads(row[6]), *row[7:13], json.loads(row[13])))
+        row[0]: Activity._make(
+            (
+                *row[:6],
+                json.loads(row[6]),
+                *row[7:13],
+                json.loads(row[13]),
+                json.loads(row[14]),
+                json.loads(row[15] or "{}"),
+            )
+        )
         for row in connection.rows(_ACTIVITIES, (found.key,))
     }
     versions = {
