@@ -70,6 +70,7 @@ class _Confirming:
         self._divergence = divergence
         self._views = divergence.views
         self._lab = lab
+        self._wholes: dict[str, Plan | None] = {}
         self._wanted = {name_of(f"file://{d.path['path']}") for d in differences}
         self._wanted |= {d.path["path"] for d in differences}
 
@@ -128,11 +129,13 @@ class _Confirming:
 
     def _plan(self, side: Side, process: Activity) -> Plan | None:
         own = self._lab.plan(units.unit(side, process))
-        whole = self._lab.plan(side.record)
         if own is None:
             return None
-        known = units.around(side, whole.scenery if whole else own.scenery, own.scenery)
-        return replace(own, scenery=known)
+        uid = side.record.execution.uid
+        if uid not in self._wholes:
+            self._wholes[uid] = self._lab.plan(side.record)
+        whole = self._wholes[uid] or own
+        return replace(own, scenery=units.around(side, whole.scenery, own.scenery))
 
     def _names(self, side: Side, process: Activity, suspect: Suspect) -> frozenset[str]:
         """Where its work is looked at: where it is known to differ, else what it says."""

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from clew.prov.questions.recorded import Activity, Version
-from clew.prov.questions.shapes import place
 from clew.replay.aligning import Pair
 from clew.replay.comparing import Difference, is_stream
 from clew.replay.seeing import Sight, sights
@@ -68,19 +67,18 @@ class Origins:
             yield (pair, self._views.b.end(pair.b), ""), False
         top = self._views.alignment.pairs[0]
         for side in (self._views.b, self._views.a):
-            found = False
-            for version in _left_at(side, difference):
-                times = _makings(side, version)
-                shared = is_stream(version) or len(times) > 1
-                for maker, at in times.items():
-                    process = side.record.activities[maker]
-                    pair = self._views.nearest(side, process)
-                    when = side.end(process) if shared else _written(side, process, version, at)
-                    if pair != top:
-                        found = True
-                        yield (pair, self._in_b(side, when), side.name(version.locator)), shared
-            if found:
-                return
+            version = side.last.get(difference.path["path"])
+            times = side.makings[version.key] if version else {}
+            if version is None or not times:
+                continue
+            shared = is_stream(version) or len(times) > 1
+            for maker, at in times.items():
+                process = side.record.activities[maker]
+                pair = self._views.nearest(side, process)
+                when = side.end(process) if shared else _written(side, process, version, at)
+                if pair != top:
+                    yield (pair, self._in_b(side, when), side.name(version.locator)), shared
+            return
 
     def _in_b(self, side: Side, at: int) -> int:
         """A moment of either execution on the clock of `b`."""
@@ -140,12 +138,6 @@ class Origins:
         return list(found.values())
 
 
-def _left_at(side: Side, difference: Difference) -> list[Version]:
-    """The version that was left, or removed, where the difference is."""
-    lines = side.record.lines.values()
-    return [line[-1] for line in lines if place(line[-1].locator) == difference.path]
-
-
 _TICK = 50_000_000
 """By how much a file's time may lag behind: it is that of some tick of the kernel's clock."""
 
@@ -155,12 +147,3 @@ def _written(side: Side, process: Activity, version: Version, began: int) -> int
     end = side.end(process)
     last = (version.mtime or 0) + _TICK
     return min(last, end) if began <= last else end
-
-
-def _makings(side: Side, version: Version) -> dict[int, int]:
-    """Who wrote a version, or else removed it, and when."""
-    for edges in (side.record.generated, side.record.invalidated):
-        found = {edge.activity: edge.at for edge in reversed(edges) if edge.version == version.key}
-        if found:
-            return found
-    return {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from clew.prov.locators import path_of
 from clew.prov.questions.recorded import Activity, Edge, Recorded, Version
 from clew.prov.questions.shapes import STREAM, place
 from clew.replay.naming import NETWORK
@@ -100,8 +101,6 @@ def around(side: Side, whole: Scenery, own: Scenery) -> Scenery:
         side.record.versions[edge.version].locator
         for edge in (*side.record.generated, *side.record.invalidated)
     }
-    from clew.prov.locators import path_of
-
     paths = {path_of(locator) for locator in touched}
     still = {path: entry for path, entry in whole.entries.items() if path not in paths}
     return Scenery(still).changed(dict(own.entries))
