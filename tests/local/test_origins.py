@@ -88,6 +88,54 @@ def test_a_python_program_is_seen_asking(
     assert url in {node.label for node in project.lineage("got.csv").nodes}
 
 
+class _Hub(http.server.BaseHTTPRequestHandler):
+    """As much of the Hugging Face hub as its own client asks for one file."""
+
+    commit = "89abcdef0123456789abcdef0123456789abcdef"
+    content = b"weights\n"
+
+    def do_GET(self) -> None:
+        there = self.path.endswith("/resolve/main/model.bin")
+        self.send_response(200 if there else 404)
+        self.send_header("X-Repo-Commit", self.commit)
+        self.send_header("ETag", '"f00d"')
+        self.send_header("Content-Length", str(len(self.content) if there else 0))
+        self.end_headers()
+        if there and self.command == "GET":
+            self.wfile.write(self.content)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's word)
+        pass
+
+
+def test_a_file_that_the_hub_s_own_client_fetched(
+    project: clew.Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Hub)
+    threading.Thread(target=hub.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{hub.server_address[1]}"
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    monkeypatch.setenv("HF_HUB_CACHE", str(project.root / "hub"))
+    script = (
+        "from huggingface_hub import hf_hub_download; import shutil\n"
+        "shutil.copy(hf_hub_download('org/tiny', 'model.bin'), 'model.bin')"
+    )
+    try:
+        assert project.exec([sys.executable, "-c", script]).status == 0
+    finally:
+        hub.shutdown()
+        hub.server_close()
+    asked = f"{address}/org/tiny/resolve/main/model.bin"
+    assert asked in {node.label for node in project.lineage("model.bin").nodes}
+    (blob,) = (project.root / "hub").glob("models--org--tiny/blobs/*")
+    assert project.exec(["cp", str(blob), "copy.bin"]).status == 0
+    sources = {node.document.get("source") for node in project.lineage("copy.bin").nodes}
+    assert f"{address}/org/tiny/resolve/{_Hub.commit}/model.bin" in sources
+
+
 def test_a_file_of_a_hub_cache_is_known_by_its_place(project: clew.Project) -> None:
     commit = "0123456789abcdef0123456789abcdef01234567"
     cache = project.root / "hub" / "models--org--tiny"

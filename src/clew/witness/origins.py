@@ -6,7 +6,7 @@ import os
 from collections import defaultdict
 
 from clew.witness.secrets import Redactor
-from clew.witness.sources import downloads, hugging_face
+from clew.witness.sources import HUB, downloads, hugging_face
 from clew.witness.story import Story
 
 
@@ -14,10 +14,12 @@ def origins(story: Story, redactor: Redactor) -> dict[bytes, str]:
     """Path → URL, with nothing secret in it."""
     written: dict[int, list[bytes]] = defaultdict(list)
     found: dict[bytes, str] = {}
+    told = (variables.get("HF_ENDPOINT") for variables in story.variables.values())
+    hub = next(filter(None, told), HUB)
     for line in story.paths:
         for image in line[-1].makers:
             written[image].append(line[-1].path)
-        url = hugging_face(line[-1].path, story.links)
+        url = hugging_face(line[-1].path, story.links, hub=hub)
         if url is not None:
             found[line[-1].path] = url
     for image, paths in written.items():

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from clew.witness.fetching import Fetch, curl, wget
 
+HUB = "https://huggingface.co"
 _HUB = re.compile(
     rb"(?s)(?P<repository>.*/(?P<kind>models|datasets|spaces)--(?P<name>[^/]+))"
     rb"/(?:snapshots/(?P<commit>[0-9a-f]{40})/(?P<file>.+)|blobs/[^/]+)"
@@ -51,11 +52,13 @@ def downloads(
     return found
 
 
-def hugging_face(path: bytes, links: Mapping[bytes, bytes] | None = None) -> str | None:
+def hugging_face(
+    path: bytes, links: Mapping[bytes, bytes] | None = None, *, hub: str = HUB
+) -> str | None:
     """The URL of a file in Hugging Face's cache, with the commit it was taken from.
 
     Content lies in `blobs/`, and `snapshots/` holds links to it: for a blob, `links` (link →
-    target, as witnessed) tells which file it is.
+    target, as witnessed) tells which file it is. `hub`: the server, where it is another one.
     """
     found = _HUB.fullmatch(path)
     if found is None:
@@ -65,13 +68,12 @@ def hugging_face(path: bytes, links: Mapping[bytes, bytes] | None = None) -> str
         for link, target in (links or {}).items():
             whole = os.path.normpath(os.path.join(os.path.dirname(link), target))
             if link.startswith(inside) and whole == os.path.normpath(path):
-                return hugging_face(link)
+                return hugging_face(link, hub=hub)
         return None
     kind = {b"models": "", b"datasets": "datasets/", b"spaces": "spaces/"}[found["kind"]]
     name = "/".join(quote(part) for part in found["name"].split(b"--"))
     return (
-        f"https://huggingface.co/{kind}{name}/resolve/{found['commit'].decode()}"
-        f"/{quote(found['file'])}"
+        f"{hub.rstrip('/')}/{kind}{name}/resolve/{found['commit'].decode()}/{quote(found['file'])}"
     )
 
 

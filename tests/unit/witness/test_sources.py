@@ -151,6 +151,10 @@ def test_files_of_the_hugging_face_cache(folder: str, url: str) -> None:
     blob = f"{hub}/blobs/cafe".encode()
     assert hugging_face(link) == f"{url}/resolve/{COMMIT}/sub/a%20b.json"
     assert hugging_face(blob, {link: b"../../../blobs/cafe"}) == hugging_face(link)
+    other = url.replace("huggingface.co", "hub.example.org")
+    assert hugging_face(link, hub="https://hub.example.org/") == (
+        f"{other}/resolve/{COMMIT}/sub/a%20b.json"
+    )
     assert hugging_face(blob, {link: b"../../../blobs/beef"}) is None
     assert hugging_face(blob) is None
     assert hugging_face(f"{hub}/refs/main".encode()) is None
