@@ -28,7 +28,7 @@ from clew.prov.events import (
     Used,
     Version,
 )
-from clew.prov.keys import beside, digest_bytes, keyer, project_key, version_name
+from clew.prov.keys import beside, digest_bytes, keyer, project_key, version_name, words_name
 
 Row = tuple[Any, ...]
 
@@ -49,6 +49,7 @@ class Rows:
         self._activity = _Keys(keyer(project, "activity"))
         self._location = _Keys(keyer(project, "location"))
         self._version_key = keyer(project, "version")
+        self._words_key = keyer(project, "words")
         self._versions: dict[Version, int] = {}
         self._version_rows: dict[int, Row] = {}
         self._started: dict[int, Row] = {}
@@ -110,10 +111,18 @@ class Rows:
             event.image, event.node,
             mode if isinstance(mode, str) else None,
             collection if isinstance(collection, str) else None,
-            _text(event.environment), _text(event.facets),
+            _text(event.environment), _text(event.facets), self._words(event),
         )  # fmt: skip
         if event.name and event.activity == event.execution:
             self.names[event.execution] = event.name
+
+    def _words(self, event: Started) -> int | None:
+        """What a program is found by that was started alike; None: nobody will ask."""
+        begun = event.facets.get("begun")
+        if not isinstance(begun, dict) or event.exe is None:
+            return None
+        program = begun.get("program", event.exe)
+        return self._words_key(words_name(str(program), event.command, event.cwd or ""))
 
     def _add_ended(self, event: Ended) -> None:
         totals = (event.facets.get(name) for name in TOTALS)

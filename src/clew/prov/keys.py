@@ -7,7 +7,7 @@ database serves many projects without a row of one ever being a row of another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from blake3 import blake3
 
@@ -38,6 +38,11 @@ def location_key(project: str, locator: str) -> int:
 def version_name(locator: str, maker: str, ordinal: int) -> str:
     """What a version is, as one name."""
     return f"{locator}\0{maker}\0{ordinal}"
+
+
+def words_name(program: str, command: Sequence[str], cwd: str) -> str:
+    """How a program was started, as one name."""
+    return "\0".join((program, cwd, *command))
 
 
 def beside(maker: int, key: int) -> int:

@@ -18,7 +18,7 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "started": (
         "id", "execution", "n", "at", "uid", "kind", "parent", "number", "pid", "agent",
         "command", "exe", "cwd", "name", "image", "node", "mode", "collection",
-        "environment", "facets",
+        "environment", "facets", "words",
     ),
     "ended": (
         "activity", "n", "at", "status", "signal", "processes", "inputs", "outputs",

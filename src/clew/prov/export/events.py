@@ -124,7 +124,7 @@ class _Telling:
 
     def _started(self, row: Row) -> Started:
         (_, _, n, at, uid, kind, parent, number, pid, agent, command, exe, cwd, name, image, node,
-         _, _, environment, facets) = row  # fmt: skip
+         _, _, environment, facets, _) = row  # fmt: skip
         return Started(
             execution=self._execution, n=n, at=at, activity=uid, kind=kind,
             parent=None if parent is None else self._uids.get(parent), number=number, pid=pid,
