@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from clew.replay.dockerfiles import FILES, dockerfile
+from clew.replay.dockerfiles import FILES, dockerfile, place
 from clew.replay.ingredients import ingredients
 from clew.replay.portable import Portable
 from clew.replay.scenery import Entry
@@ -23,31 +23,31 @@ class Restore(Protocol):
 def write_context(what: Portable, folder: Path, *, restore: Restore) -> None:
     """Fill a new folder."""
     needs = ingredients(what)
-    root = os.fsencode(folder / FILES)
-    os.makedirs(root)
+    (folder / FILES).mkdir(parents=True)
     (folder / "Dockerfile").write_text(dockerfile(what, needs), encoding="utf-8")
-    above: dict[bytes, Entry] = {}
+    filled: list[tuple[Path, Entry, int]] = []
     for path, entry in sorted(needs.copied.items()):
-        os.makedirs(root + os.path.dirname(path), exist_ok=True)
-        _put(Path(os.fsdecode(root + path)), entry, what.owned(path, entry)[2], restore)
+        target = folder / os.fsdecode(place(path))
+        mode = what.owned(path, entry)[2]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _put(target, entry, mode, restore)
         if entry.kind == "folder":
-            above[path] = entry
-    for path, entry in sorted(above.items(), reverse=True):
+            filled.append((target, entry, mode))
+    for target, entry, mode in reversed(filled):
         # last, from the innermost: filling a folder changes its time
-        place = Path(os.fsdecode(root + path))
-        os.utime(place, ns=(entry.mtime, entry.mtime))
-        place.chmod(what.owned(path, entry)[2] | 0o700)
+        os.utime(target, ns=(entry.mtime, entry.mtime))
+        target.chmod(mode | 0o700)
 
 
-def _put(place: Path, entry: Entry, mode: int, restore: Restore) -> None:
+def _put(target: Path, entry: Entry, mode: int, restore: Restore) -> None:
     if entry.kind == "folder":
-        place.mkdir(exist_ok=True)
+        target.mkdir(exist_ok=True)
     elif entry.kind == "link":
-        place.symlink_to(os.fsdecode(entry.target))
+        target.symlink_to(os.fsdecode(entry.target))
     elif entry.kind == "stub":
-        with open(place, "xb") as file:
+        with open(target, "xb") as file:
             file.truncate(entry.size)
-        place.chmod(mode)
-        os.utime(place, ns=(entry.mtime, entry.mtime))
+        target.chmod(mode)
+        os.utime(target, ns=(entry.mtime, entry.mtime))
     else:
-        restore(entry.digest, place, mode=mode, mtime=entry.mtime, sync=False)
+        restore(entry.digest, target, mode=mode, mtime=entry.mtime, sync=False)

@@ -11,6 +11,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
+from blake3 import blake3
+
 from clew.prov.questions.shapes import moment
 from clew.replay import installing
 from clew.replay.ingredients import Ingredients
@@ -34,6 +36,7 @@ _SHARED = frozenset(
 )
 """Folders that a base image has, with owners and modes that must stay."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
+_UNPLAIN = re.compile(rb"[^A-Za-z0-9 ._/+=@,-]")
 _NEXT = " \\\n    "
 
 
@@ -96,8 +99,18 @@ def _copies(what: Portable, needs: Ingredients) -> Iterator[str]:
             continue
         slash = "/" if entry is None or entry.kind == "folder" else ""
         owner = "--chown={}:{} ".format(*what.user) if what.own(path) else ""
-        words = [_pattern(f"{FILES}{shown}{slash}"), _escaped(shown + slash)]
+        words = [os.fsdecode(place(path)) + slash, _escaped(shown + slash)]
         yield f"COPY {owner}{json.dumps(words, ensure_ascii=False)}"
+
+
+def place(path: bytes) -> bytes:
+    """Where in the folder that is built a path lies: names as builders cannot mistake them for
+    patterns or variables, of which each has its own idea."""
+    top = _top(path)
+    plain = _UNPLAIN.sub(b"_", top)
+    if plain != top:
+        plain += b"-" + blake3(top).hexdigest(length=4).encode()
+    return FILES.encode() + plain + path[len(top) :]
 
 
 def _top(path: bytes) -> bytes:
@@ -126,11 +139,6 @@ def _variables(what: Portable) -> Iterator[str]:
 def _escaped(word: str) -> str:
     """A builder would put a variable's value where a dollar is."""
     return word.replace("$", "\\$")
-
-
-def _pattern(word: str) -> str:
-    """What a builder takes for a pattern, as that which matches it."""
-    return re.sub(r"([\[*?])", r"[\1]", _escaped(word))
 
 
 def _plain(path: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.unit.replay.leaving import FILE, FOLDER, PROGRAM, link, portable
 
 from clew.replay.dockerfiles import dockerfile
@@ -114,7 +116,7 @@ def test_text_from_outside_stays_in_its_line() -> None:
     assert "\nRUN evil" not in said
     assert "# A Dockerfile cannot hold the variable EVIL." in said
     assert "# A Dockerfile cannot hold the variable ODD%%." in said
-    assert r'["files/data [[]1] \\$x/", "/data [1] \\$x/"]' in said
+    assert re.search(r'\["files/data _1_ _x-[0-9a-f]{8}/", "/data \[1\] \\\\\$x/"\]', said)
     assert 'RUN ["ln", "-sfn", "/data", "/link"]' in said
 
 
