@@ -14,6 +14,7 @@ unexport CLEW_PROJECT CLEW_GRAPH CLEW_SERVER CLEW_TOKEN CLEW_REDACT
 
 BIN := .venv/bin
 READY := .venv/.clew-ready
+EXAMPLES := $(wildcard examples/*/requirements.txt)
 # Tests that must not run beside each other share a @pytest.mark.xdist_group.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
@@ -27,11 +28,11 @@ packages-build packages-test packages-bench: packages-%:
 	@PYTHON=$(PYTHON) tools/debian-packages $*
 
 # Everything Python: pinned, and with this very source installed to be edited.
-$(READY): pyproject.toml constraints.txt setup.py examples/training/requirements.txt | packages-build
+$(READY): pyproject.toml constraints.txt setup.py $(EXAMPLES) | packages-build
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q -c constraints.txt setuptools
 	$(BIN)/pip install -q -c constraints.txt --no-build-isolation -e '.[postgres,dev]' \
-		-r examples/training/requirements.txt
+		$(EXAMPLES:%=-r %)
 	touch $@
 
 native: $(READY)

@@ -19,6 +19,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -201,6 +202,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # reprounzip insists on it
     peers.CACHE.mkdir(parents=True, exist_ok=True)  # not in /tmp: Sciunit does not record that
     with tempfile.TemporaryDirectory(prefix="repeating.", dir=peers.CACHE) as place:
         home = Path(place)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-TRAINING = Path(__file__).parents[2] / "examples" / "training"
+import pytest
+from tests.local.programs.recording import Project
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TRAINING = EXAMPLES / "training"
 
 
 def test_training_demo(tmp_path: Path) -> None:
@@ -39,3 +45,22 @@ def test_training_data_is_what_its_script_makes(tmp_path: Path) -> None:
     script.write_bytes((TRAINING / "make_raw.py").read_bytes())
     subprocess.run([sys.executable, script], check=True)
     assert (tmp_path / "data/raw.csv").read_bytes() == (TRAINING / "data/raw.csv").read_bytes()
+
+
+def test_a_published_analysis_is_handed_on(tmp_path: Path) -> None:
+    """Recorded, pushed, pulled and repeated by somebody who has none of it installed in the
+    sandbox; the numbers are those that were published in 1980."""
+    theirs, ours = Project(tmp_path / "theirs"), Project(tmp_path / "ours")
+    for file in (EXAMPLES / "published").iterdir():
+        shutil.copy(file, theirs.folder)
+    ran = theirs.exec(sys.executable, "analysis.py", options=("--name", "probit"))
+    assert ran.status == 0, ran.err
+    assert theirs.command("push", str(tmp_path / "shared")).returncode == 0
+    shutil.rmtree(theirs.folder)
+    assert ours.command("pull", str(tmp_path / "shared")).returncode == 0
+    again = ours.command("repeat", "probit", "--keep", "kept", "--json")
+    assert again.returncode == 0, (again.stdout, again.stderr)
+    assert json.loads(again.stdout)["verdict"] == "identical"
+    result = json.loads((ours / "kept/result.json").read_text())
+    published = {"const": -7.4523, "GPA": 1.6258, "TUCE": 0.0517, "PSI": 1.4263}
+    assert result["coefficients"] == pytest.approx(published, abs=1e-4)
