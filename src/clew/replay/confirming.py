@@ -100,7 +100,7 @@ class _Confirming:
         rest = [c for c in suspect.causes if c not in given and c not in order]
         tried = self._outside(suspect, given)
         if not any(c.confirmed for c in tried):
-            tried = self._order(suspect, order) or tried
+            tried = self._order(suspect, order, others=bool(given)) or tried
         if not any(c.confirmed for c in tried):
             tried = self._chance(suspect) or tried
         confirmed = [c for c in tried if c.confirmed]
@@ -170,27 +170,38 @@ class _Confirming:
         subject = self._subject(self._views.b, suspect.pair.b, suspect)
         if subject is None:
             return []
-        now, then = suspect.pair.b.started, suspect.pair.a.started
-        one, other = _SEEDS
-        base = self._look(subject, Pins(clock=now, random=one))
-        moved = self._look(subject, Pins(clock=then, random=other))
+        now, then = self._pins(suspect)
+        base, moved = self._look(subject, now), self._look(subject, then)
         if base is None or moved is None or base == moved:
             return []  # neither makes a difference
-        if self._look(subject, Pins(clock=now, random=one)) != base:
+        if self._look(subject, now) != base:
             return []  # something else does, too
         causes: list[Cause] = []
-        found = {c.cause: c for c in suspect.causes}
+        found = {cause.cause: cause.detail for cause in suspect.causes}
         for name, pins in (
-            ("random", Pins(clock=now, random=other)),
-            ("clock", Pins(clock=then, random=one)),
+            ("random", replace(now, random=then.random)),
+            ("clock", replace(now, clock=then.clock)),
         ):
-            seen = self._look(subject, pins)
+            seen = self._look(subject, pins) if pins != now else base
             if seen is not None and seen != base:
-                detail = found[name].detail if name in found else _PINNED[name]
-                causes.append(Cause(name, detail, confirmed=True))
+                causes.append(Cause(name, found.get(name, _PINNED[name]), confirmed=True))
         return causes
 
-    def _order(self, suspect: Suspect, causes: Sequence[Cause]) -> list[Cause]:
+    def _pins(self, suspect: Suspect) -> tuple[Pins, Pins]:
+        """Two ways to pin clock and randomness; what both executions had pinned stays."""
+        pinned = self._views.pinned()
+        moments = (suspect.pair.b.started, suspect.pair.a.started)
+        one, other = (
+            Pins(
+                clock=moment if pinned.clock is None else pinned.clock,
+                random=pinned.random or seed,
+                serial=pinned.serial,
+            )
+            for moment, seed in zip(moments, _SEEDS, strict=True)
+        )
+        return one, other
+
+    def _order(self, suspect: Suspect, causes: Sequence[Cause], *, others: bool) -> list[Cause]:
         if not causes:
             return []
         side = self._views.b
@@ -201,9 +212,12 @@ class _Confirming:
         subject = self._subject(side, suspect.pair.b, suspect, rivals)
         if subject is None:
             return []
-        seen = [self._look(subject, Pins(serial=True)) for _ in range(3)]
+        pinned = self._views.pinned()
+        seen = [self._look(subject, replace(pinned, serial=True)) for _ in range(3)]
         if seen[0] is None or len(set(seen)) > 1:
             return []
+        if others and len({self._look(subject, pinned) for _ in range(5)}) == 1:
+            return []  # what differed from outside may have done it alone
         return [replace(cause, confirmed=True) for cause in causes]
 
     def _outside(self, suspect: Suspect, causes: Sequence[Cause]) -> list[Cause]:
@@ -213,7 +227,7 @@ class _Confirming:
         b = self._subject(self._views.b, suspect.pair.b, suspect)
         if a is None or b is None:
             return []
-        pins = Pins(clock=suspect.pair.b.started, random=_SEEDS[0])
+        pins, _ = self._pins(suspect)
         before, after = self._look(a, pins), self._look(b, pins)
         if before is None or after is None or before == after:
             return []

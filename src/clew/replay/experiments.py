@@ -139,23 +139,26 @@ class Laboratory:
         )
         os.close(nobody)
         kept.started()
-        stage.ready()
-        in_time = _wait(tracer, seconds)
-        status = starting.wait(tracer)
-        kept.finish()
+        in_time = False
+        try:
+            stage.ready()
+            in_time = _ends(tracer, seconds)
+        finally:
+            if not in_time:
+                os.kill(tracer, signal.SIGKILL)
+            status = starting.wait(tracer)
+            kept.finish()
         if not in_time:
             return None
         streams = {name: keeper.digest for name, keeper in kept.kept.items() if name != "stdin"}
         return Observation(status, {**_written(place / "sandbox" / "upper"), **streams})
 
 
-def _wait(pid: int, seconds: float) -> bool:
-    """Whether it ended by itself; else it is ended."""
+def _ends(pid: int, seconds: float) -> bool:
+    """Whether it ends by itself within this time."""
     handle = os.pidfd_open(pid)
     try:
         ready, _, _ = select.select([handle], [], [], seconds)
-        if not ready:
-            os.kill(pid, signal.SIGKILL)
         return bool(ready)
     finally:
         os.close(handle)

@@ -179,13 +179,20 @@ def _unrecorded(views: Views, origins: Origins, origin: Origin) -> str:
 
 
 def _chance(views: Views, origin: Origin, nothing: str) -> list[Cause]:
-    """Nothing that was recorded differs: what is never recorded is left."""
+    """Nothing that was recorded differs: what is never recorded is left, unless it was pinned."""
     used = _places(views, origin.pair)
     device = next((name for name in _RANDOM if name in used), "")
+    timely = _tells_time(views, origin)
     random = Cause("random", f"it read {device}" if device else nothing, device)
-    if _tells_time(views, origin):
-        return [Cause("clock", "its outputs differ in dates and times alone", "times"), random]
-    return [random, Cause("clock", nothing)]
+    clock = Cause("clock", nothing)
+    if timely:
+        clock = Cause("clock", "its outputs differ in dates and times alone", "times")
+    pinned = views.pinned()
+    left = [
+        *([random] if pinned.random is None else []),
+        *([clock] if pinned.clock is None else []),
+    ]
+    return left[::-1] if timely else left
 
 
 def _tells_time(views: Views, origin: Origin) -> bool:

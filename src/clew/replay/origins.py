@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from clew.prov.questions.recorded import Activity, Version
 from clew.replay.aligning import Pair
 from clew.replay.comparing import Difference, is_stream
+from clew.replay.printing import printed
 from clew.replay.seeing import Sight, sights
 from clew.replay.sides import Side
 from clew.replay.views import Views
@@ -71,13 +72,17 @@ class Origins:
             times = side.makings[version.key] if version else {}
             if version is None or not times:
                 continue
-            shared = is_stream(version) or len(times) > 1
-            for maker, at in times.items():
-                process = side.record.activities[maker]
-                pair = self._views.nearest(side, process)
-                when = side.end(process) if shared else _written(side, process, version, at)
-                if pair != top:
-                    yield (pair, self._in_b(side, when), side.name(version.locator)), shared
+            name = side.name(version.locator)
+            makers = [side.record.activities[maker] for maker in times]
+            pairs = {process.key: self._views.nearest(side, process) for process in makers}
+            guilty, innocent = printed(self._views, set(pairs.values()), name)
+            for process in makers:
+                pair = pairs[process.key]
+                shared = (is_stream(version) or len(times) > 1) and pair not in guilty
+                end = side.end(process)
+                at = end if shared else _written(side, process, version, times[process.key])
+                if pair != top and pair not in innocent and (not guilty or pair in guilty):
+                    yield (pair, self._in_b(side, at), name), shared
             return
 
     def _in_b(self, side: Side, at: int) -> int:

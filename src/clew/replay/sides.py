@@ -139,6 +139,12 @@ class Side:
             return after.started
         return 1 << 63 if process.ended is None else process.ended
 
+    def stretch(self, process: Activity, stream: str) -> tuple[int, int] | None:
+        """Which part of stdout or stderr it and its children wrote, and nobody else."""
+        output = process.facets.get("begun", {}).get("output", {})
+        found = output.get(stream)
+        return (found[0], found[1]) if found else None
+
     def ancestors(self, process: Activity) -> Iterator[Activity]:
         """From its parent upwards; the execution itself is the last."""
         while process.parent in self.record.activities:

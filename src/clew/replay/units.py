@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from clew.prov.locators import path_of
 from clew.prov.questions.recorded import Activity, Edge, Recorded, Version
-from clew.prov.questions.shapes import STREAM, place
+from clew.prov.questions.shapes import STREAM
 from clew.replay.naming import NETWORK
 from clew.replay.scenery import Scenery
 from clew.replay.sides import Side
@@ -36,7 +36,9 @@ def alone(side: Side, process: Activity) -> bool:
     if any(source not in inside for key in inside for source in side.informants[key]):
         return False
     used = (version for key in inside for _, version in side.used[key])
-    return not any(version.locator.startswith(NETWORK) for version in used)
+    if any(version.locator.startswith(NETWORK) for version in used):
+        return False
+    return _input(process)[1] == 0
 
 
 def unit(side: Side, process: Activity) -> Recorded:
@@ -59,7 +61,7 @@ def unit(side: Side, process: Activity) -> Recorded:
     )
     return replace(
         record,
-        facets={**record.facets, "streams": _streams(side, inside), "pinned": {}},
+        facets={**record.facets, "streams": _streams(process), "pinned": {}},
         activities={whole.key: whole, **{key: record.activities[key] for key in sorted(inside)}},
         versions={
             key: version._replace(found=not side.makers[key] & inside)
@@ -75,14 +77,21 @@ def unit(side: Side, process: Activity) -> Recorded:
     )
 
 
-def _streams(side: Side, inside: set[int]) -> dict[str, dict[str, str]]:
-    """Its input is the file it was handed open, or what the execution had; the rest is kept."""
+def _input(process: Activity) -> tuple[str, int]:
+    """What it was handed as its standard input, and how far others had read that."""
+    for number, _, name, *place in process.facets.get("begun", {}).get("held", ()):
+        if number == 0:
+            return name, place[0] if place else 0
+    return "", 0
+
+
+def _streams(process: Activity) -> dict[str, dict[str, str]]:
+    """Its input is the file it was handed open; what it says is kept, wherever it went."""
     streams = {"stdout": {"kind": "pipe"}, "stderr": {"kind": "pipe"}}
-    for key in sorted(inside):
-        for edge, version in side.used[key]:
-            if edge.how == "inherited" and version.locator.startswith("file://"):
-                path = place(version.locator)["path"]
-                return {**streams, "stdin": {"kind": "file", "path": path}}
+    name, _ = _input(process)
+    if name.startswith("/") and not name.startswith("/dev/"):
+        path = path_of(f"file://{name}") or b""
+        streams["stdin"] = {"kind": "file", "path": path.decode(errors="replace")}
     return streams
 
 

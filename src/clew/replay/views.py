@@ -7,6 +7,7 @@ from clew.replay.aligning import Alignment, Pair, align
 from clew.replay.comparing import Contents, Read
 from clew.replay.naming import Names
 from clew.replay.sides import Side
+from clew.run.pins import Pins
 
 
 class Views:
@@ -16,6 +17,15 @@ class Views:
         self.alignment: Alignment = align(a, b)
         self.read = read
         self.contents = contents
+
+    def pinned(self) -> Pins:
+        """What was pinned to the same in both: no difference can come of it."""
+        a, b = (Pins.recorded(side.record.facets) for side in (self.a, self.b))
+        return Pins(
+            clock=a.clock if a.clock == b.clock else None,
+            random=a.random if a.random == b.random else None,
+            serial=a.serial and b.serial,
+        )
 
     def parent(self, pair: Pair) -> Pair | None:
         """The pair that started this one; None: whoever ran the execution."""

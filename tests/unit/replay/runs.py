@@ -148,6 +148,11 @@ class Run:
             self.generated.append(Edge(process, key, self.now(), "inherited"))
         return key
 
+    def printed(self, process: int, since: int, until: int, stream: str = "stdout") -> None:
+        """This part of a stream is its own."""
+        output = {"begun": {"output": {stream: [since, until]}}}
+        self.activities[process] = self.activities[process]._replace(facets=output)
+
     def renames(self, process: int, version: int, to: str, content: bytes) -> int:
         at = self.now()
         key = self.version(to, content, maker=process)

@@ -326,6 +326,19 @@ def test_dates_alone_point_to_the_clock() -> None:
     assert why(*both(tell)) == ("stamp", ["clock", "random"])
 
 
+def test_what_was_pinned_in_both_is_no_reason() -> None:
+    def tell(run: Run, n: int) -> None:
+        run.writes(run.process("train"), "/w/x", b"%d" % n)
+
+    pins = {"clock": 1, "random": "00" * 16}
+    a, b = both(tell, facets=lambda n: {"pinned": {"random": pins["random"]}})
+    assert why(a, b) == ("train", ["clock"])
+    a, b = both(tell, facets=lambda n: {"pinned": pins})
+    assert why(a, b) == ("train", [])
+    a, b = both(tell, facets=lambda n: {"pinned": {**pins, "clock": n}})
+    assert why(a, b) == ("train", ["clock"])
+
+
 def test_another_processor() -> None:
     a, b = both(
         lambda run, n: run.writes(run.process("train"), "/w/x", b"%d" % n) and None,
@@ -402,6 +415,36 @@ def test_of_many_that_hold_a_stream_the_one_with_a_reason() -> None:
         run.ends(second)
 
     assert why(*both(tell)) == ("python say.py", ["input"])
+
+
+def test_whose_part_of_the_output_differs() -> None:
+    def tell(run: Run, n: int) -> None:
+        shell = run.process("sh", "run.sh")
+        words = [b"one\n", b"%d%d\n" % (n, n), b"three\n"]
+        speakers = [run.process("say", str(k), parent=shell) for k in range(3)]
+        since = 0
+        for speaker, word in zip(speakers, words, strict=True):
+            run.printed(speaker, since, since + len(word))
+            run.ends(speaker)
+            since += len(word)
+        run.printed(shell, 0, since)
+        run.prints(b"".join(words), shell, *speakers)
+
+    a, b = both(tell)
+    assert why(a, b)[0] == "say 1"
+    assert len(explained(a, b).suspects) == 1
+
+
+def test_the_shell_itself_printed_it() -> None:
+    def tell(run: Run, n: int) -> None:
+        shell = run.process("sh", "run.sh")
+        child = run.process("say", parent=shell)
+        run.printed(child, 0, 4)
+        run.printed(shell, 0, 6)
+        run.ends(child)
+        run.prints(b"one\n%d\n" % n, shell, child)
+
+    assert why(*both(tell))[0] == "sh run.sh"
 
 
 def test_files_tell_more_than_streams() -> None:
