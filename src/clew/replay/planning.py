@@ -131,12 +131,12 @@ def _command(record: Recorded, variables: Mapping[str, str]) -> tuple[str, ...]:
     hidden = [n for n in record.facets.get("redacted", ()) if n in variables]
     words = []
     for number, word in enumerate(record.itself.command):
-        if MASK in word and len(hidden) != 1:
+        if MASK in word and len(hidden) > 1:
             raise UsageError(
                 f"word {number} of the command held a secret that is not recorded",
                 hint=f"give it again: clew repeat {record.execution.id} --set {number}=…",
             )
-        words.append(word.replace(MASK, variables[hidden[0]]) if MASK in word else word)
+        words.append(word.replace(MASK, variables[hidden[0]]) if hidden else word)
     return tuple(words)
 
 
@@ -185,8 +185,8 @@ def _warnings(record: Recorded, locators: list[str], network: bool) -> Iterable[
     for device in _devices(locators):
         if device != "/sys":
             yield f"it uses {device}: a device of this machine, not of the record"
-    if record.facets.get("streams", {}).get("stdin", {}).get("kind") == "terminal":
-        yield "it could read a terminal, whose keys were not kept: now there is nothing to read"
+    if record.facets.get("typed"):
+        yield "somebody typed at its terminal, and that was not kept: now there is nothing to read"
     for what in sorted({gap.what for gap in record.gaps}):
         if what in _UNFAITHFUL:
             yield f"there was {_UNFAITHFUL[what]}"

@@ -21,7 +21,7 @@ import blake3
 
 from clew.run.interest import Interest
 from clew.run.reading import PIPE, SAME, TERMINAL, Reading
-from clew.run.terminal import Terminal
+from clew.run.terminal import Terminal, plain_output
 from clew.witness.secrets import Redactor
 
 NAMES = ("stdin", "stdout", "stderr")
@@ -219,7 +219,7 @@ def again(
             if 1 in streams.opened:
                 streams.opened[2] = os.O_WRONLY | os.O_APPEND, streams.opened[1][1]
         elif number:
-            read, write = os.openpty() if kind == "terminal" else os.pipe()
+            read, write = _terminal(words) if kind == "terminal" else os.pipe()
             names |= dict.fromkeys(_aliases(write), name)
             descriptors[number] = write
             streams._ours.append(write)
@@ -233,6 +233,14 @@ def again(
     streams.descriptors = (descriptors[0], descriptors[1], descriptors[2])
     streams.names = names
     return streams
+
+
+def _terminal(words: Mapping[str, Any]) -> tuple[int, int]:
+    """One that turns newlines into line ends where the first did: where it was used both ways."""
+    master, slave = os.openpty()
+    if any(words.get(name, {}).get("kind") != "terminal" for name in NAMES):
+        plain_output(slave)
+    return master, slave
 
 
 def _name(descriptor: int) -> bytes:

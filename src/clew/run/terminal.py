@@ -47,16 +47,10 @@ class Terminal:
             terminal._saved = termios.tcgetattr(0)
             tty.setraw(0, termios.TCSADRAIN)
         else:
-            terminal._plain_output()
+            plain_output(slave)  # the user's terminal turns newlines into line ends already
         if threading.current_thread() is threading.main_thread():
             terminal._old_winch = signal.signal(signal.SIGWINCH, lambda *_: terminal._resize())
         return terminal
-
-    def _plain_output(self) -> None:
-        """The user's terminal already turns newlines into line ends; ours must not do it again."""
-        modes = termios.tcgetattr(self.slave)
-        modes[1] &= ~termios.OPOST
-        termios.tcsetattr(self.slave, termios.TCSANOW, modes)
 
     def _resize(self) -> None:
         with contextlib.suppress(OSError):
@@ -100,3 +94,10 @@ class Terminal:
             termios.tcsetattr(0, termios.TCSADRAIN, self._saved)
         if self._old_winch is not None:
             signal.signal(signal.SIGWINCH, self._old_winch)
+
+
+def plain_output(slave: int) -> None:
+    """Let this terminal hand on what is written to it as it is."""
+    modes = termios.tcgetattr(slave)
+    modes[1] &= ~termios.OPOST
+    termios.tcsetattr(slave, termios.TCSANOW, modes)
