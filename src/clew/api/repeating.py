@@ -12,6 +12,7 @@ from clew.errors import NotAllowed
 if TYPE_CHECKING:
     from clew.api.project import Project
     from clew.prov.questions.recorded import Recorded
+    from clew.replay.incremental import Incremental
     from clew.replay.planning import Plan
     from clew.replay.scenery import Entry
 
@@ -76,7 +77,10 @@ def done(
     descent = Descent(kind, parent=uid, collection=record.facets.get("collection", uid))
     project.close()  # nothing is held open while the command runs
     workshop = Workshop(project._folder, project._settings)
-    outcome = workshop.run(plan, descent, network=network, show=None if quiet else (1, 2))
+    memo = _memo(project, record, plan) if incremental else None
+    outcome = workshop.run(
+        plan, descent, network=network, show=None if quiet else (1, 2), decider=memo
+    )
     if outcome.warning is not None:
         raise outcome.warning
     again = recorded(project._graph, outcome.execution["uid"])
@@ -90,11 +94,24 @@ def done(
         of=record.execution.id,
         comparison=comparison,
         divergence=divergence,
-        ran=verdicts.ran(again, lambda _: "asked for"),
-        reused=[],
+        ran=memo.ran if memo else verdicts.ran(again, lambda _: "asked for"),
+        reused=memo.reused if memo else [],
         warnings=[*plan.warnings, *verdicts.strangers(again, plan.scenery)],
     )
     return verdict.as_json()
+
+
+def _memo(project: Project, record: Recorded, plan: Plan) -> Incremental:
+    """Who knows what need not run again."""
+    from clew.replay.incremental import Incremental
+
+    return Incremental(
+        project._folder,
+        project._settings,
+        reference=record,
+        machine=plan.machine,
+        pinned=plan.facets.get("pinned"),
+    )
 
 
 def _changed(project: Project, plan: Plan, parameters: Mapping[int, str]) -> Plan:

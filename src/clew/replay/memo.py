@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from clew.prov.locators import path_of
 from clew.prov.questions.recorded import Activity, Recorded
+from clew.prov.questions.shapes import STREAM
 from clew.replay.subtrees import Need, Unit, shown
 from clew.witness.secrets import MASK
 
@@ -122,17 +123,17 @@ def _telling(record: Recorded | None, held: list[list[Any]]) -> list[list[Any]]:
     """Descriptors as far as they tell: an input with nothing in it is no input."""
     told = []
     for fd, way, name, *place in held:
-        nothing = fd == 0 and name == "stdin" and record is not None and _silent(record)
-        keys = fd == 0 and name in ("stdout", "stderr") and record is not None
-        if keys and not record.facets.get("typed", 0):  # a terminal at which nobody typed
-            nothing = True
-        told.append([0, 1, "/dev/null"] if nothing else [fd, way, name, *place])
+        silent = fd == 0 and record is not None and _silent(record, name)
+        told.append([0, 1, "/dev/null"] if silent else [fd, way, name, *place])
     return told
 
 
-def _silent(record: Recorded) -> bool:
-    locator = f"stream://{record.execution.uid}/stdin"
-    return not any(version.size for version in record.lines.get(locator, ()))
+def _silent(record: Recorded, name: str) -> bool:
+    """Whether nothing came: through a pipe, or from a terminal at which nobody typed."""
+    if name == "stdin":
+        locator = f"{STREAM}{record.execution.uid}/stdin"
+        return not any(version.size for version in record.lines.get(locator, ()))
+    return name in ("stdout", "stderr") and not record.facets.get("typed", 0)
 
 
 # -- needs
@@ -149,13 +150,10 @@ def _unmet(question: Question, need: Need) -> str | None:
     if need.kind == "link":
         target = path_of(f"file:///{need.answer}") or b"/"
         return None if world.link(path) == target[1:] else f"the link {name} leads elsewhere"
-    if need.kind == "listing":
-        then = set(question.names(need.answer)) - {b""}
+    if need.kind in ("listing", "empty"):
+        then = set(question.names(need.answer)) - {b""} if need.answer else set()
         now = _now(question, path, need.at)
         return None if now == then else f"the names in {name} changed"
-    if need.kind == "empty":
-        now = _now(question, path, need.at)
-        return None if now is not None and not now else f"{name} is not empty any more"
     try:
         found = world.lstat(path) if _of_link(need) else world.stat(need.path)
     except OSError as error:
@@ -214,6 +212,8 @@ def _times(
     mode, size, mtime = need.answer.split(" ")
     if int(mode, 8) != found.st_mode:
         return f"the mode of {name} changed"
+    if stat.S_ISLNK(found.st_mode):  # nobody goes by the time of a link
+        return None if found.st_size == int(size) else f"the link {name} leads elsewhere"
     if not stat.S_ISDIR(found.st_mode):
         same = (found.st_size, found.st_mtime_ns) == (int(size), int(mtime))
         return None if same else f"{name} changed"
@@ -225,7 +225,7 @@ def _times(
 
 def _touched(unit: Unit, folder: bytes, at: int) -> bool:
     """Whether the unit itself had let names come or go in it by then."""
-    return any(d.at < at and os.path.dirname(d.path) == folder for d in unit.deeds)
+    return any(deed.at < at for deed in unit.deeds_in.get(folder, ()))
 
 
 def _now(question: Question, folder: bytes, at: int) -> set[bytes] | None:
@@ -233,8 +233,8 @@ def _now(question: Question, folder: bytes, at: int) -> set[bytes] | None:
     names = question.world.names(folder)
     if names is None:
         return None
-    for deed in question.unit.deeds:
-        if deed.at < at and os.path.dirname(deed.path) == folder:
+    for deed in question.unit.deeds_in.get(folder, ()):
+        if deed.at < at:
             name = os.path.basename(deed.path)
             names = names | {name} if deed.there else names - {name}
     return names

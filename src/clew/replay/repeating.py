@@ -20,6 +20,7 @@ from clew.replay.planning import Plan
 from clew.replay.sandbox import Inside, Sandbox
 from clew.replay.scenery import Entry
 from clew.run import locks
+from clew.run.asking import Decider
 from clew.run.executing import record
 from clew.run.outcomes import Outcome
 from clew.run.pins import Pins
@@ -45,6 +46,7 @@ class Workshop:
         show: tuple[int, int] | None = (1, 2),
         name: str | None = None,
         pins: Pins | None = None,
+        decider: Decider | None = None,
     ) -> Outcome:
         """Carry out a plan in a sandbox, and record it as what `descent` says.
 
@@ -76,6 +78,7 @@ class Workshop:
                 name=name,
                 exclude=(),
                 pins=Pins.recorded(plan.facets) if pins is None else pins,
+                decider=decider,
             )
 
     def _check_owner(self) -> None:

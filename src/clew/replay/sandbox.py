@@ -128,7 +128,10 @@ class Sandbox:
             tracer,
             {"PATH": os.environ.get("PATH", os.defpath)},
             descriptors=what.streams.descriptors,
-            handed=(what.notify, tell, wait, *what.streams.reading.handed, *self._handed),
+            handed=(
+                *(what.notify, tell, wait, *what.streams.reading.handed, *self._handed),
+                *(() if what.ask is None else (what.ask,)),
+            ),
             blocked=what.blocked,
         )
         for descriptor in (tell, wait, *self._handed):
@@ -164,6 +167,7 @@ class Sandbox:
             environment=self._hand(_variables(self.environ)),
             opened=what.streams.opened,
             reading=what.streams.reading.descriptor,
+            ask=what.ask,
             pin_clock=what.pins.clock,
             pin_random=what.pins.random,
             serial=what.pins.serial,

@@ -8,6 +8,7 @@ alone; where the record cannot tell, it is no unit, and why is said.
 
 from __future__ import annotations
 
+import os
 import stat
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -103,6 +104,14 @@ class Unit:
         for deed in self.deeds:
             first.setdefault(deed.path, deed.at)
         return first
+
+    @cached_property
+    def deeds_in(self) -> dict[bytes, list[Deed]]:
+        """By folder, what it did to names in it."""
+        found: dict[bytes, list[Deed]] = {}
+        for deed in self.deeds:
+            found.setdefault(os.path.dirname(deed.path), []).append(deed)
+        return found
 
     def own(self, path: bytes, at: int) -> bool:
         """Whether what is at this path at this moment is of its own making."""

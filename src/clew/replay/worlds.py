@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Mapping
 
 from blake3 import blake3
@@ -17,8 +18,8 @@ from blake3 import blake3
 from clew.witness.contents import State
 
 _MOST = 40  # as many links as the kernel follows
-_MOUNTED = (b"proc", b"sys", b"dev")
-"""Folders of the root that are other file systems inside."""
+_RACY = 2_000_000_000
+"""ns; coarser than any file system's clock."""
 
 
 class Seen:
@@ -125,5 +126,6 @@ class Seen:
         if (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) != key:
             return None  # somebody is writing it
         digest = f"blake3:{hashed.hexdigest()}"
-        self._digests[key] = digest
+        if s.st_ctime_ns + _RACY < time.time_ns():  # else one more change might show the same times
+            self._digests[key] = digest
         return digest

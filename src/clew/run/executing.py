@@ -26,6 +26,7 @@ from clew.prov.graph import AT_ONCE, Graph
 from clew.prov.questions.executions import execution as execution_of
 from clew.prov.texts import shown
 from clew.run import failing, joining, locks, recovering, signals, starting, streams
+from clew.run.asking import Decider, Listener, Surroundings
 from clew.run.following import Follower
 from clew.run.interest import Interest
 from clew.run.outcomes import Outcome, bare
@@ -35,7 +36,7 @@ from clew.settings import Settings
 from clew.store import Store
 from clew.witness import environment, native
 from clew.witness.contents import Contents
-from clew.witness.records import AnyRecord, Exec
+from clew.witness.records import AnyRecord, Exec, Reused
 from clew.witness.secrets import Redactor
 from clew.witness.story import Scene, Story
 from clew.witness.syscalls import hear
@@ -80,10 +81,11 @@ def record(
     content: bool = True,
     exclude: Sequence[str] = (),
     pins: Pins = UNPINNED,
+    decider: Decider | None = None,
 ) -> Outcome:
-    """Run `command` on this stage, and record it."""
+    """Run `command` on this stage, and record it. `decider` knows what of it need not run."""
     return _Recording(
-        folder, settings, tuple(command), stage, name, content, tuple(exclude), pins
+        folder, settings, tuple(command), stage, name, content, tuple(exclude), pins, decider
     ).run()
 
 
@@ -100,6 +102,7 @@ class _Recording:
         content: bool,
         exclude: tuple[str, ...],
         pins: Pins,
+        decider: Decider | None,
     ) -> None:
         self._folder = folder
         self._settings = settings
@@ -109,6 +112,7 @@ class _Recording:
         self._content = content
         self._exclude = (*folder.exclude, *exclude)
         self._pins = pins
+        self._decider = decider
         self._uid = secrets.token_hex(16)
         self._redactor = Redactor(stage.environ, settings.redact)
 
@@ -145,7 +149,7 @@ class _Recording:
                 raise
             trace = follower.records
             whole = failing.whole(trace)
-            if whole and not any(isinstance(record, Exec) for record in trace):
+            if whole and not any(isinstance(record, Exec | Reused) for record in trace):
                 self._forget()
                 raise failing.unrunnable(self._command[0], status)
             return self._ending(store, contents, follower, kept, status, whole)
@@ -232,6 +236,7 @@ class _Recording:
             self._note(started, {os.fsdecode(n): stream for n, stream in kept.names.items()})
             said, notify = os.pipe()
             follower = Follower(trace, said, contents, interest)
+            listener = Listener(self._decider) if self._decider else None
         with signals.forwarded(lambda: self._stage.target(follower.root)) as blocked:
             tracer = self._stage.start(
                 Start(
@@ -243,15 +248,24 @@ class _Recording:
                     streams=kept,
                     blocked=blocked,
                     pins=self._pins,
+                    ask=listener.descriptor if listener else None,
                 )
             )
             self._settled = False
             os.close(notify)
             kept.started()
-            contents.seen(*self._stage.ready())
+            root, given = self._stage.ready()
+            contents.seen(root, given)
             follower.start()
+            if listener is not None:
+                listener.start(Surroundings(root, given, kept.names, self._redactor, contents))
             status = starting.wait(tracer)
+            if listener is not None:
+                listener.finish()
             kept.finish()
+        if listener is not None and listener.failure is not None:
+            self._forget()
+            raise failing.said(listener.failure)
         self._check_tracer(status, follower.finish())
         return kept, status, follower
 
@@ -328,7 +342,8 @@ class _Recording:
             ignore=(os.fsencode(self._folder.path) + b"/",),
             streams=self._streams,
         )
-        story = hear(scene, follower.records, contents)
+        retold = self._decider.retold if self._decider else None
+        story = hear(scene, follower.records, contents, retold)
         teller = Teller(scene, story, contents, self._stage.owners(story.found()))
         events = [*teller.events(), *self._stream_events(store, kept)]
         warning = contents.failure or (failing.said(follower.failure) if follower.failure else None)
@@ -343,7 +358,7 @@ class _Recording:
             why = "the trace ends before the command did: was there no room for it?"
             events.append(self._gap(7, "trace", why))
             warning = warning or RecordingFailed(why, hint="free some space, and run it again")
-        events.append(self._ended(story, store, teller.bytes, status))
+        events.append(self._ended(story, store, teller.bytes, status, kept))
         return events, warning
 
     def _stream_events(self, store: Store, kept: streams.Streams) -> list[AnyEvent]:
@@ -384,6 +399,7 @@ class _Recording:
         store: Store,
         size: int,
         status: int,
+        kept: streams.Streams,
     ) -> Ended:
         root = story.root_exit()
         inputs, outputs = story.totals()
@@ -401,5 +417,6 @@ class _Recording:
                 "outputs": outputs,
                 "bytes": size,
                 "new_bytes": store.added,
+                **kept.facets(),
             },
         )

@@ -48,6 +48,8 @@ class Start:
     blocked: Iterable[int]
     """Signals that the caller held back."""
     pins: Pins
+    ask: int | None = None
+    """A socket to whoever knows what need not run."""
 
 
 class Stage(Protocol):

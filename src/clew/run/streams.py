@@ -34,6 +34,7 @@ class Keeper:
     def __init__(self, path: Path, *, redactor: Redactor, limit: int) -> None:
         self.path = path
         self.size = 0
+        self._given = 0
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         self._mask = redactor.stream()
         self._limit = limit
@@ -42,6 +43,7 @@ class Keeper:
         """The disk was full: what was kept is not all there was."""
 
     def feed(self, data: bytes) -> None:
+        self._given += len(data)
         self._put(self._mask.feed(data))
 
     def finish(self) -> None:
@@ -51,6 +53,11 @@ class Keeper:
     @property
     def whole(self) -> bool:
         return self.size <= self._limit and not self.failed
+
+    @property
+    def masked(self) -> bool:
+        """Whether a secret was masked in it: a mask is shorter than any secret."""
+        return self.size != self._given
 
     @property
     def digest(self) -> str:
@@ -93,6 +100,12 @@ class Streams:
             thread = threading.Thread(target=copy, daemon=True)
             thread.start()
             self._threads.append(thread)
+
+    def facets(self) -> dict[str, Any]:
+        """What whoever goes by the streams has to know of them, when they have ended."""
+        masked = sorted(name for name, keeper in self.kept.items() if keeper.masked)
+        typed = self.terminal.typed if self.terminal else 0
+        return {**({"masked": masked} if masked else {}), **({"typed": typed} if typed else {})}
 
     def finish(self) -> None:
         """The command has ended: take what is still on its way, and no more."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -45,16 +45,17 @@ class Actor:
     signal: int | None
 
 
-@dataclass(frozen=True)
-class Thing:
+class Thing(NamedTuple):
     """A version to be told. Without makers it is there already, in the state `facts`."""
 
     path: bytes
     facts: Facts | None
     told: Told | None = None
     made: int = 0
-    makers: dict[str, str] = field(default_factory=dict)
+    makers: Mapping[str, str] = {}
     carries: int | None = None
+    opened: Facts | None = None
+    """It was handed, open and in this state: who opened it began the version."""
 
 
 class Step(NamedTuple):
@@ -254,10 +255,16 @@ class _Telling:
 
     def _made(self, key: int, thing: Thing) -> None:
         makers = {self._images[uid]: how for uid, how in thing.makers.items()}
-        met = self._story.paths.add(
-            thing.path, at=self._at(thing.made), maker=next(iter(makers)), facts=thing.facts
-        )
-        met.makers = makers
+        at, paths = self._at(thing.made), self._story.paths
+        if thing.opened is not None:
+            image = self._record.image
+            parent = self._story.processes[image].parent
+            met = paths.inherit(thing.path, image, parent, thing.opened, at=at)
+            met.makers |= {image: how for image, how in makers.items() if image not in met.makers}
+            met.facts = met.inherited = thing.facts
+        else:
+            met = paths.add(thing.path, at=at, maker=next(iter(makers)), facts=thing.facts)
+            met.makers = makers
         met.told = thing.told
         if thing.carries is not None:
             met.carries = self._met(thing.carries, met.at)

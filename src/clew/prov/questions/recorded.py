@@ -21,7 +21,7 @@ SELECT s.id, s.uid, s.kind, s.number, s.parent, s.agent, s.command, s.exe, s.cwd
        (SELECT max(e.at) FROM ended e WHERE e.activity = s.id),
        (SELECT max(e.status) FROM ended e WHERE e.activity = s.id),
        (SELECT max(e.signal) FROM ended e WHERE e.activity = s.id), s.environment, s.facets,
-       (SELECT max(e.usage) FROM ended e WHERE e.activity = s.id)
+       (SELECT max(e.usage) FROM ended e WHERE e.activity = s.id), s.pid
 FROM started s WHERE s.execution = ? ORDER BY s.id <> s.execution, s.number, s.n
 """
 _VERSIONS = """
@@ -70,6 +70,7 @@ class Activity(NamedTuple):
     facets: dict[str, Any] = {}
     """What it was started with; of a process, `begun`."""
     usage: dict[str, float] = {}
+    pid: int | None = None
 
 
 class Version(NamedTuple):
@@ -168,6 +169,7 @@ def recorded(graph: Graph, text: str) -> Recorded:
                 json.loads(row[13]),
                 json.loads(row[14]),
                 json.loads(row[15] or "{}"),
+                row[16],
             )
         )
         for row in connection.rows(_ACTIVITIES, (found.key,))

@@ -1,0 +1,144 @@
+"""Putting in place what a unit left, as if it had run: files, links, folders, output, places.
+
+The program that is stood in for has not begun, and everything it needs was found to be so. What
+fails here leaves things half done, so it fails the whole run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from clew.prov.questions.shapes import STREAM
+from clew.replay.subtrees import Handed, Left, Unit
+from clew.witness.records import Facts
+from clew.witness.versions import facts_of
+
+Read = Callable[[str], Iterator[bytes]]
+At = Callable[[bytes], bytes]
+"""Where a path of the sandbox is seen from here."""
+
+
+def possible(unit: Unit, at: At) -> bool:
+    """Whether there is a place for all it left."""
+    made = {path for path, left in unit.leaves.items() if left.kind == "folder"}
+    for path, left in unit.leaves.items():
+        folder = os.path.dirname(path)
+        if left.kind != "gone" and folder not in made:
+            place = _place(at, folder)
+            if place.is_symlink() or not place.is_dir():
+                return False
+    return True
+
+
+def apply(
+    unit: Unit, at: At, read: Read, copies: Mapping[int, int]
+) -> tuple[dict[bytes, Facts], dict[bytes, Facts]]:
+    """Do it; the state of what was handed before, and of all it left after."""
+    opened = {one.path: facts_of(os.fstat(copies[one.fd])) for one in unit.handed}
+    _lay_out(unit, at, read)
+    for one in unit.handed:
+        _write_on(copies[one.fd], one, read)
+    for name in unit.output:
+        _print(unit, name, read, copies)
+    for fd, place in unit.places.items():
+        if fd in copies:
+            os.lseek(copies[fd], place, os.SEEK_SET)
+    left_there = [path for path, left in unit.leaves.items() if left.kind in ("file", "link")]
+    left_there += [one.path for one in unit.handed]
+    return opened, {path: facts_of(os.lstat(at(path))) for path in left_there}
+
+
+def _lay_out(unit: Unit, at: At, read: Read) -> None:
+    """What goes, from the innermost; what comes, from the outermost."""
+    by_depth = sorted(unit.leaves.items(), key=lambda item: item[0].count(b"/"))
+    places = [(_place(at, path), left) for path, left in by_depth]
+    for place, left in reversed(places):
+        if left.kind == "gone":
+            _remove(place)
+    for place, left in places:
+        if left.kind == "folder" and (place.is_symlink() or not place.is_dir()):
+            _remove(place)
+            place.mkdir()
+        elif left.kind == "link":
+            _remove(place)
+            place.symlink_to(os.fsdecode(b"".join(read(_digest(left)))))
+        elif left.kind == "file":
+            _file(place, left, read)
+    for place, left in reversed(places):
+        if left.kind == "folder":
+            place.chmod(stat.S_IMODE(left.mode))
+            if left.mtime is not None:
+                os.utime(place, ns=(left.mtime, left.mtime))
+
+
+def _place(at: At, path: bytes) -> Path:
+    return Path(os.fsdecode(at(path)))
+
+
+def _digest(left: Left) -> str:
+    assert left.version is not None and left.version.digest is not None
+    return left.version.digest
+
+
+def _remove(place: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        if place.is_dir() and not place.is_symlink():
+            place.rmdir()
+        else:
+            place.unlink()
+
+
+def _file(place: Path, left: Left, read: Read) -> None:
+    """In place where that is how it was written: who has it open sees the change."""
+    assert left.version is not None
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    if not left.in_place:
+        _remove(place)
+    try:
+        file = os.open(place, flags, 0o600)
+    except OSError:  # it is a link, is being executed, or must not be written
+        _remove(place)
+        file = os.open(place, flags, 0o600)
+    try:
+        for data in read(_digest(left)):
+            _write_all(file, data)
+        os.fchmod(file, left.mode)
+        mtime = left.version.mtime or 0
+        os.utime(file, ns=(mtime, mtime))
+    finally:
+        os.close(file)
+
+
+def _write_on(copy: int, one: Handed, read: Read) -> None:
+    """Through the very opening it was handed: whoever has that as well goes on after it."""
+    skip = one.since
+    for data in read(one.version.digest or ""):
+        _write_all(copy, data[skip:])
+        skip = max(0, skip - len(data))
+    mtime = one.version.mtime or 0
+    os.utime(copy, ns=(mtime, mtime))
+
+
+def _print(unit: Unit, name: str, read: Read, copies: Mapping[int, int]) -> None:
+    since, until = unit.output[name]
+    to = next(fd for fd, way, told, *_ in unit.held if told == name and way & 2)
+    line = unit.record.lines[f"{STREAM}{unit.record.execution.uid}/{name}"]
+    digest = next(version.digest for version in line if version.digest)
+    at = 0
+    for data in read(digest):
+        part = data[max(0, since - at) : max(0, until - at)]
+        at += len(data)
+        if part:
+            _write_all(copies[to], part)
+        if at >= until:
+            return
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

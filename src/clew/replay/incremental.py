@@ -1,0 +1,189 @@
+"""A run in which only what must run does: the tracer asks before each program is started.
+
+For every program that is about to be started, earlier ones that were started alike are looked for;
+the first whose every witnessed fact holds now is not run again: what it left is put in place,
+what it printed is printed, and it ends as it ended. Whatever is in doubt runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew import db
+from clew.folder import Folder
+from clew.prov.graph import Graph
+from clew.prov.questions.recorded import Activity, Recorded
+from clew.prov.questions.shapes import process_id
+from clew.prov.texts import shown
+from clew.replay.accounts import account
+from clew.replay.applying import apply, possible
+from clew.replay.memo import Question, Start, started_alike, unmet
+from clew.replay.pasts import Past, Pasts
+from clew.replay.subtrees import MACHINE, NotAlone, Unit
+from clew.replay.worlds import Seen
+from clew.run.asking import Surroundings
+from clew.settings import Settings
+from clew.store import Store, Stored
+from clew.witness import beginnings
+from clew.witness.contents import Known
+from clew.witness.records import Facts
+from clew.witness.records import Question as Asked
+from clew.witness.retelling import Retold
+from clew.witness.versions import facts_of
+
+
+@dataclass
+class Incremental:
+    """Decides for one run; see `clew.run.asking.Decider`."""
+
+    folder: Folder
+    settings: Settings
+    reference: Recorded
+    """The execution that is done again: its processes are asked first."""
+    machine: str
+    pinned: object = None
+    ran: list[dict[str, Any]] = field(default_factory=list)
+    """In the shape of the contract: what was run, and why."""
+    reused: list[dict[str, Any]] = field(default_factory=list)
+    retold: dict[int, Retold] = field(default_factory=dict)
+
+    def begin(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+        self._world = Seen(surroundings.root, surroundings.given)
+        self._leftovers: frozenset[tuple[int, bytes]] | None = None
+        self._stack: ExitStack | None = None
+
+    def decide(self, question: Asked, copies: Mapping[int, int]) -> tuple[int, int] | None:
+        self._world.forget()
+        pasts = self._open()
+        start = self._start(question)
+        command = list(start.command)
+        why = ""
+        for past, process in pasts.alike(start):
+            said = self._try(past, process, start, copies)
+            if said is None:
+                number = past.record.execution.number
+                source = process_id(number, process.number, process.uid)
+                self.reused.append({"command": command, "from": source})
+                token = len(self.retold)
+                return past.unit(process).status, token
+            why = why or said
+        self.ran.append({"command": command, "why": why or pasts.nearest(start)})
+        return None
+
+    def close(self) -> None:
+        if self._stack is not None:
+            self._stack.close()
+
+    # -- what is asked
+
+    def _open(self) -> Pasts:
+        """Opened by the thread that asks, and when it first does."""
+        if self._stack is None:
+            self._stack = ExitStack()
+            self._store = self._stack.enter_context(Store(self.folder.store))
+            connection = self._stack.enter_context(
+                db.connect(self.folder.graph, address=self.settings.graph)
+            )
+            graph = Graph(connection, self.folder.uid)
+            self._pasts = Pasts(graph, self.reference, self._names)
+        return self._pasts
+
+    def _names(self, digest: str) -> list[bytes]:
+        return b"".join(self._store.read(digest)).split(b"\0")
+
+    def _start(self, question: Asked) -> Start:
+        if self._leftovers is None:
+            self._leftovers = beginnings.outside(question.openings)
+        redactor = self._around.redactor
+        entries = (shown(entry).partition("=") for entry in question.variables)
+        variables = {name: value for name, _, value in entries if name}
+        standing = question.standing
+        return Start(
+            program=beginnings.text(question.program),
+            command=tuple(redactor.argument(shown(word)) for word in question.arguments),
+            cwd=shown(question.cwd),
+            environment=redactor.environment(variables),
+            held=beginnings.described(question.openings, self._around.streams, self._leftovers),
+            standing=None if standing is None else shown(standing).replace("\t", " "),
+            others=question.others,
+        )
+
+    # -- what is answered
+
+    def _try(
+        self, past: Past, process: Activity, start: Start, copies: Mapping[int, int]
+    ) -> str | None:
+        """Let the process stand for the start, or say why it cannot."""
+        try:
+            unit = past.unit(process)
+        except NotAlone as why:
+            return str(why)
+        if past.record.facets.get("pinned") != self.pinned:
+            return "the clock or randomness was pinned otherwise"
+        if "\ufffd" in "".join(start.command) or "***" in "".join(start.command):
+            return "its words are not all recorded"
+        why_not = started_alike(unit, start) or unmet(
+            Question(unit, self._world, self._names, past.names_at)
+        )
+        if why_not is not None:
+            return why_not
+        missing = [one.fd for one in unit.handed if one.fd not in copies]
+        if missing or not possible(unit, self._world.at) or not self._whole(unit):
+            return "there is no place for what it left"
+        self._stand_in(unit, start, copies)
+        return None
+
+    def _whole(self, unit: Unit) -> bool:
+        """Whether every byte it left can be had."""
+        versions = [left.version for left in unit.leaves.values()]
+        versions += [one.version for one in unit.handed]
+        return all(v is None or self._store.has(v.digest or "") for v in versions)
+
+    def _stand_in(self, unit: Unit, start: Start, copies: Mapping[int, int]) -> None:
+        before = dict(self._met(unit))
+        opened, after = apply(unit, self._world.at, self._read, copies)
+        self._learn(unit, before, after)
+        self.retold[len(self.retold) + 1] = account(
+            unit, start, machine=self.machine, before=before, opened=opened, after=after
+        )
+
+    def _read(self, digest: str) -> Iterator[bytes]:
+        return self._store.read(digest)
+
+    def _met(self, unit: Unit) -> Iterator[tuple[bytes, Facts]]:
+        """The files it would have met, as they are."""
+        for key in unit.members:
+            for edge in unit.ledger.used[key]:
+                path = unit.ledger.paths[edge.version]
+                if path is not None and not path.startswith(MACHINE):
+                    yield from self._facts(path)
+        for deed in unit.deeds:
+            if not deed.there:
+                yield from self._facts(deed.path)
+
+    def _facts(self, path: bytes) -> Iterator[tuple[bytes, Facts]]:
+        try:
+            yield path, facts_of(self._world.lstat(path))
+        except OSError:
+            return
+
+    def _learn(
+        self, unit: Unit, before: Mapping[bytes, Facts], after: Mapping[bytes, Facts]
+    ) -> None:
+        """What these files hold is known without reading them again."""
+        for need in unit.needs:
+            version = need.version
+            if version is not None and version.digest is not None and need.path in before:
+                stored = Stored(version.digest, version.size or 0)
+                self._around.contents.learn(before[need.path], Known(stored, version.stored))
+        appended = {one.path for one in unit.handed if one.since}
+        versions = {path: left.version for path, left in unit.leaves.items()}
+        versions |= {one.path: one.version for one in unit.handed}
+        for path, version in versions.items():
+            if version is not None and version.digest and path in after and path not in appended:
+                stored = Stored(version.digest, version.size or 0)
+                self._around.contents.learn(after[path], Known(stored, version.stored))
