@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from clew.cli.main import COMMANDS
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -73,7 +71,6 @@ def test_with_a_compiler(source: Path, tmp_path: Path, work: Path) -> None:
     assert clew(target, "cat", "e1:made", work=work).stdout == "x\n"
 
 
-REFUSED = [["exec", "--", "true"]]
 ANSWERED = [
     ["list"],
     ["show", "e1", "--detail"],
@@ -101,11 +98,9 @@ def test_without_a_compiler(source: Path, tmp_path: Path, work: Path) -> None:
     assert [path.name for path in (target / "clew/_native").iterdir()] == ["not-built.txt"]
     assert clew(target, "init", work=work).returncode == 0
     assert clew(None, "exec", "--", "sh", "-c", "echo x > made", work=work).returncode == 0
-    for words in REFUSED:
-        refused = clew(target, *words, work=work)
-        assert refused.returncode == 125, words
-        assert "compiler" in refused.stderr
+    refused = clew(target, "exec", "--", "true", work=work)
+    assert refused.returncode == 125
+    assert "compiler" in refused.stderr
     for words in ANSWERED:
         ran = clew(target, *words, work=work)
         assert ran.returncode == 0, f"{words}: {ran.stderr}"
-    assert {words[0] for words in (*REFUSED, *ANSWERED, ["init"])} == set(COMMANDS)
