@@ -1,0 +1,101 @@
+"""What a repeat would do, and what is said before it starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.replay.runs import Run, digest
+
+from clew.errors import ClewError, NoContent, UsageError
+from clew.prov.questions.recorded import Edge, Gap, Recorded
+from clew.replay.planning import Plan, parameters, place_of, plan
+
+
+def made(run: Run, *, network: bool = False, **environ: str) -> Plan:
+    return plan(run.record(), names=lambda _: [], environ=environ, network=network)
+
+
+def test_the_command_finds_what_it_had() -> None:
+    run = Run("sh", "-c", "x", variables={"LANG": "C"}, facets={"machine": "m", "umask": "0077"})
+    found = made(run, LANG="de_DE", OTHER="not its business")
+    assert (found.command, found.environ, found.cwd) == (("sh", "-c", "x"), {"LANG": "C"}, "/w")
+    assert (found.machine, found.warnings, found.devices, found.stdin) == ("m", (), (), None)
+
+
+def test_secrets_come_from_the_caller() -> None:
+    facets: dict[str, Any] = {"redacted": ["TOKEN"]}
+    run = Run("curl", "-H", "X: ***", variables={"TOKEN": "***", "A": "1"}, facets=facets)
+    found = made(run, TOKEN="real")
+    assert found.environ == {"TOKEN": "real", "A": "1"}
+    assert found.command == ("curl", "-H", "X: real")
+    with pytest.raises(UsageError, match="TOKEN") as told:
+        made(run)
+    assert "export TOKEN" in told.value.hint
+
+
+def test_stars_that_hid_nothing_are_stars() -> None:
+    assert made(Run("echo", "***")).command == ("echo", "***")
+
+
+def test_which_secret_stood_there_is_not_guessed() -> None:
+    facets: dict[str, Any] = {"redacted": ["A", "B"]}
+    run = Run("x", "***", variables={"A": "***", "B": "***"}, facets=facets)
+    with pytest.raises(UsageError, match="word 1") as told:
+        made(run, A="1", B="2")
+    assert "--set 1=" in told.value.hint
+
+
+def _without_end(record: Recorded) -> Recorded:
+    itself = record.itself._replace(ended=None)
+    return replace(record, activities={**record.activities, itself.key: itself})
+
+
+def test_what_cannot_be_repeated() -> None:
+    run = Run("sh")
+    with pytest.raises(ClewError, match="never recorded to its end"):
+        plan(_without_end(run.record()), names=lambda _: [], environ={}, network=False)
+    for name in "abcd":
+        run.reads(run.process("sh"), f"/w/{name}", None)
+    with pytest.raises(NoContent, match="/w/a, /w/b, /w/c and 1 more"):
+        made(run)
+
+
+def test_what_cannot_be_as_it_was_is_said() -> None:
+    run = Run("sh", facets={"typed": 3})
+    p = run.process("sh")
+    for path in ("/dev/nvidia0", "/dev/null", "/dev/urandom", "/sys/devices/system/cpu/online"):
+        run.reads(p, path, None)
+    some = run.reads(p, "/x")
+    record = run.record()
+    for number, peer in enumerate(("tcp://192.0.2.1:443", "tcp://127.0.0.1:99")):
+        record.versions[-number] = record.versions[some]._replace(locator=peer)
+        record.used.append(Edge(p, -number, 0, "connect"))
+    record.gaps.append(Gap(p, "set-uid", "", None))
+    found = plan(record, names=lambda _: [], environ={}, network=False)
+    assert found.devices == ("/dev/nvidia0", "/sys")
+    said = " / ".join(found.warnings)
+    for word in ("192.0.2.1:443", "--network", "/dev/nvidia0", "typed", "privilege"):
+        assert word in said
+    assert "127.0.0.1" not in said
+    allowed = plan(record, names=lambda _: [], environ={}, network=True)
+    assert "may have changed" in " / ".join(allowed.warnings)
+
+
+def test_input_that_was_kept() -> None:
+    run = Run("cat")
+    run.reads(run.process("cat"), "stdin", b"typed")
+    assert made(run).stdin == digest(b"typed")
+
+
+def test_words_are_counted_from_the_program() -> None:
+    assert parameters(["a", "b", "c"], {0: "x", 2: "z"}) == ("x", "b", "z")
+    with pytest.raises(UsageError, match="no word 3"):
+        parameters(["a", "b", "c"], {3: "x"})
+
+
+def test_where_a_word_leads() -> None:
+    assert place_of("data/x", "/home/a") == b"/home/a/data/x"
+    assert place_of("../x", "/home/a") == b"/home/x"
+    assert place_of("/abs", "/home/a") == b"/abs"
