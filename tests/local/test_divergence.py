@@ -141,6 +141,52 @@ def test_what_a_shell_was_told_and_passed_on(project: Project) -> None:
     assert told(found)[1] == [("clock", "confirmed")]
 
 
+def test_a_python_driver(project: Project) -> None:
+    steps(
+        project,
+        prepare="open('x', 'w').write('same')",
+        name="import uuid; print(uuid.uuid4())",
+        drive="""
+import subprocess, sys
+subprocess.run([sys.executable, "steps/prepare.py"], check=True)
+name = subprocess.run([sys.executable, "steps/name.py"], check=True, capture_output=True).stdout
+open("result", "wb").write(name + open("x", "rb").read())
+""",
+    )
+    ran = project.exec(sys.executable, "steps/drive.py")
+    assert told(repeated(project, ran.id)) == ("name.py", [("random", "confirmed")])
+
+
+def test_make(project: Project) -> None:
+    steps(
+        project,
+        first="open('first', 'w').write('same')",
+        second="import os; open('second', 'wb').write(os.urandom(8) + open('first', 'rb').read())",
+    )
+    (project / "Makefile").write_text(
+        f"second: first\n\t{PYTHON} steps/second.py\nfirst:\n\t{PYTHON} steps/first.py\n"
+    )
+    ran = project.exec("make")
+    assert told(repeated(project, ran.id)) == ("second.py", [("random", "confirmed")])
+
+
+def test_what_cannot_be_pinned_is_never_confirmed(project: Project) -> None:
+    """A process id depends on neither the clock nor chance."""
+    line = steps(project, pid="import os; open('x', 'w').write(str(os.getpid()))")
+    found = repeated(project, project.sh(f"true; {line}").id)
+    assert told(found) == ("pid.py", [("random", "candidate"), ("clock", "candidate")])
+
+
+def test_experiments_leave_nothing_behind(project: Project) -> None:
+    ran = project.sh("date +%N > x")
+    clew = project / ".clew"
+    assert repeated(project, ran.id)["causes"][0]["confidence"] == "confirmed"
+    assert len(json.loads(project.command("list", "--json").stdout)) == 2
+    assert list((clew / "spool").iterdir()) == []
+    assert len(list((clew / "cache" / "roots").iterdir())) == 1  # of the repetition itself
+    assert project.command("fsck").returncode == 0
+
+
 def test_only_the_output_tells(project: Project) -> None:
     line = steps(
         project,

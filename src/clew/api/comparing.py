@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError
@@ -48,7 +48,11 @@ def explained(
     with reading(project) as read:
         found = explain(a, b, comparison, read, rules(project._folder.ignore))
         if found is not None and seconds:
-            with Laboratory(project._folder, seconds=seconds) as laboratory:
+            # where no experiment can be made, on a full disk say, candidates stay candidates
+            with (
+                suppress(ClewError, OSError),
+                Laboratory(project._folder, seconds=seconds) as laboratory,
+            ):
                 found = confirm(found, comparison.serious, laboratory)
     return found.as_json() if found else None
 

@@ -177,14 +177,14 @@ class _Confirming:
         if self._look(subject, now) != base:
             return []  # something else does, too
         causes: list[Cause] = []
-        found = {cause.cause: cause.detail for cause in suspect.causes}
+        signs = {cause.cause: cause.detail for cause in suspect.causes if cause.what}
         for name, pins in (
             ("random", replace(now, random=then.random)),
             ("clock", replace(now, clock=then.clock)),
         ):
             seen = self._look(subject, pins) if pins != now else base
-            if seen is not None and seen != base:
-                causes.append(Cause(name, found.get(name, _PINNED[name]), confirmed=True))
+            if seen not in (None, base) and seen == self._look(subject, pins):
+                causes.append(Cause(name, signs.get(name, _PINNED[name]), confirmed=True))
         return causes
 
     def _pins(self, suspect: Suspect) -> tuple[Pins, Pins]:

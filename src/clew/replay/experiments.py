@@ -50,7 +50,6 @@ class Laboratory:
     def __init__(self, folder: Folder, *, seconds: float) -> None:
         self._folder = folder
         self._end = time.monotonic() + seconds
-        self._roots: dict[str, Path] = {}
 
     def __enter__(self) -> Laboratory:
         self._place, self._lock = locks.scratch(self._folder, secrets.token_hex(8))
@@ -68,12 +67,11 @@ class Laboratory:
         os.close(self._lock)
 
     def plan(self, record: Recorded) -> Plan | None:
-        """How to run what is recorded; None where that cannot be done faithfully."""
+        """How to run what is recorded; None where that cannot be done."""
         try:
-            found = planning.plan(record, names=self.names, environ=os.environ, network=False)
+            return planning.plan(record, names=self.names, environ=os.environ, network=False)
         except ClewError:
             return None
-        return None if found.warnings else found
 
     def names(self, digest: str) -> list[bytes]:
         return b"".join(self._store.read(digest)).split(b"\0")
