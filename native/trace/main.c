@@ -255,7 +255,6 @@ static void ended(struct task *task, int status, const struct rusage *usage)
 		ring_return(proc);
 		ring_drop(proc);
 		proc->gone = true;
-		marks_end(proc);
 		marks_gone(proc);
 		clock_ended(task);
 		out_begin(R_EXIT, next_seq(), proc->image, 5);

@@ -32,9 +32,9 @@ struct reading {
 
 static volatile struct reading *reading;
 static struct stat identity[2];
-static struct proc *holders; /* all that have the output, or had it */
-static int64_t gone;	     /* what those have written that are no more */
-static unsigned unknown;     /* how many went without saying how much they wrote */
+static struct proc *holders; /* all that have the output */
+static unsigned deaths;	     /* of holders that had written anything */
+static unsigned unknown;     /* how often it could not be asked how much one had written */
 
 void marks_open(int fd)
 {
@@ -85,17 +85,18 @@ void marks_now(int64_t at[2])
 		at[n] = position(n);
 }
 
-/* What the process has written in all, to whatever; the last known where it cannot be asked. */
+/* What the process has written in all, to whatever, and those of its children that it has waited for;
+ * the last known where it cannot be asked. */
 static int64_t written(struct proc *proc)
 {
 	char path[64], text[256], *at;
-	if (proc->io <= 0 && !proc->gone) {
+	if (proc->io <= 0) {
 		snprintf(path, sizeof path, "/proc/%d/io", proc->pid);
 		proc->io = open(path, O_RDONLY | O_CLOEXEC);
 	}
 	ssize_t size = proc->io > 0 ? pread(proc->io, text, sizeof text - 1, 0) : -1;
 	if (size <= 0) {
-		unknown += proc->gone ? 0 : 1;
+		unknown++;
 		return proc->wrote;
 	}
 	text[size] = 0;
@@ -103,27 +104,48 @@ static int64_t written(struct proc *proc)
 	return proc->wrote = at ? strtoll(at + 6, NULL, 10) : proc->wrote;
 }
 
-static int64_t own(struct proc *proc) { return proc->spent + (proc->streams && !proc->left ? written(proc) - proc->base : 0); }
-
-static int64_t others(struct proc *proc)
+static bool came_of(const struct proc *proc, const struct proc *from)
 {
-	int64_t all = gone;
+	while (proc && proc != from)
+		proc = proc->parent;
+	return proc;
+}
+
+/* What all others have written that have the output. */
+static int64_t others(const struct proc *proc)
+{
+	int64_t all = 0;
 	for (struct proc *at = holders; at; at = at->next_holder)
-		if (at != proc)
-			all += own(at);
-	return all - proc->below;
+		if (!came_of(at, proc))
+			all += written(at);
+	return all;
 }
 
 static void join(struct proc *proc, unsigned streams)
 {
-	if (!proc->streams && !proc->held_once) {
+	if (!proc->streams) {
 		proc->next_holder = holders;
 		holders = proc;
-		proc->held_once = true;
 	}
-	if (!proc->streams)
-		proc->base = written(proc);
 	proc->streams = streams;
+}
+
+static void part(struct proc *proc)
+{
+	struct proc **at = &holders;
+	while (*at && *at != proc)
+		at = &(*at)->next_holder;
+	if (*at)
+		*at = proc->next_holder;
+	if (proc->io > 0)
+		close(proc->io);
+	proc->io = 0;
+	proc->streams = 0;
+	if (!proc->wrote)
+		return;
+	deaths++;
+	for (struct proc *above = proc->parent; above; above = above->parent)
+		above->deaths_below++;
 }
 
 /* A child has what its parent has, until it becomes another program. */
@@ -138,17 +160,17 @@ void marks_begin(struct proc *proc, unsigned streams)
 {
 	if (!reading)
 		return;
-	if (streams) {
-		join(proc, streams);
-	} else if (proc->streams) {
-		proc->spent = own(proc);
-		proc->streams = 0;
+	if (!streams && proc->streams) {
+		written(proc);
+		part(proc);
 	}
-	proc->marked = streams != 0;
 	if (!streams)
 		return;
-	proc->unknown = unknown;
+	join(proc, streams);
+	proc->marked = true;
 	proc->others = others(proc);
+	proc->unknown = unknown;
+	proc->deaths = deaths - proc->deaths_below;
 	marks_now(proc->began);
 	out_begin(R_MARK, next_seq(), proc->image, 4);
 	out_int(0);
@@ -158,16 +180,8 @@ void marks_begin(struct proc *proc, unsigned streams)
 	out_end();
 }
 
-/* It is about to end: the last moment to ask how much it wrote. */
-void marks_leaving(struct proc *proc)
-{
-	if (!proc->streams || proc->left)
-		return;
-	proc->spent = own(proc);
-	proc->left = true;
-}
-
-/* The image has ended, or gives way to the next. */
+/* The image gives way to the next, or is about to end: then nobody can have waited for it yet, and
+ * what it wrote is not yet counted as its parent's. */
 void marks_end(struct proc *proc)
 {
 	if (!proc->marked)
@@ -175,7 +189,8 @@ void marks_end(struct proc *proc)
 	int64_t now[2];
 	marks_now(now);
 	bool silent = now[0] == proc->began[0] && now[1] == proc->began[1];
-	bool alone = silent || (others(proc) == proc->others && unknown == proc->unknown);
+	bool alone = silent || (others(proc) == proc->others && unknown == proc->unknown &&
+				deaths - proc->deaths_below == proc->deaths);
 	out_begin(R_MARK, next_seq(), proc->image, 4);
 	out_int(1);
 	out_int(alone);
@@ -185,21 +200,20 @@ void marks_end(struct proc *proc)
 	proc->marked = false;
 }
 
+/* The process is about to end: the last moment to ask how much it wrote. */
+void marks_leaving(struct proc *proc)
+{
+	marks_end(proc);
+	if (proc->streams)
+		written(proc);
+	proc->left = true;
+}
+
 void marks_gone(struct proc *proc)
 {
-	if (!proc->held_once)
+	if (!proc->streams)
 		return;
-	if (proc->streams && !proc->left)
+	if (!proc->left)
 		unknown++; /* killed: nobody could ask */
-	struct proc **at = &holders;
-	while (*at && *at != proc)
-		at = &(*at)->next_holder;
-	if (*at)
-		*at = proc->next_holder;
-	gone += proc->spent;
-	if (proc->parent)
-		proc->parent->below += proc->spent + proc->below;
-	if (proc->io > 0)
-		close(proc->io);
-	proc->held_once = false;
+	part(proc);
 }

@@ -100,10 +100,10 @@ struct proc {
 	unsigned shared_count;
 	struct proc *next_ring;
 	/* which bytes of the output are its own: see marks.c */
-	unsigned streams, unknown;
-	bool held_once, left, marked;
+	unsigned streams, unknown, deaths, deaths_below;
+	bool left, marked;
 	int io;
-	int64_t wrote, base, spent, below, others, began[2];
+	int64_t wrote, others, began[2];
 	struct proc *next_holder;
 	int64_t clock;	       /* pinned: how far it has moved here */
 	struct ended *ended;   /* children whose end was not waited for yet */
