@@ -285,12 +285,14 @@ def _feeding(
 def _outward(
     source: int, target: int | None, keeper: Keeper, reading: Reading, number: int
 ) -> Callable[[], None]:
+    ends = os.isatty(source)
+
     def copy() -> None:
         try:
             while data := reading.take(number, source):
                 keeper.feed(data)
-                if target is not None:
-                    _write_all(target, data)
+                if target is not None:  # whoever shows it makes line ends himself
+                    _write_all(target, data.replace(b"\r\n", b"\n") if ends else data)
         except OSError:
             pass  # nobody reads any more: closing our end tells the command so
         finally:
