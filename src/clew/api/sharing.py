@@ -23,6 +23,7 @@ from clew.prov.questions.executions import find
 from clew.store import Store
 from clew.store.records import digest_of
 from clew.store.remotes import Remote, document_name, open_remote
+from clew.store.remotes.places import REPAIR, spoilt
 from clew.store.remotes.receiving import Receiving
 
 if TYPE_CHECKING:
@@ -173,10 +174,10 @@ def _bring(
 def _events(receiving: Receiving, uid: str, digest: str) -> list[AnyEvent]:
     try:
         events = from_batch(receiving.read(digest_of(digest) or b""))
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise Damaged(f"the events of {uid} cannot be read: {error}") from error
-    if any(event.execution != uid for event in events):
-        raise Damaged(f"the events of {uid} speak of another execution")
+    except msgspec.DecodeError:
+        events = []
+    if not events or any(event.execution != uid for event in events):
+        raise Damaged(f"what was pushed as the events of {uid} is something else", hint=REPAIR)
     return events
 
 
@@ -217,10 +218,10 @@ def _offers(remote: Remote, uids: set[str] | None = None) -> Offers:
     for name, data in remote.read(names).items():
         try:
             document = msgspec.json.decode(data, type=Document)
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
-            raise Damaged(f"executions/{name} of {remote.url} cannot be read: {error}") from error
+        except msgspec.DecodeError as error:
+            raise spoilt(remote.url, f"executions/{name}") from error
         if document.execution.get("uid") != name[:32]:
-            raise Damaged(f"executions/{name} of {remote.url} speaks of another execution")
+            raise spoilt(remote.url, f"executions/{name}")
         offers.setdefault(name[:32], []).append(document)
     return offers
 

@@ -6,6 +6,7 @@ signature covers the bytes of every put, so what arrives there is what was sent.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -17,7 +18,7 @@ from obstore.store import S3Store
 
 from clew.errors import ClewError, NotAllowed, NotFound
 from clew.store.errors import Unreachable
-from clew.store.remotes.places import AGAIN, cut, missing
+from clew.store.remotes.places import AGAIN, missing, spoilt
 
 if TYPE_CHECKING:
     from obstore.store import S3Config
@@ -27,7 +28,15 @@ _PATIENCE = timedelta(seconds=20)
 _REQUEST = timedelta(minutes=15)
 """How long one object may take: one of 16 MB over a slow line."""
 _ABSENT = (FileNotFoundError, exceptions.NotFoundError)
-_REFUSED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)
+_REFUSED = (
+    PermissionError,
+    exceptions.PermissionDeniedError,
+    exceptions.UnauthenticatedError,
+)
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+"""What S3 itself calls the error."""
+_FIRST = re.compile(r"^.* - ")
+"""Which request it was, and how long it took."""
 
 
 class Bucket:
@@ -83,7 +92,7 @@ class Bucket:
             raise missing(self.url, name)
         found = [whole[position : position + length] for position, length in ranges]
         if [len(data) for data in found] != [length for _, length in ranges]:
-            raise cut(self.url, name)
+            raise spoilt(self.url, name)
         return found
 
     def _get_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -99,10 +108,10 @@ class Bucket:
                 if "non-partial" in text:  # some servers answer a range without saying so
                     raise _NoRangesError from error
                 if "416" in text or "range" in text.lower():
-                    raise cut(self.url, name) from error
+                    raise spoilt(self.url, name) from error
                 raise
         if [len(data) for data in found] != lengths:
-            raise cut(self.url, name)
+            raise spoilt(self.url, name)
         return [bytes(data) for data in found]
 
     def put(self, name: str, data: bytes) -> None:
@@ -113,27 +122,24 @@ class Bucket:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except _REFUSED as error:
-            raise NotAllowed(
-                f"{self.url} refuses: {_line(error)}",
+        except (exceptions.BaseError, FileNotFoundError, PermissionError) as error:
+            raise self._said(error) from error
+
+    def _said(self, error: BaseException) -> ClewError:
+        text = str(error)
+        found = _CODE.search(text)
+        why = found[1] if found else _FIRST.sub("", text.strip().split("\n")[0])
+        if isinstance(error, _REFUSED) or "status code: 403" in text:
+            return NotAllowed(
+                f"{self.url} refuses: {why}",
                 hint="check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and what they may do",
-            ) from error
-        except _ABSENT as error:
-            raise NotFound(
-                f"{self.url} is not there: {_line(error)}", hint="make the bucket first"
-            ) from error
-        except exceptions.UnknownConfigurationKeyError as error:
-            raise ClewError(f"{self.url} cannot be used: {_line(error)}") from error
-        except exceptions.BaseError as error:
-            raise Unreachable(
-                f"{self.url} cannot be reached: {_line(error)}",
-                hint=f"check AWS_ENDPOINT_URL; {AGAIN}",
-            ) from error
+            )
+        if isinstance(error, _ABSENT) or "status code: 404" in text:
+            return NotFound(f"{self.url} is not there: {why}", hint="make the bucket first")
+        return Unreachable(
+            f"{self.url} cannot be reached: {why}", hint=f"check AWS_ENDPOINT_URL; {AGAIN}"
+        )
 
 
 class _NoRangesError(Exception):
     """The server gives objects whole, or does not say when it does not."""
-
-
-def _line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0]

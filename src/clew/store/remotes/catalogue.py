@@ -20,7 +20,7 @@ import blake3
 from clew.errors import ClewError, Damaged, NotAllowed, NotFound
 from clew.store import packs
 from clew.store.index import Index, in_memory
-from clew.store.remotes.places import FOLDERS, REPAIR, Place, place_of
+from clew.store.remotes.places import FOLDERS, Place, missing, place_of, spoilt
 
 FORMAT = b"clew-remote 1\n"
 _AT_ONCE = 16
@@ -63,11 +63,10 @@ class Remote:
         """Documents by name, verified."""
         found = _fetch(names, lambda name: self.place.get(f"executions/{name}"))
         for name, data in found.items():
-            if data is None or document_name(name[:32], data) != name:
-                what = "is missing" if data is None else "is not what it says"
-                raise Damaged(
-                    f"the remote {self.url} is damaged: executions/{name} {what}", hint=REPAIR
-                )
+            if data is None:
+                raise missing(self.url, f"executions/{name}")
+            if document_name(name[:32], data) != name:
+                raise spoilt(self.url, f"executions/{name}")
         return {name: data for name, data in found.items() if data is not None}
 
     def publish(self, uid: str, document: bytes) -> int:
@@ -119,10 +118,7 @@ def _index(url: str, cache: Path | None) -> Index:
     file = cache / "remotes" / f"{blake3.blake3(url.encode()).hexdigest(length=8)}.db"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        index = Index(file)
-        if index.integrity():
-            raise Damaged(f"{file} is damaged")
-        return index
+        return Index(file)
     except (OSError, ClewError):
         with contextlib.suppress(OSError):
             for part in file.parent.glob(f"{file.name}*"):
@@ -131,23 +127,37 @@ def _index(url: str, cache: Path | None) -> Index:
 
 
 def _learn(remote: Remote) -> None:
-    """Bring the index up to what is there."""
-    there = {name for name in remote.place.names("tables") if _TABLE.fullmatch(name)}
-    with remote.index.writing() as db:
-        known = {name for _, name, _ in remote.index.packs()}
-        if known - there:  # a chunk may be in another pack as well, so begin anew
-            remote.index.clear(db)
-            known = set()
-        new = sorted(there - known)
-        for name, tail in _fetch(new, lambda name: remote.place.get(f"tables/{name}")).items():
-            try:
-                if tail is None or packs.tail_name(tail) != name:
-                    raise Damaged(f"tables/{name} is damaged")
-                table, size = packs.read_tail(tail, where=name)
-            except Damaged:
+    """Bring the index up to what is there: tables whose packs are there, too."""
+    place, index = remote.place, remote.index
+    listed = {name.removesuffix(".pack") for name in place.names("packs")}
+    there = {name for name in place.names("tables") if _TABLE.fullmatch(name)} & listed
+    known = {name for _, name, _ in index.packs()}
+    gone = known - there  # what they held may be in others as well, so begin anew
+    wanted = sorted(there if gone else there - known)
+    tails = _fetch(wanted, lambda name: place.get(f"tables/{name}"))
+    with index.writing() as db:
+        if gone:
+            index.clear(db)
+        known = {name for _, name, _ in index.packs()}  # others may learn, too
+        for name in wanted:
+            table = _table(name, tails[name])
+            if table is None:
                 remote.damaged.append(name)
-                continue
-            remote.index.add_pack(db, name, size, table)
+            elif name not in known:
+                index.add_pack(db, name, table[1], table[0])
+                known.add(name)
+    if there - known - set(remote.damaged):  # another began anew meanwhile
+        _learn(remote)
+
+
+def _table(name: str, tail: bytes | None) -> tuple[packs.Table, int] | None:
+    """The table and the size of its pack; None when it is not what its name says."""
+    if tail is None or packs.tail_name(tail) != name:
+        return None
+    try:
+        return packs.read_tail(tail, where=name)
+    except Damaged:
+        return None
 
 
 def _fetch(names: Iterable[Name], get: Callable[[Name], bytes | None]) -> dict[Name, bytes | None]:

@@ -112,7 +112,7 @@ class Folder:
             except FileNotFoundError:
                 raise missing(self.url, name) from None
         if [len(data) for data in found] != [length for _, length in ranges]:
-            raise cut(self.url, name)
+            raise spoilt(self.url, name)
         return found
 
     def put(self, name: str, data: bytes) -> None:
@@ -143,12 +143,16 @@ class Folder:
             raise said from error
 
 
+REPAIR = "clew push it there again by its id, from a project that has it"
+
+
 def missing(url: str, name: str) -> ClewError:
     return Damaged(f"the remote {url} is damaged: {name} is missing", hint=REPAIR)
 
 
-def cut(url: str, name: str) -> ClewError:
-    return Damaged(f"the remote {url} is damaged: {name} is cut short", hint=REPAIR)
-
-
-REPAIR = "clew push there again, naming the execution, from a project that has it"
+def spoilt(url: str, name: str) -> Damaged:
+    """An object that is not what its name or its table says."""
+    return Damaged(
+        f"the remote {url} is damaged: {name} is not what it says",
+        hint=f"delete {name} there, then {REPAIR}",
+    )

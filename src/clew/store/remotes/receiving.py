@@ -22,7 +22,7 @@ from clew.store.putting import Writer
 from clew.store.reading import Reader, hash_zeros
 from clew.store.records import named
 from clew.store.remotes.catalogue import Remote
-from clew.store.remotes.places import REPAIR
+from clew.store.remotes.places import REPAIR, spoilt
 from clew.store.remotes.sending import Progress
 
 _AHEAD = 3
@@ -162,13 +162,16 @@ class Receiving:
             try:
                 block = packs.expand(data, length=length, codec=fetch.where.codec, where=pack)
             except Damaged as error:
-                raise self._damage(error.message) from error
+                raise self._spoilt(pack) from error
             for digest, start, size in fetch.chunks:
                 chunk = block[start : start + size]
                 if blake3.blake3(chunk).digest() != digest:
-                    raise self._damage(f"{named(digest)} is damaged in packs/{pack}.pack")
+                    raise self._spoilt(pack)
                 found.append((digest, chunk))
         return found
+
+    def _spoilt(self, pack: str) -> Damaged:
+        return spoilt(self._remote.url, f"packs/{pack}.pack")
 
     def _damage(self, what: str) -> Damaged:
         tables = "".join(f"; tables/{name} is damaged" for name in self._remote.damaged[:1])

@@ -1,0 +1,178 @@
+"""What tests of push and pull share: remotes in a folder and in a real S3 server, and projects."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.local.surviving import await_
+from tests.unit.cli.driving import Clew
+
+import clew as interface
+from clew import folder as folders
+from clew import settings
+from clew.store import packs
+
+KEYS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "s3-secret-of-the-tests"}
+
+
+class Server:
+    """`rclone serve s3`: buckets are folders below `root`; signatures are checked."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "bucket").mkdir(parents=True)
+        self._port = 0
+        self._process: subprocess.Popen[str] | None = None
+        self.start()
+
+    def start(self) -> None:
+        words = [Path(sys.executable).with_name("rclone"), "serve", "s3", self.root]
+        words += ["--auth-key", ",".join(KEYS.values()), "--addr", f"127.0.0.1:{self._port}"]
+        self._process = subprocess.Popen(
+            words,
+            env={**os.environ, "RCLONE_CONFIG": os.devnull, "HOME": str(self.root.parent)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            if found := re.search(r"on \[http://127\.0\.0\.1:(\d+)/\]", line):
+                self._port = int(found[1])
+                return
+        raise AssertionError("the S3 server did not start")
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**KEYS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._port}"}
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A place to push to."""
+
+    url: str
+    path: Path
+    """Where its objects can be looked at."""
+    environment: dict[str, str] = field(default_factory=dict)
+    server: Server | None = None
+
+    def objects(self) -> dict[str, int]:
+        """Every object that is there, and when it was put."""
+        found = (path for path in self.path.rglob("*") if path.is_file())
+        return {
+            str(path.relative_to(self.path)): path.stat().st_mtime_ns
+            for path in found
+            if path.name[0] != "."
+        }
+
+    def arrived(self) -> dict[str, int]:
+        """Of the objects, those that the next push need not put again."""
+        found = self.objects()
+        whole = {name[7:] for name in found if name.startswith("tables/")}
+        return {n: at for n, at in found.items() if n == "format" or Path(n).stem in whole}
+
+    def size(self, names: Iterable[str] | None = None) -> int:
+        """What these objects weigh, or all."""
+        chosen = self.objects() if names is None else names
+        return sum((self.path / name).stat().st_size for name in chosen)
+
+    def tables(self) -> int:
+        return sum(name.startswith("tables/") for name in self.objects())
+
+    def bytes(self) -> Iterator[tuple[str, bytes]]:
+        """All that is there, as anybody can read it."""
+        for name in self.objects():
+            path = self.path / name
+            if not name.startswith("packs/"):
+                yield name, path.read_bytes()
+                continue
+            for block in packs.read_table(path).blocks:
+                yield (
+                    name,
+                    packs.read_block(
+                        path,
+                        position=block.position,
+                        stored=block.stored,
+                        length=block.length,
+                        codec=block.codec,
+                    ),
+                )
+
+
+@contextmanager
+def folder(tmp_path: Path) -> Iterator[Shared]:
+    yield Shared(str(tmp_path / "remote"), tmp_path / "remote")
+
+
+@contextmanager
+def bucket(tmp_path: Path) -> Iterator[Shared]:
+    server = Server(tmp_path / "s3")
+    try:
+        path = tmp_path / "s3" / "bucket" / "some" / "prefix"
+        yield Shared("s3://bucket/some/prefix", path, server.environment, server)
+    finally:
+        server.stop()
+
+
+KINDS = {"folder": folder, "s3": bucket}
+
+
+def project(place: Path, remote: Shared, **environment: str) -> Clew:
+    clew = Clew(place, **{**remote.environment, **environment})
+    clew("init")
+    return clew
+
+
+def noise(clew: Clew, name: str, size: int, seed: int = 1) -> bytes:
+    """A file that does not compress."""
+    data = random.Random(seed).randbytes(size)
+    (clew.folder / name).write_bytes(data)
+    return data
+
+
+def in_python(clew: Clew) -> interface.Project:
+    """The same project without another process: cheaper, where the command is not the point."""
+    chosen = settings.load(clew.environment)
+    return interface.Project(folders.find(clew.folder, chosen), chosen)
+
+
+def known(clew: Clew) -> dict[str, Any]:
+    """All that a project knows of its executions, by uid, without its own numbers."""
+    found = {}
+    with in_python(clew) as opened:
+        for execution in opened.executions():
+            shown = opened.show(execution.id, detail=True)
+            del shown["id"], shown["collection"]
+            for process in shown["tree"]:
+                process["id"] = process["id"].partition(".")[2]
+                process["parent"] = (process["parent"] or "").partition(".")[2]
+            shown["network"] = [{**peer, "by": ""} for peer in shown["network"]]
+            found[shown["uid"]] = shown
+    return found
+
+
+def whole(clew: Clew) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is known, by uid and by id; every byte of it is there."""
+    with in_python(clew) as opened:
+        assert opened.fsck().problems == ()
+        listed = {found.id: found.as_json() for found in opened.executions()}
+    return known(clew), listed
+
+
+def await_tables(remote: Shared, count: int) -> None:
+    await_(f"{count} packs at the remote", lambda: remote.tables() >= count)

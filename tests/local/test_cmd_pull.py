@@ -1,0 +1,337 @@
+"""`clew pull`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.local.sharing import KINDS, Shared, folder, in_python, known, noise, project, whole
+from tests.local.test_cmd_push import limited
+from tests.unit.cli.driving import EXECUTION, Clew
+from tests.unit.prov.story import Story
+
+import clew as interface
+from clew.store.remotes import document_name
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Iterator[Shared]:
+    with folder(tmp_path) as made:
+        yield made
+
+
+def record(place: Path, remote: Shared) -> Clew:
+    """A project whose two executions, `clean` and another, were pushed."""
+    clew = project(place, remote)
+    clew.write("data/raw.csv", "P1,1\nP2,\nP3,3\n")
+    clew.shell("grep -v ',$' data/raw.csv > data/clean.csv", "--name", "clean")
+    clew.shell("wc -l < data/clean.csv > model.txt")
+    clew("push", remote.url)
+    return clew
+
+
+@pytest.fixture
+def clew(tmp_path: Path, remote: Shared) -> Clew:
+    return record(tmp_path / "here", remote)
+
+
+@pytest.fixture(scope="module")
+def pushed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Clew, Shared]:
+    """A project and where it was pushed, for those who only read: made once."""
+    place = tmp_path_factory.mktemp("pushed")
+    with folder(place) as remote:
+        return record(place / "here", remote), remote
+
+
+@pytest.fixture
+def other(tmp_path: Path, graph_in_turn: dict[str, str]) -> Clew:
+    made = Clew(tmp_path / "there", **graph_in_turn)
+    made("init")
+    return made
+
+
+def test_all_that_is_known_there_is_known_here(pushed: tuple[Clew, Shared], other: Clew) -> None:
+    clew, remote = pushed
+    done = other.json("pull", remote.url)
+    assert set(done) == {"url", "executions", "bytes", "remarks"}
+    assert [found["id"] for found in done["executions"]] == ["e1", "e2"]
+    assert set(done["executions"][0]) >= EXECUTION
+    assert known(other) == known(clew)
+    assert other("cat", f"e2:{clew.folder}/model.txt").stdout.strip() == "2"
+    lineage = other.json("trace", f"e2:{clew.folder}/model.txt")
+    mine = clew.json("trace", "e2:model.txt")
+    assert {n["id"] for n in lineage["nodes"]} == {n["id"] for n in mine["nodes"]}
+    whole(other)
+    assert other.json("gc", "--dry-run")["files"] == 0
+
+
+def test_twice_changes_nothing(clew: Clew, other: Clew, remote: Shared) -> None:
+    clew("note", "e1", "good=yes")
+    clew("push", remote.url)
+    other("pull", remote.url)
+    before = whole(other), other.json("note", "e1")
+    assert "all is here" in other("pull", remote.url).stderr
+    assert other.json("pull", remote.url, "e1", "clean")["bytes"] < 100_000  # events, no content
+    assert (whole(other), other.json("note", "e1")) == before
+
+
+def test_numbers_are_given_anew_in_the_order_they_were_made(
+    pushed: tuple[Clew, Shared], other: Clew
+) -> None:
+    clew, remote = pushed
+    other.shell("true", "--name", "mine")
+    other("pull", remote.url, "e2")
+    other("pull", remote.url)
+    assert [(e["id"], e["name"], e["command"][-1][:4]) for e in other.json("list")] == [
+        ("e1", "mine", "true"),
+        ("e2", None, "wc -"),
+        ("e3", "clean", "grep"),
+    ]
+    uids = {found["uid"] for found in clew.json("list")}
+    assert {found["uid"] for found in other.json("list")} > uids
+
+
+def test_what_is_there_is_listed(pushed: tuple[Clew, Shared], other: Clew) -> None:
+    _, remote = pushed
+    found = other.json("pull", remote.url, "--list")
+    assert [(e["id"], e["name"], e["here"]) for e in found] == [
+        ("e1", "clean", None),
+        ("e2", None, None),
+    ]
+    other.shell("true")
+    other("pull", remote.url, "clean")
+    lines = other("pull", remote.url, "--list").stdout.splitlines()
+    assert lines[0].split("\t")[:3] == ["uid", "id", "name"]
+    uid = found[0]["uid"]
+    row = lines[1].split("\t")
+    assert (row[0], row[1], row[2], row[5]) == (uid[:8], "e1", "clean", "e2")
+    assert len(other.json("list")) == 2
+    assert other.error("pull", remote.url, "--list", "e1", status=2)[0] == "usage"
+
+
+def test_by_uid_name_or_the_pusher_s_number(pushed: tuple[Clew, Shared], other: Clew) -> None:
+    clew, remote = pushed
+    first, second = (found["uid"] for found in clew.json("list"))
+    assert other.json("pull", remote.url, second[:6])["executions"][0]["uid"] == second
+    assert other.json("pull", remote.url, first)["executions"][0]["uid"] == first
+    code, message, hint = other.error("pull", remote.url, "e9", status=5)
+    assert (code, message) == ("not-found", f"no execution e9 is at {remote.url}")
+    assert hint == f"clew pull {remote.url} --list"
+
+
+def test_a_number_that_two_pushers_have(
+    tmp_path: Path, clew: Clew, other: Clew, remote: Shared
+) -> None:
+    third = project(tmp_path / "third", remote)
+    own = third.shell("echo third", "--name", "clean")
+    third("push", remote.url)
+    for text in ("e1", "clean"):
+        code, message, _ = other.error("pull", remote.url, text, status=2)
+        assert code == "usage"
+        assert own["uid"][:8] in message
+    assert other.json("list") == []
+    said = other("pull", remote.url).stderr
+    assert "e3: the name 'clean' is taken here, and was dropped" in said
+    assert [found["name"] for found in other.json("list")] == ["clean", None, None]
+
+
+def test_what_people_noted_comes_along_also_later(clew: Clew, other: Clew, remote: Shared) -> None:
+    clew("note", "e1", "verdict=good")
+    clew("note", "e1.p1", "shell=yes")
+    clew("source", "data/raw.csv", "https://example.org/raw.csv")
+    clew("push", remote.url)
+    other("pull", remote.url)
+    place = f"e1:{clew.folder}/data/raw.csv"
+    assert other("note", "e1").stdout == "verdict=good\n"
+    assert other("note", "e1.p1").stdout == "shell=yes\n"
+    assert other("note", place).stdout == "source=https://example.org/raw.csv\n"
+    other("note", "e2", "seen=there")
+    assert [e["id"] for e in other.json("push", remote.url)["executions"]] == ["e2"]
+    clew("note", "e2", "seen=here")
+    assert clew.json("pull", remote.url)["executions"] == []
+    assert clew("note", "e2").stdout == "seen=there\nseen=here\n"
+    clew("push", remote.url)
+    other("pull", remote.url)
+    assert other("note", "e2").stdout == "seen=there\nseen=here\n"
+
+
+def test_families_stay_together(tmp_path: Path, other: Clew, remote: Shared) -> None:
+    """By uid: numbers differ here, and the child may come before its parent."""
+    clew = project(tmp_path / "here", remote)
+    with in_python(clew) as mine:
+        parent = Story("a", at=1000).end()
+        child = Story(
+            "b", at=2000, parent=parent.uid, facets={"kind": "repetition", "collection": parent.uid}
+        ).end()
+        mine._graph.fold([*parent.events, *child.events])
+    clew("push", remote.url)
+    other.shell("true")
+    other("pull", remote.url, "e2")
+    assert [e["parent"] for e in other.json("list")] == [None, None]
+    other("pull", remote.url)
+    found = {e["id"]: e for e in other.json("list")}
+    assert found["e2"]["uid"] == child.uid
+    assert (found["e2"]["parent"], found["e2"]["collection"]) == ("e3", "e3")
+    assert found["e2"]["kind"] == "repetition"
+
+
+def test_one_that_was_broken_is_broken_there(
+    tmp_path: Path, clew: Clew, other: Clew, remote: Shared
+) -> None:
+    running = clew.start("exec", "--", "sh", "-c", "echo ready; sleep 1000")
+    assert running.stdout is not None
+    assert running.stdout.readline() == "ready\n"
+    running.kill()
+    running.communicate()
+    clew("push", remote.url)
+    other("pull", remote.url)
+    assert [e["state"] for e in other.json("list")] == ["done", "done", "broken"]
+    assert known(other) == known(clew)
+
+
+def test_through_s3(tmp_path: Path) -> None:
+    with KINDS["s3"](tmp_path) as remote:
+        clew, other = (project(tmp_path / name, remote) for name in ("here", "there"))
+        noise(clew, "in", 20 << 20)
+        clew.shell("cat in > out", "--name", "copy")
+        assert other.error("pull", remote.url, status=5)[0] == "not-found"
+        clew("push", remote.url)
+        assert [e["name"] for e in other.json("pull", remote.url, "--list")] == ["copy"]
+        assert other.json("pull", remote.url)["bytes"] > 20 << 20
+        assert other.json("pull", remote.url)["bytes"] == 0
+        assert whole(other)[0] == known(clew)
+
+
+def test_from_python(pushed: tuple[Clew, Shared], other: Clew) -> None:
+    _, remote = pushed
+    program = """
+import sys, clew
+told = []
+with clew.open() as project:
+    assert [e["name"] for e in project.shared(sys.argv[1])] == ["clean", None]
+    done = project.pull(sys.argv[1], ["clean"], progress=lambda *far: told.append(far))
+    assert [e.name for e in done.executions] == ["clean"] and done.bytes > 0
+    assert [e.id for e in project.pull(sys.argv[1]).executions] == ["e2"]
+    assert project.executions()[0].files
+assert told[0][0] == 0 and told[-1][0] == told[-1][1] > 0
+"""
+    words = [sys.executable, "-c", program, remote.url]
+    subprocess.run(words, cwd=other.folder, env=other.environment, check=True)
+
+
+# -- bad luck
+
+
+def flip(path: Path, at: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.fixture
+def copied(pushed: tuple[Clew, Shared], tmp_path: Path) -> Shared:
+    """A remote to be damaged."""
+    shutil.copytree(pushed[1].path, tmp_path / "copied")
+    return Shared(str(tmp_path / "copied"), tmp_path / "copied")
+
+
+def refused(other: Clew, remote: Shared, *ids: str) -> None:
+    """What the remote is, is said; nothing here changes."""
+    before = whole(other)
+    with in_python(other) as opened, pytest.raises(interface.ClewError) as told:
+        opened.pull(remote.url, ids or None)
+    assert told.value.code == "damaged"
+    assert told.value.exit_status == 3
+    assert remote.url in told.value.message or "events" in told.value.message
+    assert "push" in told.value.hint
+    assert whole(other) == before
+
+
+DAMAGE: dict[str, Callable[[Path, Path, Path], object]] = {
+    "blocks": lambda pack, table, document: pack.write_bytes(bytes(pack.stat().st_size)),
+    "cut pack": lambda pack, table, document: os.truncate(pack, 10_000),
+    "lost pack": lambda pack, table, document: pack.unlink(),
+    "table": lambda pack, table, document: flip(table, 50),
+    "lost table": lambda pack, table, document: table.unlink(),
+    "document": lambda pack, table, document: flip(document, 20),
+    "cut document": lambda pack, table, document: os.truncate(document, 100),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_a_corrupt_remote(
+    pushed: tuple[Clew, Shared], other: Clew, copied: Shared, how: str
+) -> None:
+    (pack,) = (copied.path / "packs").iterdir()
+    (table,) = (copied.path / "tables").iterdir()
+    document = min((copied.path / "executions").iterdir())
+    DAMAGE[how](pack, table, document)
+    refused(other, copied)
+    shutil.rmtree(copied.path)
+    shutil.copytree(pushed[1].path, copied.path)
+    with in_python(other) as opened:
+        opened.pull(copied.url)
+    assert whole(other)[0] == known(pushed[0])
+
+
+def test_damage_is_told_and_repaired(clew: Clew, other: Clew, remote: Shared) -> None:
+    (pack,) = (remote.path / "packs").iterdir()
+    pack.write_bytes(bytes(pack.stat().st_size))
+    code, message, hint = other.error("pull", remote.url, status=3)
+    assert code == "damaged"
+    assert f"packs/{pack.name} is not what it says" in message
+    assert hint.startswith(f"delete packs/{pack.name} there, then clew push it there again")
+    pack.unlink()
+    assert clew.json("push", remote.url)["executions"] == []
+    clew("push", remote.url, "e1", "e2")
+    other("pull", remote.url)
+    assert whole(other)[0] == known(clew)
+
+
+def test_a_document_of_a_stranger(pushed: tuple[Clew, Shared], other: Clew, copied: Shared) -> None:
+    """Whole by its digest, and yet not what a Clew writes."""
+    (first, second) = known(pushed[0])
+    own = next(p for p in (copied.path / "executions").iterdir() if p.name.startswith(first))
+    true = json.loads(own.read_bytes())
+    of_another = {**true["execution"], "uid": second}
+    lies = [
+        (first, b"[]"),
+        (first, b"\xff"),
+        (first, json.dumps({**true, "events": "blake3:" + "0" * 64}).encode()),
+        (first, json.dumps({**true, "events": "nothing"}).encode()),
+        (first, json.dumps({**true, "execution": of_another}).encode()),
+        (second, json.dumps({**true, "execution": of_another}).encode()),
+    ]
+    for uid, lie in lies:
+        path = copied.path / "executions" / document_name(uid, lie)
+        path.write_bytes(lie)
+        refused(other, copied, uid)
+        path.unlink()
+
+
+def test_no_room_here(tmp_path: Path, other: Clew, remote: Shared) -> None:
+    clew = project(tmp_path / "here", remote)
+    noise(clew, "in", 3_000_000)
+    clew.shell("cat in > /dev/null")
+    clew("push", remote.url)
+    before = whole(other)
+    ran = limited(other, "pull", remote.url, "--json", blocks=4000)
+    assert ran.returncode == 1, ran.stderr
+    assert json.loads(ran.stdout)["error"]["code"] == "disk-full"
+    assert whole(other) == before
+    other("pull", remote.url)
+    assert whole(other)[0] == known(clew)
+
+
+def test_no_remote(other: Clew, tmp_path: Path) -> None:
+    url = str(tmp_path / "nothing")
+    code, _, hint = other.error("pull", url, status=5)
+    assert (code, hint) == ("not-found", f"clew push {url} makes one")
+    assert other.error("pull", url, "--list", status=5)[0] == "not-found"
+    assert not Path(url).exists()

@@ -1,0 +1,140 @@
+"""kill -9 of a push and of a pull at many moments, and sweeps beside them.
+
+Whenever it comes: an execution is there whole or not at all, on either side, and the next try
+brings the rest.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.local.sharing import Shared, await_tables, folder, known, noise, project, whole
+from tests.local.surviving import await_, kill
+from tests.unit.cli.driving import Clew
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Shared:
+    with folder(tmp_path) as made:
+        return made
+
+
+@pytest.fixture
+def clew(tmp_path: Path, remote: Shared) -> Clew:
+    """Three executions with 24 MB each, of which a third is shared."""
+    clew = project(tmp_path / "here", remote)
+    noise(clew, "same", 8 << 20)
+    for number in (1, 2, 3):
+        noise(clew, "own", 16 << 20, number + 1)
+        clew.shell("cat same own > /dev/null", "--name", f"n{number}")
+    return clew
+
+
+def count(clew: Clew, everything: dict[str, object]) -> int:
+    """What is known is known entirely; how many executions that are."""
+    found, _ = whole(clew)
+    assert found.items() <= everything.items()
+    return len(found)
+
+
+def test_a_push_is_killed_at_any_moment(tmp_path: Path, clew: Clew, remote: Shared) -> None:
+    everything = known(clew)
+    chance = random.Random(1)
+    for turn in range(5):
+        pushing = clew.start("push", remote.url)
+        time.sleep(chance.uniform(0.2, 1.5))  # the moment of the kill is what is being varied
+        kill(pushing)
+        other = project(tmp_path / f"there{turn}", remote)
+        if (remote.path / "format").exists():
+            other("pull", remote.url)
+        count(other, everything)
+        assert count(clew, everything) == 3
+    clew("push", remote.url)
+    other = project(tmp_path / "last", remote)
+    other("pull", remote.url)
+    assert count(other, everything) == 3
+    assert clew.json("gc", "--yes")["files"] == 0
+
+
+def test_a_pull_is_killed_at_any_moment(tmp_path: Path, clew: Clew, remote: Shared) -> None:
+    everything = known(clew)
+    clew("push", remote.url)
+    chance = random.Random(2)
+    other = project(tmp_path / "there", remote)
+    before = 0
+    there = remote.objects()
+    for _ in range(6):
+        pulling = other.start("pull", remote.url)
+        time.sleep(chance.uniform(0.2, 1.2))  # the moment of the kill is what is being varied
+        kill(pulling)
+        after = count(other, everything)
+        assert after >= before
+        before = after
+        if chance.random() < 0.5:
+            other("gc", "--yes")
+            assert count(other, everything) == after
+    other("pull", remote.url)
+    assert count(other, everything) == 3
+    assert [e["id"] for e in other.json("list")] == ["e1", "e2", "e3"]
+    assert other.json("gc", "--yes")["files"] >= 0
+    assert count(other, everything) == 3
+    assert remote.objects() == there
+
+
+def test_a_pull_goes_on_where_it_was(tmp_path: Path, clew: Clew, remote: Shared) -> None:
+    clew("push", remote.url)
+    other = project(tmp_path / "there", remote)
+    packs = other.folder / ".clew" / "store" / "packs"
+    pulling = other.start("pull", remote.url)
+    await_("a pack", lambda: any(path.stat().st_size > 8 << 20 for path in packs.glob("*.pack")))
+    kill(pulling)
+    arrived = sum(path.stat().st_size for path in packs.glob("*.pack"))
+    fetched = other.json("pull", remote.url)["bytes"]
+    assert fetched < remote.size() - arrived * 0.9
+    assert count(other, known(clew)) == 3
+
+
+def test_a_sweep_beside_a_pull_takes_nothing_of_it(
+    tmp_path: Path, clew: Clew, remote: Shared
+) -> None:
+    """What has arrived is named by nobody yet."""
+    clew("push", remote.url)
+    other = project(tmp_path / "there", remote)
+    packs = other.folder / ".clew" / "store" / "packs"
+    pulling = other.start("pull", remote.url)
+    await_("a pack", lambda: any(path.stat().st_size > 8 << 20 for path in packs.glob("*.pack")))
+    pulling.send_signal(signal.SIGSTOP)
+    arrived = set(packs.glob("*.pack"))
+    sweeping = other.start("gc", "--yes")
+    pulling.send_signal(signal.SIGCONT)  # it may hold the gate
+    sweeping.communicate()
+    assert arrived <= set(packs.glob("*.pack"))
+    _, said = pulling.communicate()
+    assert pulling.returncode == 0, said
+    assert count(other, known(clew)) == 3
+
+
+def test_a_sweep_beside_a_push_takes_nothing_of_it(
+    tmp_path: Path, clew: Clew, remote: Shared
+) -> None:
+    """The execution is forgotten while it is pushed: its bytes stay as long as they are needed."""
+    pushing = clew.start("push", remote.url, "n2")
+    await_tables(remote, 1)
+    pushing.send_signal(signal.SIGSTOP)
+    before = sum(path.stat().st_size for path in (clew.folder / ".clew").rglob("*.pack"))
+    clew("rm", "n2", "--yes")
+    sweeping = clew.start("gc", "--yes")
+    pushing.send_signal(signal.SIGCONT)  # it may hold the gate
+    _, said = pushing.communicate()
+    sweeping.communicate()
+    assert "Traceback" not in said
+    assert pushing.returncode in (0, 5), said  # 5: no execution n2; then its document is not there
+    other = project(tmp_path / "there", remote)
+    assert len(other.json("pull", remote.url)["executions"]) == (pushing.returncode == 0)
+    clew("gc", "--yes")
+    after = sum(path.stat().st_size for path in (clew.folder / ".clew").rglob("*.pack"))
+    assert after < before - (14 << 20)
