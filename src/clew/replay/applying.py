@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -17,9 +18,45 @@ from clew.replay.subtrees import Handed, Left, Unit
 from clew.witness.records import Facts
 from clew.witness.versions import facts_of
 
+_COARSE = 5  # CLOCK_REALTIME_COARSE: the clock that files are stamped by
+_TICK = 20_000_000
+"""ns; more than that clock lags behind."""
+
 Read = Callable[[str], Iterator[bytes]]
 At = Callable[[bytes], bytes]
 """Where a path of the sandbox is seen from here."""
+
+
+Times = Callable[[int], int]
+"""The time that a file is to have now, by the time it had then."""
+
+
+def as_then(mtime: int) -> int:
+    """Nothing else has run: all times are as they were."""
+    return mtime
+
+
+def as_now(unit: Unit, known: Mapping[int, int]) -> Times:
+    """Others have run: what the unit wrote is as new as if it had run now, in the same order and
+    before all that comes. `known`: what the times of the files it asked about have become."""
+    versions = [left.version for left in unit.leaves.values()]
+    versions += [one.version for one in unit.handed]
+    since, until = unit.begun - _TICK, unit.over + _TICK
+    written = {v.mtime for v in versions if v is not None and v.mtime is not None}
+    fresh = sorted(m for m in written if m not in known and since <= m <= until)
+    now = _next_tick() if fresh else 0
+    times = {**known, **{m: now - len(fresh) + n for n, m in enumerate(fresh)}}
+    return lambda mtime: times.get(mtime, mtime)
+
+
+def _next_tick() -> int:
+    """The file system's clock goes in ticks: at the beginning of one, everything written so far is
+    older than it, and nothing written later is."""
+    begun = now = time.clock_gettime_ns(_COARSE)
+    while now == begun:
+        time.sleep(0.0002)
+        now = time.clock_gettime_ns(_COARSE)
+    return now
 
 
 def possible(unit: Unit, at: At) -> bool:
@@ -35,13 +72,13 @@ def possible(unit: Unit, at: At) -> bool:
 
 
 def apply(
-    unit: Unit, at: At, read: Read, copies: Mapping[int, int]
+    unit: Unit, at: At, read: Read, copies: Mapping[int, int], times: Times
 ) -> tuple[dict[bytes, Facts], dict[bytes, Facts]]:
     """Do it; the state of what was handed before, and of all it left after."""
     opened = {one.path: facts_of(os.fstat(copies[one.fd])) for one in unit.handed}
-    _lay_out(unit, at, read)
+    _lay_out(unit, at, read, times)
     for one in unit.handed:
-        _write_on(copies[one.fd], one, read)
+        _write_on(copies[one.fd], one, read, times)
     for name in unit.output:
         _print(unit, name, read, copies)
     for fd, place in unit.places.items():
@@ -52,7 +89,7 @@ def apply(
     return opened, {path: facts_of(os.lstat(at(path))) for path in left_there}
 
 
-def _lay_out(unit: Unit, at: At, read: Read) -> None:
+def _lay_out(unit: Unit, at: At, read: Read, times: Times) -> None:
     """What goes, from the innermost; what comes, from the outermost."""
     by_depth = sorted(unit.leaves.items(), key=lambda item: item[0].count(b"/"))
     places = [(_place(at, path), left) for path, left in by_depth]
@@ -67,7 +104,7 @@ def _lay_out(unit: Unit, at: At, read: Read) -> None:
             _remove(place)
             place.symlink_to(os.fsdecode(b"".join(read(_digest(left)))))
         elif left.kind == "file":
-            _file(place, left, read)
+            _file(place, left, read, times)
     for place, left in reversed(places):
         if left.kind == "folder":
             place.chmod(stat.S_IMODE(left.mode))
@@ -92,7 +129,7 @@ def _remove(place: Path) -> None:
             place.unlink()
 
 
-def _file(place: Path, left: Left, read: Read) -> None:
+def _file(place: Path, left: Left, read: Read, times: Times) -> None:
     """In place where that is how it was written: who has it open sees the change."""
     assert left.version is not None
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -107,19 +144,19 @@ def _file(place: Path, left: Left, read: Read) -> None:
         for data in read(_digest(left)):
             _write_all(file, data)
         os.fchmod(file, left.mode)
-        mtime = left.version.mtime or 0
+        mtime = times(left.version.mtime or 0)
         os.utime(file, ns=(mtime, mtime))
     finally:
         os.close(file)
 
 
-def _write_on(copy: int, one: Handed, read: Read) -> None:
+def _write_on(copy: int, one: Handed, read: Read, times: Times) -> None:
     """Through the very opening it was handed: whoever has that as well goes on after it."""
     skip = one.since
     for data in read(one.version.digest or ""):
         _write_all(copy, data[skip:])
         skip = max(0, skip - len(data))
-    mtime = one.version.mtime or 0
+    mtime = times(one.version.mtime or 0)
     os.utime(copy, ns=(mtime, mtime))
 
 

@@ -19,8 +19,9 @@ from clew.prov.questions.recorded import Activity, Recorded
 from clew.prov.questions.shapes import process_id
 from clew.prov.texts import shown
 from clew.replay.accounts import account
-from clew.replay.applying import apply, possible
-from clew.replay.memo import Question, Start, started_alike, unmet
+from clew.replay.applying import Times, apply, as_now, as_then, possible
+from clew.replay.memo import Start, started_alike
+from clew.replay.needs import Check
 from clew.replay.pasts import Past, Pasts
 from clew.replay.subtrees import MACHINE, NotAlone, Unit
 from clew.replay.worlds import Seen
@@ -126,15 +127,15 @@ class Incremental:
             return "the clock or randomness was pinned otherwise"
         if "\ufffd" in "".join(start.command) or "***" in "".join(start.command):
             return "its words are not all recorded"
-        why_not = started_alike(unit, start) or unmet(
-            Question(unit, self._world, self._names, past.names_at)
-        )
+        check = Check(unit, self._world, self._names, past.names_at)
+        why_not = started_alike(unit, start) or check.unmet()
         if why_not is not None:
             return why_not
         missing = [one.fd for one in unit.handed if one.fd not in copies]
         if missing or not possible(unit, self._world.at) or not self._whole(unit):
             return "there is no place for what it left"
-        self._stand_in(unit, start, copies)
+        times = as_now(unit, check.times) if self.ran else as_then
+        self._stand_in(unit, start, copies, times)
         return None
 
     def _whole(self, unit: Unit) -> bool:
@@ -143,9 +144,9 @@ class Incremental:
         versions += [one.version for one in unit.handed]
         return all(v is None or self._store.has(v.digest or "") for v in versions)
 
-    def _stand_in(self, unit: Unit, start: Start, copies: Mapping[int, int]) -> None:
+    def _stand_in(self, unit: Unit, start: Start, copies: Mapping[int, int], times: Times) -> None:
         before = dict(self._met(unit))
-        opened, after = apply(unit, self._world.at, self._read, copies)
+        opened, after = apply(unit, self._world.at, self._read, copies, times)
         self._learn(unit, before, after)
         self.retold[len(self.retold) + 1] = account(
             unit, start, machine=self.machine, before=before, opened=opened, after=after

@@ -68,6 +68,24 @@ class Ledger:
         return makers
 
     @cached_property
+    def _made(self) -> dict[bytes, list[tuple[int, int]]]:
+        """By path, the versions that were made there, with when."""
+        made: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+        for edge in self.record.generated:
+            path = self.paths[edge.version]
+            if path is not None:
+                made[path].append((edge.at, edge.version))
+        for line in made.values():
+            line.sort()
+        return made
+
+    def made_by(self, path: bytes, at: int) -> Version | None:
+        """The version that the run itself had made at this path by then, if it had."""
+        line = self._made.get(path, [])
+        count = bisect_right(line, (at, 1 << 63))
+        return self.known(self.record.versions[line[count - 1][1]]) if count else None
+
+    @cached_property
     def _moved(self) -> dict[tuple[int, int, str], Version]:
         return {
             (edge.activity, edge.at, edge.how): self.record.versions[edge.version]

@@ -98,6 +98,10 @@ class Seen:
         except OSError:
             return None
 
+    def found(self, status: os.stat_result) -> bool:
+        state = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return state in self._given
+
     def digest(self, path: bytes, status: os.stat_result) -> str | None:
         if not stat.S_ISREG(status.st_mode):
             return None
