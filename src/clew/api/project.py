@@ -22,6 +22,7 @@ from clew.api.records import (
     Lineage,
     Outcome,
     Reclaimed,
+    Recreated,
     Repeated,
     Restored,
     Status,
@@ -329,6 +330,34 @@ class Project:
 
         place = None if to is None else fspath(to)
         return restore(self, version, to=place, overwrite=overwrite, dry_run=dry_run)
+
+    def recreate(
+        self,
+        target: str,
+        *,
+        to: Place | None = None,
+        overwrite: bool = False,
+        dry_run: bool = False,
+        network: bool = False,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> Recreated:
+        """Make a file again from its lineage: the fewest executions are run again, in order.
+
+        What is stored, or lies on disk as it was, is taken. `target` names a version, or a file
+        that is there no more. Where it is put, and what may be overwritten, is as in `restore`.
+        """
+        from clew.api.recreating import recreate
+
+        document = recreate(
+            self,
+            target,
+            to=None if to is None else fspath(to),
+            overwrite=overwrite,
+            dry_run=dry_run,
+            network=network,
+            say=say,
+        )
+        return Recreated.read(document)
 
     # -- what no witness can see
 

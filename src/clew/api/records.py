@@ -342,6 +342,42 @@ class Restored:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Recreated(_Record):
+    """What making a file again took, or would take."""
+
+    version: str
+    path: str
+    digest: str
+    size: int
+    replaces: str | None
+    loses: bool
+    """As of a restore."""
+    runs: tuple[Document, ...]
+    """The executions that are run again, in order: `{execution, command, makes, as}`."""
+    taken: tuple[str, ...]
+    """Files that were not stored, and are taken from disk."""
+    verdict: str
+    """identical; or different: then nothing was put anywhere."""
+    differences: tuple[Document, ...]
+
+    @classmethod
+    def read(cls, document: Document) -> Recreated:
+        return cls(
+            document=document,
+            version=document["version"],
+            path=document["path"],
+            digest=document["digest"],
+            size=document["size"],
+            replaces=document["replaces"],
+            loses=document["loses"],
+            runs=tuple(document["runs"]),
+            taken=tuple(document["taken"]),
+            verdict=document["verdict"],
+            differences=tuple(document["differences"]),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reclaimed:
     """What `gc` freed, or would free."""
 

@@ -85,29 +85,42 @@ def restore(
     project: Project, text: str, *, to: str | None, overwrite: bool, dry_run: bool
 ) -> Restored:
     found = stored(project, text)
+    with Store(project._folder.store) as store:
+        _must_have(store, found)
+        plan = aimed(project, found, to, store)
+        if not dry_run:
+            put(store, found, plan, overwrite=overwrite)
+    return plan
+
+
+def aimed(project: Project, found: Target, to: str | None, store: Store) -> Restored:
+    """Where a version would be put, and what is there."""
     assert found.digest is not None
     place = _destination(found, to)
     now = digest_now(project, place)
-    with Store(project._folder.store) as store:
-        _must_have(store, found)
-        differs = now is not None and now != found.digest
-        plan = Restored(
-            version=found.label,
-            path=os.fsdecode(place),
-            digest=found.digest,
-            size=store.size(found.digest) if found.size is None else found.size,
-            replaces=now if differs else None,
-            loses=now is not None and differs and not store.has(now),
+    differs = now is not None and now != found.digest
+    return Restored(
+        version=found.label,
+        path=os.fsdecode(place),
+        digest=found.digest,
+        size=store.size(found.digest) if found.size is None else found.size,
+        replaces=now if differs else None,
+        loses=now is not None and differs and not store.has(now),
+    )
+
+
+def put(store: Store, found: Target, plan: Restored, *, overwrite: bool) -> None:
+    """Put it there, unless something would be lost."""
+    may_be_put(plan, overwrite=overwrite)
+    _write(store, found, os.fsencode(plan.path))
+
+
+def may_be_put(plan: Restored, *, overwrite: bool) -> None:
+    if plan.loses and not overwrite:
+        raise NotAllowed(
+            f"{plan.path} is different now, and its present content is stored nowhere",
+            hint="restore it elsewhere with --to, or overwrite it with --yes",
         )
-        if dry_run:
-            return plan
-        if plan.loses and not overwrite:
-            raise NotAllowed(
-                f"{plan.path} is different now, and its present content is stored nowhere",
-                hint="restore it elsewhere with --to, or overwrite it with --yes",
-            )
-        _write(store, found, place)
-    return plan
 
 
 def _must_have(store: Store, found: Target) -> None:

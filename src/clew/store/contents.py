@@ -294,6 +294,21 @@ class Store:
             sweep = sweeping.Sweep(self.path, self._index, self._gate, self._reader)
             return sweep.run(live, dry_run=dry_run)
 
+    def give_up(self, digest: str) -> None:
+        """Forget a content that cannot be read, with its bad chunks: put again, it is stored anew.
+        What else is made of these chunks could not be read either, and is forgotten, too."""
+        with self._lock:
+            self._may_write()
+            self._writer.flush()
+            if not self.has(digest):
+                return
+            raw = self._stored(digest)
+            dead = {raw, *self._reader.bad(raw)}
+            with self._gate.exclusive(), self._index.writing() as db:
+                self._index.drop(db, packs=set(), digests=dead)
+                self._index.drop_dangling(db)
+            self._writer.held.clear()  # each is looked for again
+
     def lapse(self, lease: str) -> None:
         """What work of this name put is settled, and its workers are dead: drop their leases."""
         leases.drop_lapsed(self.path / "leases", lease)

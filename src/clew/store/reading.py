@@ -56,6 +56,17 @@ class Reader:
         if whole.digest() != digest:
             raise Damaged(f"{named(digest)} does not have that digest", hint="clew fsck")
 
+    def bad(self, digest: bytes) -> list[bytes]:
+        """The chunks of a content that are not what they should be."""
+        found: list[bytes] = []
+        for part, _ in self.parts(digest):
+            if part != packs.HOLE:
+                try:
+                    self.chunk(part)
+                except Damaged:
+                    found.append(part)
+        return found
+
     def chunk(self, digest: bytes) -> bytes:
         """One chunk. When a sweep moved it between asking and reading, ask again."""
         where = ""

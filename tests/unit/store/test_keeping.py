@@ -298,3 +298,52 @@ def test_one_sweep_at_a_time(tmp_path: Path) -> None:
             store.gc([])
         gate.close()
         store.gc([])
+
+
+# -- giving up
+
+
+def test_what_is_damaged_can_be_put_again(tmp_path: Path) -> None:
+    contents = fill(tmp_path / "s")
+    first = packs(tmp_path / "s")[0]
+    whole = first.read_bytes()
+    first.write_bytes(whole[:100] + bytes(len(whole) - 100))
+    with Store(tmp_path / "s") as store:
+        damaged = [digest for digest in contents if not readable(store, digest)]
+        assert len(damaged) > 10
+        for digest in damaged:
+            store.give_up(digest)
+            assert not store.has(digest)
+        for digest in damaged:
+            assert store.put_bytes(contents[digest]).digest == digest
+        store.flush()
+        assert all(readable(store, digest) for digest in contents)
+    with Store(tmp_path / "s") as store:
+        assert all(b"".join(store.read(digest)) == data for digest, data in contents.items())
+
+
+def test_what_shares_a_damaged_part_is_given_up_with_it(tmp_path: Path) -> None:
+    shared = noise(2 << 20)
+    with Store(tmp_path / "s") as store:
+        one, other = (store.put_bytes(shared + tail).digest for tail in (b"1", b"2"))
+        alone = store.put_bytes(b"by itself").digest
+        store.flush()
+        place = store._index.place(store._reader.parts(store._stored(one))[0][0])
+        assert place is not None
+        with (tmp_path / "s/packs" / place.pack).open("r+b") as pack:
+            pack.seek(place.position)
+            pack.write(bytes(100))
+        store.give_up(one)
+        assert [store.has(digest) for digest in (one, other, alone)] == [False, False, True]
+        store.give_up(other)  # nothing is left to give up
+        for tail in (b"1", b"2"):
+            store.put_bytes(shared + tail)
+        assert b"".join(store.read(one)) == shared + b"1"
+        assert b"".join(store.read(other)) == shared + b"2"
+
+
+def readable(store: Store, digest: str) -> bool:
+    try:
+        return all(True for _ in store.read(digest))
+    except Damaged:
+        return False

@@ -1,0 +1,315 @@
+"""Making a file again: from the store, from disk, or by running what made it, as far back as
+needed. Nothing starts before it is known that all of it can be had."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from clew.api import versions
+from clew.api.repeating import Say
+from clew.errors import ClewError, Damaged, NoContent, NotFound
+from clew.prov.locators import file_locator, path_of
+from clew.prov.questions import makers
+from clew.prov.questions.recorded import Recorded, Version, recorded
+from clew.prov.questions.shapes import STREAM, execution_id, place
+from clew.prov.questions.targets import Target
+from clew.replay import planning
+from clew.replay.recreating import Impossible, Work, fewest
+from clew.replay.repeating import Workshop
+from clew.run.stages import Descent
+from clew.settings import machine_id
+from clew.store import Store
+
+if TYPE_CHECKING:
+    from clew.api.project import Project
+    from clew.api.records import Restored
+
+_UNKNOWN = "?"
+"""Before a locator: a content whose digest nobody knows."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One execution of the way."""
+
+    work: Work
+    record: Recorded
+    plan: planning.Plan
+    wanted: frozenset[str]
+    """What it has to make."""
+
+    def products(self, contents: Collection[str]) -> list[Version]:
+        """Where the record has made these contents."""
+        made = {edge.version for edge in self.record.generated}
+        return [v for v in self.record.versions.values() if v.key in made and v.digest in contents]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "execution": self.record.execution.id,
+            "command": list(self.record.itself.command),
+            "makes": sorted({place(one.locator)["path"] for one in self.products(self.wanted)}),
+            "as": None,
+        }
+
+
+def recreate(
+    project: Project,
+    text: str,
+    *,
+    to: str | None,
+    overwrite: bool,
+    dry_run: bool,
+    network: bool,
+    say: Say,
+) -> dict[str, Any]:
+    """The document of `clew recreate --json`."""
+    found = _target(project, text)
+    assert found.digest is not None
+    with Store(project._folder.store) as store:
+        supply = _Supply(project, store)
+        runs = supply.way(found, network)
+        aim = versions.aimed(project, found, to, store)
+        document = _document(aim, runs, supply, dry_run)
+        if dry_run:
+            return document
+        versions.may_be_put(aim, overwrite=overwrite)
+        for run in runs:
+            for warning in run.plan.warnings:
+                say(f"{run.record.execution.id}: {warning}")
+        supply.take(runs)
+        for number, run in enumerate(runs):
+            made, differences = _carry_out(project, run, network)
+            document["runs"][number]["as"] = made["id"]
+            if differences:
+                return document | {"verdict": "different", "differences": differences}
+        versions.put(store, found, aim, overwrite=overwrite)
+    return document
+
+
+def _document(aim: Restored, runs: list[_Run], supply: _Supply, dry_run: bool) -> dict[str, Any]:
+    return {
+        **aim.as_json(),
+        "runs": [run.as_json() for run in runs],
+        "taken": [os.fsdecode(path) for path in supply.taken.values()],
+        "verdict": "identical",
+        "differences": [],
+        "dry_run": dry_run,
+    }
+
+
+def _target(project: Project, text: str) -> Target:
+    """The version that `text` names; a path where nothing is any more names its last one."""
+    try:
+        found = versions.stored(project, text)
+    except NotFound:
+        known = [one for one in versions.versions(project, text) if one.digest is not None]
+        if not known:
+            raise
+        return versions.stored(project, known[-1].id)
+    if found.kind == "file":
+        raise NotFound(
+            f"{text} as it is now is of no execution's making",
+            hint=f"name a version: clew restore --list {text}",
+        )
+    return found
+
+
+class _Supply:
+    """What contents can be had without running anything, and who can make the others."""
+
+    def __init__(self, project: Project, store: Store) -> None:
+        self._project = project
+        self._store = store
+        self._machine = machine_id(project._settings)
+        self._sound: dict[str, bool] = {}
+        self._works: dict[int, Work] = {}
+        self._keys: dict[int, int] = {}
+        self.taken: dict[str, bytes] = {}
+        """What is not stored, and lies on this machine's disk as it was."""
+        self._there = cache(self._look)
+
+    # -- deciding
+
+    def way(self, found: Target, network: bool) -> list[_Run]:
+        """What is to be run, in order, so that the target is there."""
+        wanted = found.digest
+        assert wanted is not None
+        self._prove([wanted])
+        while True:
+            self._works.clear()
+            self._there.cache_clear()
+            self.taken.clear()
+            try:
+                works = [] if self._there(wanted) else fewest(wanted, self._makers)
+            except Impossible as error:
+                raise self._impossible(found, error.lacking) from error
+            if self._prove(d for work in works for _, d in self._needed(work) if d is not None):
+                break
+        used = {wanted}.union(*(self._had(work) for work in works))
+        self.taken = {digest: path for digest, path in self.taken.items() if digest in used}
+        return self._runs(works, wanted, network)
+
+    def _needed(self, work: Work) -> list[tuple[str, str | None]]:
+        return makers.needed(self._project._graph, self._keys[work.number])
+
+    def _had(self, work: Work) -> set[str]:
+        """What of its needs is there already."""
+        return {d for _, d in self._needed(work) if d is not None and self._there(d)}
+
+    def _prove(self, digests: Iterable[str]) -> bool:
+        """Read what is stored; whether all was as thought."""
+        as_thought = True
+        for digest in set(digests):
+            if digest not in self._sound and self._store.has(digest):
+                self._sound[digest] = _readable(self._store, digest)
+                as_thought = as_thought and self._sound[digest]
+        return as_thought
+
+    def _look(self, digest: str) -> bool:
+        if self._store.has(digest) and self._sound.get(digest, True):
+            return True
+        path = self._on_disk(digest)
+        if path is not None:
+            self.taken[digest] = path
+        return path is not None
+
+    def _on_disk(self, digest: str) -> bytes | None:
+        for locator, size in makers.places(self._project._graph, digest):
+            path = path_of(locator)
+            if path is None or locator != file_locator(self._machine, path):
+                continue
+            try:
+                now = os.lstat(path)
+                alike = stat.S_ISREG(now.st_mode) and now.st_size == size
+                if alike and self._store.put_file(path, keep=False).digest == digest:
+                    return path
+            except (OSError, ClewError):
+                continue
+        return None
+
+    def _makers(self, content: str) -> list[Work]:
+        if content.startswith(_UNKNOWN):
+            return []
+        found = makers.made(self._project._graph, content)
+        return [self._work(one.execution, one.number) for one in found]
+
+    def _work(self, key: int, number: int) -> Work:
+        self._keys[number] = key
+        if number not in self._works:
+            graph = self._project._graph
+            needs = {
+                digest or _UNKNOWN + locator
+                for locator, digest in makers.needed(graph, key)
+                if digest is None or not self._there(digest)
+            }
+            self._works[number] = Work(number, frozenset(needs), makers.products(graph, key))
+        return self._works[number]
+
+    def _impossible(self, found: Target, lacking: frozenset[str]) -> ClewError:
+        if found.digest in lacking:
+            return NoContent(
+                f"{found.label} cannot be made again: no execution made it from what is there",
+                hint=f"clew trace {found.label} tells what is known of it",
+            )
+        names = sorted({self._name(content) for content in lacking})
+        some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        return NoContent(
+            f"{found.label} cannot be made again: it needs what nobody kept: {some}",
+            hint="put that back where it was, as it was, and try again",
+        )
+
+    def _name(self, content: str) -> str:
+        """A content that is lacking, by where it was."""
+        if content.startswith(_UNKNOWN):
+            return place(content.removeprefix(_UNKNOWN))["path"]
+        for work in self._works.values():
+            for locator, digest in self._needed(work):
+                if digest == content:
+                    return f"{place(locator)['path']} (as {execution_id(work.number)} found it)"
+        return content
+
+    # -- before it starts
+
+    def _runs(self, works: list[Work], wanted: str, network: bool) -> list[_Run]:
+        names = Workshop(self._project._folder, self._project._settings).names
+
+        def known(answer: str) -> list[bytes]:
+            try:
+                return names(answer)
+            except ClewError:  # then those names are not seen
+                return []
+
+        made: set[str] = set()
+        runs: list[_Run] = []
+        for number, work in enumerate(works):
+            later = {wanted}.union(*(other.needs for other in works[number + 1 :]))
+            record = recorded(self._project._graph, execution_id(work.number))
+            record = self._supplied(record, made | self._had(work))
+            plan = planning.plan(record, names=known, environ=os.environ, network=network)
+            runs.append(_Run(work, record, plan, (work.makes & later) - made))
+            made |= work.makes & later
+        return runs
+
+    def _supplied(self, record: Recorded, there: set[str]) -> Recorded:
+        """The record as it reads once all it needs is stored."""
+
+        def supplied(version: Version) -> Version:
+            digest = version.digest
+            lost = digest is None or not (self._store.has(digest) and self._sound.get(digest, True))
+            return version._replace(stored=digest in there or (version.stored and not lost))
+
+        return replace(record, versions={k: supplied(v) for k, v in record.versions.items()})
+
+    def take(self, runs: list[_Run]) -> None:
+        """Make room for what is damaged and will come anew, and store what lies on disk."""
+        coming = set(self.taken).union(*(run.wanted for run in runs))
+        for digest, sound in self._sound.items():
+            if not sound and digest in coming:
+                self._store.give_up(digest)
+        for digest, path in self.taken.items():
+            if self._store.put_file(path).digest != digest:
+                raise Damaged(f"{os.fsdecode(path)} is changing", hint="try again")
+        self._store.flush()
+
+
+def _readable(store: Store, digest: str) -> bool:
+    try:
+        for _ in store.read(digest):
+            pass
+    except (Damaged, NoContent):
+        return False
+    return True
+
+
+def _carry_out(
+    project: Project, run: _Run, network: bool
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Run it, keeping whatever it makes; the execution it became, and what did not come again."""
+    uid = run.record.execution.uid
+    collection = str(run.record.facets.get("collection", uid))
+    project.close()
+    workshop = Workshop(replace(project._folder, exclude=()), project._settings)
+    descent = Descent("repetition", parent=uid, collection=collection)
+    outcome = workshop.run(run.plan, descent, network=network, show=None)
+    if outcome.warning is not None:
+        raise outcome.warning
+    again = recorded(project._graph, outcome.execution["uid"])
+    there = {version.digest for version in again.versions.values() if version.stored}
+    missed = run.products(run.wanted - there)
+    return outcome.execution, [_difference(run.record, again, one) for one in missed]
+
+
+def _difference(record: Recorded, again: Recorded, missed: Version) -> dict[str, Any]:
+    """What is in the place of a version that did not come again."""
+    at = missed.locator
+    if at.startswith(STREAM):
+        at = at.replace(record.execution.uid, again.execution.uid)
+    line = again.lines.get(at)
+    now = line[-1].digest if line else None
+    kind = "content" if now else "missing"
+    return {**place(missed.locator), "kind": kind, "a": missed.digest, "b": now}
