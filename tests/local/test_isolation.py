@@ -111,6 +111,17 @@ def test_a_spoilt_cache_is_made_again(project: Project) -> None:
     assert repeated(project, "e1")["verdict"] == "identical"
 
 
+def test_gc_empties_the_cache_and_a_repeat_fills_it_again(project: Project) -> None:
+    project.exec("true")
+    repeated(project, "e1")
+    cache = project / ".clew/cache"
+    assert (cache / "files").exists()
+    assert project.command("gc", "--yes").returncode == 0
+    assert not (cache / "files").exists()
+    assert not (cache / "roots").exists()
+    assert repeated(project, "e1")["verdict"] == "identical"
+
+
 def test_nothing_is_left_behind(project: Project) -> None:
     project.exec("true")
     repeated(project, "e1")

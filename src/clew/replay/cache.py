@@ -2,16 +2,18 @@
 
 `files/` holds one file for each content, mode and time; `roots/` the file systems that were
 asked for, made of second names of these files. A sandbox has a root as the lower layer of an
-overlay, so nothing it does can reach it. Everything here can be removed at any time: it is made
-again from the store. A root is built beside its place and renamed, whole or not at all.
+overlay, so nothing it does can reach it. Everything here can be removed when nobody repeats: it is
+made again from the store, and `gc` removes it. A root is built beside its place and renamed, whole or not at all.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +33,31 @@ class Root:
     path: Path
     states: dict[State, str]
     """The content of each file in it, by the state it has there."""
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """While somebody repeats, nothing of the cache is removed."""
+    with _lock(folder) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+
+
+def clear(folder: Path) -> None:
+    """Remove all that is cached for repeats, unless somebody is at it."""
+    with _lock(folder) as descriptor, contextlib.suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for name in ("files", "roots"):
+            discard(folder / name)
+
+
+@contextlib.contextmanager
+def _lock(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 class Cache:

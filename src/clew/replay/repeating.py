@@ -15,7 +15,7 @@ from pathlib import Path
 
 from clew.errors import NotAllowed
 from clew.folder import Folder
-from clew.replay.cache import Cache
+from clew.replay.cache import Cache, held
 from clew.replay.planning import Plan
 from clew.replay.sandbox import Inside, Sandbox
 from clew.replay.scenery import Entry
@@ -53,7 +53,11 @@ class Workshop:
         Unless told otherwise what was pinned is pinned again.
         """
         self._check_owner()
-        with Store(self.folder.store) as store, self._scratch() as scratch:
+        with (
+            Store(self.folder.store) as store,
+            held(self.folder.cache),
+            self._scratch() as scratch,
+        ):
             plan = _with_beginnings(plan, store)
             root = Cache(self.folder.cache, store).root(plan.scenery)
             stdin = plan.stdin
