@@ -7,7 +7,6 @@ A project is made in a draft folder that is renamed into place, so it is there w
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import tomllib
 from dataclasses import dataclass
@@ -125,16 +124,16 @@ def create(root: Path) -> Folder:
     """Make a project in `root`; one that is there already is opened as it is."""
     if (root / NAME / "config.toml").is_file():
         return _open(root)
-    draft = root / f"{NAME}.{secrets.token_hex(4)}"
+    draft = root / f"{NAME}.{os.urandom(4).hex()}"
     try:
         root.mkdir(parents=True, exist_ok=True)
         draft.mkdir(mode=0o700)
         for name in ("store", "cache", "spool"):
             (draft / name).mkdir()
-        (draft / "config.toml").write_text(_CONFIG.format(uid=secrets.token_hex(16)))
+        (draft / "config.toml").write_text(_CONFIG.format(uid=os.urandom(16).hex()))
         token = os.open(draft / "token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(token, "w") as file:
-            file.write(secrets.token_urlsafe(32) + "\n")
+            file.write(os.urandom(32).hex() + "\n")
         draft.rename(root / NAME)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)

@@ -6,6 +6,7 @@ Commands are loaded when they are called; until then only their one-line summari
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import os
@@ -94,7 +95,18 @@ def clew() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line; the exit status is returned, never raised."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is not None:
+        return _run(list(arguments))
+    words = sys.argv[1:]
+    if _command(words) == "exec":
+        gc.disable()  # it makes a great many plain values, and keeps them all to its end
+    try:
+        return _run(words)
+    finally:
+        gc.freeze()  # Python's end would look through everything for cycles, several times
+
+
+def _run(words: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is shown escaped
             stream.reconfigure(errors="backslashreplace")

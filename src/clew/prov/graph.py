@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clew.prov.events import AnyEvent
     from clew.prov.fold import Rows
 
-AT_ONCE = 20_000
+AT_ONCE = 100_000
 """Events folded in one transaction: large enough to be fast, small enough to let others write."""
 
 _LIKE_AN_ID = re.compile(r"[er]\d+(\.p\d+)?$")

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -113,7 +112,7 @@ class _Recording:
         self._exclude = (*folder.exclude, *exclude)
         self._pins = pins
         self._decider = decider
-        self._uid = secrets.token_hex(16)
+        self._uid = os.urandom(16).hex()
         self._redactor = Redactor(stage.environ, settings.redact)
 
     def run(self) -> Outcome:

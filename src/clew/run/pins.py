@@ -6,7 +6,7 @@ pins the same. The order of processes is pinned only to learn whether it made a 
 
 from __future__ import annotations
 
-import secrets
+import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Pins:
             )
         return cls(
             clock=time.time_ns() if "clock" in wanted else None,
-            random=secrets.token_hex(16) if "random" in wanted else None,
+            random=os.urandom(16).hex() if "random" in wanted else None,
         )
 
     @classmethod
