@@ -99,6 +99,11 @@ def at_a_terminal(script: str, environment: dict[str, str]) -> str:
     return seen.decode().replace("\r\n", "\n")
 
 
+def left(seen: str) -> str:
+    """What still stands on the terminal: a bar is erased once it is done."""
+    return re.sub(r"[^\n\x1e]*\r\x1b\[K", "", seen)
+
+
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
@@ -128,7 +133,7 @@ def test_page(
     folder.mkdir()
     page = list(steps(path.read_text()))
     assert page
-    seen = at_a_terminal(session(page, folder), environment).split(MARK)
+    seen = left(at_a_terminal(session(page, folder), environment)).split(MARK)
     for step, output, status in zip_longest(page, seen[:-1:2], seen[1::2], fillvalue="(not run)"):
         assert isinstance(step, Step)
         assert status == "0", f"$ {step.command}\n{output}"

@@ -79,7 +79,8 @@ def test_every_member_of_a_project_is_documented_with_its_arguments() -> None:
 
 
 @pytest.mark.parametrize(
-    "record", ["Execution", "Process", "File", "Outcome", "Version", "Restored", "Reclaimed"]
+    "record",
+    ["Execution", "Process", "File", "Outcome", "Version", "Restored", "Reclaimed", "Transfer"],
 )
 def test_every_field_of_a_record_is_documented(record: str) -> None:
     kind = getattr(clew, record)
