@@ -82,13 +82,9 @@ class Origins:
                 end = side.end(process)
                 at = end if shared else _written(side, process, version, times[process.key])
                 if pair != top and pair not in innocent and (not guilty or pair in guilty):
-                    yield (pair, self._in_b(side, at), name), shared
+                    when = at if side is self._views.b else self._views.b.end(pair.b)
+                    yield (pair, when, name), shared
             return
-
-    def _in_b(self, side: Side, at: int) -> int:
-        """A moment of either execution on the clock of `b`."""
-        began = self._views.a.record.itself.started
-        return at if side is self._views.b else at - began + self._views.b.record.itself.started
 
     def _ending(self) -> Pair:
         """The process whose end is the execution's: the first one, whatever it became."""
