@@ -383,6 +383,8 @@ class Reclaimed:
 
     files: int
     bytes: int
+    cached: int
+    """Bytes of the cache of repeats, which makes itself again."""
 
     def as_json(self) -> dict[str, Any]:
         return dict(vars(self))

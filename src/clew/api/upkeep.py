@@ -30,11 +30,10 @@ def gc(project: Project, *, dry_run: bool) -> Reclaimed:
     with Store(project._folder.store) as store:
         # A function: the store asks it after the sweep began, as an execution may end meanwhile.
         found = store.gc(lambda: digests(project._graph), dry_run=dry_run)
-    if not dry_run:
-        from clew.replay.cache import clear
+    from clew.replay.cache import clear
 
-        clear(project._folder.cache)
-    return Reclaimed(files=found.files, bytes=found.bytes)
+    cached = clear(project._folder.cache, dry_run=dry_run)
+    return Reclaimed(files=found.files, bytes=found.bytes, cached=cached)
 
 
 def fsck(project: Project) -> Check:

@@ -3,7 +3,8 @@
 `files/` holds one file for each content, mode and time; `roots/` the file systems that were
 asked for, made of second names of these files. A sandbox has a root as the lower layer of an
 overlay, so nothing it does can reach it. Everything here can be removed when nobody repeats: it is
-made again from the store, and `gc` removes it. A root is built beside its place and renamed, whole or not at all.
+made again from the store, and `gc` removes it. A root is built beside its place and renamed, whole
+or not at all.
 """
 
 from __future__ import annotations
@@ -43,12 +44,18 @@ def held(folder: Path) -> Iterator[None]:
         yield
 
 
-def clear(folder: Path) -> None:
-    """Remove all that is cached for repeats, unless somebody is at it."""
+def clear(folder: Path, *, dry_run: bool) -> int:
+    """Remove all that is cached for repeats, unless somebody is at it; how many bytes that is."""
+    files = [path for path in (folder / "files").glob("*/*") if path.is_file()]
+    freed = sum(path.stat().st_size for path in files)
+    if dry_run or not freed:
+        return freed
     with _lock(folder) as descriptor, contextlib.suppress(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for name in ("files", "roots"):
             discard(folder / name)
+        return freed
+    return 0
 
 
 @contextlib.contextmanager
