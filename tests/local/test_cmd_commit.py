@@ -263,3 +263,28 @@ def test_an_unprivileged_user(tmp_path: Path) -> None:
     assert cat(clew, "e2:sorted.txt") == "3\n2\n1\n"
     run("checkout", "e1", "work")
     assert numbers.read_text() == "1\n2\n"
+
+
+def test_only_what_the_change_concerns_runs(tmp_path: Path, graph_in_turn: dict[str, str]) -> None:
+    """Four steps, the third edited: two run, and the record is whole all the same."""
+    clew = Clew(tmp_path, **graph_in_turn)
+    clew("init")
+    clew.write("0.txt", "start\n")
+    step = "import sys\nopen(sys.argv[2], 'w').write(open(sys.argv[1]).read() + {!r})\n"
+    words = []
+    for number in range(1, 5):
+        clew.write(f"{number}.py", step.format(f"{number}\n"))
+        words.append(f"{sys.executable} {number}.py {number - 1}.txt {number}.txt\n")
+    clew.write("run.sh", "".join(words))
+    clew("exec", "--", "sh", "run.sh")
+    clew("checkout", "e1", "work")
+    clew.write("work/3.py", step.format("three\n"))
+    done = clew.json("commit", "work")
+    scripts = {1: "1.py", 2: "2.py", 3: "3.py", 4: "4.py"}
+    assert {one["command"][1] for one in done["reused"]} == {scripts[1], scripts[2]}
+    assert {one["command"][1] for one in done["ran"]} >= {scripts[3], scripts[4]}
+    assert cat(clew, "e2:4.txt") == "start\n1\n2\nthree\n4\n"
+    assert cat(clew, "e2:2.txt") == "start\n1\n2\n"
+    shown = clew.json("show", "e2", "--detail")
+    assert len(shown["tree"]) == len(clew.json("show", "e1")["tree"])
+    assert outputs(done) == {"3.txt", "4.txt"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,8 +188,8 @@ def commit(
             network=network,
             incremental=True,
             quiet=quiet,
+            settle=lambda execution: _settle(project, found, now, execution, message),
         )
-        _settle(project, found, now, document["execution"], message)
     return {**document, "changes": changed.as_json()}
 
 
@@ -240,7 +241,7 @@ def _settle(
     project: Project,
     found: Checkout,
     now: dict[bytes, Kept],
-    execution: dict[str, Any],
+    execution: Mapping[str, Any],
     message: str | None,
 ) -> None:
     """It was committed: say so on the execution, and in the checkout."""

@@ -63,8 +63,10 @@ def done(
     network: bool,
     incremental: bool,
     quiet: bool,
+    settle: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Carry out a plan made from `record`, and compare what came of it."""
+    """Carry out a plan made from `record`, and compare what came of it; `settle` is given the new
+    execution as soon as it is recorded."""
     from clew.api.comparing import CONFIRMING, explained, reading
     from clew.prov.questions.recorded import recorded
     from clew.replay import verdicts
@@ -83,6 +85,7 @@ def done(
     )
     if outcome.warning is not None:
         raise outcome.warning
+    settle(outcome.execution)
     again = recorded(project._graph, outcome.execution["uid"])
     with reading(project) as read:
         comparison = compare(record, again, read, rules(project._folder.ignore))
