@@ -18,6 +18,7 @@ from tests.local.sharing import (
     Shared,
     await_tables,
     folder,
+    in_python,
     known,
     noise,
     project,
@@ -180,6 +181,23 @@ def test_two_projects_push_at_once(tmp_path: Path, remote: Shared) -> None:
 
 
 # -- bad luck
+
+
+def test_one_that_is_forgotten_meanwhile(tmp_path: Path) -> None:
+    """Half of a record must not pass for all of it."""
+    with folder(tmp_path) as remote:
+        clew = project(tmp_path / "here", remote)
+        noise(clew, "in", 300_000)
+        clew.shell("cat in > out")
+        with in_python(clew) as opened, in_python(clew) as other:
+
+            def forget(done: int, total: int) -> None:
+                if not done:
+                    other.remove(["e1"])
+
+            with pytest.raises(interface.ClewError, match="no execution"):
+                opened.push(remote.url, progress=forget)
+        assert not any(name.startswith("executions/") for name in remote.objects())
 
 
 def test_a_push_that_is_killed_goes_on_where_it_was(

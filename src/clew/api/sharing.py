@@ -109,6 +109,7 @@ def _send(
             events = sending.send_bytes(to_batch(events_of(graph, one)))
             document = Document(execution.as_json(), events, remarks_of(graph, one))
             documents.append((one.uid, msgspec.json.encode(document, order="sorted")))
+            find(graph, one.uid)  # forgotten meanwhile: then this was not all of it
         sending.finish()
         there = set(remote.documents())
         for uid, data in documents:

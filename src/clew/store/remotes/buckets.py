@@ -137,7 +137,7 @@ class Bucket:
         if isinstance(error, _ABSENT) or "status code: 404" in text:
             return NotFound(f"{self.url} is not there: {why}", hint="make the bucket first")
         return Unreachable(
-            f"{self.url} cannot be reached: {why}", hint=f"check AWS_ENDPOINT_URL; {AGAIN}"
+            f"{self.url} cannot be reached: {why}", hint=f"check AWS_ENDPOINT_URL, and {AGAIN}"
         )
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
-from clew.errors import ClewError, Damaged, UsageError
-from clew.store.errors import from_os
+from clew.errors import ClewError, Damaged, NotAllowed, UsageError
+from clew.store.errors import Full, from_os
 from clew.store.leases import abandoned, create_locked
 from clew.store.opening import sync_folder
 
 FOLDERS = ("packs", "tables", "executions")
-AGAIN = "try again when it is back: what has arrived is not sent again"
+AGAIN = "try again: what has arrived is not sent again"
 
 
 class Place(Protocol):
@@ -139,7 +139,10 @@ class Folder:
             yield
         except OSError as error:
             said = from_os(error, doing=f"{doing} the remote {self.url}")
-            said.hint = AGAIN
+            if isinstance(said, Full):
+                said.hint = f"make room there, and {AGAIN}"
+            elif not isinstance(said, NotAllowed):
+                said.hint = f"when it is back, {AGAIN}"
             raise said from error
 
 
