@@ -148,7 +148,12 @@ def _packages(record: Recorded) -> dict[bytes, str]:
 def _stdin(record: Recorded) -> str | None:
     locator = f"{STREAM}{record.execution.uid}/stdin"
     line = record.lines.get(locator, ())
-    return next((v.digest for v in line if v.digest and v.stored), None)
+    if any(version.digest and not version.stored for version in line):
+        raise NoContent(
+            f"what {record.execution.id} read from its input was not kept: it cannot be repeated",
+            hint="give it its input in a file, and record it again; see stream_limit in settings",
+        )
+    return next((version.digest for version in line if version.digest), None)
 
 
 def _begun(record: Recorded) -> dict[bytes, tuple[str, int]]:

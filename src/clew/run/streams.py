@@ -217,13 +217,13 @@ def again(
                 flags |= os.O_APPEND if word.get("begin") else os.O_TRUNC
             streams.opened[number] = flags, word.get("path", os.devnull)
             descriptors[number] = descriptors[0]
-        elif number == 0 and stdin is not None:
+        elif number == 0 and (stdin is not None or kind == "pipe"):
             read, write = os.pipe()
             names[_name(read)] = name
             descriptors[0] = read
             streams._ours.append(read)
             keeper = streams.kept[name] = Keeper(folder / name, redactor=redactor, limit=limit)
-            streams._copies.append(_feeding(write, stdin, keeper))
+            streams._copies.append(_feeding(write, stdin or tuple, keeper))
         elif number == 2 and (
             kind == "stdout" or (kind == "terminal" and streams.reading.master >= 0)
         ):
