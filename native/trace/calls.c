@@ -59,6 +59,13 @@ const struct call calls[] = {
 	{280, 320, OP_META, STOP, 0, 1, -1, -1, -1},		/* utimensat */
 	{-1, 412, OP_META, STOP, 0, 1, -1, -1, -1},		/* utimensat with 64-bit times */
 
+	{188, 226, OP_META, STOP, -1, 0, -1, -1, -1},		/* setxattr: permissions are set so, too */
+	{189, 227, OP_META, STOP, -1, 0, -1, -1, -1},		/* lsetxattr */
+	{190, 228, OP_FMETA, STOP, 0, -1, -1, -1, -1},		/* fsetxattr */
+	{197, 235, OP_META, STOP, -1, 0, -1, -1, -1},		/* removexattr */
+	{198, 236, OP_META, STOP, -1, 0, -1, -1, -1},		/* lremovexattr */
+	{199, 237, OP_FMETA, STOP, 0, -1, -1, -1, -1},		/* fremovexattr */
+
 	{80, 12, OP_CHDIR, STOP, -1, 0, -1, -1, -1},		/* chdir */
 	{81, 133, OP_CHDIR, STOP, -1, -1, -1, -1, -1},		/* fchdir */
 	{59, 11, OP_EXEC, STOP, -1, 0, -1, -1, -1},		/* execve */

@@ -31,6 +31,14 @@ static void write_open(uint64_t seq, uint32_t image, const char *path, const cha
 	out_end();
 }
 
+/* What is at a path, as if it had been asked for. */
+void emit_state(struct proc *proc, uint64_t seq, const char *path, bool follow)
+{
+	struct clew_facts facts;
+	bool there = facts_of(path, follow, &facts);
+	emit_look(proc, seq, CLEW_STAT, path, there ? 0 : errno, !follow, there ? &facts : NULL, NULL);
+}
+
 void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
 	       const struct clew_facts *facts, const struct clew_facts *before)
 {
@@ -39,6 +47,8 @@ void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *re
 		return;
 	if (error) {
 		emit_look(proc, seq, CLEW_OPEN, path, error, flags, NULL, NULL);
+		if (error != ENOENT)
+			emit_state(proc, seq, path, false); /* what is in the way */
 		return;
 	}
 	if (!(flags & O_PATH) && (flags & O_ACCMODE || flags & O_TRUNC)) {

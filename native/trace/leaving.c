@@ -166,6 +166,16 @@ static void leave_change(struct task *task)
 	}
 }
 
+/* A change that did not happen tells of what is there, or is not. */
+static void leave_refused(struct task *task, int64_t result)
+{
+	if (result == -EFAULT || result == -EINTR || result == -ENOSPC || !task->path || task->path[0] != '/')
+		return;
+	emit_state(task->proc, task->seq, task->path, false);
+	if (task->path2 && task->call->op != OP_SYMLINK)
+		emit_state(task->proc, task->seq, task->path2, false);
+}
+
 #define RESTARTS 512 /* and the four after it: interrupted by a signal, and made again by the kernel */
 
 void call_leave(struct task *task, int64_t result)
@@ -195,6 +205,8 @@ void call_leave(struct task *task, int64_t result)
 		leave_look(task, result);
 		break;
 	case OP_CHDIR:
+		if (task->path)
+			emit_state(task->proc, task->seq, task->path, true);
 		leave_chdir(task->proc);
 		break;
 	case OP_EXEC:
@@ -235,6 +247,8 @@ void call_leave(struct task *task, int64_t result)
 	default:
 		if (result >= 0)
 			leave_change(task);
+		else
+			leave_refused(task, result);
 	}
 	task->call = NULL;
 }

@@ -202,6 +202,7 @@ void emit_change(struct task *task, const char *what, const char *now);
 void emit_net(struct task *task, const char *what, uint64_t address, uint64_t size, int64_t result);
 void emit_gap(struct proc *proc, const char *what, const char *path, const char *why);
 void emit_signal(struct task *task);
+void emit_state(struct proc *proc, uint64_t seq, const char *path, bool follow);
 
 /* ---- exec ---- */
 bool image_enter(struct task *task, const char *path); /* false: the exec is none any more */

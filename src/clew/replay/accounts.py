@@ -145,7 +145,9 @@ class _Account:
         left = self._unit.leaves.get(path)
         last = left is not None and left.version is not None and left.version.key == key
         handed = key in self._handed
-        made = min(edge.at for edge in self._ledger.makers[key].values())
+        # who opens a file for a child to write it is no maker: the child was born later
+        born = min(self._record.activities[by].started for by in self._ledger.makers[key])
+        made = max(min(edge.at for edge in self._ledger.makers[key].values()), born)
         self._things[key] = Thing(
             path=path,
             facts=self._after.get(path) if last or handed else None,

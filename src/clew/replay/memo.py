@@ -72,7 +72,7 @@ def _telling(record: Recorded | None, held: list[list[Any]]) -> list[list[Any]]:
     """Descriptors as far as they tell: an input with nothing in it is no input."""
     told = []
     for fd, way, name, *place in held:
-        silent = fd == 0 and record is not None and _silent(record, name)
+        silent = fd == 0 and (name == "/dev/null" or (record is not None and _silent(record, name)))
         told.append([0, 1, "/dev/null"] if silent else [fd, way, name, *place])
     return told
 

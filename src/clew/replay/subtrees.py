@@ -304,6 +304,8 @@ class _Examination:
                     raise NotAlone(f"the names in {shown(path)} were not kept")
                 needs.append(Need(look.at, look.kind, path, look.answer, None))
         needs += self._removals()
+        timed = {need.path for need in needs if need.kind == "times"}
+        needs = [need for need in needs if not (need.path in timed and _in_the_way(need))]
         needs.sort(key=lambda need: need.at)
         first: dict[bytes, int] = {}
         for deed in self._deeds:
@@ -452,6 +454,11 @@ class _Examination:
 
     def _locator(self, path: bytes) -> str:
         return file_locator(str(self._record.facets.get("machine", "")), path)
+
+
+def _in_the_way(need: Need) -> bool:
+    """A refusal because of what is there: that it is there, in this state, tells it better."""
+    return need.kind == "absent" and need.answer != "ENOENT"
 
 
 _THROUGH = {

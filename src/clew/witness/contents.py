@@ -22,6 +22,7 @@ from clew.store import Changed, Signature, Store, Stored
 from clew.witness.records import AnyRecord, Change, Descriptor, Facts, Open, Saved
 from clew.witness.versions import Key, key_of
 
+_NOTHING = f"blake3:{blake3(b'').hexdigest()}"
 _UNSTORED = (b"/proc/", b"/sys/", b"/dev/")
 
 State = tuple[int, int, int, int]
@@ -124,11 +125,22 @@ class Contents:
             self._asked.add(facts)
             if facts in self._learnt:
                 return
+            if not facts.size:  # nothing is saved of what is empty: there is nothing to save
+                self._take_nothing(path, facts)
+                return
             given = self._given.get(facts[1:5])
             if given is not None:
                 self._known[key_of(facts)] = Known(Stored(given, facts.size), True)
             elif key_of(facts) not in self._known:
                 reads[facts] = path
+
+    def _take_nothing(self, path: bytes, facts: Facts) -> None:
+        keep = self._keeps(path)
+        try:
+            stored = self._store.put_bytes(b"") if keep else Stored(_NOTHING, 0)
+            self._known[key_of(facts)] = Known(stored, keep)
+        except ClewError as error:
+            self._fail(key_of(facts), path, error)
 
     def _attempt(self, reads: dict[Facts, bytes]) -> None:
         """Store these files, each only if it is still in the state it was opened in."""

@@ -123,6 +123,7 @@ class _Telling:
             times |= {actor.begun["at"]} if actor.begun else set()
         times |= {thing.made for thing in retold.things.values() if thing.makers}
         self._times = sorted(times)
+        self._actors = {actor.uid: actor for actor in retold.actors}
         self._images: dict[str, int] = {}
         self._stems: dict[str, str] = {}
         self._mets: dict[int, Met] = {}
@@ -157,6 +158,11 @@ class _Telling:
 
     # -- processes
 
+    def _image(self, uid: str) -> int:
+        if uid not in self._images:
+            self._born(self._actors[uid])
+        return self._images[uid]
+
     def _born(self, actor: Actor) -> None:
         if actor.uid in self._images:
             return
@@ -166,7 +172,7 @@ class _Telling:
             process = self._story.processes[image]
         else:
             image = self._teller.image()
-            parent = self._images[actor.parent]
+            parent = self._image(actor.parent)
             number = len(self._story.processes) + 1
             process = Process(self._uid(actor), number, parent, actor.pid, at)
             self._story.processes[image] = process
@@ -254,7 +260,7 @@ class _Telling:
     # -- what they did
 
     def _made(self, key: int, thing: Thing) -> None:
-        makers = {self._images[uid]: how for uid, how in thing.makers.items()}
+        makers = {self._image(uid): how for uid, how in thing.makers.items()}
         at, paths = self._at(thing.made), self._story.paths
         if thing.opened is not None:
             image = self._record.image
@@ -280,7 +286,7 @@ class _Telling:
 
     def _step(self, step: Step) -> None:
         at = self._at(step.at)
-        image = self._images[step.actor]
+        image = self._image(step.actor)
         tale = self._story.tales[image]
         if step.kind == "looked":
             kind, path, answer = step.words
@@ -290,7 +296,7 @@ class _Telling:
             self._story.streams.setdefault((image, name, int(way)), at)
         elif step.kind == "informed":
             by, via = step.words
-            self._story.flows.told(image, self._images[by], via)
+            self._story.flows.told(image, self._image(by), via)
         elif step.thing is not None:
             met = self._met(step.thing, at)
             if step.kind == "used":

@@ -154,6 +154,7 @@ class Paths:
         line = self._lines.get(path, [])
         for met in reversed(line):
             if met.facts is not None and key_of(met.facts) == key_of(facts):
+                met.facts = facts  # its permissions may have changed unseen
                 return met
             if met.gone and met.facts is None and met.opened and met.opened[:2] == facts[:2]:
                 met.facts = facts  # it lost its name, and is read by who still holds it
