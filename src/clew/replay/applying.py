@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -162,17 +163,29 @@ def _write_on(copy: int, one: Handed, read: Read, times: Times) -> None:
 
 def _print(unit: Unit, name: str, read: Read, copies: Mapping[int, int]) -> None:
     since, until = unit.output[name]
-    to = next(fd for fd, way, told, *_ in unit.held if told == name and way & 2)
+    to = copies[next(fd for fd, way, told, *_ in unit.held if fd and told == name and way & 2)]
     line = unit.record.lines[f"{STREAM}{unit.record.execution.uid}/{name}"]
     digest = next(version.digest for version in line if version.digest)
-    at = 0
-    for data in read(digest):
-        part = data[max(0, since - at) : max(0, until - at)]
-        at += len(data)
-        if part:
-            _write_all(copies[to], part)
+    printed = _between(read(digest), since, until)
+    _write_all(to, printed.replace(b"\r\n", b"\n") if _ends_lines(to) else printed)
+
+
+def _between(data: Iterator[bytes], since: int, until: int) -> bytes:
+    parts, at = [], 0
+    for block in data:
+        parts.append(block[max(0, since - at) : max(0, until - at)])
+        at += len(block)
         if at >= until:
-            return
+            break
+    return b"".join(parts)
+
+
+def _ends_lines(descriptor: int) -> bool:
+    """Whether this is a terminal that turns newlines into line ends, as the kept ones are."""
+    if not os.isatty(descriptor):
+        return False
+    modes = termios.tcgetattr(descriptor)[1]
+    return bool(modes & termios.OPOST and modes & termios.ONLCR)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
