@@ -225,7 +225,9 @@ def _times(answer: str) -> tuple[int, int, int]:
 
 def _with_folders(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
     """With every folder that lies above something; what was taken for a stub may be one. What
-    would lie below a file or a link cannot be there: the path was another's by then."""
+    would lie below a file or a link cannot be there: the path was another's by then. Nor can
+    what climbs by `..`: a record that somebody else made must not reach out of a root."""
+    entries = {path: entry for path, entry in entries.items() if os.path.normpath(path) == path}
     folders: set[bytes] = set()
     for path in entries:
         _add_parents(path, folders)

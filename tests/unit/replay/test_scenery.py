@@ -100,6 +100,18 @@ def test_nothing_lies_below_a_file_or_a_link() -> None:
     assert kinds(found) == {"/a": "link"}
 
 
+def test_nothing_climbs_out() -> None:
+    """A record may come from somebody else."""
+    run = Run("sh")
+    p = run.process("sh")
+    run.reads(p, "/w/../../../evil", b"x")
+    run.reads(p, "/w/./x", b"x")
+    run.lists(p, "/w", "../up", "..", "a/b", "good")
+    assert kinds(of(run)) == {
+        "/w": "folder", "/w/a": "folder", "/w/a/b": "stub", "/w/good": "stub",
+    }  # fmt: skip
+
+
 def test_the_machines_own_is_not_scenery() -> None:
     run = Run("sh")
     p = run.process("sh")
