@@ -56,14 +56,15 @@ static int held_by(pid_t other, pid_t pid, const struct held *held)
 	return found;
 }
 
-void held_add(struct proc *proc, int fd, int way, const char *name, bool regular)
+void held_add(struct proc *proc, int fd, int way, const char *name, const struct clew_facts *facts)
 {
 	struct held *held = &list[count];
 	if (count == MOST_HELD)
 		return;
 	*held = (struct held){.fd = fd, .way = way, .at = -1, .parents = -1};
 	snprintf(held->name, sizeof held->name, "%s", name);
-	if (regular) {
+	if (facts && S_ISREG(facts->mode)) {
+		held->size = (int64_t)facts->size;
 		held_info(proc->pid, fd, held);
 		if (proc->parent && !proc->parent->gone)
 			held->parents = held_by(proc->parent->pid, proc->pid, held);
@@ -81,12 +82,13 @@ void held_out(void)
 {
 	out_array(count);
 	for (unsigned i = 0; i < count; i++) {
-		out_array(5);
+		out_array(6);
 		out_int(list[i].fd);
 		out_int(list[i].way);
 		out_text(list[i].name);
 		out_int(list[i].at);
 		out_int((list[i].flags & O_APPEND ? 1 : 0) | (list[i].parents >= 0 ? 2 : 0));
+		out_int(list[i].size);
 	}
 }
 
@@ -134,7 +136,8 @@ void held_ahead(struct proc *proc)
 	snprintf(folder, sizeof folder, "/proc/%d/fd", proc->pid);
 	DIR *entries = opendir(folder);
 	for (struct dirent *entry; entries && (entry = readdir(entries));) {
-		struct stat own, st;
+		struct stat own;
+		struct clew_facts facts;
 		struct held info = {.fd = atoi(entry->d_name)};
 		if (entry->d_name[0] == '.')
 			continue;
@@ -143,7 +146,7 @@ void held_ahead(struct proc *proc)
 		if (info.flags & O_CLOEXEC || lstat(link, &own) || !descriptor_path(proc->pid, info.fd, name))
 			continue;
 		int way = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
-		held_add(proc, info.fd, way, name, !stat(link, &st) && S_ISREG(st.st_mode));
+		held_add(proc, info.fd, way, name, facts_of(link, true, &facts) ? &facts : NULL);
 	}
 	if (entries)
 		closedir(entries);

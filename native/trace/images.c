@@ -297,7 +297,7 @@ static void inherit_one(struct proc *proc, const char *folder, int fd, bool file
 	int way = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
 	bool known = facts_of(link, true, &facts);
 	if (files) {
-		held_add(proc, fd, way, name, known && S_ISREG(facts.mode));
+		held_add(proc, fd, way, name, known ? &facts : NULL);
 		*streams |= known ? marks_which(&facts) : 0;
 	}
 	if (!strncmp(name, "/memfd:", 7))

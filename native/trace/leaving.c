@@ -166,14 +166,26 @@ static void leave_change(struct task *task)
 	}
 }
 
+/* It could not be removed or replaced for the names that are in it. */
+static void leave_full(struct task *task, const char *folder)
+{
+	struct clew_facts facts;
+	if (facts_of(folder, false, &facts) && S_ISDIR(facts.mode))
+		emit_open(task->proc, task->seq, folder, folder, O_RDONLY | O_DIRECTORY, 0, &facts, NULL);
+}
+
 /* A change that did not happen tells of what is there, or is not. */
 static void leave_refused(struct task *task, int64_t result)
 {
 	if (result == -EFAULT || result == -EINTR || result == -ENOSPC || !task->path || task->path[0] != '/')
 		return;
+	bool two = task->path2 && task->call->op != OP_SYMLINK;
 	emit_state(task->proc, task->seq, task->path, false);
-	if (task->path2 && task->call->op != OP_SYMLINK)
+	if (two)
 		emit_state(task->proc, task->seq, task->path2, false);
+	bool makes = task->call->op == OP_MKDIR || task->call->op == OP_MKNOD || task->call->op == OP_SYMLINK;
+	if ((result == -ENOTEMPTY || result == -EEXIST) && !makes)
+		leave_full(task, two ? task->path2 : task->path);
 }
 
 #define RESTARTS 512 /* and the four after it: interrupted by a signal, and made again by the kernel */

@@ -237,12 +237,12 @@ void stack_free(struct stack *stack);
 struct held {
 	int fd, way;
 	char name[PATH_MAX_];
-	int64_t at; /* its place in a regular file; -1: no such */
+	int64_t at, size; /* its place in a regular file, and that one's size; -1: no such */
 	uint32_t flags;
 	int parents; /* the descriptor by which its parent has the very same opening; -1: none */
 };
 void held_clear(void);
-void held_add(struct proc *proc, int fd, int way, const char *name, bool regular);
+void held_add(struct proc *proc, int fd, int way, const char *name, const struct clew_facts *facts);
 void held_ahead(struct proc *proc);
 const struct held *held_all(unsigned *count);
 void held_out(void);

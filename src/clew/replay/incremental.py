@@ -97,6 +97,7 @@ class Incremental:
         return b"".join(self._store.read(digest)).split(b"\0")
 
     def _start(self, question: Asked) -> Start:
+        first = self._leftovers is None
         if self._leftovers is None:
             self._leftovers = beginnings.outside(question.openings)
         redactor = self._around.redactor
@@ -110,7 +111,9 @@ class Incremental:
             environment=redactor.environment(variables),
             held=beginnings.described(question.openings, self._around.streams, self._leftovers),
             standing=None if standing is None else shown(standing).replace("\t", " "),
+            reference=self.reference,
             others=question.others,
+            first=first,
         )
 
     # -- what is answered

@@ -30,8 +30,12 @@ class Start:
     environment: Mapping[str, str]
     held: list[list[Any]]
     standing: str | None
+    reference: Recorded
+    """The execution that is done again: what its input was, this one's is."""
     others: int = 0
     """How many processes run beside it and those it came from."""
+    first: bool = False
+    """It is the command itself."""
 
 
 def started_alike(unit: Unit, start: Start) -> str | None:
@@ -39,8 +43,12 @@ def started_alike(unit: Unit, start: Start) -> str | None:
     why = _variables(variables(unit.record, unit.root), start.environment)
     if why is not None:
         return why
-    if _telling(unit.record, unit.held) != _telling(None, start.held):
+    if _telling(unit.record, unit.held) != _telling(start.reference, start.held):
         return "its input or output goes elsewhere"
+    if any(name == "stdin" for _, _, name, *_ in _telling(unit.record, unit.held)):
+        whole = unit.root.number == 1 and start.first
+        if not whole or _input(unit.record) != _input(start.reference):
+            return "it may read what others leave of the input"
     if unit.root.facets["begun"].get("standing") != start.standing:
         return "its limits, signals or permissions changed"
     busy = (unit.over - unit.begun) / 1e9 - unit.idle
@@ -68,18 +76,26 @@ def _variables(then: Mapping[str, str], now: Mapping[str, str]) -> str | None:
     return None
 
 
-def _telling(record: Recorded | None, held: list[list[Any]]) -> list[list[Any]]:
-    """Descriptors as far as they tell: an input with nothing in it is no input."""
+def _telling(record: Recorded, held: list[list[Any]]) -> list[list[Any]]:
+    """Descriptors as far as they tell: an input with nothing in it is no input, and how large a
+    file was says nothing to who only appends to it."""
     told = []
     for fd, way, name, *place in held:
-        silent = fd == 0 and (name == "/dev/null" or (record is not None and _silent(record, name)))
-        told.append([0, 1, "/dev/null"] if silent else [fd, way, name, *place])
+        if fd == 0 and (name == "/dev/null" or _silent(record, name)):
+            told.append([0, 1, "/dev/null"])
+        else:
+            told.append([fd, way, name, *place[:2]])
     return told
 
 
 def _silent(record: Recorded, name: str) -> bool:
     """Whether nothing came: through a pipe, or from a terminal at which nobody typed."""
     if name == "stdin":
-        locator = f"{STREAM}{record.execution.uid}/stdin"
-        return not any(version.size for version in record.lines.get(locator, ()))
+        return _input(record) is None
     return name in ("stdout", "stderr") and not record.facets.get("typed", 0)
+
+
+def _input(record: Recorded) -> str | None:
+    """The digest of all that came, if anything did."""
+    line = record.lines.get(f"{STREAM}{record.execution.uid}/stdin", ())
+    return next((version.digest for version in line if version.size), None)

@@ -98,7 +98,8 @@ class Pasts:
             for process in self.reference.record.processes
             if process.cwd == start.cwd and _program(process) == start.program
         ]
-        best = min((_differing(process.command, start.command) for process in same), default=None)
+        ways = (_differing(process.command, start.command) for process in same)
+        best = min(ways, key=len, default=None)
         if best is None or len(best) > max(1, len(start.command) // 2):
             return "never ran before"
         return f"its argument {best[0]} changed"

@@ -118,7 +118,9 @@ class _Scene:
         elif self._read(first):
             self._missing.append(path)
         else:
-            self._entries[path] = Entry("stub", mode=stat.S_IMODE(mode), mtime=first.mtime or 0)
+            looks = (look for look in self._looks.get(path, ()) if look.kind == "times")
+            told = next((_times(look.answer) for look in looks), (mode, 0, first.mtime or 0))
+            self._entries[path] = Entry("stub", stat.S_IMODE(told[0]), told[2], told[1])
 
     def _read(self, version: Version) -> bool:
         unread = ("rename", "exchange", "link", "metadata")
@@ -131,7 +133,9 @@ class _Scene:
         if first.kind == "absent" or first.at > until:
             return
         told = (_times(look.answer) for look in looks if look.kind == "times" and look.at <= until)
-        overwritten = int(first.answer, 8) if first.kind == "present" and first.answer else 0
+        overwritten = (
+            int(first.answer, 8) if first.kind == "present" and first.answer[:1].isdigit() else 0
+        )
         mode, size, mtime = next(told, (overwritten, 0, 0))
         if any(look.kind == "listing" for look in looks) or stat.S_ISDIR(mode):
             self._entries[path] = Entry("folder", stat.S_IMODE(mode) or 0o755, mtime)

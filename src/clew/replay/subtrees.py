@@ -278,7 +278,7 @@ class _Examination:
     def _places(self) -> dict[int, int]:
         places = self._line[-1].facets.get("begun", {}).get("output", {}).get("places", {})
         for fd, _, name, *place in self._facet["held"]:
-            if len(place) == 2 and place[1] & 2 and len(self._line) > 1:
+            if place and place[1] & 2 and len(self._line) > 1:
                 raise NotAlone(f"how far it read {name} is not known")
             if str(fd) in places and places[str(fd)] < 0:
                 raise NotAlone(f"how far it read {name} is not known")
@@ -377,26 +377,23 @@ class _Examination:
             path = path_of(f"file://{name}") or b""
             if way == 3 or any(deed.path == path and deed.rank != 1 for deed in self._deeds):
                 raise NotAlone(f"it reads and writes {shown(path)}, which it was handed")
-            handed.append(self._one_handed(fd, path, place[0], appends=bool(place[1] & 1)))
+            at, flags, size = place
+            handed.append(self._one_handed(fd, path, at, size if flags & 1 else None))
         if len({one.path for one in handed}) != len(handed):
             raise NotAlone("it was handed one file twice")
         return handed
 
-    def _one_handed(self, fd: int, path: bytes, at: int, *, appends: bool) -> Handed:
+    def _one_handed(self, fd: int, path: bytes, at: int, size: int | None) -> Handed:
+        """`size`: how large it was, if it is only appended to."""
         line = self._record.lines.get(self._locator(path), ())
         mine = [v for v in line if self._members & self._ledger.makers.get(v.key, {}).keys()]
         if not mine:
             raise NotAlone(f"what it wrote to {shown(path)} is not known")
         version = mine[-1]
         self._kept(version, path)
-        since = 0
-        for carried in self._carried(version):
-            if not appends or carried.size is None or len(mine) > 1:
-                raise NotAlone(f"it goes on in {shown(path)}, which others began")
-            since = carried.size
-        if at and not (appends and at == since):
+        if size is None and (at or self._carried(version)):
             raise NotAlone(f"it goes on in {shown(path)}, which others began")
-        return Handed(fd, path, version, since)
+        return Handed(fd, path, version, size or 0)
 
     def _carried(self, version: Version) -> list[Version]:
         """The versions at the same path whose bytes it keeps."""

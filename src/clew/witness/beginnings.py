@@ -33,8 +33,8 @@ def described(
     streams: Mapping[bytes, str],
     leftovers: frozenset[tuple[int, bytes]],
 ) -> list[list[Any]]:
-    """Descriptors as [number, way, name] and, of a regular file, [… place in it, flags]. Pipes and
-    sockets have no names that last: those of one program are numbered."""
+    """Descriptors as [number, way, name] and, of a regular file, [… place in it, flags, size].
+    Pipes and sockets have no names that last: those of one program are numbered."""
     numbers: dict[bytes, int] = {}
     answer: list[list[Any]] = []
     for opening in sorted(openings):
@@ -47,7 +47,7 @@ def described(
             told = text(name)
         else:
             told = f"{name.partition(b':')[0].decode()}:{numbers.setdefault(name, len(numbers))}"
-        place = [opening.at, opening.flags] if opening.at >= 0 else []
+        place = [opening.at, opening.flags, opening.size] if opening.at >= 0 else []
         answer.append([opening.fd, opening.way, told, *place])
     return answer
 

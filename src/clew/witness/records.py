@@ -140,16 +140,8 @@ class Opening(NamedTuple):
     way: int
     name: bytes
     at: int  # its place in a regular file; -1: no such
-    flags: int
-
-    @property
-    def appends(self) -> bool:
-        return bool(self.flags & 1)
-
-    @property
-    def shared(self) -> bool:
-        """Its parent has it, too, with one place in the file for both."""
-        return bool(self.flags & 2)
+    flags: int  # 1: it appends; 2: its parent has it, too, with one place in the file for both
+    size: int
 
 
 class Held(Record, frozen=True, array_like=True, gc=False, tag=15):

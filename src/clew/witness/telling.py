@@ -176,7 +176,8 @@ class Teller:
         now = left[1]
         if not met.blurred and met.facts is not None and met.facts[:4] == facts_of(now)[:4]:
             return met, left
-        if self._story.paths.over(met.makers, now.st_mtime_ns):
+        opener = () if met.opener is None else (met.opener,)  # it may have written after its child
+        if self._story.paths.over((*met.makers, *opener), now.st_mtime_ns):
             return met, "changed by somebody else after it was written"
         if met.blurred or (met.read and met.facts is not None):
             met = self._story.paths.again(met, facts_of(now), at=max(met.at, now.st_mtime_ns))
