@@ -118,7 +118,7 @@ class Informed(Event, frozen=True, kw_only=True, tag="informed"):
 
     activity: Uid
     by: Uid
-    via: str  # pipe, socket, parameter
+    via: str  # pipe, socket, signal, parameter
 
 
 class Alias(Event, frozen=True, kw_only=True, tag="alias"):
