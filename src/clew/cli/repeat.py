@@ -82,7 +82,7 @@ def run(
     if as_json:
         print_json(document)
     else:
-        report(document)
+        report(document, incremental=incremental)
     return DIFFERENT if repeated.verdict == "different" else 0
 
 
@@ -93,8 +93,8 @@ def _parameter(text: str) -> tuple[int, str]:
     return int(number), value
 
 
-def report(document: dict[str, Any]) -> None:
-    """The verdict in words."""
+def report(document: dict[str, Any], *, incremental: bool) -> None:
+    """The verdict in words; of an incremental run also what ran, and what did not have to."""
     execution, verdict = document["execution"], document["verdict"]
     how = {"repetition": "repeats", "modification": "modifies"}[execution["kind"]]
     outputs = counted(execution["outputs"], "output")
@@ -111,7 +111,7 @@ def report(document: dict[str, Any]) -> None:
         remark(f"first to diverge: {divergence['process']}  {words}")
         for cause in divergence["causes"]:
             remark(f"  {cause['confidence']}: {cause['cause']}: {clean(cause['detail'])}")
-    if document["reused"]:
+    if incremental:
         for one in document["ran"]:
             remark(f"  ran     {command_line(one['command'])}: {clean(one['why'])}")
         for one in document["reused"]:

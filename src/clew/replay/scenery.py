@@ -82,6 +82,13 @@ class _Scene:
             if path is not None and not path.startswith(OUTSIDE):
                 self._looks.setdefault(self._settled(path), []).append(look)
 
+        self._searched = {
+            os.path.dirname(path)
+            for path, looks in self._looks.items()
+            if any(look.kind == "absent" and look.answer == "ENOENT" for look in looks)
+        }
+        """What something was looked for in: were it there and no folder, the answer was another."""
+
     def settle(self) -> Scenery:
         for link, target in self._links.items():
             told = (_times(k.answer) for k in self._looks.get(link, ()) if k.kind == "times")
@@ -137,7 +144,8 @@ class _Scene:
             int(first.answer, 8) if first.kind == "present" and first.answer[:1].isdigit() else 0
         )
         mode, size, mtime = next(told, (overwritten, 0, 0))
-        if any(look.kind == "listing" for look in looks) or stat.S_ISDIR(mode):
+        listed = any(look.kind == "listing" for look in looks)
+        if listed or stat.S_ISDIR(mode) or (not mode and path in self._searched):
             self._entries[path] = Entry("folder", stat.S_IMODE(mode) or 0o755, mtime)
         elif not stat.S_ISLNK(mode):
             self._entries[path] = Entry("stub", stat.S_IMODE(mode) or 0o644, mtime, size)
@@ -150,7 +158,8 @@ class _Scene:
             absent = any(other.kind == "absent" for other in looks)
             made = self._mutated.get(path, look.at + 1) <= look.at
             if path not in self._entries and not absent and not made and not self._inside(path):
-                self._entries[path] = Entry("stub", 0o644)
+                folder_too = path in self._searched
+                self._entries[path] = Entry("folder") if folder_too else Entry("stub", 0o644)
 
     def _inside(self, path: bytes) -> bool:
         """Whether something is known below this path: then it is a folder."""

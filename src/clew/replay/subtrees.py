@@ -21,6 +21,7 @@ from clew.replay.ledgers import DEEDS, Deed, Ledger, above
 
 MACHINE = (b"/proc/", b"/sys/", b"/dev/")
 """The machine's own: no facts that a run could be repeated from."""
+_MEMORY = b"/dev/shm/"
 _HARMLESS = (
     *(b"/dev/null", b"/dev/zero", b"/dev/full", b"/dev/tty", b"/dev/random", b"/dev/urandom"),
     *(b"/dev/fd", b"/dev/stdin", b"/dev/stdout", b"/dev/stderr", b"/dev/pts/", b"/dev/ptmx"),
@@ -196,15 +197,28 @@ class _Examination:
 
     def _own_deeds(self) -> list[Deed]:
         deeds: list[Deed] = []
+        shared: list[Deed] = []
         for key in self._members:
             for deed in self._ledger.deeds[key]:
                 if not self._counts(key, deed.at):
                     continue
-                if not deed.path.startswith(MACHINE):
+                if deed.path.startswith(_MEMORY):
+                    shared.append(deed)
+                elif not deed.path.startswith(MACHINE):
                     deeds.append(deed)
                 elif not deed.path.startswith((b"/proc/", *_HARMLESS)):
                     raise NotAlone(f"it writes to {shown(deed.path)}")
+        self._kept_to_itself(shared)
         return sorted(deeds, key=lambda deed: (deed.at, deed.rank))
+
+    def _kept_to_itself(self, shared: list[Deed]) -> None:
+        """Shared memory that it alone had, and gave back, is nobody else's business."""
+        last = {deed.path: deed for deed in sorted(shared, key=lambda deed: (deed.at, deed.rank))}
+        for path, deed in last.items():
+            if deed.there:
+                raise NotAlone(f"it leaves {shown(path)} in shared memory")
+            if self._ledger.disturbed(path, self._begun, self._over, self._members):
+                raise NotAlone(f"it shares {shown(path)} with others")
 
     # -- what makes it one
 
@@ -340,12 +354,13 @@ class _Examination:
             if version.locator.startswith(STREAM):
                 return None  # its descriptors tell
             raise NotAlone("it uses the network")
-        if path.startswith(MACHINE):
-            if path.startswith(b"/dev/") and not path.startswith(_HARMLESS):
-                raise NotAlone(f"it uses {shown(path)}")
-            return None
         makers = self._ledger.makers.get(edge.version, {})
         inside = [by for by, made in makers.items() if by in self._members]
+        if path.startswith(MACHINE):
+            own = path.startswith(_MEMORY) and inside
+            if path.startswith(b"/dev/") and not path.startswith(_HARMLESS) and not own:
+                raise NotAlone(f"it uses {shown(path)}")
+            return None
         if any(self._counts(by, makers[by].at) for by in inside):
             return None  # its own
         known = self._ledger.known(version)

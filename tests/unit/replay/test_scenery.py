@@ -77,6 +77,18 @@ def test_a_listing_shows_names_that_nobody_read() -> None:
     }
 
 
+def test_what_is_searched_is_a_folder() -> None:
+    """Looked for in a file, the answer would have been that it is no folder."""
+    run = Run("sh")
+    p = run.process("sh")
+    run.lists(p, "/w", "a", "b")
+    run.looks(p, "absent", "/w/a/x", "ENOENT")
+    run.looks(p, "absent", "/w/b/x", "ENOTDIR")
+    run.looks(p, "present", "/c")
+    run.looks(p, "absent", "/c/x", "ENOENT")
+    assert kinds(of(run)) == {"/c": "folder", "/w": "folder", "/w/a": "folder", "/w/b": "stub"}
+
+
 def test_paths_through_links_settle_where_they_lead() -> None:
     run = Run("sh")
     p = run.process("sh")
