@@ -46,7 +46,7 @@ def command(message: str | None, network: bool, folder: Path | None, as_json: bo
     elif done.execution.id == done.of:
         remark(f"clew: nothing was changed since {done.of}: nothing ran")
     else:
-        report(done.as_json())
+        report(done.as_json(), incremental=True)
     if done.execution.state == "done" or done.execution.id == done.of:
         return 0
     if not as_json:
