@@ -119,6 +119,8 @@ static void leave_rename(struct task *task)
 {
 	unsigned left = MOST_MOVED;
 	bool exchange = argument(task, task->call->flags) & RENAME_EXCHANGE;
+	if (argument(task, task->call->flags) & RENAME_NOREPLACE) /* so there was nothing */
+		emit_look(task->proc, task->seq, CLEW_STAT, task->path2, ENOENT, 1, NULL, NULL);
 	emit_change(task, exchange ? "exchange" : "rename", exchange ? task->path : task->path2);
 	if (!task->existed || !S_ISDIR(task->before.mode))
 		return;

@@ -187,6 +187,9 @@ void saving_written(const struct clew_facts *facts);
 void saving_before(struct proc *proc, const char *path, bool loses_name, bool keeps_bytes);
 
 /* ---- what happens at each stop ---- */
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1
+#endif
 #ifndef RENAME_EXCHANGE
 #define RENAME_EXCHANGE 2
 #endif

@@ -63,9 +63,20 @@ class Ledger:
     def makers(self) -> dict[int, dict[int, Edge]]:
         """By version, who wrote it."""
         makers: dict[int, dict[int, Edge]] = defaultdict(dict)
-        for edge in self.record.generated:
+        for edge in self._generated:
             makers[edge.version][edge.activity] = edge
         return makers
+
+    @cached_property
+    def _generated(self) -> list[Edge]:
+        """Who wrote what, and when at the earliest: to a version that others had begun, a process
+        can have written only once it was there."""
+        edges = []
+        for edge in self.record.generated:
+            process = self.record.activities[edge.activity]
+            began = process.facets.get("begun", {}).get("at", process.started)
+            edges.append(edge if edge.at >= process.started else edge._replace(at=began))
+        return edges
 
     @cached_property
     def _made(self) -> dict[bytes, list[tuple[int, int]]]:
@@ -151,7 +162,7 @@ class Ledger:
         return _within(self._entries.get(folder, ()), since, until, members)
 
     def _deeds(self) -> Iterator[Deed]:
-        for edge in self.record.generated:
+        for edge in self._generated:
             path = self.paths[edge.version]
             if path is not None:
                 yield Deed(edge.at, 1, path, True, edge.activity, edge.version, 0, edge.how)

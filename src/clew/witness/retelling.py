@@ -269,6 +269,11 @@ class _Telling:
             met.makers |= {image: how for image, how in makers.items() if image not in met.makers}
             met.facts = met.inherited = thing.facts
         else:
+            replaced = paths.current(thing.path)
+            if replaced is not None and "rename" in makers.values():
+                replaced.gone = True  # nothing was there then, or else that is told
+                mover = next(image for image, how in makers.items() if how == "rename")
+                self._story.invalidated.append((mover, replaced, "replace", at))
             met = paths.add(thing.path, at=at, maker=next(iter(makers)), facts=thing.facts)
             met.makers = makers
         met.told = thing.told
