@@ -82,6 +82,14 @@ class Folder:
     def token(self) -> Path:
         return self.path / "token"
 
+    @property
+    def key(self) -> bytes:
+        """What only this project knows; nothing where that was taken away."""
+        try:
+            return self.token.read_bytes()
+        except OSError:
+            return b""
+
 
 def find(start: Path, settings: Settings) -> Folder:
     """The project of `start`: the one CLEW_PROJECT names, else the nearest one upwards."""

@@ -236,6 +236,21 @@ def test_a_variable_that_changed(steps: Steps) -> None:
     assert steps.printed("e2") == "b"
 
 
+def test_a_secret_that_changed(steps: Steps) -> None:
+    steps.environment["API_TOKEN"] = "first-secret-of-all"
+    steps.script(
+        "sh step.sh\n", **{"step.sh": "case $API_TOKEN in first*) echo 1;; *) echo 2; esac\n"}
+    )
+    steps.edit("run.sh", "sh step.sh\ntrue\n")
+    assert names(steps.commit()["reused"]) == ["step.sh"]
+    steps.environment["API_TOKEN"] = "second-secret-of-all"
+    steps.edit("run.sh", "sh step.sh\ntrue\ntrue\n")
+    assert whys(steps.commit())["step.sh"] == "its variable API_TOKEN changed"
+    assert steps.printed("e3") == "2"
+    recorded = b"".join(p.read_bytes() for p in (steps.folder / ".clew").rglob("*") if p.is_file())
+    assert b"secret-of-all" not in recorded
+
+
 SIGHTS = {
     "existence": ("[ -e flag ] && echo yes || echo no", "true", "echo x > flag", "yes"),
     "names": ("echo d/*", "mkdir d; echo > d/a", "mkdir d; echo > d/a; echo > d/b", "d/a d/b"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from clew.prov.locators import file_locator
 from clew.prov.questions.recorded import Activity, Edge, Version
 from clew.prov.questions.shapes import STREAM
-from clew.replay.memo import Start, variables
+from clew.replay.memo import Start, seals, variables
 from clew.replay.subtrees import Unit
 from clew.witness.records import Facts
 from clew.witness.retelling import Actor, Retold, Step, Thing
@@ -76,10 +77,16 @@ class _Account:
             cwd=process.cwd,
             command=tuple(process.command),
             variables=variables(self._record, process),
-            begun=process.facets.get("begun"),
+            begun=self._begun(process),
             status=process.status,
             signal=process.signal,
         )
+
+    def _begun(self, process: Activity) -> dict[str, Any] | None:
+        """With its seals as they are, whatever the execution around it has."""
+        begun: dict[str, Any] | None = process.facets.get("begun")
+        sealed = seals(self._record, process)
+        return {**begun, "sealed": sealed} if begun is not None and sealed else begun
 
     # -- what was done
 

@@ -18,7 +18,18 @@ from clew.replay.volatile import Rule
 _MACHINE = (*HARDWARE, "memory")
 _ELSEWHERE = frozenset(
     {
-        *("kind", "collection", "packages", "boot", "redacted", "variables_b64", "streams"),
+        *(
+            "kind",
+            "collection",
+            "packages",
+            "boot",
+            "redacted",
+            "variables_b64",
+            "streams",
+            "sealed",
+            "masked",
+            "typed",
+        ),
         *("processes", "inputs", "outputs", "bytes", "new_bytes", "pinned", "cwd"),
     }
 )

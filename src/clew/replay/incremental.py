@@ -114,6 +114,7 @@ class Incremental:
             reference=self.reference,
             others=question.others,
             first=first,
+            seals=redactor.seals(variables),
         )
 
     # -- what is answered

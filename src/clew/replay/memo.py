@@ -8,7 +8,7 @@ the program then sees of files is another question (`clew.replay.needs`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from clew.prov.questions.recorded import Activity, Recorded
@@ -36,11 +36,14 @@ class Start:
     """How many processes run beside it and those it came from."""
     first: bool = False
     """It is the command itself."""
+    seals: Mapping[str, str] = field(default_factory=dict)
+    """Of its secret variables."""
 
 
 def started_alike(unit: Unit, start: Start) -> str | None:
     """How the start differs from the one that is known; None: not at all."""
     why = _variables(variables(unit.record, unit.root), start.environment)
+    why = why or _secrets(start, seals(unit.record, unit.root))
     if why is not None:
         return why
     if _telling(unit.record, unit.held) != _telling(start.reference, start.held):
@@ -71,8 +74,20 @@ def _variables(then: Mapping[str, str], now: Mapping[str, str]) -> str | None:
             return f"its variable {name} is new"
         if then[name] != now[name]:
             return f"its variable {name} changed"
-        if MASK in then[name]:
+    return None
+
+
+def seals(record: Recorded, process: Activity) -> dict[str, str]:
+    """What tells the secret variables of a process from others."""
+    return {**record.facets.get("sealed", {}), **process.facets.get("begun", {}).get("sealed", {})}
+
+
+def _secrets(start: Start, then: Mapping[str, str]) -> str | None:
+    for name, value in start.environment.items():
+        if MASK in value and name not in then:
             return f"its variable {name} is secret, and was not recorded"
+        if MASK in value and then[name] != start.seals.get(name):
+            return f"its variable {name} changed"
     return None
 
 

@@ -113,7 +113,7 @@ class _Recording:
         self._pins = pins
         self._decider = decider
         self._uid = os.urandom(16).hex()
-        self._redactor = Redactor(stage.environ, settings.redact)
+        self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
 
     def run(self) -> Outcome:
         with failing.before_it_starts(self._folder):
@@ -201,6 +201,10 @@ class _Recording:
         facets.pop("pinned", None)  # a repeat's: those of what it repeats
         if self._pins != UNPINNED:
             facets["pinned"] = self._pins.facet()
+        told = {shown(name): shown(value) for name, value in self._stage.environ.items()}
+        self._sealed = self._redactor.seals(told)
+        facets.pop("sealed", None)
+        facets |= {"sealed": self._sealed} if self._sealed else {}
         descent = self._stage.descent
         if descent is not None:
             facets |= {"kind": descent.kind, "collection": descent.collection}
@@ -340,6 +344,7 @@ class _Recording:
             redactor=self._redactor,
             ignore=(os.fsencode(self._folder.path) + b"/",),
             streams=self._streams,
+            sealed=self._sealed,
         )
         retold = self._decider.retold if self._decider else None
         story = hear(scene, follower.records, contents, retold)

@@ -15,6 +15,8 @@ from functools import cache
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
+from blake3 import blake3
+
 MASK = "***"
 """Stands for every masked value; of characters that are allowed anywhere in a URL."""
 
@@ -127,8 +129,12 @@ def mask_url(url: str) -> str:
 class Redactor:
     """Knows one environment's secrets; masks them wherever they would be recorded."""
 
-    def __init__(self, environ: Mapping[str, str], patterns: Iterable[str] = ()) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], patterns: Iterable[str] = (), *, key: bytes = b""
+    ) -> None:
+        """`key`: known to the project alone; with it, two secrets can be told apart later."""
         self._patterns = tuple(patterns)
+        self._key = blake3(key).digest() if key else None
         self.names: frozenset[str] = frozenset()
         """The variables whose values are masked."""
         self._judged: dict[tuple[str, str], bool] = {}  # most processes have the same variables
@@ -164,6 +170,17 @@ class Redactor:
         return {
             n: MASK if n in self.names or self._secret(n, v) else self.text(v)
             for n, v in variables.items()
+        }
+
+    def seals(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """For each variable of which something is masked, what tells whether it is the same another
+        time, to who has the key; to others it tells nothing."""
+        if self._key is None:
+            return {}
+        masked = (name for name, value in self.environment(variables).items() if MASK in value)
+        return {
+            name: blake3(f"{name}\0{variables[name]}".encode(), key=self._key).hexdigest(length=16)
+            for name in masked
         }
 
     def text(self, text: _Text) -> _Text:

@@ -26,6 +26,8 @@ class Scene:
     """Folders of Clew's own: whatever happens there is not the command's doing."""
     streams: Mapping[bytes, str]
     """`pipe:[N]` or a terminal's path → stdin, stdout or stderr."""
+    sealed: Mapping[str, str] = field(default_factory=dict)
+    """The seals of the execution's secret variables."""
 
 
 @dataclass
@@ -83,6 +85,7 @@ class Story:
     peers: dict[tuple[int, str, str], int] = field(default_factory=dict)
     streams: dict[tuple[int, str, int], int] = field(default_factory=dict)
     variables: dict[int, dict[str, str]] = field(default_factory=dict)
+    seals: dict[int, dict[str, str]] = field(default_factory=dict)
     links: dict[bytes, bytes] = field(default_factory=dict)
 
     def command(self, image: int) -> tuple[bytes, ...]:

@@ -151,6 +151,7 @@ class Narrator:
         own = {name: value for name, _, value in entries if name}
         self._scene.redactor.learn(own)
         self._story.variables[record.number] = self._scene.redactor.environment(own)
+        self._story.seals[record.number] = self._scene.redactor.seals(own)
 
     def _exit(self, record: records.Exit) -> None:
         image = self._became.get(record.image, record.image)

@@ -134,7 +134,9 @@ class Teller:
         facets: dict[str, Any] = {}
         begun = self._story.beginnings.facet(image)
         if begun is not None and process.exec is not None:
-            facets["begun"] = begun
+            seals = self._story.seals.get(process.exec.variables, {})
+            other = {n: seal for n, seal in seals.items() if self._scene.sealed.get(n) != seal}
+            facets["begun"] = {**begun, "sealed": other} if other else begun
         if process.reused is not None:
             facets["reused_from"] = process.reused
         return facets

@@ -288,11 +288,21 @@ def test_how_it_is_started(changed: dict[str, Any], why: str | None) -> None:
     assert started_alike(found, start(found.record, found.root, **changed)) == why
 
 
-def test_a_secret_cannot_be_compared() -> None:
-    found = Step(TOKEN="***").unit()
-    now = {"LANG": "C", "TOKEN": "***"}
-    why = started_alike(found, start(found.record, found.root, environment=now))
-    assert why == "its variable TOKEN is secret, and was not recorded"
+@pytest.mark.parametrize(
+    ("then", "now", "why"),
+    [
+        ("seal", "seal", None),
+        ("seal", "other", "its variable TOKEN changed"),
+        ("seal", None, "its variable TOKEN changed"),
+        (None, "seal", "its variable TOKEN is secret, and was not recorded"),
+    ],
+)
+def test_a_secret_is_known_by_its_seal(then: str | None, now: str | None, why: str | None) -> None:
+    run = Step(TOKEN="***")
+    run.begins(run.step, sealed={"TOKEN": then} if then else {})
+    found = run.unit()
+    told = {"environment": {"LANG": "C", "TOKEN": "***"}, "seals": {"TOKEN": now} if now else {}}
+    assert started_alike(found, start(found.record, found.root, **told)) == why
 
 
 # -- what it needs

@@ -173,3 +173,16 @@ def test_the_documentation_lists_every_pattern() -> None:
     page = Path(__file__).parents[3] / "docs/reference/redaction.md"
     listed = set(re.findall(r"`([^`\s]+)`", page.read_text()))
     assert {*secrets.PATTERNS, *secrets.EXCEPTIONS, *secrets.QUERY} <= listed
+
+
+def test_seals_tell_secrets_apart() -> None:
+    def seals(value: str, key: bytes) -> dict[str, str]:
+        variables = {"A_TOKEN": value, "PLAIN": "x"}
+        return Redactor(variables, key=key).seals(variables)
+
+    first = seals("correct horse", b"key")
+    assert first.keys() == {"A_TOKEN"}
+    assert first == seals("correct horse", b"key")
+    assert first != seals("battery staple", b"key")
+    assert first != seals("correct horse", b"another project's")
+    assert seals("correct horse", b"") == {}

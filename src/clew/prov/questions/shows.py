@@ -40,6 +40,7 @@ _OWN = frozenset(
         "outputs",
         "bytes",
         "new_bytes",
+        "sealed",
     }
 )
 """Facets that stand elsewhere in the answer than under `environment`."""
