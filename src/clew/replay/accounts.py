@@ -175,6 +175,7 @@ class _Account:
 
     def _carries(self, members: list[Activity]) -> None:
         """Which version's bytes a version keeps: they were met at the same moment."""
+        written = {(edge.activity, edge.version, edge.at) for edge in self._record.generated}
         for process in members:
             for edge in self._ledger.used[process.key]:
                 if edge.how != "append":
@@ -182,9 +183,8 @@ class _Account:
                 old = self._record.versions[edge.version]
                 for key, thing in list(self._things.items()):
                     version = self._record.versions[key]
-                    made = self._ledger.makers.get(key, {}).get(process.key)
                     same = version.locator == old.locator and key != old.key
-                    if thing.makers and same and made is not None and made.at == edge.at:
+                    if thing.makers and same and (process.key, key, edge.at) in written:
                         self._thing(old.key)
                         self._things[key] = thing._replace(carries=old.key)
 
