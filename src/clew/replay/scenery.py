@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import msgspec
 from blake3 import blake3
 
+from clew.errors import Damaged
 from clew.prov.locators import path_of
 from clew.prov.questions.recorded import Look, Recorded, Version
 
@@ -111,6 +112,8 @@ class _Scene:
 
     def _found(self, path: bytes, first: Version) -> None:
         """A path that was read or written: what was there first."""
+        if os.path.normpath(path) != path:  # no witness writes that: the record was tampered with
+            raise Damaged(f"{os.fsdecode(path)} is no place to put a file", hint="clew fsck")
         if not first.found or path in self._entries:
             return
         mode = first.mode or 0o100644

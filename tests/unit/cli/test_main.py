@@ -37,7 +37,7 @@ def test_every_command_is_as_the_table_says(name: str) -> None:
 def test_there_is_no_command_beside_the_table() -> None:
     here = Path(cli.__file__).parent
     files = {path.stem for path in here.glob("*.py")}
-    assert files - {"__init__", "main", "options", "output"} == set(cli.COMMANDS)
+    assert files - {"__init__", "main", "options", "output", "progress"} == set(cli.COMMANDS)
 
 
 def test_a_mistyped_command_is_guessed(clew: Clew) -> None:
