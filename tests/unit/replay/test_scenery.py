@@ -123,7 +123,7 @@ def test_nothing_climbs_out() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", ["/w/../../../evil", "/w/./x", "//x"])
+@pytest.mark.parametrize("path", ["/w/../../../evil", "/w/./x"])
 def test_no_witness_writes_such_a_path(path: str) -> None:
     run = Run("sh")
     run.reads(run.process("sh"), path, b"x")
