@@ -136,12 +136,8 @@ def outcome(record: Recorded) -> dict[str, Any]:
     def name(locator: str) -> str:
         return locator.replace(record.execution.uid, "")
 
-    def paths(kind: str) -> set[tuple[str, str]]:
-        return {
-            (" ".join(record.activities[edge.activity].command), name(version.locator))
-            for edge in getattr(record, kind)
-            for version in (record.versions[edge.version],)
-        }
+    def paths(kind: str) -> set[str]:
+        return {name(record.versions[edge.version].locator) for edge in getattr(record, kind)}
 
     left = {name(locator): (v.digest, v.mode) for locator, v in record.left.items()}
     return {
