@@ -21,6 +21,8 @@ from clew.witness.records import Facts
 from clew.witness.story import Process, Scene, Story, Tale
 from clew.witness.versions import Met, Told
 
+_UNREAD = ("rename", "exchange", "link", "metadata")
+"""Ways to use a version without looking at its bytes."""
 _FIRST = 1 << 40
 """Images are numbered from here: no tracer gets that far."""
 
@@ -278,15 +280,17 @@ class _Telling:
             met.makers = makers
         met.told = thing.told
         if thing.carries is not None:
-            met.carries = self._met(thing.carries, met.at)
+            met.carries = self._met(thing.carries, met.at, read=True)
             met.carries.carried = True
         self._mets[key] = met
 
-    def _met(self, key: int, at: int) -> Met:
+    def _met(self, key: int, at: int, *, read: bool) -> Met:
+        """What is there: as it was read, or else whatever it is."""
         met = self._mets.get(key)
         if met is None:
-            thing = self._retold.things[key]
-            met = self._mets[key] = self._story.paths.read(thing.path, thing.facts, at=at)
+            thing, paths = self._retold.things[key], self._story.paths
+            there = None if read else paths.current(thing.path)
+            met = self._mets[key] = there or paths.read(thing.path, thing.facts, at=at)
         return met
 
     def _step(self, step: Step) -> None:
@@ -303,9 +307,10 @@ class _Telling:
             by, via = step.words
             self._story.flows.told(image, self._image(by), via)
         elif step.thing is not None:
-            met = self._met(step.thing, at)
+            read = step.kind == "used" and step.words[0] not in _UNREAD
+            met = self._met(step.thing, at, read=read)
             if step.kind == "used":
-                met.read = met.read or step.words[0] not in ("rename", "link", "metadata")
+                met.read = met.read or read
                 tale.used.setdefault((met, step.words[0]), at)
             else:
                 met.gone = True

@@ -101,6 +101,11 @@ class Lives:
             image = self._parents[image]
 
 
+def _same_file(met: Met | None, facts: Facts) -> bool:
+    """Whether its maker opened this very file."""
+    return met is not None and met.opened is not None and met.opened[:2] == facts[:2]
+
+
 class Paths:
     """Every path the execution met, with its line of versions."""
 
@@ -152,14 +157,19 @@ class Paths:
         """The version that had this state. One that no known version had means somebody changed
         it: its last writer here, who was not done, or somebody outside."""
         line = self._lines.get(path, [])
+        last = self.current(path)
         for met in reversed(line):
             if met.facts is not None and key_of(met.facts) == key_of(facts):
                 met.facts = facts  # its permissions may have changed unseen
                 return met
-            if met.gone and met.facts is None and met.opened and met.opened[:2] == facts[:2]:
+            if (
+                met.gone
+                and met.facts is None
+                and _same_file(met, facts)
+                and not _same_file(last, facts)
+            ):
                 met.facts = facts  # it lost its name, and is read by who still holds it
                 return met
-        last = self.current(path)
         if last is None or last.maker is None or self.over(last.makers, facts.ctime):
             return self.add(path, at=at, maker=None, facts=facts)
         if last.facts is None or not last.read:
