@@ -34,6 +34,7 @@ from clew.folder import Folder
 from clew.settings import Settings
 
 if TYPE_CHECKING:
+    from clew.api.pipelines import Pipelines
     from clew.prov.graph import Graph
 
 Place = str | PathLike[str]
@@ -235,6 +236,13 @@ class Project:
             say=say,
         )
         return self._repeated(document)
+
+    @property
+    def pipelines(self) -> Pipelines:
+        """Kubeflow pipelines: running them, and asking how runs went."""
+        from clew.api.pipelines import Pipelines
+
+        return Pipelines(self)
 
     # -- asking
 

@@ -15,6 +15,7 @@ from clew.api.records import Restored, Version
 from clew.errors import NoContent, NotAllowed, NotFound, UsageError
 from clew.prov.locators import file_locator, path_of
 from clew.prov.questions.files import versions_of
+from clew.prov.questions.runs import recorded_as
 from clew.prov.questions.targets import Target, resolve
 from clew.settings import machine_id
 from clew.store import Store
@@ -43,10 +44,11 @@ def digest_now(project: Project, path: bytes) -> str | None:
 
 
 def find(project: Project, text: str) -> Target:
-    """What `text` names: an execution, a process, a version, or a file as it is now."""
+    """What `text` names: an execution, a process, a version, or a file as it is now; a task of a
+    pipeline run is its execution, an artifact the version it is."""
     return resolve(
         project._graph,
-        text,
+        recorded_as(project._graph, text) or text,
         machine=machine_id(project._settings),
         locate=locate,
         digest_of=lambda path: digest_now(project, path),

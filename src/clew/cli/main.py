@@ -23,6 +23,7 @@ from clew.errors import ClewError, RecordingFailed, UsageError
 COMMANDS = {
     "init": "Make a project.",
     "exec": "Run a command and record what it reads and writes.",
+    "pipeline": "Run Kubeflow pipelines, and show their runs.",
     "list": "List the executions, oldest first.",
     "show": "Show one execution: processes, files, environment, packages.",
     "trace": "Ask where a file came from, or what it went into.",

@@ -44,6 +44,8 @@ class Rows:
 
     def __init__(self, project: str) -> None:
         self.executions: set[str] = set()
+        self.runs: set[str] = set()
+        """Those of them that are pipeline runs."""
         self.names: dict[str, str] = {}
         self._project = project_key(project)
         self._activity = _Keys(keyer(project, "activity"))
@@ -103,6 +105,8 @@ class Rows:
         known = self._started.get(key)
         if known is not None and known[2] <= event.n:
             return
+        if event.kind == "run" and event.activity == event.execution:
+            self.runs.add(event.execution)
         mode, collection = event.facets.get("kind"), event.facets.get("collection")
         self._started[key] = (
             key, self._activity[event.execution], event.n, event.at, event.activity, event.kind,

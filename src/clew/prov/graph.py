@@ -42,6 +42,10 @@ class Graph:
             check_name(name)
         return self.connection.atomically(lambda: self._begin(uid, name))
 
+    def begin_run(self, uid: str) -> int:
+        """Give the pipeline run `uid` its local number: the 2 of r2. Asked again, the same one."""
+        return -self.connection.atomically(lambda: self._begin(uid, None, run=True))
+
     def fold(self, events: Iterable[AnyEvent]) -> None:
         """Add what `events` say. Executions nobody began here get their numbers as they come."""
         from clew.prov.fold import Rows  # msgspec is slow to load, and most questions never fold
@@ -75,7 +79,7 @@ class Graph:
 
         def write() -> None:
             for uid in sorted(rows.executions):
-                self._begin(uid, None)
+                self._begin(uid, None, run=uid in rows.runs)
             for uid, name in sorted(rows.names.items()):
                 if _good_name(name):
                     key = activity_key(self.project_uid, uid)
@@ -89,7 +93,7 @@ class Graph:
         if rows.executions:
             self.connection.atomically(write)
 
-    def _begin(self, uid: str, name: str | None) -> int:
+    def _begin(self, uid: str, name: str | None, *, run: bool = False) -> int:
         connection = self.connection
         key = activity_key(self.project_uid, uid)
         if known := connection.one(tables.FIND_NUMBER, (key,)):
@@ -98,7 +102,8 @@ class Graph:
         connection.rows(tables.LOCK_PROJECT, (self.project,))  # the rest is done by one at a time
         if known := connection.one(tables.FIND_NUMBER, (key,)):
             return int(known[0])
-        number = int(connection.rows(tables.NEXT_NUMBER, (self.project,))[0][0])
+        next_number = tables.NEXT_RUN if run else tables.NEXT_NUMBER
+        number = int(connection.rows(next_number, (self.project,))[0][0])
         if name is not None and (taken := connection.one(tables.FIND_NAME, (self.project, name))):
             raise UsageError(
                 f"the name {name!r} belongs to e{taken[0]} already",

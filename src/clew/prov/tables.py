@@ -57,6 +57,8 @@ INSERTS: Final[dict[str, str]] = {table: _insert(table) for table in COLUMNS}
 BEGIN_PROJECT = "INSERT INTO project (id, uid, executions) VALUES (?, ?, 0) ON CONFLICT DO NOTHING"
 LOCK_PROJECT = "UPDATE project SET uid = uid WHERE id = ?"
 NEXT_NUMBER = "UPDATE project SET executions = executions + 1 WHERE id = ? RETURNING executions"
+NEXT_RUN = "SELECT COALESCE(MIN(number), 0) - 1 FROM execution WHERE project = ? AND number < 0"
+"""Pipeline runs count downwards, so that they and executions have numbers of their own."""
 FIND_NUMBER = "SELECT number FROM execution WHERE id = ?"
 FIND_NAME = "SELECT number FROM execution WHERE project = ? AND name = ?"
 BEGIN_EXECUTION = (

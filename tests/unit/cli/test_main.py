@@ -28,15 +28,19 @@ def test_every_command_is_as_the_table_says(name: str) -> None:
     command = importlib.import_module(f"clew.cli.{name}").command
     assert command.name == name
     assert command.short_help == cli.COMMANDS[name]
-    assert "--json" in {option for p in command.params for option in p.opts}
-    text = CliRunner().invoke(cli.clew, [name, "--help"]).output
-    assert "Example" in text
-    assert all(p.help for p in command.params if isinstance(p, click.Option))
+    inside = command.commands if isinstance(command, click.Group) else {"": command}
+    assert "Example" in CliRunner().invoke(cli.clew, [name, "--help"]).output
+    for word, one in inside.items():
+        assert "--json" in {option for p in one.params for option in p.opts}
+        text = CliRunner().invoke(cli.clew, [name, *filter(None, [word]), "--help"]).output
+        assert "Example" in text
+        assert all(p.help for p in one.params if isinstance(p, click.Option))
 
 
 def test_there_is_no_command_beside_the_table() -> None:
     here = Path(cli.__file__).parent
     files = {path.stem for path in here.glob("*.py")}
+    files |= {path.parent.name for path in here.glob("*/__init__.py")} - {"lineage"}
     assert files - {"__init__", "main", "options", "output", "progress"} == set(cli.COMMANDS)
 
 

@@ -39,7 +39,9 @@ def test_every_option_is_documented_and_no_other(name: str) -> None:
     told = section(page("cli"), f"clew {name}")
     rows = "\n".join(line.partition(" | ")[0] for line in told.splitlines() if "| `-" in line)
     documented = set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", rows))
-    options = {opt for p in command.params if isinstance(p, click.Option) for opt in p.opts}
+    inside = command.commands.values() if isinstance(command, click.Group) else [command]
+    params = [p for one in inside for p in one.params]
+    options = {opt for p in params if isinstance(p, click.Option) for opt in p.opts}
     assert documented == options
 
 

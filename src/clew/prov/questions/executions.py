@@ -26,7 +26,7 @@ SELECT x.id, x.uid, x.number, x.name, x.begun, s.at, s.command, s.cwd, s.agent, 
 FROM execution x LEFT JOIN started s ON s.id = x.id LEFT JOIN ended e ON e.activity = x.id
 WHERE x.project = ? {} ORDER BY x.number, e.n
 """
-_ALL = _LINES.replace("{}", "")
+_ALL = _LINES.replace("{}", "AND x.number > 0")
 _ONE = _LINES.replace("{}", "AND x.id = ?")
 _KIN = """
 SELECT x.id, x.uid, x.number, s.parent FROM execution x LEFT JOIN started s ON s.id = x.id
@@ -52,7 +52,7 @@ class Found:
 
 
 def find(graph: Graph, text: str) -> Found:
-    """The execution a user calls `e2`, by its name, or by its uid."""
+    """The execution a user calls `e2`, by its name, by its uid, or as a task: `r1/train`."""
     row = None
     if text[:1] == "e" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
         row = graph.connection.one(_BY_NUMBER, (graph.project, int(text[1:])))
@@ -60,6 +60,11 @@ def find(graph: Graph, text: str) -> Found:
     if row is None and len(text) == 32:
         key = activity_key(graph.project_uid, text)
         row = graph.connection.one(_BY_ID, (graph.project, key))
+    if row is None and text[:1] == "r" and "/" in text:
+        from clew.prov.questions.runs import recorded_as
+
+        if known := recorded_as(graph, text):
+            return find(graph, known)
     if row is None:
         raise NotFound(f"no execution {text}", hint=_near(graph, text))
     return Found(int(row[0]), str(row[1]), int(row[2]))

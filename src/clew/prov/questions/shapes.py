@@ -38,7 +38,8 @@ def kind_of(locator: str) -> str:
 
 
 def execution_id(number: int) -> str:
-    return f"e{number}"
+    """`e2`; a pipeline run, whose number is below zero, is `r2`."""
+    return f"e{number}" if number > 0 else f"r{-number}"
 
 
 def process_id(execution: int, number: int | None, uid: str) -> str:

@@ -1,0 +1,24 @@
+"""`clew pipeline`: the group of commands about Kubeflow pipelines, each in a file of its own."""
+
+from __future__ import annotations
+
+import click
+
+from clew.cli.main import COMMANDS
+from clew.cli.pipeline.list import command as list_runs
+from clew.cli.pipeline.logs import command as logs
+from clew.cli.pipeline.run import command as run
+from clew.cli.pipeline.show import command as show
+
+
+@click.group(
+    "pipeline",
+    short_help=COMMANDS["pipeline"],
+    epilog="Example: clew pipeline run train.yaml -p rate=0.1",
+)
+def command() -> None:
+    """Run pipelines of the kfp SDK on this machine, every task recorded as an execution."""
+
+
+for _one in (run, list_runs, show, logs):
+    command.add_command(_one)

@@ -1,0 +1,35 @@
+"""What a run is given: the pipeline's parameters, as a user typed them, with their types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clew.errors import UsageError
+from clew.pipelines.ir import Pipeline
+from clew.pipelines.scopes import Values
+from clew.pipelines.values import WrongType, given
+
+
+def bind(pipeline: Pipeline, words: Mapping[str, str]) -> Values:
+    """The values of a run's inputs: those that were given, and the defaults of the others."""
+    slots = pipeline.root.inputs
+    if slots.artifacts:
+        raise UsageError(
+            f"{pipeline.name} needs the artifact {sorted(slots.artifacts)[0]} as an input",
+            hint="let the pipeline import it: dsl.importer",
+        )
+    known = ", ".join(slots.parameters) or "it has none"
+    for name in words:
+        if name not in slots.parameters:
+            raise UsageError(f"{pipeline.name} has no parameter {name}", hint=f"it has: {known}")
+    found = Values()
+    for name, slot in slots.parameters.items():
+        try:
+            value = given(words[name], slot.type) if name in words else slot.default
+        except WrongType as error:
+            raise UsageError(f"the parameter {name}: {error}", hint=f"-p {name}=VALUE") from error
+        if value is not None:
+            found.parameters[name] = value
+        elif not slot.optional:
+            raise UsageError(f"{pipeline.name} needs the parameter {name}", hint=f"-p {name}=VALUE")
+    return found

@@ -1,0 +1,237 @@
+"""What is ready, skipped, tried again and over: decided from plain state, without any IO.
+
+`begin` and `ended` are given what happened and answer with instructions: to run a task, and
+that one is over. Whoever carries them out decides how many run at once, and where.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from clew.pipelines.conditions import CannotCompare
+from clew.pipelines.ir import Dag, Importer, Pipeline
+from clew.pipelines.resolving import BadInput, declared, imported, items, resolve
+from clew.pipelines.scopes import OVER, Node, Scope, Values, below, collected, iteration_inputs
+
+
+@dataclass(frozen=True)
+class Run:
+    """Run this task; `wait` seconds from now where it failed before."""
+
+    node: Node
+    attempt: int
+    wait: float = 0.0
+
+
+@dataclass(frozen=True)
+class Over:
+    """This task is over, and how: nothing more will happen to it."""
+
+    node: Node
+    why: str | None = None
+    """Why it did not run."""
+
+
+Instruction = Run | Over
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task that was run ended."""
+
+    error: str | None = None
+    outputs: Values = field(default_factory=Values)
+
+
+class Engine:
+    """One run of one pipeline."""
+
+    def __init__(
+        self, pipeline: Pipeline, inputs: Values, facts: Mapping[str, str] | None = None
+    ) -> None:
+        assert isinstance(pipeline.root.body, Dag)
+        self._pipeline = pipeline
+        self._facts = facts or {}
+        self._homes: dict[str, Scope] = {}
+        self._running: dict[str, Node] = {}
+        self._due: deque[Scope] = deque()
+        self._said: list[Instruction] = []
+        self._root = self._scope("", pipeline.root.body, inputs, None)
+
+    @property
+    def done(self) -> bool:
+        return self._root.closed
+
+    @property
+    def failed(self) -> Node | None:
+        return self._root.failed
+
+    @property
+    def outputs(self) -> Values:
+        return self._root.outputs()
+
+    def begin(self) -> list[Instruction]:
+        self._due.append(self._root)
+        return self._pump()
+
+    def ended(self, path: str, outcome: Outcome) -> list[Instruction]:
+        """The task at `path`, which was to be run, has ended like this."""
+        node = self._running.pop(path)
+        node.error = outcome.error
+        if outcome.error is None:
+            node.outputs = outcome.outputs
+            self._settle(node, "succeeded")
+        elif node.attempts <= node.task.retry.most:
+            self._run(node, wait=node.task.retry.pause(node.attempts))
+        else:
+            self._settle(node, "failed")
+        return self._pump()
+
+    def cancel(self) -> list[Over]:
+        """Nothing more is to run: what is under way is over."""
+        stopped = list(self._running.values())
+        self._running.clear()
+        for node in stopped:
+            node.state = "canceled"
+        return [Over(node, "the run was canceled") for node in stopped]
+
+    # -- going on
+
+    def _pump(self) -> list[Instruction]:
+        while self._due:
+            scope = self._due.popleft()
+            if not scope.closed:
+                self._advance(scope)
+        said, self._said = self._said, []
+        return said
+
+    def _advance(self, scope: Scope) -> None:
+        moved = True
+        while moved:
+            moved = False
+            for node in scope.nodes.values():
+                if node.state == "pending" and self._is_due(scope, node):
+                    self._decide(scope, node)
+                    moved = True
+        if all(node.state in OVER for node in scope.nodes.values()):
+            scope.closed = True
+            if scope.owner is not None:
+                self._left(scope.owner)
+
+    def _is_due(self, scope: Scope, node: Node) -> bool:
+        return all(scope.nodes[name].state in OVER for name in node.task.after)
+
+    def _decide(self, scope: Scope, node: Node) -> None:
+        """All before it is over: it runs, or it is skipped, or it cannot run."""
+        if not node.task.always:
+            for name in sorted(node.task.after):
+                before = scope.nodes[name].state
+                if before != "succeeded":
+                    self._skip(node, f"{name} {'failed' if before == 'failed' else 'was skipped'}")
+                    return
+        try:
+            found = resolve(scope, node, self._facts)
+            condition = node.task.condition
+            if condition is not None and not condition.holds(found.parameters):
+                self._skip(node, f"the condition does not hold: {condition.text}")
+                return
+            self._start(node, found)
+        except (BadInput, CannotCompare) as error:
+            node.error = str(error)
+            self._settle(node, "failed", why=str(error))
+
+    def _start(self, node: Node, found: Values) -> None:
+        body, loop = node.component.body, node.task.loop
+        if isinstance(body, Importer):
+            node.inputs = declared(node, found)
+            node.outputs = imported(node, found, self._facts)
+            self._settle(node, "succeeded")
+        elif not isinstance(body, Dag):
+            node.inputs = declared(node, found)
+            self._run(node)
+        elif loop is None:
+            node.inputs = found
+            node.state, node.open = "running", 1
+            inside = self._scope(node.path, body, declared(node, found), node)
+            node.scopes = [inside]
+            self._due.append(inside)
+        else:
+            node.inputs = found
+            node.state, node.scopes = "running", []
+            node.waiting = [
+                declared(node, iteration_inputs(loop, found, item))
+                for item in reversed(items(loop, found, node, self._facts))
+            ]
+            self._iterate(node)
+
+    def _iterate(self, node: Node) -> None:
+        """Begin as many iterations as may go on at once; with none left, the loop is over."""
+        loop, body = node.task.loop, node.component.body
+        assert loop is not None
+        assert isinstance(body, Dag)
+        while node.waiting and (not loop.limit or node.open < loop.limit):
+            path = below(node.path, str(len(node.scopes)))
+            inside = self._scope(path, body, node.waiting.pop(), node)
+            node.scopes.append(inside)
+            node.open += 1
+            self._due.append(inside)
+        if not node.open:
+            self._finish(node)
+
+    def _left(self, node: Node) -> None:
+        """One of its scopes is closed."""
+        node.open -= 1
+        if node.task.loop is not None:
+            self._iterate(node)
+        else:
+            self._finish(node)
+
+    def _finish(self, node: Node) -> None:
+        """All inside is over."""
+        failed = next((bad for scope in node.scopes if (bad := scope.failed)), None)
+        if failed is None:
+            body = node.component.body
+            assert isinstance(body, Dag)
+            looped = node.task.loop is not None
+            node.outputs = collected(node.scopes, body) if looped else node.scopes[0].outputs()
+            node.state = "succeeded"
+        else:
+            node.error = f"{failed.path} failed: {failed.error}"
+            node.attempts += 1
+            if node.attempts <= node.task.retry.most:
+                self._start(node, node.inputs)
+                return
+            node.state = "failed"
+        self._due.append(self._home(node))
+
+    # -- one task
+
+    def _run(self, node: Node, wait: float = 0.0) -> None:
+        node.state = "running"
+        node.attempts += 1
+        self._running[node.path] = node
+        self._said.append(Run(node, node.attempts, wait))
+
+    def _skip(self, node: Node, why: str) -> None:
+        self._settle(node, "skipped", why=why)
+
+    def _settle(self, node: Node, state: str, why: str | None = None) -> None:
+        node.state = state
+        self._said.append(Over(node, why))
+        self._due.append(self._home(node))
+
+    def _home(self, node: Node) -> Scope:
+        return self._homes[node.path]
+
+    def _scope(self, path: str, dag: Dag, inputs: Values, owner: Node | None) -> Scope:
+        components = self._pipeline.components
+        nodes = {
+            name: Node(task, components[task.component], below(path, name))
+            for name, task in dag.tasks.items()
+        }
+        made = Scope(path, dag, inputs, nodes, owner)
+        for node in nodes.values():
+            self._homes[node.path] = made
+        return made

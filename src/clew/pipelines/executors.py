@@ -1,0 +1,93 @@
+"""What runs a component: the function of a lightweight one, or an import of an artifact.
+
+The SDK compiles a lightweight component to a line of shell that writes the module to a file and
+calls the SDK's executor on it, behind another one that installs packages. Both are recognised by
+their shape; the module and the function are taken from them, and the rest is not run.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from clew.pipelines.documents import Part
+from clew.pipelines.inputs import constant
+from clew.pipelines.ir import (
+    ArtifactSlot,
+    Constant,
+    FromInput,
+    Importer,
+    Input,
+    PythonFunction,
+    Slots,
+)
+
+_PACKAGES = re.compile(r"-m pip install ([^\n]*?)(?=&&|$)", re.MULTILINE)
+_RUNTIME = re.compile(r"kfp(?:==.*)?$|typing-extensions\b")
+"""What the SDK installs for itself; here it is there already."""
+
+HOST = "tasks run as processes of this machine, not in the images that they name"
+RESOURCES = "requests and limits of CPU, memory and accelerators have no effect"
+
+
+def executor(part: Part, outputs: Slots, remarks: list[str]) -> PythonFunction | Importer:
+    if "importer" in part:
+        part.only("importer")
+        return _importer(part.part("importer"), outputs)
+    part.only("container")
+    container = part.part("container")
+    container.only("image", "command", "args", "env", "resources")
+    remarks.append(HOST)
+    if container.get("resources"):
+        remarks.append(RESOURCES)
+    return _function(container)
+
+
+def _function(container: Part) -> PythonFunction:
+    command, arguments = container.words("command"), container.words("args")
+    if command[:2] == ["sh", "-c"] and len(command) > 3 and "pip install" in command[2]:
+        if packages := _packages(command[2]):
+            raise container.refused(
+                "command", f"packages_to_install ({', '.join(packages)}) is not supported"
+            )
+        command = command[3:]
+    lightweight = (
+        len(command) == 4
+        and command[:2] == ["sh", "-ec"]
+        and "kfp.dsl.executor_main" in command[2]
+        and arguments[:3] == ["--executor_input", "{{$}}", "--function_to_execute"]
+        and len(arguments) == 4
+    )
+    if not lightweight:
+        raise container.refused("command", "only lightweight Python components are supported")
+    return PythonFunction(command[3], arguments[3], _environment(container))
+
+
+def _packages(line: str) -> list[str]:
+    """What the component wants to be installed, beside the SDK."""
+    found = []
+    for words in _PACKAGES.findall(line):
+        for word in shlex.split(words):
+            if not word.startswith("-") and not _RUNTIME.match(word):
+                found.append(word)
+    return found
+
+
+def _environment(container: Part) -> dict[str, str]:
+    found = container.get("env") or []
+    variables = {}
+    for number, one in enumerate(found):
+        part = Part(one, f"{container.place}.env[{number}]")
+        part.only("name", "value")
+        variables[part.text("name")] = str(constant(part, "value") or "")
+    return variables
+
+
+def _importer(part: Part, outputs: Slots) -> Importer:
+    part.only("artifactUri", "typeSchema", "metadata", "reimport")
+    uri = part.part("artifactUri")
+    uri.only("constant", "runtimeParameter")
+    name = uri.get("runtimeParameter")
+    slot = outputs.artifacts.get("artifact") or ArtifactSlot("system.Artifact", "0.0.1")
+    source = Input(FromInput(str(name)) if name else Constant(constant(uri, "constant")))
+    return Importer(source, slot, constant(part, "metadata") or {})

@@ -1,0 +1,167 @@
+"""What a compiled pipeline says, as plain values: components, tasks, and where inputs come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.pipelines.conditions import Condition
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A declared input or output parameter."""
+
+    type: str
+    optional: bool = False
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class ArtifactSlot:
+    """A declared input or output artifact."""
+
+    title: str
+    version: str
+    many: bool = False
+    optional: bool = False
+
+    @property
+    def type(self) -> dict[str, str]:
+        return {"schemaTitle": self.title, "schemaVersion": self.version}
+
+
+@dataclass(frozen=True)
+class Slots:
+    """What goes in, or comes out."""
+
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    artifacts: Mapping[str, ArtifactSlot] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Constant:
+    value: Any
+    """Strings in it may hold placeholders of the same task's inputs."""
+
+
+@dataclass(frozen=True)
+class FromInput:
+    """An input of the pipeline that the task stands in."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class FromTask:
+    task: str
+    output: str
+
+
+@dataclass(frozen=True)
+class FinalStatus:
+    """How a task ended."""
+
+    task: str
+
+
+Source = Constant | FromInput | FromTask | FinalStatus
+
+
+@dataclass(frozen=True)
+class Input:
+    source: Source
+    key: str | None = None
+    """The member to take of a value that is a structure, or the JSON text of one."""
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One iteration for each item."""
+
+    item: str
+    """The input that an iteration finds its item under."""
+    items: tuple[Any, ...] | None = None
+    source: str | None = None
+    """Where `items` is None: the input, a list or the JSON text of one, that holds them."""
+    artifacts: bool = False
+    """The items are artifacts."""
+    limit: int = 0
+    """How many iterations may go on at once; 0: all of them."""
+
+
+@dataclass(frozen=True)
+class Retry:
+    """How often, and after how many seconds, a failed task is tried again."""
+
+    most: int = 0
+    wait: float = 0.0
+    factor: float = 2.0
+    longest: float = 3600.0
+
+    def pause(self, failures: int) -> float:
+        """How long to wait after so many failures."""
+        if not self.wait:
+            return 0.0
+        exponent = min(failures - 1, 64)
+        return float(min(self.longest, self.wait * self.factor**exponent))
+
+
+@dataclass(frozen=True)
+class Task:
+    name: str
+    component: str
+    parameters: Mapping[str, Input]
+    artifacts: Mapping[str, Input]
+    after: frozenset[str]
+    """Every task that an input names, and those that the pipeline names beside them."""
+    condition: Condition | None = None
+    always: bool = False
+    """Run when all before it are over, however they ended."""
+    loop: Loop | None = None
+    retry: Retry = Retry()
+
+
+@dataclass(frozen=True)
+class Dag:
+    """A pipeline's own tasks; an output may have several sources, of which one will exist."""
+
+    tasks: Mapping[str, Task]
+    parameters: Mapping[str, tuple[FromTask, ...]] = field(default_factory=dict)
+    artifacts: Mapping[str, tuple[FromTask, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PythonFunction:
+    """A lightweight component: a function, with the module it stands in as text."""
+
+    source: str
+    function: str
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Importer:
+    """An artifact that is somewhere already."""
+
+    uri: Input
+    slot: ArtifactSlot
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Component:
+    name: str
+    inputs: Slots
+    outputs: Slots
+    body: Dag | PythonFunction | Importer
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    name: str
+    root: Component
+    components: Mapping[str, Component]
+    remarks: tuple[str, ...] = ()
+    """What will be different here from a cluster, to be said before it runs."""

@@ -1,0 +1,207 @@
+"""From a compiled pipeline, one or two YAML documents, to what it says.
+
+Everything is looked at before anything runs: what is malformed, or not supported here, is
+refused with its place in the file. Nothing that is written there is left out silently.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from clew.errors import NotFound, UsageError
+from clew.pipelines import executors, inputs
+from clew.pipelines.documents import HINT, Part, Refused
+from clew.pipelines.ir import (
+    ArtifactSlot,
+    Component,
+    Dag,
+    FromTask,
+    Parameter,
+    Pipeline,
+    Slots,
+)
+from clew.pipelines.values import TYPES, WrongType, typed
+
+_WITHOUT_MEANING_HERE = frozenset(
+    {
+        "imagePullPolicy", "imagePullSecret", "nodeAffinity", "nodeSelector",
+        "podAffinity", "podMetadata", "tolerations",
+    }
+)  # fmt: skip
+"""What the platform document may say that only a cluster can act on."""
+
+
+def read(file: Path) -> Pipeline:
+    """The pipeline in `file`."""
+    try:
+        text = file.read_text()
+    except FileNotFoundError as error:
+        raise NotFound(f"no file {file}", hint="clew pipeline run FILE.yaml") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}", hint=f"ls -l {file}") from error
+    return parse(text, str(file))
+
+
+def parse(text: str, name: str = "the pipeline") -> Pipeline:
+    """The pipeline that a YAML text holds."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        found = [one for one in yaml.load_all(text, Loader=loader) if one is not None]
+    except yaml.YAMLError as error:
+        raise Refused(f"{name} is no YAML: {error}", hint="kfp dsl compile") from error
+    if not found or not isinstance(found[0], dict) or "root" not in found[0]:
+        raise Refused(f"{name} is no compiled pipeline", hint="compile it with the kfp SDK")
+    if len(found) > 2:
+        raise Refused(f"{name} has {len(found)} documents, more than two", hint="kfp dsl compile")
+    for document in found[1:]:
+        _platform(Part(document, "platform document"))
+    return _pipeline(Part(found[0], ""))
+
+
+def _pipeline(document: Part) -> Pipeline:
+    document.only(
+        "pipelineInfo", "components", "deploymentSpec", "root", "schemaVersion", "sdkVersion",
+        "defaultPipelineRoot",
+    )  # fmt: skip
+    if not str(document.get("schemaVersion", "")).startswith("2."):
+        raise document.refused("schemaVersion", "only 2.x is known")
+    known = dict(document.part("deploymentSpec").parts("executors"))
+    remarks: list[str] = []
+    if document.get("defaultPipelineRoot"):
+        remarks.append("artifacts are kept in this project, not at the pipeline's own root")
+    components = {
+        name: _component(name, part, known, remarks) for name, part in document.parts("components")
+    }
+    root = _component("root", document.part("root"), known, remarks)
+    if not isinstance(root.body, Dag):
+        raise document.refused("root", "has no tasks")
+    for component in (root, *components.values()):
+        _check(component, components)
+    info = document.part("pipelineInfo")
+    return Pipeline(info.text("name"), root, components, tuple(dict.fromkeys(remarks)))
+
+
+def _component(name: str, part: Part, known: dict[str, Part], remarks: list[str]) -> Component:
+    part.only("inputDefinitions", "outputDefinitions", "executorLabel", "dag")
+    outputs = _slots(part.part("outputDefinitions"))
+    if "dag" in part:
+        body: Any = _dag(part.part("dag"))
+    else:
+        label = part.text("executorLabel")
+        if label not in known:
+            raise part.refused("executorLabel", f"there is no executor {label}")
+        body = executors.executor(known[label], outputs, remarks)
+    return Component(name, _slots(part.part("inputDefinitions")), outputs, body)
+
+
+def _slots(part: Part) -> Slots:
+    part.only("parameters", "artifacts")
+    return Slots(
+        {name: _parameter(found) for name, found in part.parts("parameters")},
+        {name: _artifact(found) for name, found in part.parts("artifacts")},
+    )
+
+
+def _parameter(part: Part) -> Parameter:
+    part.only("parameterType", "isOptional", "defaultValue", "description", "literals")
+    if part.get("literals"):
+        raise part.refused("literals", "is not supported")
+    kind = part.text("parameterType")
+    if kind not in TYPES:
+        raise part.refused("parameterType", f"{kind} is not supported")
+    try:
+        default = typed(part.get("defaultValue"), kind)
+    except WrongType as error:
+        raise part.refused("defaultValue", str(error)) from error
+    return Parameter(kind, bool(part.get("isOptional")) or default is not None, default)
+
+
+def _artifact(part: Part) -> ArtifactSlot:
+    part.only("artifactType", "isArtifactList", "isOptional", "description")
+    kind = part.part("artifactType")
+    return ArtifactSlot(
+        title=str(kind.get("schemaTitle") or kind.get("instanceSchema") or "system.Artifact"),
+        version=str(kind.get("schemaVersion") or "0.0.1"),
+        many=bool(part.get("isArtifactList")),
+        optional=bool(part.get("isOptional")),
+    )
+
+
+def _dag(part: Part) -> Dag:
+    part.only("tasks", "outputs")
+    outputs = part.part("outputs")
+    outputs.only("parameters", "artifacts")
+    return Dag(
+        {name: inputs.task(name, found) for name, found in part.parts("tasks")},
+        {name: _sources(found) for name, found in outputs.parts("parameters")},
+        {name: _artifact_sources(found) for name, found in outputs.parts("artifacts")},
+    )
+
+
+def _sources(part: Part) -> tuple[FromTask, ...]:
+    part.only("valueFromParameter", "valueFromOneof")
+    if "valueFromParameter" in part:
+        return (_source(part.part("valueFromParameter"), "outputParameterKey"),)
+    several = part.part("valueFromOneof")
+    return _several(several, "parameterSelectors", "outputParameterKey")
+
+
+def _artifact_sources(part: Part) -> tuple[FromTask, ...]:
+    part.only("artifactSelectors")
+    return _several(part, "artifactSelectors", "outputArtifactKey")
+
+
+def _several(part: Part, name: str, key: str) -> tuple[FromTask, ...]:
+    found = part.get(name) or []
+    if not isinstance(found, list) or not found:
+        raise part.refused(name, "names no source")
+    return tuple(
+        _source(Part(one, f"{part.place}.{name}[{number}]"), key)
+        for number, one in enumerate(found)
+    )
+
+
+def _source(part: Part, key: str) -> FromTask:
+    part.only("producerSubtask", key)
+    return FromTask(part.text("producerSubtask"), part.text(key))
+
+
+def _check(component: Component, components: dict[str, Component]) -> None:
+    """Names that name nothing, and tasks that wait for each other."""
+    dag = component.body
+    if not isinstance(dag, Dag):
+        return
+    place = "root.dag" if component.name == "root" else f"components.{component.name}.dag"
+    for task in dag.tasks.values():
+        where = f"{place}.tasks.{task.name}"
+        if task.component not in components:
+            raise Refused(f"{where}: there is no component {task.component}", hint="recompile it")
+        if missing := sorted(task.after - dag.tasks.keys()):
+            raise Refused(f"{where}: there is no task {missing[0]}", hint="recompile it")
+        inner = isinstance(components[task.component].body, Dag)
+        if task.loop and not inner:
+            raise Refused(f"{where}: a loop needs a component with tasks", hint="recompile it")
+        if task.retry.most and task.retry.wait and inner:
+            where = f"{where}.retryPolicy.backoffDuration"
+            raise Refused(f"{where}: a pipeline is tried again at once only", hint=HINT)
+    for sources in (*dag.parameters.values(), *dag.artifacts.values()):
+        for source in sources:
+            if source.task not in dag.tasks:
+                raise Refused(f"{place}.outputs: no task {source.task}", hint="recompile it")
+    done: set[str] = set()
+    while ready := [t.name for t in dag.tasks.values() if t.name not in done and t.after <= done]:
+        done.update(ready)
+    if stuck := sorted(dag.tasks.keys() - done):
+        raise Refused(f"{place}.tasks.{stuck[0]}: waits for itself", hint="recompile it")
+
+
+def _platform(document: Part) -> None:
+    document.only("platforms")
+    document.part("platforms").only("kubernetes")
+    kubernetes = document.part("platforms").part("kubernetes")
+    kubernetes.only("deploymentSpec")
+    for _, executor in kubernetes.part("deploymentSpec").parts("executors"):
+        executor.only(*_WITHOUT_MEANING_HERE)

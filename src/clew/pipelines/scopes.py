@@ -1,0 +1,107 @@
+"""What the engine knows of a run: the tasks of each pipeline within it, and how each one stands.
+
+A scope is one going-through of a pipeline's tasks: of the root, of a pipeline within it, or of
+one iteration of a loop. All of it is plain state; `engine` alone changes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.pipelines.ir import Component, Dag, FromTask, Loop, Task
+
+Artifact = dict[str, Any]
+"""As the SDK's executor knows it: name, uri, type, metadata."""
+
+OVER = frozenset({"succeeded", "failed", "skipped", "canceled"})
+
+
+@dataclass
+class Values:
+    """What goes into a task, or comes out of it; what has no value is not in it."""
+
+    parameters: dict[str, Any] = field(default_factory=dict)
+    artifacts: dict[str, list[Artifact]] = field(default_factory=dict)
+
+
+@dataclass
+class Node:
+    """One task in one scope."""
+
+    task: Task
+    component: Component
+    path: str
+    state: str = "pending"
+    inputs: Values = field(default_factory=Values)
+    outputs: Values = field(default_factory=Values)
+    attempts: int = 0
+    error: str | None = None
+    scopes: list[Scope] = field(default_factory=list)
+    waiting: list[Values] = field(default_factory=list)
+    """What the iterations of a loop are given that were not begun yet, last first."""
+    open: int = 0
+    """How many of its scopes go on."""
+
+
+@dataclass
+class Scope:
+    path: str
+    dag: Dag
+    inputs: Values
+    nodes: dict[str, Node]
+    owner: Node | None = None
+    closed: bool = False
+
+    @property
+    def failed(self) -> Node | None:
+        """The first task in it that failed."""
+        return next((node for node in self.nodes.values() if node.state == "failed"), None)
+
+    def outputs(self) -> Values:
+        """Of several sources of an output, the one that exists."""
+        found = Values()
+        for name, sources in self.dag.parameters.items():
+            for source in sources:
+                if (value := self._parameter(source)) is not None:
+                    found.parameters[name] = value
+                    break
+        for name, sources in self.dag.artifacts.items():
+            for source in sources:
+                made = self.nodes[source.task].outputs.artifacts.get(source.output)
+                if made is not None:
+                    found.artifacts[name] = made
+                    break
+        return found
+
+    def _parameter(self, source: FromTask) -> Any:
+        return self.nodes[source.task].outputs.parameters.get(source.output)
+
+
+def collected(scopes: list[Scope], names: Dag) -> Values:
+    """What the iterations of a loop gave, in their order; one that gave nothing is left out."""
+    each = [scope.outputs() for scope in scopes]
+    return Values(
+        {
+            name: [one.parameters[name] for one in each if name in one.parameters]
+            for name in names.parameters
+        },
+        {
+            name: [made for one in each for made in one.artifacts.get(name, ())]
+            for name in names.artifacts
+        },
+    )
+
+
+def below(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name
+
+
+def iteration_inputs(loop: Loop, inputs: Values, item: Any) -> Values:
+    """What one iteration finds: all that the loop was given, and its item."""
+    parameters, artifacts = dict(inputs.parameters), dict(inputs.artifacts)
+    if loop.artifacts:
+        artifacts[loop.item] = [item]
+    else:
+        parameters[loop.item] = item
+    return Values(parameters, artifacts)
