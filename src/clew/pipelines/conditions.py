@@ -28,7 +28,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 _VALUE = re.compile(r"inputs\.(?:parameter_values|parameters)\['([^']*)'\](?:\.string_value)?")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
-_TEXT = re.compile(r"'(.*?)'(?=\s*(?:==|!=|>=|<=|>|<)|\s*\)|\s*&&|\s*$)", re.DOTALL)
+_TEXT = re.compile(r"'(.*?)'(?=\s*(?:==|!=|>=|<=|>|<)|\s*\)|\s*&&|\s*\|\||\s*$)", re.DOTALL)
 _OPERATOR = re.compile(r"\s*(==|!=|>=|<=|>|<)\s*")
 _CAST = re.compile(r"(int|double)\(\s*")
 

@@ -17,7 +17,7 @@ RUN = frozenset(
 """Facts of a run."""
 TASK = frozenset({"pipeline_task_name", "pipeline_task_uuid"})
 
-_ANY = re.compile(r"\{\{\$(.*?)\}\}", re.DOTALL)
+_ANY = re.compile(r"\{\{\$((?:(?!\}\}).)*)\}\}", re.DOTALL)
 _PARAMETER = re.compile(r"\.inputs\.parameters\[(['\"])(.*?)\1\]")
 _ARTIFACT = re.compile(r"\.inputs\.artifacts\[(['\"])(.*?)\1\]\.(uri|path)")
 

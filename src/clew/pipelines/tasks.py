@@ -75,7 +75,7 @@ class TaskStage(Host):
 
     def stop(self, number: int) -> None:
         """Send a signal to all that the task started."""
-        for pid in reversed(_descendants(self._tracer)) if self._tracer else ():
+        for pid in _traced(self._tracer) if self._tracer else ():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
@@ -184,15 +184,13 @@ class Attempt:
         return Outcome(outputs=Values(parameters, artifacts))
 
 
-def _descendants(pid: int) -> list[int]:
-    """`pid`'s children, theirs, and so on."""
-    found: list[int] = []
-    waiting = [pid]
-    while waiting:
-        parent = waiting.pop()
-        with suppress(OSError):
-            for thread in Path(f"/proc/{parent}/task").iterdir():
-                children = [int(child) for child in (thread / "children").read_text().split()]
-                found += children
-                waiting += children
+def _traced(tracer: int) -> list[int]:
+    """All processes that the tracer follows: also those whose parents are gone."""
+    mark = f"\nTracerPid:\t{tracer}\n"
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if mark in (entry / "status").read_text():
+                    found.append(int(entry.name))
     return found
