@@ -198,16 +198,6 @@ def embedding() -> str:
 
 
 @dsl.component
-def length(text: str) -> int:
-    return len(text)
-
-
-@dsl.pipeline(name="large")
-def large(text: str) -> int:
-    return length(text=text).output
-
-
-@dsl.component
 def wait_for_ever(mark: str) -> None:
     import subprocess
 
@@ -252,7 +242,7 @@ def installing() -> None:
     needs_packages()
 
 
-ALL = (training, types, branching, looping, failing, importing, embedding, large, endless,
+ALL = (training, types, branching, looping, failing, importing, embedding, endless,
        meeting, installing)  # fmt: skip
 
 if __name__ == "__main__":

@@ -334,6 +334,34 @@ def test_a_long_loop_of_nothing_but_skipped_tasks_ends() -> None:
     assert set(Story(what).states.values()) == {"skipped"}
 
 
+def test_a_loop_over_artifacts() -> None:
+    kind = {"artifactType": {"schemaTitle": "system.Dataset", "schemaVersion": "0.0.1"}}
+    many = {**kind, "isArtifactList": True}
+    produced = {"taskOutputArtifact": {"producerTask": "a", "outputArtifactKey": "made"}}
+    one = task("comp-one")
+    one["inputs"] = {"artifacts": {"m": {"componentInputArtifact": "item"}}}
+    loop = task(
+        "comp-loop", artifactIterator={"itemInput": "item", "items": {"inputArtifact": "given"}}
+    )
+    loop["inputs"] = {"artifacts": {"given": produced}}
+    maker = {**leaf(), "outputDefinitions": {"artifacts": {"made": many}}}
+    reader = {**leaf(), "inputDefinitions": {"artifacts": {"m": kind}}}
+    inside = {
+        "dag": {"tasks": {"one": one}},
+        "inputDefinitions": {"artifacts": {"item": kind, "given": many}},
+    }
+    components = {"comp-a": maker, "comp-one": reader, "comp-loop": inside}
+    engine = Engine(pipeline({"a": task("comp-a"), "loop": loop}, components), Values())
+    engine.begin()
+    made = Values(artifacts={"made": [{"uri": "/x"}, {"uri": "/y"}]})
+    said = engine.ended("a", Outcome(outputs=made))
+    runs = [one for one in said if isinstance(one, Run)]
+    assert [(run.node.path, run.node.inputs.artifacts["m"]) for run in runs] == [
+        ("loop/0/one", [{"uri": "/x"}]),
+        ("loop/1/one", [{"uri": "/y"}]),
+    ]
+
+
 def test_canceling_ends_what_is_under_way() -> None:
     engine = Engine(pipeline({"a": task("comp"), "b": task("comp", ["a"])}, INT), Values())
     engine.begin()
