@@ -28,11 +28,8 @@ _STATUS = {"succeeded": 0, "failed": 1, "canceled": 130}
 @click.option(
     "--jobs", metavar="N", type=click.IntRange(min=1), help="Tasks at once; default: the cores."
 )
-@click.option("--no-cache", is_flag=True, help="Run every task. That is all there is today.")
 @json_option
-def command(
-    file: Path, parameters: tuple[str, ...], jobs: int | None, no_cache: bool, as_json: bool
-) -> int:
+def command(file: Path, parameters: tuple[str, ...], jobs: int | None, as_json: bool) -> int:
     """Run a compiled pipeline, or the one that a Python file defines, and record every task.
 
     Tasks are processes of this machine; those that do not need each other run side by side. Exits
