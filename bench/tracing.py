@@ -3,17 +3,19 @@
     python bench/tracing.py [--rounds 5] [--quick] [--work imports,small] [--tools clew,strace]
                             [--json FILE]
 
-Four kinds of work, each sized to take at least ten seconds of CPU alone: imports, training, a
-compilation with make -j2, and reads and writes of one byte; these stand for work without end and
-take thirty, so that starting and ending, which fixed.py measures, weigh little. A machine's speed
-drifts by several per cent within a minute, so every run of a tool stands between two of what it is
-compared with: the same alone or, for the one-byte work, under a filter that allows everything. Its
-ratio is that to the mean of the two; in each round another tool begins. Printed are the median
-over the rounds, the least and the greatest, and in how many rounds the bound held. CPU is user
-and system time of the whole tree, the tool's own included. Clew has the content already (a first
-run, not measured, stores it). Tools that stop at every call do a fifteenth of the one-byte work,
-beside as much of what they are compared with. `--quick` is one round of small work, to see that
-all of it runs.
+Three kinds of work, each sized to take at least ten seconds of CPU alone: imports, training, and a
+compilation with make -j2. A machine's speed drifts by several per cent within a minute, so every
+run of a tool stands between two native ones, and its ratio is that to the mean of the two; in
+each round another tool begins. A fourth kind is reads and writes of one byte, compared with the
+same under a filter that allows everything. They stand for work without end: thirty seconds, so
+that starting and ending, which fixed.py measures, weigh little; and since a few per cent
+matter here, all tools are at it at the same time, in turns (turns.py). Those that stop at every
+call do a fifteenth of it.
+
+Printed are the median over the rounds, the least and the greatest, and in how many rounds the
+bound held. CPU is user and system time of the whole tree, the tool's own included. Clew has the
+content already (a first run, not measured, stores it). `--quick` is one round of small work, to
+see that all of it runs.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import peers
+from turns import Cost, in_turns
 
 from clew.witness.native import LIBRARY, TRACER
 
@@ -40,12 +43,9 @@ CLEW = Path(sys.executable).with_name("clew")
 NATIVE, BARE = "native", "bare seccomp"
 EVERY_CALL = ("reprozip", "sciunit")
 FEWER = 15
+SLICE = 150_000
+"""Reads and writes of one turn: about a twentieth of a second."""
 PEERS = ("strace", "reprozip", "sciunit")
-
-
-class Cost(NamedTuple):
-    cpu: float
-    wall: float
 
 
 class Beside(NamedTuple):
@@ -249,18 +249,36 @@ def measure(work: Work, listed: list[Tool], rounds: int) -> dict[str, list[Besid
             run(tool, work, work.size)
     for number in range(rounds):
         shift = number % len(others)
-        before: dict[int, Cost] = {}
-        for tool in others[shift:] + others[:shift]:
-            slow = work.against == BARE and tool.name in EVERY_CALL
-            size = max(work.size // FEWER, 1) if slow else work.size
-            first = before.get(size) or run(base, work, size)
-            own = run(tool, work, size)
-            last = before[size] = run(base, work, size)
-            found = Beside(own, mean(first, last))
-            costs[tool.name].append(found)
-            told = f"{own.cpu:.2f} s CPU beside {found.base.cpu:.2f}"
-            print(f"  {number + 1} {tool.name}: {told}", file=sys.stderr)
+        rotated = others[shift:] + others[:shift]
+        found = turns(work, base, rotated) if base.name == BARE else between(work, base, rotated)
+        for name, (own, beside) in found.items():
+            costs[name].append(Beside(own, beside))
+            told = f"{own.cpu:.2f} s CPU beside {beside.cpu:.2f}"
+            print(f"  {number + 1} {name}: {told}", file=sys.stderr)
     return costs
+
+
+def between(work: Work, base: Tool, others: list[Tool]) -> dict[str, Beside]:
+    """Each tool between two runs of what it is compared with."""
+    found: dict[str, Beside] = {}
+    before = run(base, work, work.size)
+    for tool in others:
+        own, after = run(tool, work, work.size), run(base, work, work.size)
+        found[tool.name] = Beside(own, mean(before, after))
+        before = after
+    return found
+
+
+def turns(work: Work, base: Tool, others: list[Tool]) -> dict[str, Beside]:
+    """All of them at once, in turns; those that stop at every call apart, with less to do."""
+    found: dict[str, Beside] = {}
+    slow = [[tool] for tool in others if tool.name in EVERY_CALL]
+    for some in [[t for t in others if t.name not in EVERY_CALL], *slow]:
+        size = work.size // (FEWER if some in slow else 1)
+        tools = {t.name: (t.prefix, {**os.environ, **t.env}) for t in (base, *some)}
+        costs = in_turns(tools, work.command(size), max(size // SLICE, 1), work.folder)
+        found |= {tool.name: Beside(costs[tool.name], costs[base.name]) for tool in some}
+    return found
 
 
 def mean(first: Cost, last: Cost) -> Cost:
