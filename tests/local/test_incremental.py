@@ -321,6 +321,19 @@ def test_every_kind_of_change(steps: Steps) -> None:
     assert gone == []
 
 
+def test_what_was_pinned_is_reused_as_a_whole(steps: Steps) -> None:
+    """What a process draws depends on its place among the others."""
+    steps("init")
+    steps.write("run.sh", "sh draw.sh\n")
+    steps.write("draw.sh", "od -An -N4 -tx1 /dev/urandom\n")
+    steps("exec", "--pin", "clock,random", "--", "sh", "run.sh")
+    assert names(steps.again()["reused"]) == ["run.sh"]
+    steps("checkout", "e1", "work")
+    steps.edit("run.sh", "sh draw.sh\ntrue\n")
+    assert "draw.sh" in names(steps.commit()["ran"])
+    assert steps.printed("e3") == steps.printed("e1")
+
+
 def test_what_a_signal_ended_runs_again(steps: Steps) -> None:
     steps.script("sh step.sh\necho $?\n", **{"step.sh": "kill -9 $$\n"})
     steps.edit("run.sh", "sh step.sh\necho ended $?\n")

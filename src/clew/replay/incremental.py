@@ -33,6 +33,7 @@ from clew.witness.contents import Known
 from clew.witness.records import Facts
 from clew.witness.records import Question as Asked
 from clew.witness.retelling import Retold
+from clew.witness.secrets import MASK
 from clew.witness.versions import facts_of
 
 
@@ -127,12 +128,8 @@ class Incremental:
             unit = past.unit(process)
         except NotAlone as why:
             return str(why)
-        if past.record.facets.get("pinned") != self.pinned:
-            return "the clock or randomness was pinned otherwise"
-        if "\ufffd" in "".join(start.command) or "***" in "".join(start.command):
-            return "its words are not all recorded"
         check = Check(unit, self._world, self._names, past.names_at)
-        why_not = started_alike(unit, start) or check.unmet()
+        why_not = self._untold(unit, start) or started_alike(unit, start) or check.unmet()
         if why_not is not None:
             return why_not
         missing = [one.fd for one in unit.handed if one.fd not in copies]
@@ -140,6 +137,16 @@ class Incremental:
             return "there is no place for what it left"
         times = as_now(unit, check.times) if self.ran else as_then
         self._stand_in(unit, start, copies, times)
+        return None
+
+    def _untold(self, unit: Unit, start: Start) -> str | None:
+        """What neither its words nor its variables say."""
+        if unit.record.facets.get("pinned") != self.pinned:
+            return "the clock or randomness was pinned otherwise"
+        if self.pinned and not (start.first and unit.root.number == 1):
+            return "what it is told of clock and randomness depends on where it is started"
+        if any("\ufffd" in word or MASK in word for word in start.command):
+            return "its words are not all recorded"
         return None
 
     def _whole(self, unit: Unit) -> bool:
