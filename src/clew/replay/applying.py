@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from clew.prov.questions.shapes import STREAM
 from clew.replay.subtrees import Handed, Left, Unit
 from clew.witness.records import Facts
 from clew.witness.versions import facts_of
@@ -164,9 +163,9 @@ def _write_on(copy: int, one: Handed, read: Read, times: Times) -> None:
 def _print(unit: Unit, name: str, read: Read, copies: Mapping[int, int]) -> None:
     since, until = unit.output[name]
     to = copies[next(fd for fd, way, told, *_ in unit.held if fd and told == name and way & 2)]
-    line = unit.record.lines[f"{STREAM}{unit.record.execution.uid}/{name}"]
-    digest = next(version.digest for version in line if version.digest)
-    printed = _between(read(digest), since, until)
+    whole = unit.stream(name)
+    assert whole is not None and whole.digest is not None
+    printed = _between(read(whole.digest), since, until)
     _write_all(to, printed.replace(b"\r\n", b"\n") if _ends_lines(to) else printed)
 
 

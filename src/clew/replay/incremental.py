@@ -153,6 +153,7 @@ class Incremental:
         """Whether every byte it left can be had."""
         versions = [left.version for left in unit.leaves.values()]
         versions += [one.version for one in unit.handed]
+        versions += [unit.stream(name) for name in unit.output]
         return all(v is None or self._store.has(v.digest or "") for v in versions)
 
     def _stand_in(self, unit: Unit, start: Start, copies: Mapping[int, int], times: Times) -> None:

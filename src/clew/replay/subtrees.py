@@ -119,6 +119,11 @@ class Unit:
         first = self.first_change
         return any(first.get(place, at) < at for place in above(path))
 
+    def stream(self, name: str) -> Version | None:
+        """All that its run printed there."""
+        line = self.record.lines.get(f"{STREAM}{self.record.execution.uid}/{name}", ())
+        return next((version for version in line if version.digest), None)
+
     @property
     def idle(self) -> float:
         """Seconds in which it did nothing but wait."""
