@@ -334,6 +334,14 @@ def test_what_was_pinned_is_reused_as_a_whole(steps: Steps) -> None:
     assert steps.printed("e3") == steps.printed("e1")
 
 
+def test_appending_to_what_is_there_now(steps: Steps) -> None:
+    steps.script("sh step.sh >> log\n", **{"step.sh": "echo new\n"})
+    steps.edit("run.sh", "echo old > log\nsh step.sh >> log\n")
+    done = steps.commit()
+    assert names(done["reused"]) == ["step.sh"]
+    assert steps.left("e2", "log") == "old\nnew\n"
+
+
 def test_what_a_signal_ended_runs_again(steps: Steps) -> None:
     steps.script("sh step.sh\necho $?\n", **{"step.sh": "kill -9 $$\n"})
     steps.edit("run.sh", "sh step.sh\necho ended $?\n")

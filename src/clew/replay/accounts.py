@@ -46,7 +46,7 @@ class _Account:
         self._before, self._opened, self._after = before, opened, after
         self._ledger, self._record = unit.ledger, unit.record
         self._handed = {one.version.key for one in unit.handed}
-        self._appended = {one.version.key for one in unit.handed if one.since}
+        self._appended = {one.version.key for one in unit.handed if opened[one.path].size}
         """What these hold depends on what was there before."""
         self._things: dict[int, Thing] = {}
 

@@ -159,7 +159,7 @@ class Incremental:
     def _stand_in(self, unit: Unit, start: Start, copies: Mapping[int, int], times: Times) -> None:
         before = dict(self._met(unit))
         opened, after = apply(unit, self._world.at, self._read, copies, times)
-        self._learn(unit, before, after)
+        self._learn(unit, before, opened, after)
         self.retold[len(self.retold) + 1] = account(
             unit, start, machine=self.machine, before=before, opened=opened, after=after
         )
@@ -185,7 +185,11 @@ class Incremental:
             return
 
     def _learn(
-        self, unit: Unit, before: Mapping[bytes, Facts], after: Mapping[bytes, Facts]
+        self,
+        unit: Unit,
+        before: Mapping[bytes, Facts],
+        opened: Mapping[bytes, Facts],
+        after: Mapping[bytes, Facts],
     ) -> None:
         """What these files hold is known without reading them again."""
         for need in unit.needs:
@@ -193,7 +197,7 @@ class Incremental:
             if version is not None and version.digest is not None and need.path in before:
                 stored = Stored(version.digest, version.size or 0)
                 self._around.contents.learn(before[need.path], Known(stored, version.stored))
-        appended = {one.path for one in unit.handed if one.since}
+        appended = {path for path, facts in opened.items() if facts.size}
         versions = {path: left.version for path, left in unit.leaves.items()}
         versions |= {one.path: one.version for one in unit.handed}
         for path, version in versions.items():

@@ -99,7 +99,8 @@ def _telling(record: Recorded, held: list[list[Any]]) -> list[list[Any]]:
         if fd == 0 and (name == "/dev/null" or _silent(record, name)):
             told.append([0, 1, "/dev/null"])
         else:
-            told.append([fd, way, name, *place[:2]])
+            appends = len(place) > 1 and place[1] & 1
+            told.append([fd, way, name, *(place[:2] if way == 1 or appends else place)])
     return told
 
 

@@ -9,10 +9,11 @@ from clew.errors import ClewError
 from clew.prov.graph import Graph
 from clew.prov.questions.alike import started_alike
 from clew.prov.questions.recorded import Activity, Recorded, recorded
+from clew.replay.examining import unit
 from clew.replay.ledgers import Ledger
 from clew.replay.memo import Start
 from clew.replay.scenery import Names, scenery
-from clew.replay.subtrees import NotAlone, Unit, unit
+from clew.replay.subtrees import NotAlone, Unit
 
 
 class Past:

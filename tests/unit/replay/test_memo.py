@@ -11,10 +11,11 @@ import pytest
 from tests.unit.replay.runs import CONTENTS, Run
 
 from clew.prov.questions.recorded import Activity, Gap, Recorded
+from clew.replay.examining import unit
 from clew.replay.ledgers import Ledger
 from clew.replay.memo import Start, started_alike
 from clew.replay.needs import Check
-from clew.replay.subtrees import NotAlone, Unit, unit
+from clew.replay.subtrees import NotAlone, Unit
 from clew.replay.worlds import Seen
 
 NULL = [[0, 1, "/dev/null"], [1, 2, "/dev/null"], [2, 2, "/dev/null"]]
