@@ -185,7 +185,12 @@ def test_canceling_stops_everything_and_says_so(
     mark = tmp_path / "mark"
     words = [*CLEW, "pipeline", "run", compiled / "endless.yaml", "-p", f"mark={mark}"]
     with subprocess.Popen(
-        words, cwd=project.folder, env=project.environment, stderr=subprocess.PIPE
+        words,
+        cwd=project.folder,
+        env=project.environment,
+        stderr=subprocess.PIPE,
+        # whoever runs the tests in the background had it ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         _await(mark)
         assert states(answer(project, "pipeline", "show", "r1")) == {
