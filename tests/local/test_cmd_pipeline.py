@@ -184,13 +184,9 @@ def test_canceling_stops_everything_and_says_so(
 ) -> None:
     mark = tmp_path / "mark"
     words = [*CLEW, "pipeline", "run", compiled / "endless.yaml", "-p", f"mark={mark}"]
+    heard = ["env", "--default-signal=INT"]  # in the background interrupts are ignored
     with subprocess.Popen(
-        words,
-        cwd=project.folder,
-        env=project.environment,
-        stderr=subprocess.PIPE,
-        # whoever runs the tests in the background had it ignored
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        [*heard, *words], cwd=project.folder, env=project.environment, stderr=subprocess.PIPE
     ) as process:
         _await(mark)
         assert states(answer(project, "pipeline", "show", "r1")) == {
