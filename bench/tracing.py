@@ -31,7 +31,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import peers
 from turns import Cost, in_turns
@@ -69,6 +69,7 @@ class Work:
     must: float
     against = NATIVE
     seconds = 10.0
+    env: ClassVar[dict[str, str]] = {}
     least = 1
     """Units without which it would not be this kind of work."""
 
@@ -97,6 +98,9 @@ class Imports(Work):
 
 class Training(Work):
     name, must = "training", 1.04
+    # Threads that wait for each other sleep: awake, they burn as much CPU as the work itself, more
+    # or less as luck has it.
+    env: ClassVar = {"OMP_WAIT_POLICY": "passive"}
 
     def command(self, size: int) -> list[str]:
         return [self.python, str(SOURCES / "train.py"), str(size)]
@@ -176,7 +180,7 @@ def run(tool: Tool, work: Work, size: int) -> Cost:
         process = subprocess.Popen(
             [*tool.prefix, *work.command(size)],
             cwd=work.folder,
-            env={**os.environ, **tool.env},
+            env={**os.environ, **work.env, **tool.env},
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
