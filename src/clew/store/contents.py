@@ -49,7 +49,7 @@ class Store:
         self.path = path
         self.writable = opening.make(path)
         self._lock = threading.RLock()
-        self._lease = lease or "anonymous"
+        self._lease = lease or leases.ANONYMOUS
         try:
             self._gate = Gate(path / "lock")
         except OSError as error:
@@ -311,7 +311,8 @@ class Store:
 
     def lapse(self, lease: str) -> None:
         """What work of this name put is settled, and its workers are dead: drop their leases."""
-        leases.drop_lapsed(self.path / "leases", lease)
+        with self._lock:
+            leases.drop_lapsed(self.path / "leases", lease, self._gate)
 
     def rebuild(self) -> int:
         """Make the index anew from the packs; how many there are. For when fsck says so."""

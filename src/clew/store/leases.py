@@ -5,8 +5,9 @@ about to rely on and asks the index whether that is there; the sweep closes it (
 reads the leases and drops what nobody needs. So a content is either found *and* held, or gone.
 
 A lease is a file, locked as long as its holder lives, of the digests that it put or found. The
-kernel lets go of the lock when the holder dies, however it dies: its lease lapses and the next
-sweep removes it.
+kernel lets go of the lock when the holder dies, however it dies: its lease lapses. The lapsed
+lease of an execution stays until what it left is settled; one of nameless work, of which nothing
+is left to settle, goes with the next that is let go. A sweep removes every lapsed one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 DIGEST = 32
+ANONYMOUS = "anonymous"
 SWEEPING = ".sweeping"
 """Lies among the leases while a sweep is under way (or was, when it was killed)."""
 
@@ -98,7 +100,7 @@ class Lease:
     """This process's own."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        safe = re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:100] or "anonymous"
+        safe = re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:100] or ANONYMOUS
         self._fd, self._path = create_locked(folder, f"{safe}.*")
 
     def hold(self, digests: bytes) -> None:
@@ -120,6 +122,7 @@ class Lease:
                 self._path.unlink(missing_ok=True)
         os.close(self._fd)
         self._fd = -1
+        drop_lapsed(self._path.parent, ANONYMOUS, gate)
 
 
 def begin_sweep(folder: Path) -> None:
@@ -134,11 +137,15 @@ def end_sweep(folder: Path) -> None:
     (folder / SWEEPING).unlink(missing_ok=True)
 
 
-def drop_lapsed(folder: Path, name: str) -> None:
-    """Remove what dead holders of this name held, once what they left is settled."""
-    for path in folder.glob(f"{name}.*"):
-        if abandoned(path):
-            path.unlink(missing_ok=True)
+def drop_lapsed(folder: Path, name: str, gate: Gate) -> None:
+    """Remove what dead holders of this name held, once what they left is settled; a sweep under
+    way may still need them, as in `Lease.release`."""
+    with gate.shared():
+        if (folder / SWEEPING).exists():
+            return
+        for path in folder.glob(f"{name}.*"):
+            if abandoned(path):
+                path.unlink(missing_ok=True)
 
 
 def held(folder: Path) -> set[bytes]:

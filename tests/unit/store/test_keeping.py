@@ -248,6 +248,44 @@ def test_work_that_ends_during_a_sweep_keeps_its_content(tmp_path: Path) -> None
         assert not store.has(digest)
 
 
+def test_work_that_is_settled_during_a_sweep_keeps_its_content(tmp_path: Path) -> None:
+    """Its maker is dead; somebody named its content after the sweep had asked for the names."""
+    dead = Store(tmp_path / "s", lease="dead")
+    digest = dead.put_bytes(b"named too late").digest
+    dead.flush()
+
+    def names() -> list[str]:
+        lapse(dead)
+        with Store(tmp_path / "s") as other:
+            other.lapse("dead")
+        return []
+
+    with Store(tmp_path / "s") as store:
+        store.gc(names)
+        assert store.has(digest)
+        store.gc(list)
+        assert not store.has(digest)
+
+
+def test_the_lapsed_lease_of_nameless_work_goes_with_the_next(tmp_path: Path) -> None:
+    for name in ("", "execution"):
+        dead = Store(tmp_path / "s", lease=name)
+        dead.put_bytes(b"put by one that was killed")
+        lapse(dead)
+    with Store(tmp_path / "s") as store:
+        store.put_bytes(b"next")
+    [left] = (tmp_path / "s" / "leases").iterdir()
+    assert left.name.startswith("execution.")
+
+
+def lapse(store: Store) -> None:
+    """As the kernel does for a holder that was killed."""
+    lease = store._writer._lease
+    assert lease is not None
+    os.close(lease._fd)
+    lease._fd = -1
+
+
 def test_what_is_put_while_packs_are_being_moved_stays(tmp_path: Path) -> None:
     """Both what is in the pack that is being moved and what was dropped from it."""
     contents = fill(tmp_path / "s")
