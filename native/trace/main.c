@@ -1,12 +1,13 @@
 /* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1]
  *            [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]…
- *            [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] -- COMMAND…
+ *            [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] -- COMMAND…
  *
  * A FILE or DIR may be /proc/self/fd/N: then it is the tracer's alone, and the command never has it.
  * `--environment` holds the command's variables, each ended by a zero byte; else it has the tracer's.
  * `--streams FD` is memory shared with whoever reads the output, `--ask FD` a socket to whoever knows what
  * need not run.
  * `--open N:FLAGS:PATH` is a file that the command has open as its descriptor N.
+ * `--prompt 1`: what a child of the command did is written when it ends, not at the next tick.
  *
  * Runs the command to its end and that of all it started, and exits with its status: 128+n
  * when signal n ended it, 126 or 127 when it could not be run, 125 for the tracer's own failure.
@@ -37,6 +38,7 @@
 
 static pid_t root;
 static int root_status = 125;
+static bool prompt;
 
 void fail(const char *what)
 {
@@ -266,6 +268,8 @@ static void ended(struct task *task, int status, const struct rusage *usage)
 		out_end();
 		if (proc->pid == root)
 			root_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		if (prompt && proc->parent && proc->parent->pid == root)
+			out_flush();
 	}
 	task_drop(task);
 }
@@ -387,6 +391,8 @@ int main(int argc, char **argv)
 			opened[opened_count++] = value;
 		else if (!strcmp(argv[at], "--serial"))
 			serial_start();
+		else if (!strcmp(argv[at], "--prompt"))
+			prompt = true;
 		else if (!strcmp(argv[at], "--pin-clock") ? pin_clock(value) : !strcmp(argv[at], "--pin-random") && pin_random(value))
 			continue;
 		else if (!strcmp(argv[at], "--exclude") && saving.exclude_count < 256)
@@ -395,7 +401,7 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (!out || at + 1 >= argc || strcmp(argv[at], "--")) {
-		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] -- COMMAND…\n");
+		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] -- COMMAND…\n");
 		return 125;
 	}
 	handed(argv[0]);

@@ -26,15 +26,17 @@ class Pipelines:
         parameters: Mapping[str, str] | None = None,
         *,
         jobs: int | None = None,
+        reuse: bool = True,
         say: Callable[[str], None] = lambda _: None,
         watch: Callable[[Change], None] = lambda _: None,
     ) -> dict[str, Any]:
         """Run a compiled pipeline (`.yaml`), or the one that a Python file defines, to its end.
 
         `parameters` are texts, read by the types that the pipeline declares. At most `jobs` tasks
-        run at once; as many as there are cores, if it is not given. `say` is told what is
-        different here from a cluster, `watch` of every change of a task. A run that fails is no
-        error: see `state`.
+        run at once; as many as there are cores, if it is not given. `reuse`: what an earlier
+        run did need not be done again, as far as every fact it relied on still holds. `say` is
+        told what is different here from a cluster, `watch` of every change of a task. A run that
+        fails is no error: see `state`.
         """
         from clew.pipelines import arguments, pythons, reading, running
         from clew.witness import native
@@ -62,6 +64,7 @@ class Pipelines:
             file=path.resolve(),
             python=python,
             jobs=jobs,
+            reuse=reuse,
             watch=watch,
         )
         return self.show(made)

@@ -38,6 +38,8 @@ def task(name: str, part: Part) -> Task:
     artifacts = {key: _artifact(found) for key, found in inside.parts("artifacts")}
     sources = [one.source for one in (*parameters.values(), *artifacts.values())]
     named = {source.task for source in sources if isinstance(source, FromTask | FinalStatus)}
+    caching = part.part("cachingOptions")
+    caching.only("enableCache", "cacheKey")
     trigger = part.part("triggerPolicy")
     trigger.only("condition", "strategy")
     if trigger.get("strategy") not in _STRATEGIES:
@@ -52,6 +54,8 @@ def task(name: str, part: Part) -> Task:
         always=trigger.get("strategy") == _ALWAYS,
         loop=_loop(part),
         retry=_retry(part.part("retryPolicy")),
+        reuse=bool(caching.get("enableCache", not caching)),
+        cache_key=str(caching.get("cacheKey") or ""),
     )
 
 

@@ -121,6 +121,10 @@ class Task:
     """Run when all before it are over, however they ended."""
     loop: Loop | None = None
     retry: Retry = Retry()
+    reuse: bool = True
+    """An earlier task that did the same may stand for it."""
+    cache_key: str = ""
+    """What makes a task the same, where its author decided that."""
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,50 @@
-"""A run in the graph: it and its tasks as activities, told as they happen.
+"""A run in the graph: it and its tasks as activities, told in a thread of its own as they happen.
 
 What a task read and wrote is told by the execution that ran it; its activity adds what only the
-pipeline knows: its parameters, which file is which artifact, and how it ended.
+pipeline knows: its parameters, which file is which artifact, and how it ended. Nobody waits for
+what is being told, and what waits meanwhile is told together.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import queue
 import shutil
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from clew import db
 from clew.errors import ClewError
 from clew.folder import Folder
+from clew.pipelines.reusing import Verdict
 from clew.pipelines.scopes import Artifact, Node, Values
+from clew.pipelines.tasks import Attempt
 from clew.prov.events import AnyEvent, Ended, Started
 from clew.prov.graph import Graph
+from clew.prov.questions.executions import find
 from clew.prov.questions.targets import resolve
+from clew.prov.questions.tasks import PROGRAM, Done
 from clew.run import locks
 from clew.settings import Settings, machine_id
 from clew.witness import environment
+
+
+@dataclass(frozen=True)
+class Told:
+    """A task that is over, to be told: with all its attempts, and whether it was reused."""
+
+    node: Node
+    attempts: Sequence[Attempt] = ()
+    why: str | None = None
+    reused: Done | None = None
+    place: str | None = None
+    done: Callable[[str | None], None] = lambda _: None
+    """Called with its execution's id when it is told."""
 
 
 class Recorder:
@@ -31,15 +53,16 @@ class Recorder:
     def __init__(self, folder: Folder, settings: Settings) -> None:
         self.uid = os.urandom(16).hex()
         self.number = 0
+        self.failure: Exception | None = None
+        """Why nothing more is told."""
         self._folder = folder
         self._settings = settings
-        self._n = 0
+        self._machine = machine_id(settings)
+        self._numbers = itertools.count(1)
         self._begun: set[str] = set()
+        self._queue: queue.SimpleQueue[AnyEvent | Told | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, daemon=True)
         self._lock = locks.hold(folder, self.uid)
-
-    def close(self) -> None:
-        shutil.rmtree(self._folder.spool / self.uid, ignore_errors=True)
-        os.close(self._lock)
 
     @property
     def id(self) -> str:
@@ -47,8 +70,22 @@ class Recorder:
 
     def begin(self) -> None:
         """Give the run its number."""
-        with self._graph() as graph:
+        with self.graph() as graph:
             self.number = graph.begin_run(self.uid)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Wait until all is told."""
+        self._queue.put(None)
+        self._thread.join()
+        if self.failure is not None:
+            raise self.failure
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder.spool / self.uid, ignore_errors=True)
+        os.close(self._lock)
+
+    # -- what happened
 
     def started(self, name: str, file: str, inputs: Values, tasks: Sequence[str]) -> None:
         facets = {
@@ -57,7 +94,7 @@ class Recorder:
             "inputs": inputs.parameters,
             "tasks": list(tasks),
         }
-        self._tell(
+        self._queue.put(
             Started(
                 **self._next(),
                 activity=self.uid,
@@ -71,53 +108,104 @@ class Recorder:
         told = {**outputs.parameters, **_shown(outputs.artifacts)}
         status = 0 if state == "succeeded" else 1
         facets = {"state": state, "outputs": told, "error": error}
-        self._tell(Ended(**self._next(), activity=self.uid, status=status, facets=facets))
+        self._queue.put(Ended(**self._next(), activity=self.uid, status=status, facets=facets))
 
-    def task_started(self, node: Node) -> None:
-        self._tell(*self._task_started(node))
-
-    def task_over(self, node: Node, executions: Sequence[dict[str, Any]], why: str | None) -> None:
-        """How it ended, with the executions of all its attempts."""
-        started = self._task_started(node)
-        with self._graph() as graph:
-            last = executions[-1] if executions else {}
-            facets = {
-                "state": node.state,
-                "outputs": node.outputs.parameters,
-                "artifacts": {
-                    name: [self._artifact(graph, one, last.get("id")) for one in found]
-                    for name, found in node.outputs.artifacts.items()
-                },
-                "executions": [one["uid"] for one in executions if one.get("uid")],
-                "why": why,
-                "error": node.error,
-            }
-            ended = Ended(
-                **self._next(),
-                activity=self._activity(node),
-                status=last.get("status"),
-                facets=facets,
-            )
-            graph.fold([*started, ended])
-
-    def _task_started(self, node: Node) -> list[AnyEvent]:
+    def task_started(self, node: Node, verdict: Verdict | None = None) -> None:
+        """`verdict`: what an earlier one that did the same would be found by."""
         if node.path in self._begun:
-            return []
+            return
         self._begun.add(node.path)
-        facets = {
+        facets: dict[str, Any] = {
             "parameters": node.inputs.parameters,
             "artifacts": _shown(node.inputs.artifacts),
         }
-        return [
+        if verdict is not None:
+            facets |= {"begun": {}, "parts": verdict.parts}
+        self._queue.put(
             Started(
                 **self._next(),
                 activity=self._activity(node),
                 kind="task",
                 parent=self.uid,
                 name=node.path,
+                exe=PROGRAM if verdict else None,
+                command=(verdict.key,) if verdict else (),
+                cwd="" if verdict else None,
                 facets=facets,
             )
-        ]
+        )
+
+    def task_over(self, told: Told) -> None:
+        self.task_started(told.node)
+        self._queue.put(told)
+
+    def tell(self, events: Sequence[AnyEvent]) -> None:
+        for event in events:
+            self._queue.put(event)
+
+    # -- telling it
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            waiting = [self._queue.get()]
+            while not self._queue.empty():
+                waiting.append(self._queue.get())
+            going = waiting[-1] is not None
+            try:
+                if self.failure is None:
+                    self._tell([one for one in waiting if one is not None])
+            except Exception as error:  # whatever it is, the tasks go on to their end
+                self.failure = error
+
+    def _tell(self, waiting: Sequence[AnyEvent | Told]) -> None:
+        events: list[AnyEvent] = []
+        sessions = {}
+        over = [one for one in waiting if isinstance(one, Told)]
+        for one in waiting:
+            if not isinstance(one, Told):
+                events.append(one)
+                continue
+            for attempt in one.attempts:
+                session, found = attempt.events()
+                events += found
+                if session is not None:
+                    sessions[session.uid] = session
+        for session in sessions.values():
+            session.flush()
+        with self.graph() as graph:
+            graph.fold(events)
+            graph.fold([self._over(graph, one) for one in over])
+            ids = [self._execution(graph, one) for one in over]
+        for one, execution in zip(over, ids, strict=True):
+            one.done(execution)
+
+    def _over(self, graph: Graph, one: Told) -> Ended:
+        node = one.node
+        executions = [attempt.execution for attempt in one.attempts if attempt.execution]
+        if one.reused:
+            executions = [one.reused.execution]
+        last = executions[-1] if executions else None
+        facets = {
+            "state": "reused" if one.reused else node.state,
+            "outputs": node.outputs.parameters,
+            "artifacts": one.reused.artifacts
+            if one.reused
+            else {
+                name: [self._artifact(graph, artifact, last) for artifact in found]
+                for name, found in node.outputs.artifacts.items()
+            },
+            "executions": executions,
+            "why": one.why,
+            "error": node.error,
+            "place": one.place,
+            "reused_from": one.reused.task if one.reused else None,
+        }
+        return Ended(**self._next(), activity=self._activity(node), facets=facets)
+
+    def _execution(self, graph: Graph, one: Told) -> str | None:
+        uid = next((a.execution for a in reversed(one.attempts) if a.execution), None)
+        return find(graph, uid).id if uid else None
 
     def _activity(self, node: Node) -> str:
         return f"{self.uid}/{node.path}"
@@ -131,12 +219,14 @@ class Recorder:
                 found = resolve(
                     graph,
                     f"{execution}:{path}",
-                    machine=machine_id(self._settings),
+                    machine=self._machine,
                     locate=os.path.realpath,
                     digest_of=lambda _: None,
                 )
         return {
+            "name": one["name"],
             "uri": one["uri"],
+            **({"custom_path": one["custom_path"]} if one.get("custom_path") else {}),
             "type": one["type"]["schemaTitle"],
             "digest": found.digest if found else None,
             "size": found.size if found else None,
@@ -145,16 +235,10 @@ class Recorder:
         }
 
     def _next(self) -> dict[str, Any]:
-        self._n += 1
-        return {"execution": self.uid, "n": self._n, "at": time.time_ns()}
-
-    def _tell(self, *events: AnyEvent) -> None:
-        if events:
-            with self._graph() as graph:
-                graph.fold(events)
+        return {"execution": self.uid, "n": next(self._numbers), "at": time.time_ns()}
 
     @contextlib.contextmanager
-    def _graph(self) -> Iterator[Graph]:
+    def graph(self) -> Iterator[Graph]:
         with db.connect(self._folder.graph, address=self._settings.graph) as connection:
             yield Graph(connection, self._folder.uid)
 

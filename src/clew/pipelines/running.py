@@ -1,5 +1,5 @@
-"""Carries out what the engine decides: as many tasks at once as there is room, each a thread that
-waits for a witnessed process, and every change told to the graph and to whoever watches."""
+"""Carries out what the engine decides: as many tasks at once as there is room, each a witnessed
+process, and every change told to the graph and to whoever watches."""
 
 from __future__ import annotations
 
@@ -7,26 +7,31 @@ import heapq
 import os
 import queue
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from clew.folder import Folder
 from clew.pipelines.engine import Engine, Instruction, Outcome, Over, Run
-from clew.pipelines.ir import Dag, Pipeline
-from clew.pipelines.recording import Recorder
+from clew.pipelines.ir import Dag, Pipeline, PythonFunction
+from clew.pipelines.recording import Recorder, Told
+from clew.pipelines.resolving import filled
+from clew.pipelines.reusing import Memo, Verdict
 from clew.pipelines.scopes import Node, Values
-from clew.pipelines.tasks import LAUNCHER, Attempt
+from clew.pipelines.tasks import Attempt, Errand, Warm
+from clew.pipelines.workers import Workers
 from clew.settings import Settings
 
 RUNS = "pipeline-runs"
 """Beside `.clew/`: what lies in there is ours, and no execution's file."""
 _PATIENCE = 1.0
 """Seconds that a task has to end by itself when the run is canceled."""
+_TURN = 0.0005
+"""Seconds that the thread which tells the graph may keep the others waiting."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Change:
     execution: str | None = None
     seconds: float | None = None
     why: str | None = None
+    reused: str | None = None
+    """The task that stands for it."""
 
 
 def run(
@@ -48,15 +55,23 @@ def run(
     file: Path,
     python: str,
     jobs: int | None = None,
+    reuse: bool = True,
     watch: Callable[[Change], None] = lambda _: None,
 ) -> str:
     """Run a pipeline to its end, however that is; the answer is the run's id."""
     recorder = Recorder(folder, settings)
+    turn = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN)
     try:
         recorder.begin()
         room = jobs or len(os.sched_getaffinity(0))
-        return _Running(folder, settings, pipeline, inputs, recorder, python, room, watch).run(file)
+        memo = Memo(folder, settings, pipeline.name)
+        running = _Running(
+            folder, settings, pipeline, inputs, recorder, memo, python, room, reuse, watch
+        )
+        return running.run(file)
     finally:
+        sys.setswitchinterval(turn)
         recorder.close()
 
 
@@ -68,8 +83,10 @@ class _Running:
         pipeline: Pipeline,
         inputs: Values,
         recorder: Recorder,
+        memo: Memo,
         python: str,
         room: int,
+        reuse: bool,
         watch: Callable[[Change], None],
     ) -> None:
         self._folder = folder
@@ -79,42 +96,68 @@ class _Running:
         self._recorder = recorder
         self._python = python
         self._room = room
+        self._memo = memo
+        self._reuse = reuse
         self._watch = watch
         self._place = folder.root / RUNS / recorder.id
-        self._launcher = self._place / "launch.py"
         self._facts = self._facts_of_run()
         self._engine = Engine(pipeline, inputs, self._facts)
         self._ready: list[tuple[float, int, Run]] = []  # by when, and by who came first
         self._order = 0
-        self._busy: dict[str, tuple[Attempt, threading.Thread]] = {}
+        self._workers = Workers(folder, settings)
+        self._busy: dict[str, Attempt] = {}
         self._since: dict[str, float] = {}
-        self._executions: dict[str, list[dict[str, Any]]] = {}
-        self._finished: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
+        self._verdicts: dict[str, Verdict] = {}
+        self._tried: dict[str, list[Attempt]] = {}
+        self._finished: queue.SimpleQueue[Attempt] = queue.SimpleQueue()
 
     def run(self, file: Path) -> str:
         dag = self._pipeline.root.body
         assert isinstance(dag, Dag)
         self._recorder.started(self._pipeline.name, str(file), self._inputs, sorted(dag.tasks))
+        state, why = "failed", None
         try:
             with _interrupting():
-                self._place.mkdir(parents=True, exist_ok=True)
-                self._launcher.write_text(LAUNCHER)
-                self._take(self._engine.begin())
-                while not self._engine.done:
-                    self._start()
-                    self._await()
+                self._go()
+            failed = self._engine.failed
+            state = "failed" if failed else "succeeded"
+            why = f"{failed.path}: {failed.error}" if failed else None
         except KeyboardInterrupt:
             self._cancel()
-            self._recorder.ended("canceled", Values(), "the run was canceled")
-            return self._recorder.id
+            state, why = "canceled", "the run was canceled"
         except BaseException as error:
             self._cancel()
-            self._recorder.ended("failed", Values(), f"{type(error).__name__}: {error}")
+            why = f"{type(error).__name__}: {error}"
             raise
-        failed = self._engine.failed
-        why = f"{failed.path}: {failed.error}" if failed else None
-        self._recorder.ended("failed" if failed else "succeeded", self._engine.outputs, why)
+        finally:
+            self._end(state, why)
         return self._recorder.id
+
+    def _go(self) -> None:
+        self._place.mkdir(parents=True, exist_ok=True)
+        self._take(self._engine.begin())
+        self._start()
+        while not self._engine.done:
+            self._await()
+            self._start()
+            if self._recorder.failure is not None:
+                raise self._recorder.failure
+
+    def _end(self, state: str, why: str | None) -> None:
+        """All has ended: so do the workers, and the rest is told."""
+        outputs = self._engine.outputs if state == "succeeded" else Values()
+        self._recorder.ended(state, outputs, why)
+        for worker in self._workers.all:
+            worker.close()
+        self._recorder.finish()
+        with self._recorder.graph() as graph:
+            for worker in self._workers.all:
+                events = worker.last_events()
+                worker.flush()
+                graph.fold(events)
+        for worker in self._workers.all:
+            worker.discard()
+        self._memo.close()
 
     # -- one step
 
@@ -135,25 +178,28 @@ class _Running:
 
     def _begin(self, what: Run) -> None:
         node = what.node
-        again = f"@{what.attempt}" if what.attempt > 1 else ""
-        attempt = Attempt(
-            folder=self._folder,
-            settings=self._settings,
-            python=self._python,
-            launcher=self._launcher,
-            place=self._free(self._place / f"{node.path}{again}"),
-            node=node,
-            facts=self._facts,
-        )
+        body = node.component.body
+        assert isinstance(body, PythonFunction)
+        variables = {
+            name: str(filled(value, node.inputs, node, self._facts))
+            for name, value in body.environment.items()
+        }
         if node.path not in self._since:
             self._since[node.path] = time.monotonic()
-            self._recorder.task_started(node)
+            verdict = self._memo.decide(
+                node, self._workers.surroundings(variables), reuse=self._reuse and node.task.reuse
+            )
+            self._recorder.task_started(node, verdict)
+            self._verdicts[node.path] = verdict
+            if verdict.reused is not None:
+                self._take(self._engine.ended(node.path, Outcome(outputs=verdict.outputs)))
+                return
+        again = f"@{what.attempt}" if what.attempt > 1 else ""
+        errand = Errand(node, self._free(self._place / f"{node.path}{again}"))
+        attempt = Warm(errand, self._workers, self._python, variables)
         self._watch(Change(node))
-        thread = threading.Thread(
-            target=lambda: self._finished.put((node.path, attempt.run())), name=node.path
-        )
-        self._busy[node.path] = (attempt, thread)
-        thread.start()
+        self._busy[node.path] = attempt
+        attempt.start(self._finished.put)
 
     def _await(self) -> None:
         """Until a task ends, or one may be tried again."""
@@ -161,38 +207,49 @@ class _Running:
         if self._ready and len(self._busy) < self._room:
             pause = max(0.0, self._ready[0][0] - time.monotonic())
         try:
-            path, outcome = self._finished.get(timeout=pause)
+            attempt = self._finished.get(timeout=pause)
         except queue.Empty:
             return
-        attempt, thread = self._busy.pop(path)
-        thread.join()
-        self._ran(path, attempt)
-        self._take(self._engine.ended(path, outcome))
-
-    def _ran(self, path: str, attempt: Attempt) -> None:
-        if attempt.execution:
-            self._executions.setdefault(path, []).append(attempt.execution)
+        path = attempt.node.path
+        del self._busy[path]
+        self._tried.setdefault(path, []).append(attempt)
+        self._memo.changed()
+        self._take(self._engine.ended(path, attempt.outcome()))
 
     def _over(self, one: Over) -> None:
         node = one.node
-        executions = self._executions.pop(node.path, [])
-        self._recorder.task_over(node, executions, one.why)
         since = self._since.pop(node.path, None)
         took = None if since is None else time.monotonic() - since
-        self._watch(Change(node, executions[-1]["id"] if executions else None, took, one.why))
+        verdict = self._verdicts.pop(node.path, None)
+        reused = verdict.reused if verdict else None
+        why = one.why or (verdict.why if verdict else None)
+        tried = self._tried.pop(node.path, [])
+        change = Change(node, None, took, why, reused.task if reused else None)
+        self._recorder.task_over(
+            Told(
+                node,
+                tried,
+                why,
+                reused,
+                os.fspath(tried[-1].place) if tried else None,
+                done=lambda id_: self._watch(replace(change, execution=id_)),
+            )
+        )
 
     def _cancel(self) -> None:
         stopped = self._engine.cancel()
-        attempts = list(self._busy.items())
+        waiting = dict(self._busy)
         for number, patience in ((signal.SIGTERM, _PATIENCE), (signal.SIGKILL, 60.0)):
+            for attempt in waiting.values():
+                attempt.stop(number)
             until = time.monotonic() + patience
-            for _, (attempt, thread) in attempts:
-                if thread.is_alive():
-                    attempt.stop(number)
-            for _, (_, thread) in attempts:
-                thread.join(max(0.0, until - time.monotonic()))
-        for path, (attempt, _) in attempts:
-            self._ran(path, attempt)
+            while waiting and (left := until - time.monotonic()) > 0:
+                try:
+                    ended = self._finished.get(timeout=left)
+                except queue.Empty:
+                    break
+                waiting.pop(ended.node.path, None)
+                self._tried.setdefault(ended.node.path, []).append(ended)
         for one in stopped:
             self._over(one)
 

@@ -1,4 +1,4 @@
-"""One task as a witnessed process of this machine.
+"""One try of one task: what it is given, how it is run, and what it made.
 
 The component's module, and what it is given, are files in the task's own folder: so they are
 inputs of a recorded execution, of any size, and the execution can be repeated by itself.
@@ -8,149 +8,68 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from clew.errors import ClewError
-from clew.folder import Folder
 from clew.pipelines.engine import Outcome
 from clew.pipelines.ir import PythonFunction
-from clew.pipelines.resolving import filled
 from clew.pipelines.scopes import Artifact, Node, Values
 from clew.pipelines.values import WrongType, typed
-from clew.run import streams
-from clew.run.executing import record
-from clew.run.interest import Interest
-from clew.run.stages import Host, Start
-from clew.run.streams import Streams
-from clew.settings import Settings
-from clew.witness.secrets import Redactor
+from clew.pipelines.workers import Workers
+from clew.prov.events import AnyEvent
+from clew.run.sessions import Piece, Session
 
-LAUNCHER = """\
-\"\"\"Runs the function of a component with the executor of the kfp SDK. Its input is read from a
-file: the kernel limits how long an argument may be.\"\"\"
-
-import os
-import sys
-
-from kfp.dsl.executor_main import executor_main
-
-folder, function = sys.argv[1:]
-sys.path[0] = os.getcwd()
-with open(os.path.join(folder, "executor_input.json")) as file:
-    given = file.read()
-sys.argv[1:] = ["--component_module_path", os.path.join(folder, "component.py")]
-sys.argv += ["--function_to_execute", function, "--executor_input", given]
-executor_main()
-"""
-"""What a task's process begins with: a file of the run, so that a repeat has it too."""
-
-_STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
+Ended = Callable[["Attempt"], None]
 
 
-class TaskStage(Host):
-    """The host, with variables of the task's own, nothing to read, and its output only kept."""
+class Attempt(Protocol):
+    """One try of one task; all but `events` is called from one thread."""
 
-    def __init__(self, settings: Settings, cache: Path, variables: Mapping[str, str]) -> None:
-        super().__init__(settings, cache)
-        self.environ = {**self.environ, "_KFP_RUNTIME": "true", **variables}
-        self._tracer: int | None = None
+    node: Node
 
-    def facets(self, redactor: Redactor) -> dict[str, Any]:
-        return {**super().facets(redactor), "streams": _STREAMS}
+    @property
+    def place(self) -> Path:
+        """The folder of its own."""
 
-    def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
-    ) -> Streams:
-        return streams.again(spool, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None)
-
-    def start(self, what: Start) -> int:
-        started = super().start(what)
-        self._tracer = started
-        return started
+    def start(self, ended: Ended) -> None:
+        """Begin; `ended` is called when it is over, from any thread."""
 
     def stop(self, number: int) -> None:
-        """Send a signal to all that the task started."""
-        for pid in _traced(self._tracer) if self._tracer else ():
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
+        """Send a signal to all that it started."""
+
+    def outcome(self) -> Outcome:
+        """Once it is over."""
+
+    def events(self) -> tuple[Session | None, list[AnyEvent]]:
+        """What is not told of it yet; from the thread that tells."""
+
+    @property
+    def execution(self) -> str | None:
+        """The uid of its execution, if there is one."""
 
 
 @dataclass
-class Attempt:
-    """One try of one task; `run` may be called from any thread, `stop` from any other."""
+class Errand:
+    """The files that a task is given, and leaves, in a folder of its own."""
 
-    folder: Folder
-    settings: Settings
-    python: str
-    launcher: Path
-    place: Path
-    """The task's own folder, which does not exist yet."""
     node: Node
-    facts: Mapping[str, str]
-    execution: dict[str, Any] = field(default_factory=dict)
-    """What was recorded, once it ran."""
-    _stage: TaskStage | None = None
-    _stopped: bool = False
+    place: Path
+    """It does not exist yet."""
 
-    def run(self) -> Outcome:
-        try:
-            return self._run()
-        except ClewError as error:
-            return Outcome(error=error.message)
-        except (OSError, ValueError) as error:
-            return Outcome(error=f"{type(error).__name__}: {error}")
-
-    def stop(self, number: int = signal.SIGTERM) -> None:
-        self._stopped = True
-        if self._stage is not None:
-            self._stage.stop(number)
-
-    def _run(self) -> Outcome:
-        body = self.node.component.body
-        assert isinstance(body, PythonFunction)
+    def lay_out(self) -> None:
         self.place.mkdir(parents=True)
-        (self.place / "component.py").write_text(body.source)
-        wanted = self._executor_input()
-        given = json.dumps(wanted, ensure_ascii=False, indent=1)
+        body = self.node.component.body
+        if isinstance(body, PythonFunction):
+            (self.place / "component.py").write_text(body.source)
+        given = json.dumps(self.executor_input, ensure_ascii=False)
         (self.place / "executor_input.json").write_text(given)
-        variables = {
-            name: str(filled(value, self.node.inputs, self.node, self.facts))
-            for name, value in body.environment.items()
-        }
-        self._stage = TaskStage(self.settings, self.folder.cache, variables)
-        if self._stopped:
-            return Outcome(error="stopped before it began")
-        command = [self.python, str(self.launcher), str(self.place), body.function]
-        outcome = record(self.folder, self.settings, command, stage=self._stage)
-        self.execution = outcome.execution
-        if outcome.status:
-            return Outcome(error=self._failure(outcome.status))
-        return self._outputs(wanted)
 
-    def _failure(self, status: int) -> str:
-        how = f"signal {status - 128}" if status > 128 else f"status {status}"
-        return f"{self.execution.get('id')} ended with {how}"
-
-    def _executor_input(self) -> dict[str, Any]:
+    @property
+    def executor_input(self) -> dict[str, Any]:
         inputs, outputs = self.node.inputs, self.node.component.outputs
-        made = {
-            name: {
-                "artifacts": [
-                    {
-                        "name": name,
-                        "uri": str(self.place / name),
-                        "type": slot.type,
-                        "metadata": {},
-                    }
-                ]
-            }
-            for name, slot in outputs.artifacts.items()
-        }
         return {
             "inputs": {
                 "parameterValues": inputs.parameters,
@@ -160,14 +79,24 @@ class Attempt:
                 "parameters": {
                     name: {"outputFile": str(self.place / name)} for name in outputs.parameters
                 },
-                "artifacts": made,
+                "artifacts": {
+                    name: {"artifacts": [self._made(name)]} for name in outputs.artifacts
+                },
                 "outputFile": str(self.place / "executor_output.json"),
             },
         }
 
-    def _outputs(self, wanted: dict[str, Any]) -> Outcome:
-        file = Path(wanted["outputs"]["outputFile"])
-        said = json.loads(file.read_text()) if file.exists() else {}
+    def _made(self, name: str) -> Artifact:
+        kind = self.node.component.outputs.artifacts[name].type
+        return {"name": name, "uri": str(self.place / name), "type": kind, "metadata": {}}
+
+    def outcome(self) -> Outcome:
+        """What it left."""
+        file = self.place / "executor_output.json"
+        try:
+            said = json.loads(file.read_text()) if file.exists() else {}
+        except (OSError, ValueError) as error:
+            return Outcome(error=f"its {file.name} cannot be read: {error}")
         parameters = {}
         for name, slot in self.node.component.outputs.parameters.items():
             if name not in said.get("parameterValues", {}):
@@ -177,20 +106,66 @@ class Attempt:
             except WrongType as error:
                 return Outcome(error=f"its output {name}: {error}")
         artifacts: dict[str, list[Artifact]] = {}
-        for name, slot_input in wanted["outputs"]["artifacts"].items():
+        for name in self.node.component.outputs.artifacts:
             told = said.get("artifacts", {}).get(name, {}).get("artifacts") or [{}]
-            first = slot_input["artifacts"][0]
-            artifacts[name] = [{**first, **one} for one in told]
+            artifacts[name] = [{**self._made(name), **one} for one in told]
         return Outcome(outputs=Values(parameters, artifacts))
 
 
-def _traced(tracer: int) -> list[int]:
-    """All processes that the tracer follows: also those whose parents are gone."""
-    mark = f"\nTracerPid:\t{tracer}\n"
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError):
-                if mark in (entry / "status").read_text():
-                    found.append(int(entry.name))
-    return found
+def failure(status: int) -> str:
+    return f"it ended with {f'signal {status - 128}' if status > 128 else f'status {status}'}"
+
+
+class Warm:
+    """A lightweight component, in a process that a worker forks."""
+
+    def __init__(
+        self, errand: Errand, workers: Workers, python: str, variables: Mapping[str, str]
+    ) -> None:
+        self.node = errand.node
+        self._errand = errand
+        self._workers = workers
+        self._python = python
+        self._variables = variables
+        self._session: Session | None = None
+        self._piece: Piece | None = None
+        self._refused: str | None = None
+
+    def start(self, ended: Ended) -> None:
+        body = self.node.component.body
+        assert isinstance(body, PythonFunction)
+        try:
+            self._errand.lay_out()
+            self._session = self._workers.ready(self._python, self._variables)
+            words = (os.fspath(self._errand.place), body.function)
+            command = (*self._workers.command(self._python), *words)
+            message = "\0".join(words).encode()
+            self._piece = self._session.send(message, command, lambda _: ended(self))
+        except (ClewError, OSError, ValueError) as error:
+            self._refused = error.message if isinstance(error, ClewError) else f"{error}"
+            ended(self)
+
+    @property
+    def place(self) -> Path:
+        return self._errand.place
+
+    def stop(self, number: int) -> None:
+        if self._piece is not None:
+            self._piece.stop(number)
+
+    def outcome(self) -> Outcome:
+        if self._piece is None:
+            return Outcome(error=self._refused)
+        if self._piece.lost:
+            return Outcome(error="the worker that ran it was ended")
+        status = self._piece.status
+        return Outcome(error=failure(status)) if status else self._errand.outcome()
+
+    @property
+    def execution(self) -> str | None:
+        return self._piece.uid if self._piece and not self._piece.lost else None
+
+    def events(self) -> tuple[Session | None, list[AnyEvent]]:
+        if self._session is None or self._piece is None or self._piece.lost:
+            return None, []
+        return self._session, self._session.events(self._piece)

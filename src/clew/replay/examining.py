@@ -32,6 +32,12 @@ def unit(ledger: Ledger, root: Activity) -> Unit:
     return _Examination(ledger, root).result()
 
 
+def reading(ledger: Ledger, root: Activity) -> Unit:
+    """What a program needed, though it does not stand for itself: one that lived on, and forked
+    processes that do."""
+    return _Examination(ledger, root).reading()
+
+
 class _Examination:
     def __init__(self, ledger: Ledger, root: Activity) -> None:
         begun = root.facets.get("begun")
@@ -68,6 +74,23 @@ class _Examination:
             handed=handed,
             output=output,
             places=self._places(),
+        )
+
+    def reading(self) -> Unit:
+        self._gaps()
+        self._deeds = self._own_deeds()
+        return Unit(
+            ledger=self._ledger,
+            root=self._root,
+            members=self._members,
+            begun=self._begun,
+            over=self._over,
+            status=0,
+            needs=self._needs(),
+            deeds=self._deeds,
+            leaves={},
+            handed=[],
+            output={},
         )
 
     def _subtree(self) -> frozenset[int]:

@@ -42,7 +42,7 @@ class Start:
 
 def started_alike(unit: Unit, start: Start) -> str | None:
     """How the start differs from the one that is known; None: not at all."""
-    why = _variables(variables(unit.record, unit.root), start.environment)
+    why = differing(variables(unit.record, unit.root), start.environment)
     why = why or _secrets(start, seals(unit.record, unit.root))
     if why is not None:
         return why
@@ -66,7 +66,8 @@ def variables(record: Recorded, process: Activity) -> dict[str, str]:
     return {name: value for name, value in whole.items() if value is not None}
 
 
-def _variables(then: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+def differing(then: Mapping[str, str | None], now: Mapping[str, str]) -> str | None:
+    """The first variable that is another; in words."""
     for name in sorted(then.keys() | now.keys()):
         if name not in now:
             return f"its variable {name} is not set any more"

@@ -14,17 +14,15 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 
 from clew import db
 from clew.errors import ClewError, NotFound, RecordingFailed
 from clew.folder import Folder
-from clew.prov.events import AnyEvent, Content, Ended, Gap, Started, Version
+from clew.prov.events import AnyEvent, Started
 from clew.prov.graph import AT_ONCE, Graph
 from clew.prov.questions.executions import execution as execution_of
-from clew.prov.texts import shown
-from clew.run import failing, joining, locks, recovering, signals, starting, streams
+from clew.run import failing, joining, locks, recovering, reporting, signals, starting, streams
 from clew.run.asking import Decider, Listener, Surroundings
 from clew.run.following import Follower
 from clew.run.interest import Interest
@@ -33,11 +31,11 @@ from clew.run.pins import UNPINNED, Pins
 from clew.run.stages import Host, Stage, Start
 from clew.settings import Settings
 from clew.store import Store
-from clew.witness import environment, native
+from clew.witness import native
 from clew.witness.contents import Contents
 from clew.witness.records import AnyRecord, Exec, Reused
 from clew.witness.secrets import Redactor
-from clew.witness.story import Scene, Story
+from clew.witness.story import Scene
 from clew.witness.syscalls import hear
 from clew.witness.telling import Teller
 
@@ -165,7 +163,15 @@ class _Recording:
             yield Graph(connection, self._folder.uid)
 
     def _begin(self) -> Started:
-        started = self._started()
+        self._beginning = reporting.beginning(
+            self._uid,
+            self._stage,
+            self._redactor,
+            self._command,
+            name=self._name,
+            pins=self._pins,
+        )
+        started = self._beginning.event
         with self._graph() as graph:
             self._number = graph.begin(self._uid, name=self._name)
             try:
@@ -194,34 +200,6 @@ class _Recording:
         self._settled = True
         with contextlib.suppress(ClewError), self._graph() as graph:
             graph.remove(self._uid)
-
-    def _started(self) -> Started:
-        facets = self._stage.facets(self._redactor)
-        self._variables: dict[str, str] = facets.pop("variables", {})
-        facets.pop("pinned", None)  # a repeat's: those of what it repeats
-        if self._pins != UNPINNED:
-            facets["pinned"] = self._pins.facet()
-        told = {shown(name): shown(value) for name, value in self._stage.environ.items()}
-        self._sealed = self._redactor.seals(told)
-        facets.pop("sealed", None)
-        facets |= {"sealed": self._sealed} if self._sealed else {}
-        descent = self._stage.descent
-        if descent is not None:
-            facets |= {"kind": descent.kind, "collection": descent.collection}
-        return Started(
-            execution=self._uid,
-            n=1,
-            at=time.time_ns(),
-            activity=self._uid,
-            kind="execution",
-            parent=descent.parent if descent else None,
-            agent=environment.user_name(os.getuid()),
-            command=tuple(self._redactor.argument(shown(word)) for word in self._command),
-            cwd=shown(os.fspath(self._stage.cwd)),
-            name=self._name,
-            environment=dict(self._variables),
-            facets=facets,
-        )
 
     # -- the middle
 
@@ -340,16 +318,17 @@ class _Recording:
             execution=self._uid,
             machine=self._stage.machine,
             boot=self._stage.boot,
-            variables=self._variables,
+            variables=self._beginning.variables,
             redactor=self._redactor,
             ignore=(os.fsencode(self._folder.path) + b"/",),
             streams=self._streams,
-            sealed=self._sealed,
+            sealed=self._beginning.sealed,
         )
         retold = self._decider.retold if self._decider else None
         story = hear(scene, follower.records, contents, retold)
         teller = Teller(scene, story, contents, self._stage.owners(story.found()))
-        events = [*teller.events(), *self._stream_events(store, kept)]
+        printed = reporting.stream_events(self._uid, store, kept.kept, keep=self._content)
+        events = [*teller.events(), *printed]
         warning = contents.failure or (failing.said(follower.failure) if follower.failure else None)
         try:
             store.flush()
@@ -357,70 +336,16 @@ class _Recording:
             warning = warning or error
         if warning is not None:
             why = f"not all was stored: {warning.message}"
-            events = [*failing.as_stored(events, store), self._gap(6, "content", why)]
+            lost = reporting.gap(self._uid, 6, "content", why)
+            events = [*failing.as_stored(events, store), lost]
         if not whole:
             why = "the trace ends before the command did: was there no room for it?"
-            events.append(self._gap(7, "trace", why))
+            events.append(reporting.gap(self._uid, 7, "trace", why))
             warning = warning or RecordingFailed(why, hint="free some space, and run it again")
-        events.append(self._ended(story, store, teller.bytes, status, kept))
+        facets = {
+            "packages": self._stage.packages(),
+            "new_bytes": store.added,
+            **kept.facets(),
+        }
+        events.append(reporting.ending(self._uid, story, status, teller.bytes, facets))
         return events, warning
-
-    def _stream_events(self, store: Store, kept: streams.Streams) -> list[AnyEvent]:
-        events: list[AnyEvent] = []
-        for number, (name, keeper) in enumerate(kept.kept.items()):
-            if not keeper.size:
-                continue
-            stored = False
-            if self._content and keeper.whole:
-                try:
-                    store.put_file(os.fsencode(keeper.path))
-                    stored = True
-                except ClewError:
-                    stored = False
-            events.append(
-                Content(
-                    execution=self._uid,
-                    n=3 + number,
-                    at=time.time_ns(),
-                    version=Version(f"stream://{self._uid}/{name}", self._uid, 1),
-                    digest=keeper.digest,
-                    size=keeper.size,
-                    mode=0o100600,
-                    mtime=time.time_ns(),
-                    stored=stored,
-                )
-            )
-        return events
-
-    def _gap(self, n: int, what: str, why: str) -> Gap:
-        return Gap(
-            execution=self._uid, n=n, at=time.time_ns(), activity=self._uid, what=what, why=why
-        )
-
-    def _ended(
-        self,
-        story: Story,
-        store: Store,
-        size: int,
-        status: int,
-        kept: streams.Streams,
-    ) -> Ended:
-        root = story.root_exit()
-        inputs, outputs = story.totals()
-        return Ended(
-            execution=self._uid,
-            n=2,
-            at=time.time_ns(),
-            activity=self._uid,
-            status=status if not (root and root.signal) else None,
-            signal=root.signal or None if root else None,
-            facets={
-                "packages": self._stage.packages(),
-                "processes": len(story.processes),
-                "inputs": inputs,
-                "outputs": outputs,
-                "bytes": size,
-                "new_bytes": store.added,
-                **kept.facets(),
-            },
-        )

@@ -50,6 +50,8 @@ class Start:
     pins: Pins
     ask: int | None = None
     """A socket to whoever knows what need not run."""
+    prompt: bool = False
+    """What a child of the command did is written as soon as it ends."""
 
 
 class Stage(Protocol):
@@ -137,6 +139,7 @@ class Host:
             pin_clock=what.pins.clock,
             pin_random=what.pins.random,
             serial=what.pins.serial,
+            prompt=what.prompt,
         )
         return starting.start(
             words,

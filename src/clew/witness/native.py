@@ -45,13 +45,14 @@ def tracer_command(
     pin_clock: int | None = None,
     pin_random: str | None = None,
     serial: bool = False,
+    prompt: bool = False,
 ) -> list[str]:
     """`starter`: with whom the tracer ends; `session`: the command gets a session of its own, with
     its input as its terminal; `environment`: a file with the command's variables; `opened`: files
     that it has open from the beginning, as (flags, path) by descriptor; `reading`: memory that
     tells how much of the output was read; `ask`: a socket to whoever knows what need not run;
     `pin_clock`: when its wall clock begins; `pin_random`: the seed of its randomness; `serial`: one
-    process after the other.
+    process after the other; `prompt`: what a child of it did is written as soon as it ends.
     """
     words = [tracer, "--out", trace, "--notify", str(notify), "--library", library]
     if starter is not None:
@@ -64,16 +65,16 @@ def tracer_command(
         words += ["--environment", environment]
     for descriptor, (flags, path) in (opened or {}).items():
         words += ["--open", f"{descriptor}:{flags}:{path}"]
-    if pin_clock is not None:
-        words += ["--pin-clock", str(pin_clock)]
-    if pin_random is not None:
-        words += ["--pin-random", pin_random]
-    if serial:
-        words += ["--serial", "1"]
-    if reading is not None:
-        words += ["--streams", str(reading)]
-    if ask is not None:
-        words += ["--ask", str(ask)]
+    given = {
+        "--pin-clock": pin_clock,
+        "--pin-random": pin_random,
+        "--serial": 1 if serial else None,
+        "--prompt": 1 if prompt else None,
+        "--streams": reading,
+        "--ask": ask,
+    }
+    for name, value in given.items():
+        words += [] if value is None else [name, str(value)]
     for glob in exclude:
         words += ["--exclude", glob]
     return [*words, "--", *command]

@@ -28,8 +28,11 @@ _STATUS = {"succeeded": 0, "failed": 1, "canceled": 130}
 @click.option(
     "--jobs", metavar="N", type=click.IntRange(min=1), help="Tasks at once; default: the cores."
 )
+@click.option("--no-cache", is_flag=True, help="Run every task, also those done before.")
 @json_option
-def command(file: Path, parameters: tuple[str, ...], jobs: int | None, as_json: bool) -> int:
+def command(
+    file: Path, parameters: tuple[str, ...], jobs: int | None, no_cache: bool, as_json: bool
+) -> int:
     """Run a compiled pipeline, or the one that a Python file defines, and record every task.
 
     Tasks are processes of this machine; those that do not need each other run side by side. Exits
@@ -47,7 +50,12 @@ def command(file: Path, parameters: tuple[str, ...], jobs: int | None, as_json: 
         remark(f"clew: made a project in {project.root}")
     with project:
         document = project.pipelines.run(
-            file, given, jobs=jobs, say=lambda text: remark(f"clew: {clean(text)}"), watch=_tell
+            file,
+            given,
+            jobs=jobs,
+            reuse=not no_cache,
+            say=lambda text: remark(f"clew: {clean(text)}"),
+            watch=_tell,
         )
     if as_json:
         print_json(document)
@@ -71,7 +79,8 @@ def _tell(change: Change) -> None:
     execution = f" ({change.execution})" if change.execution else ""
     reason = node.error or change.why
     why = f": {clean(reason)}" if reason and node.state != "running" else ""
-    remark(f"  {node.state:<9}  {clean(node.path)}{took}{execution}{why}")
+    state = "reused" if change.reused else node.state
+    remark(f"  {state:<9}  {clean(node.path)}{took}{execution}{why}")
 
 
 def _parameter(text: str) -> tuple[str, str]:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from clew.errors import NotFound
 from clew.prov.graph import Graph
 from clew.prov.keys import digest_text
 from clew.prov.questions.executions import Found, find
@@ -155,9 +157,33 @@ class Recorded:
         return ((e, self.versions[e.version]) for e in edges if e.activity in activities)
 
 
-def recorded(graph: Graph, text: str) -> Recorded:
-    """The execution that `text` names (an id, a name, a uid)."""
-    found = find(graph, text)
+def recorded(graph: Graph, text: str, *, alone: bool = False) -> Recorded:
+    """The execution that `text` names (an id, a name, a uid). What it inherits of the command that
+    forked it counts as its own; `alone`: leave that out."""
+    record = _recorded(graph, find(graph, text))
+    if not alone and (source := record.facets.get("inherits")):
+        with suppress(NotFound):  # it was removed
+            return _inheriting(record, _recorded(graph, find(graph, str(source))))
+    return record
+
+
+def _inheriting(record: Recorded, source: Recorded) -> Recorded:
+    """The record, with all that another one met as if its own command had met it first."""
+    root = record.processes[0]
+    at = root.facets.get("begun", {}).get("at", root.started)
+    return replace(
+        record,
+        versions={**source.versions, **record.versions},
+        used=[*(edge._replace(activity=root.key, at=at) for edge in source.used), *record.used],
+        looked=[
+            *(look._replace(activity=root.key, at=at) for look in source.looked),
+            *record.looked,
+        ],
+        gaps=[*(gap._replace(activity=root.key) for gap in source.gaps), *record.gaps],
+    )
+
+
+def _recorded(graph: Graph, found: Found) -> Recorded:
     connection = graph.connection
     facets, _ = facets_of(graph, found.key)
     activities = {

@@ -1,0 +1,106 @@
+"""Runs the function of a component with the executor of the kfp SDK.
+
+    python launcher.py FOLDER FUNCTION    one task, whose files lie in FOLDER
+    python launcher.py                    a worker: its input is a socket, where it is told of one
+                                          task after the other and forks a process for each
+
+This file is run by the Python of the components, which need not have Clew: it imports nothing
+but the SDK and what Python brings. A task's input is read from a file, for the kernel limits how
+long an argument may be. A worker imports the SDK and none of the user's code.
+"""
+
+import array
+import atexit
+import gc
+import os
+import signal
+import socket
+import sys
+import threading
+
+del sys.path[0]  # this file's own folder: what lies beside it is none of the task's business
+sys.dont_write_bytecode = True  # a task must leave nothing that the next one would see
+
+from kfp.dsl.executor_main import executor_main  # type: ignore[import-untyped]  # noqa: E402
+
+
+def perform(folder: str, function: str) -> None:
+    sys.path.insert(0, os.getcwd())
+    with open(os.path.join(folder, "executor_input.json"), encoding="utf-8") as file:
+        given = file.read()
+    sys.argv[1:] = ["--component_module_path", os.path.join(folder, "component.py")]
+    sys.argv += ["--function_to_execute", function, "--executor_input", given]
+    executor_main()
+
+
+def serve() -> None:
+    requests = socket.socket(fileno=0)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides when a task is stopped
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody here waits for them
+    gc.collect()
+    gc.freeze()
+    requests.send(b"ready")
+    while True:
+        message, output = receive(requests)
+        if not message:
+            return
+        try:
+            child = os.fork()
+        except OSError as error:
+            requests.send(str(error).encode())
+        else:
+            if not child:
+                become(requests, output)
+                work(*message.decode().split("\0"))
+            requests.send(b"%d" % child)
+        os.close(output)
+
+
+def receive(requests: socket.socket) -> tuple[bytes, int]:
+    """A message, and the descriptor that came with it."""
+    message, extra, _, _ = requests.recvmsg(65536, socket.CMSG_LEN(4))
+    if not extra:
+        return b"", -1
+    return message, array.array("i", extra[0][2])[0]
+
+
+def become(requests: socket.socket, output: int) -> None:
+    """The child of a worker, with nothing of the worker's."""
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    requests.close()
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    if nothing:
+        os.dup2(nothing, 0)
+        os.close(nothing)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+
+
+def work(folder: str, function: str) -> None:
+    """One task, to the end of this process: as if it had been started for it alone."""
+    status = 1
+    try:
+        perform(folder, function)
+        status = 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):
+            sys.stderr.write(f"{end.code}\n")
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(status & 0xFF)
+
+
+if len(sys.argv) > 1:
+    perform(*sys.argv[1:])
+else:
+    serve()

@@ -1,0 +1,82 @@
+"""Workers: witnessed Pythons that have the kfp SDK loaded, and fork a process for each task.
+
+There is one for each Python and each set of variables, so that a task finds exactly what it would
+find if it were started by itself. A worker is asked for work only while all that it read is as it
+was; else another one takes its place.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from clew.folder import Folder
+from clew.prov.texts import shown
+from clew.replay.reuse import Surroundings
+from clew.run.sessions import Session
+from clew.run.stages import Host
+from clew.settings import Settings
+from clew.witness.secrets import Redactor
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+_MOST = 500
+"""Tasks of one worker: what is known of their files is kept as long as it lives."""
+_OF_THE_TERMINAL = frozenset(
+    {
+        "_", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION",
+        "TERM_SESSION_ID", "COLORTERM", "LS_COLORS", "WINDOWID", "SSH_CLIENT", "SSH_CONNECTION",
+        "SSH_TTY", "XDG_SESSION_ID", "STY", "TMUX", "TMUX_PANE",
+    }
+)  # fmt: skip
+"""Variables that tell of the terminal: no task has them, so none can depend on them."""
+
+
+class Workers:
+    """Those of one run."""
+
+    def __init__(self, folder: Folder, settings: Settings) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._at_work: dict[tuple[str, frozenset[tuple[str, str]]], Session] = {}
+        self._surroundings: dict[frozenset[tuple[str, str]], Surroundings] = {}
+        self.all: list[Session] = []
+
+    @staticmethod
+    def command(python: str) -> tuple[str, ...]:
+        return python, os.fspath(LAUNCHER)
+
+    def surroundings(self, variables: Mapping[str, str]) -> Surroundings:
+        """What a task with these variables of its own finds, as it is recorded."""
+        key = frozenset(variables.items())
+        found = self._surroundings.get(key)
+        if found is None:
+            stage = task_stage(self._settings, self._folder, variables)
+            redactor = Redactor(stage.environ, self._settings.redact, key=self._folder.key)
+            told = {shown(name): shown(value) for name, value in stage.environ.items()}
+            found = Surroundings(redactor.environment(told), redactor.seals(told))
+            self._surroundings[key] = found
+        return found
+
+    def ready(self, python: str, variables: Mapping[str, str]) -> Session:
+        """One that can take another task."""
+        key = (python, frozenset(variables.items()))
+        found = self._at_work.get(key)
+        if found is None or found.ended or found.count >= _MOST or found.stale() is not None:
+            stage = task_stage(self._settings, self._folder, variables)
+            found = Session(self._folder, self._settings, self.command(python), stage)
+            found.start()
+            self._at_work[key] = found
+            self.all.append(found)
+        return found
+
+
+def task_stage(settings: Settings, folder: Folder, variables: Mapping[str, str]) -> Host:
+    """This machine, as every task finds it."""
+    stage = Host(settings, folder.cache)
+    stage.environ = {
+        **{name: value for name, value in stage.environ.items() if name not in _OF_THE_TERMINAL},
+        "_KFP_RUNTIME": "true",
+        **variables,
+    }
+    return stage

@@ -1,0 +1,84 @@
+"""Tasks of earlier runs: those that did the same as one that is to be run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.prov.graph import Graph
+from clew.prov.keys import activity_key
+from clew.prov.questions.alike import started_alike
+from clew.prov.questions.shapes import execution_id
+
+PROGRAM = "task"
+"""A task is found again as a program is, by its words: this one, and its key."""
+
+_TASK = """
+SELECT x.number, s.name, s.facets, e.facets
+FROM started s JOIN execution x ON x.id = s.execution JOIN ended e ON e.activity = s.id
+WHERE s.id = ? ORDER BY e.n DESC
+"""
+_RUNS = """
+SELECT x.uid, r.facets FROM execution x JOIN started r ON r.id = x.id
+WHERE x.project = ? AND x.number < 0 ORDER BY x.number LIMIT 50
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A task that was run to its end."""
+
+    task: str
+    """As a user calls it: r1/train."""
+    execution: str
+    """The uid of the execution that did it."""
+    place: str
+    """Where what it was given, and what it made, was laid out."""
+    inputs: tuple[str, ...]
+    """The paths of its declared inputs."""
+    outputs: dict[str, Any] = field(default_factory=dict)
+    artifacts: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, Any] = field(default_factory=dict)
+    """What its key was made of."""
+
+
+def done_alike(graph: Graph, key: str) -> Iterator[Done]:
+    """Tasks of the same key that succeeded, the latest first."""
+    for _, activity in started_alike(graph, PROGRAM, (key,), ""):
+        for row in graph.connection.rows(_TASK, (activity,))[:1]:
+            if (done := _done(*row)) is not None:
+                yield done
+
+
+def runs_of(graph: Graph, pipeline: str) -> list[str]:
+    """The uids of the last runs of a pipeline of this name, the latest first."""
+    rows = graph.connection.rows(_RUNS, (graph.project,))
+    return [str(uid) for uid, facets in rows if json.loads(facets).get("pipeline") == pipeline]
+
+
+def last_of(graph: Graph, runs: Sequence[str], name: str) -> Done | None:
+    """The task of this name in the first of these runs in which it was run."""
+    for uid in runs:
+        activity = activity_key(graph.project_uid, f"{uid}/{name}")
+        for row in graph.connection.rows(_TASK, (activity,))[:1]:
+            if (done := _done(*row)) is not None:
+                return done
+    return None
+
+
+def _done(number: int, name: str, begun: str, ended: str) -> Done | None:
+    first, last = json.loads(begun), json.loads(ended)
+    if last.get("state") != "succeeded" or not last.get("executions"):
+        return None
+    given = first.get("artifacts", {}).values()
+    return Done(
+        task=f"{execution_id(number)}/{name}",
+        execution=last["executions"][-1],
+        place=last.get("place", ""),
+        inputs=tuple(one["uri"] for found in given for one in found),
+        outputs=last.get("outputs", {}),
+        artifacts=last.get("artifacts", {}),
+        parts=first.get("parts", {}),
+    )

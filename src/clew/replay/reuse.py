@@ -1,0 +1,151 @@
+"""Whether a piece of work that was recorded here would come out as it did: asked of the files of
+this machine as they are now, before it is done again.
+
+What it inherits of the command that forked it is asked as well; that is the same for many, so it
+is looked at closely once, and after that only for whether anything was touched.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import stat
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from clew.errors import ClewError
+from clew.prov.graph import Graph
+from clew.prov.questions.recorded import recorded
+from clew.replay.examining import reading
+from clew.replay.memo import differing
+from clew.replay.needs import Check
+from clew.replay.pasts import Past
+from clew.replay.subtrees import NotAlone, Unit
+from clew.replay.worlds import Seen
+from clew.store import Signature, Store
+
+_FRESH = 0.2
+"""Seconds for which what was just looked at need not be looked at again."""
+
+Given = Callable[[bytes], bool]
+"""Whether a path is what the work is given: another question."""
+
+
+class Answer(NamedTuple):
+    why_not: str | None
+    """The first fact that does not hold; None: all do."""
+    facts: int = 0
+    """How many were asked."""
+
+
+class Surroundings(NamedTuple):
+    """The variables that a piece of work has, as they are recorded."""
+
+    variables: Mapping[str, str]
+    seals: Mapping[str, str]
+    """Of the secret ones."""
+
+
+class _Here(Seen):
+    """The files of this machine. The store remembers what files in this very state held."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(b"", {})
+        self._store = store
+
+    def digest(self, path: bytes, status: os.stat_result) -> str | None:
+        if stat.S_ISREG(status.st_mode):
+            [known] = self._store.recall([Signature.of(status)])
+            if known is not None:
+                return known.digest
+        return super().digest(path, status)
+
+
+class Reuse:
+    """Asks, for as long as one run goes on."""
+
+    def __init__(self, graph: Graph, store: Store) -> None:
+        self._graph = graph
+        self._store = store
+        self._world = _Here(store)
+        self._inherited: dict[str, tuple[float, Answer]] = {}
+
+    def digest(self, path: bytes) -> str | None:
+        """What a file holds; None where it is none."""
+        try:
+            return self._world.digest(path, os.stat(path))
+        except OSError:
+            return None
+
+    def changed(self) -> None:
+        """Something ran: what was looked at must be looked at again."""
+        self._inherited.clear()
+
+    def holds(self, uid: str, now: Surroundings, given: Given) -> Answer:
+        """Whether the execution `uid` would come out the same now."""
+        self._world.forget()
+        try:
+            past = Past(recorded(self._graph, uid, alone=True), self._names)
+            unit = past.unit(past.record.processes[0])
+        except NotAlone as why:
+            return Answer(str(why))
+        except (ClewError, IndexError):
+            return Answer("its record is gone")
+        asked = dataclasses.replace(
+            unit, needs=[need for need in unit.needs if not given(need.path)]
+        )
+        why_not = (
+            differing(past.record.itself.environment, now.variables)
+            or _resealed(past.record.facets.get("sealed", {}), now.seals)
+            or Check(asked, self._world, self._names, past.names_at).unmet()
+            or self._left(unit)
+        )
+        mine = Answer(why_not, len(asked.needs) + len(unit.leaves))
+        worker = past.record.facets.get("inherits")
+        if why_not is not None or worker is None:
+            return mine
+        inherited = self._of_worker(str(worker))
+        return Answer(inherited.why_not, mine.facts + inherited.facts)
+
+    def _of_worker(self, uid: str) -> Answer:
+        known = self._inherited.get(uid)
+        if known is None or time.monotonic() - known[0] > _FRESH:
+            known = self._inherited[uid] = time.monotonic(), self._examined(uid)
+        return known[1]
+
+    def _examined(self, uid: str) -> Answer:
+        try:
+            past = Past(recorded(self._graph, uid, alone=True), self._names)
+            unit = reading(past.ledger, past.record.processes[0])
+        except NotAlone as why:
+            return Answer(str(why))
+        except (ClewError, IndexError):
+            return Answer("the record of its worker is gone")
+        return Answer(Check(unit, self._world, self._names, past.names_at).unmet(), len(unit.needs))
+
+    def _left(self, unit: Unit) -> str | None:
+        """Whether what it left is there, as it left it."""
+        for path, left in unit.leaves.items():
+            name = path.decode(errors="replace")
+            try:
+                found = self._world.lstat(path)
+            except OSError:
+                if left.kind != "gone":
+                    return f"{name}, which it made, is gone"
+                continue
+            if left.kind == "gone":
+                return f"{name}, which it removed, is there again"
+            if left.kind == "file" and left.version is not None:
+                same = found.st_size == left.version.size
+                if not same or self._world.digest(path, found) != left.version.digest:
+                    return f"{name}, which it made, changed"
+        return None
+
+    def _names(self, digest: str) -> list[bytes]:
+        return b"".join(self._store.read(digest)).split(b"\0")
+
+
+def _resealed(then: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+    names = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
+    return f"its variable {names[0]} changed" if names else None

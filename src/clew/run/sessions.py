@@ -1,0 +1,402 @@
+"""A witnessed command that lives on, and forks a child for each piece of work that it is sent.
+
+The command is an execution of its own, and so is every piece: what the command itself read is not
+told again for each, the piece says that it `inherits` from it. A piece is closed when its process
+has ended, while the command goes on; whatever it started and left running ends with it.
+
+The command has a socket as its input. It says `ready` there, and then answers each message with
+the process id of the child that it forked for it; with the message comes the descriptor that the
+child has as its output.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from clew.errors import ClewError, RecordingFailed
+from clew.folder import Folder
+from clew.prov.events import AnyEvent
+from clew.run import failing, locks, reporting, starting, streams
+from clew.run.branches import Branch, Branches
+from clew.run.pins import UNPINNED
+from clew.run.stages import Host, Start
+from clew.run.standing import Standing
+from clew.run.streams import Streams
+from clew.settings import Settings
+from clew.store import Store
+from clew.witness.contents import Contents
+from clew.witness.packages import Packages
+from clew.witness.records import AnyRecord, Exec, Held, Mark, Opening, Trace
+from clew.witness.secrets import Redactor
+from clew.witness.story import Scene, Story
+from clew.witness.syscalls import hear
+from clew.witness.telling import Teller
+
+_STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
+_PATIENCE = 60.0
+"""Seconds until a command that does not say it is ready is given up."""
+
+
+@dataclass
+class Piece:
+    """One piece of work: an execution."""
+
+    uid: str
+    command: tuple[str, ...]
+    """What would do it without the session."""
+    pid: int
+    kept: Streams
+    place: Path
+    ended: Callable[[Piece], None]
+    branch: Branch | None = None
+    lost: bool = False
+    """The session ended before it did."""
+    began: int = field(default_factory=time.time_ns)
+    over: threading.Event = field(default_factory=threading.Event)
+    followed: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def status(self) -> int:
+        """As a shell tells it."""
+        exit_ = self.branch.exit if self.branch else None
+        if self.lost or exit_ is None:
+            return 125
+        return 128 + exit_.signal if exit_.signal else exit_.status
+
+    def stop(self, number: int) -> None:
+        """Send a signal to all that it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+        for pid in list(self.branch.living.values()) if self.branch else ():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+class Session:
+    """One such command; `send` may be called from one thread, `events` from another."""
+
+    def __init__(
+        self, folder: Folder, settings: Settings, command: Sequence[str], stage: Host
+    ) -> None:
+        self.uid = os.urandom(16).hex()
+        self.count = 0
+        """How many pieces it was sent."""
+        self._folder = folder
+        self._settings = settings
+        self._command = tuple(command)
+        self._stage = stage
+        self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
+        self._branches = Branches()
+        self._pieces: dict[int, Piece] = {}
+        self._early: dict[int, Branch] = {}  # seen before the command said whose they are
+        self._lock = threading.Lock()  # of the pieces
+        self._telling = threading.Lock()  # of the contents
+        self._standing: Standing | None = None
+        self._told = False
+        self._failure: Exception | None = None
+        self.ended = False
+
+    # -- the command
+
+    def start(self) -> None:
+        with failing.before_it_starts(self._folder):
+            self._held = locks.hold(self._folder, self.uid)
+            self._spool = self._folder.spool / self.uid
+            self._store = Store(self._folder.store)
+            self._contents = Contents(
+                self._store, spool=self._spool, keep=True, exclude=self._folder.exclude
+            )
+            self._beginning = reporting.beginning(
+                self.uid, self._stage, self._redactor, self._command
+            )
+            self._beginning.event.facets["streams"] = _STREAMS
+            self._kept = self._streams(self._spool)
+            ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._socket = ours
+            said, notify = os.pipe()
+            self._notify = said
+            self._trace = Trace(self._spool / "trace")
+            _, out, error = self._kept.descriptors
+            self._kept.descriptors = (theirs.fileno(), out, error)
+            self._tracer = self._stage.start(
+                Start(
+                    command=self._command,
+                    trace=self._spool / "trace",
+                    spool=self._spool,
+                    notify=notify,
+                    exclude=self._folder.exclude,
+                    streams=self._kept,
+                    blocked=(),
+                    pins=UNPINNED,
+                    prompt=True,
+                )
+            )
+        os.close(notify)
+        theirs.close()
+        self._kept.started()
+        self._follower = threading.Thread(target=self._follow, daemon=True)
+        self._follower.start()
+        ours.settimeout(_PATIENCE)
+        try:
+            ready = ours.recv(16)
+        except TimeoutError:
+            ready = b""
+        if ready != b"ready":
+            self.close()
+            said_by_it = (self._spool / "stdout").read_text(errors="replace")[-300:]
+            raise RecordingFailed(
+                f"{self._command[0]} cannot run tasks: {said_by_it.strip() or 'it ended'}",
+                hint=" ".join(self._command),
+            )
+
+    def stale(self) -> str | None:
+        """What of all that the command read is no longer as it was; None: nothing."""
+        return self._standing.changed() if self._standing else None
+
+    def close(self) -> None:
+        """No more will be asked: it ends, and all that was left running with it."""
+        self._socket.close()
+        self._follower.join()
+        starting.wait(self._tracer)
+        self._kept.finish()
+        self._trace.close()
+
+    def discard(self) -> None:
+        """All is told: nothing is left of it but the record."""
+        with contextlib.suppress(ClewError):
+            self._store.close()
+        shutil.rmtree(self._spool, ignore_errors=True)
+        os.close(self._held)
+
+    # -- a piece of work
+
+    def send(self, message: bytes, command: Sequence[str], ended: Callable[[Piece], None]) -> Piece:
+        """Let the command fork a child for this; `ended` is called when that is over, from another
+        thread."""
+        self.count += 1
+        place = self._spool / f"piece-{self.count}"
+        place.mkdir()
+        kept = self._streams(place)
+        socket.send_fds(self._socket, [message], [kept.descriptors[1]])
+        kept.started()
+        answer = self._socket.recv(32)
+        if not answer.isdigit():
+            kept.finish()
+            raise RecordingFailed(
+                f"no process could be started: {answer.decode() or 'the worker has ended'}",
+                hint="is there memory, and room for another process?",
+            )
+        piece = Piece(os.urandom(16).hex(), tuple(command), int(answer), kept, place, ended)
+        with self._lock:
+            if self.ended:
+                piece.lost = True
+            else:
+                self._pieces[piece.pid] = piece
+                branch = self._early.pop(piece.pid, None)
+                if branch is not None:
+                    piece.branch = branch
+        if piece.lost:
+            self._finish(piece)
+        elif piece.branch is not None:
+            self._look(piece)
+        return piece
+
+    def _streams(self, place: Path) -> Streams:
+        return streams.again(
+            place,
+            _STREAMS,
+            redactor=self._redactor,
+            limit=self._folder.stream_limit,
+            stdin=None,
+            show=None,
+        )
+
+    # -- following
+
+    def _follow(self) -> None:
+        while True:
+            word = os.read(self._notify, 4096)
+            new = self._trace.read()
+            over = self._route(new)
+            with self._telling:
+                self._keep(new)
+            for piece in over:
+                piece.followed.set()
+            if not word:
+                break
+        os.close(self._notify)
+        with self._lock:
+            self.ended = True
+            lost = list(self._pieces.values())
+            self._pieces.clear()
+        for piece in lost:
+            piece.lost = True
+            self._finish(piece)
+            piece.followed.set()
+
+    def _keep(self, new: list[AnyRecord]) -> None:
+        if self._failure is None:
+            try:
+                self._contents.follow(new)
+            except Exception as error:  # whatever it is, the work goes on
+                self._failure = error
+
+    def _route(self, new: list[AnyRecord]) -> list[Piece]:
+        over = []
+        for branch in self._branches.take(new):
+            with self._lock:
+                piece = self._pieces.get(branch.spawn.pid)
+                if piece is None:
+                    self._early[branch.spawn.pid] = branch
+                    continue
+                piece.branch = branch
+            if self._look(piece):
+                over.append(piece)
+        return over
+
+    def _look(self, piece: Piece) -> bool:
+        """Whether it is over; what outlives its first process is ended."""
+        branch = piece.branch
+        assert branch is not None
+        if branch.exit is not None and branch.living:
+            piece.stop(signal.SIGKILL)
+        if not branch.over:
+            return False
+        with self._lock:
+            known = self._pieces.pop(piece.pid, None)
+        if known is None:
+            return False
+        self._finish(piece)
+        return True
+
+    def _finish(self, piece: Piece) -> None:
+        piece.over.set()
+        piece.ended(piece)
+
+    # -- telling
+
+    def events(self, piece: Piece) -> list[AnyEvent]:
+        """What there is to fold of a piece that is over, and of the command itself before the
+        first; what it names is put into the store, which the caller flushes."""
+        piece.followed.wait()
+        piece.kept.finish()
+        with self._telling:
+            told = [] if self._told else self._own_events()
+            self._told = True
+            assert piece.branch is not None
+            told += self._piece_events(piece, piece.branch)
+        self._branches.forget(piece.branch)
+        shutil.rmtree(piece.place, ignore_errors=True)
+        return told
+
+    def flush(self) -> None:
+        self._store.flush()
+
+    def last_events(self) -> list[AnyEvent]:
+        """The end of the command itself, once it has ended."""
+        if not self._told:
+            return []
+        story = self._hear(self.uid, self._branches.trace(self._branches.own), self._kept)
+        facets = {"packages": self._packages.facet(), "new_bytes": self._store.added}
+        printed = reporting.stream_events(self.uid, self._store, self._kept.kept)
+        return [*printed, reporting.ending(self.uid, story, 0, 0, facets)]
+
+    def _own_events(self) -> list[AnyEvent]:
+        trace = self._branches.trace(self._branches.own)
+        self._exec = next(record for record in trace if isinstance(record, Exec))
+        self._openings = next(record for record in trace if isinstance(record, Held))
+        self._standing = Standing(trace)
+        self._packages = Packages(self._folder.cache)
+        story = self._hear(self.uid, trace, self._kept)
+        told = [self._beginning.event]
+        return [*told, *self._tell(self.uid, story, self._kept, self._packages)[0]]
+
+    def _piece_events(self, piece: Piece, branch: Branch) -> list[AnyEvent]:
+        started = msgspec.structs.replace(
+            self._beginning.event,
+            execution=piece.uid,
+            activity=piece.uid,
+            at=piece.began,
+            command=tuple(self._redactor.argument(word) for word in piece.command),
+            facets={**self._beginning.event.facets, "inherits": self.uid},
+        )
+        before = self._store.added
+        story = self._hear(piece.uid, self._whole(piece, branch), piece.kept)
+        packages = Packages(self._folder.cache)
+        events, size = self._tell(piece.uid, story, piece.kept, packages)
+        events += reporting.stream_events(piece.uid, self._store, piece.kept.kept)
+        facets: dict[str, Any] = {
+            "packages": packages.facet(),
+            "new_bytes": self._store.added - before,
+            **piece.kept.facets(),
+        }
+        if self._failure is not None or self._contents.failure is not None:
+            why = failing.said(self._failure or self._contents.failure or OSError()).message
+            events.append(reporting.gap(piece.uid, 6, "content", f"not all was stored: {why}"))
+        at = branch.exit.at if branch.exit else None
+        ended = reporting.ending(piece.uid, story, piece.status, size, facets, at=at)
+        return [started, *events, ended]
+
+    def _tell(
+        self, uid: str, story: Story, kept: Streams, packages: Packages
+    ) -> tuple[list[AnyEvent], int]:
+        teller = Teller(
+            self._scene(uid, kept), story, self._contents, packages.owners(story.found())
+        )
+        return list(teller.events()), teller.bytes
+
+    def _hear(self, uid: str, trace: list[AnyRecord], kept: Streams) -> Story:
+        return hear(self._scene(uid, kept), trace, self._contents)
+
+    def _scene(self, uid: str, kept: Streams) -> Scene:
+        return Scene(
+            execution=uid,
+            machine=self._stage.machine,
+            boot=self._stage.boot,
+            variables=self._beginning.variables,
+            redactor=self._redactor,
+            ignore=(os.fsencode(self._folder.path) + b"/",),
+            streams=kept.names,
+            sealed=self._beginning.sealed,
+        )
+
+    def _whole(self, piece: Piece, branch: Branch) -> list[AnyRecord]:
+        """The branch as the trace of a command, started by its own words with what it was given."""
+        spawn, *rest = branch.records
+        assert spawn is branch.spawn
+        seq, at, image = spawn.seq, spawn.at, spawn.image
+        output = next(iter(piece.kept.names))
+        openings = [
+            Opening(0, 1, os.fsencode(os.devnull), -1, 0, 0),
+            *(Opening(number, 2, output, -1, 0, 0) for number in (1, 2)),
+        ]
+        begun: list[AnyRecord] = [
+            msgspec.structs.replace(branch.spawn, parent=0),
+            msgspec.structs.replace(
+                self._exec,
+                seq=seq,
+                at=at,
+                image=image,
+                previous=image,
+                pid=piece.pid,
+                arguments=[os.fsencode(word) for word in piece.command],
+            ),
+            msgspec.structs.replace(self._openings, seq=seq, at=at, image=image, openings=openings),
+            Mark(seq, at, image, 0, 1, 0, 0),
+        ]
+        assert branch.exit is not None
+        printed = piece.kept.kept["stdout"].size
+        end = Mark(branch.exit.seq, branch.exit.at, branch.root, 1, 1, printed, -1)
+        return self._branches.trace([*begun, *rest, end])
