@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -171,10 +171,12 @@ class _Running:
 
     def _start(self) -> None:
         """Begin what is ready, as long as there is room."""
-        while len(self._busy) < self._room and self._ready:
-            if self._ready[0][0] > time.monotonic():
-                return
+        while self._ready and self._ready[0][0] <= time.monotonic() and self._fits():
             self._begin(heapq.heappop(self._ready)[2])
+
+    def _fits(self) -> bool:
+        """Whether there is room for the next that is ready."""
+        return len(self._busy) < self._room
 
     def _begin(self, what: Run) -> None:
         node = what.node
@@ -196,15 +198,18 @@ class _Running:
                 return
         again = f"@{what.attempt}" if what.attempt > 1 else ""
         errand = Errand(node, self._free(self._place / f"{node.path}{again}"))
-        attempt = Warm(errand, self._workers, self._python, variables)
+        attempt = self._attempt(errand, variables)
         self._watch(Change(node))
         self._busy[node.path] = attempt
         attempt.start(self._finished.put)
 
+    def _attempt(self, errand: Errand, variables: Mapping[str, str]) -> Attempt:
+        return Warm(errand, self._workers, self._python, variables)
+
     def _await(self) -> None:
         """Until a task ends, or one may be tried again."""
         pause = None
-        if self._ready and len(self._busy) < self._room:
+        if self._ready and self._fits():
             pause = max(0.0, self._ready[0][0] - time.monotonic())
         try:
             attempt = self._finished.get(timeout=pause)
