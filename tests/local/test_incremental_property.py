@@ -21,8 +21,9 @@ from tests.local.surviving import Marked
 from clew.api.repeating import done, stored
 from clew.prov.questions.recorded import Recorded, recorded
 from clew.replay import planning
-from clew.replay.repeating import Workshop
+from clew.replay.listings import listings
 from clew.replay.scenery import Entry
+from clew.store import Store
 
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 """An example takes seconds: as it was found is soon enough."""
@@ -163,10 +164,10 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
         for incremental in (True, False):
             with clew.project() as project:
                 record = recorded(project._graph, "e1")
-                workshop = Workshop(project._folder, project._settings)
-                plan = planning.plan(
-                    record, names=workshop.names, environ=os.environ, network=False
-                )
+                with Store(project._folder.store) as store:
+                    plan = planning.plan(
+                        record, names=listings(store), environ=os.environ, network=False
+                    )
                 entries: dict[bytes, Entry | None] = {}
                 for name, new in edit.of(pipeline).items():
                     place = os.fsencode(clew.folder / name)

@@ -19,8 +19,8 @@ from clew.replay.checkouts import Checkout, Kept
 from clew.replay.committing import amended
 from clew.replay.comparing import Comparison
 from clew.replay.layouts import laid
-from clew.replay.repeating import Workshop
-from clew.replay.scenery import Scenery, scenery
+from clew.replay.listings import listings
+from clew.replay.scenery import Names, Scenery, scenery
 from clew.replay.verdicts import Verdict
 from clew.store import Store
 
@@ -32,7 +32,8 @@ def checkout(project: Project, text: str, folder: Path | None) -> dict[str, Any]
     """Lay out the files of an execution; the document of `clew checkout --json`."""
     record = recorded(project._graph, text)
     at = (folder or Path(_name(text, record.execution.id))).absolute().resolve()
-    found = _scenery(project, record)
+    with Store(project._folder.store) as store:
+        found = scenery(record, listings(store))
     cwd = record.itself.cwd or "/"
     made = Checkout(
         folder=at,
@@ -215,14 +216,14 @@ def _plan(
         raise NotFound(
             f"{found.id}, which this is a checkout of, was forgotten", hint="clew list"
         ) from error
-    names = Workshop(project._folder, project._settings).names
+    names = listings(store)
     plan = planning.plan(record, names=names, environ=os.environ, network=network)
-    line = [(record, plan.scenery), *_ancestors(project, record)]
+    line = [(record, plan.scenery), *_ancestors(project, record, names)]
     entries = amended(line, found.files, now, lambda digest: b"".join(store.read(digest)))
     return record, plan.with_files(entries)
 
 
-def _ancestors(project: Project, record: Recorded) -> list[tuple[Recorded, Scenery]]:
+def _ancestors(project: Project, record: Recorded, names: Names) -> list[tuple[Recorded, Scenery]]:
     """What it was modified from, nearest first, as far as that is still recorded."""
     found: list[tuple[Recorded, Scenery]] = []
     while True:
@@ -230,11 +231,7 @@ def _ancestors(project: Project, record: Recorded) -> list[tuple[Recorded, Scene
         if line["kind"] != "modification" or line["parent"] is None:
             return found
         record = recorded(project._graph, line["parent"])
-        found.append((record, _scenery(project, record)))
-
-
-def _scenery(project: Project, record: Recorded) -> Scenery:
-    return scenery(record, Workshop(project._folder, project._settings).names)
+        found.append((record, scenery(record, names)))
 
 
 def _settle(

@@ -108,11 +108,12 @@ def _image(project: Project, text: str, out: BinaryIO, say: Say) -> None:
 
 def _portable(project: Project, text: str, say: Say) -> Portable:
     from clew.prov.questions.recorded import recorded
+    from clew.replay.listings import listings
     from clew.replay.portable import portable
-    from clew.replay.repeating import Workshop
+    from clew.store import Store
 
-    workshop = Workshop(project._folder, project._settings)
-    what = portable(recorded(project._graph, text), workshop.names)
+    with Store(project._folder.store) as store:
+        what = portable(recorded(project._graph, text), listings(store))
     for warning in what.warnings:
         say(warning)
     return what

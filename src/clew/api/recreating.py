@@ -19,6 +19,7 @@ from clew.prov.questions.recorded import Recorded, Version, recorded
 from clew.prov.questions.shapes import STREAM, execution_id, place
 from clew.prov.questions.targets import Target
 from clew.replay import planning
+from clew.replay.listings import listings
 from clew.replay.recreating import Impossible, Work, fewest
 from clew.replay.repeating import Workshop
 from clew.run.stages import Descent
@@ -236,7 +237,7 @@ class _Supply:
     # -- before it starts
 
     def _runs(self, works: list[Work], wanted: str, network: bool) -> list[_Run]:
-        names = Workshop(self._project._folder, self._project._settings).names
+        names = listings(self._store)
 
         def known(answer: str) -> list[bytes]:
             try:

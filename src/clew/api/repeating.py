@@ -34,13 +34,14 @@ def repeat(
     """The document of `clew repeat --json`."""
     from clew.prov.questions.recorded import recorded
     from clew.replay import planning
-    from clew.replay.repeating import Workshop
+    from clew.replay.listings import listings
+    from clew.store import Store
 
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise NotAllowed(f"{keep} exists already", hint="name a new folder with --keep")
     record = recorded(project._graph, text)
-    workshop = Workshop(project._folder, project._settings)
-    plan = planning.plan(record, names=workshop.names, environ=os.environ, network=network)
+    with Store(project._folder.store) as store:
+        plan = planning.plan(record, names=listings(store), environ=os.environ, network=network)
     if parameters:
         plan = _changed(project, plan, parameters)
     for warning in plan.warnings:

@@ -25,6 +25,7 @@ from clew.folder import Folder
 from clew.prov.questions.recorded import Recorded
 from clew.replay import planning
 from clew.replay.cache import Cache
+from clew.replay.listings import listings
 from clew.replay.planning import Plan
 from clew.replay.sandbox import Inside, Sandbox
 from clew.run import locks, starting
@@ -54,6 +55,7 @@ class Laboratory:
     def __enter__(self) -> Laboratory:
         self._place, self._lock = locks.scratch(self._folder, secrets.token_hex(8))
         self._store = Store(self._folder.store)
+        self._names = listings(self._store)
         return self
 
     def __exit__(
@@ -69,12 +71,9 @@ class Laboratory:
     def plan(self, record: Recorded) -> Plan | None:
         """How to run what is recorded; None where that cannot be done."""
         try:
-            return planning.plan(record, names=self.names, environ=os.environ, network=False)
+            return planning.plan(record, names=self._names, environ=os.environ, network=False)
         except ClewError:
             return None
-
-    def names(self, digest: str) -> list[bytes]:
-        return b"".join(self._store.read(digest)).split(b"\0")
 
     def observe(self, plan: Plan, pins: Pins, *, seconds: float) -> Observation | None:
         """Run it; None when it could not be run, or took much longer than the `seconds` it took

@@ -20,6 +20,7 @@ from clew.prov.questions.shapes import process_id
 from clew.prov.texts import shown
 from clew.replay.accounts import account
 from clew.replay.applying import Times, apply, as_now, as_then, possible
+from clew.replay.listings import listings
 from clew.replay.memo import Start, started_alike
 from clew.replay.needs import Check
 from clew.replay.pasts import Past, Pasts
@@ -91,11 +92,9 @@ class Incremental:
                 db.connect(self.folder.graph, address=self.settings.graph)
             )
             graph = Graph(connection, self.folder.uid)
+            self._names = listings(self._store)
             self._pasts = Pasts(graph, self.reference, self._names)
         return self._pasts
-
-    def _names(self, digest: str) -> list[bytes]:
-        return b"".join(self._store.read(digest)).split(b"\0")
 
     def _start(self, question: Asked) -> Start:
         first = self._leftovers is None

@@ -105,11 +105,6 @@ class Workshop:
             locks.discard(place)
             os.close(lock)
 
-    def names(self, digest: str) -> list[bytes]:
-        """The names of a folder that was listed."""
-        with Store(self.folder.store) as store:
-            return b"".join(store.read(digest)).split(b"\0")
-
 
 def _with_beginnings(plan: Plan, store: Store) -> Plan:
     """With what stood in the files that its output was appended to."""
