@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from operator import attrgetter
+from threading import Event
 
 from clew.witness.records import (
     AnyRecord,
@@ -35,6 +36,8 @@ class Branch:
     """Process ids, by image."""
     exit: Exit | None = None
     """How its first process ended."""
+    followed: Event = field(default_factory=Event)
+    """It is over, and what it read was taken in."""
 
     @property
     def over(self) -> bool:

@@ -18,7 +18,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,6 @@ class Piece:
     """The session ended before it did."""
     began: int = field(default_factory=time.time_ns)
     over: threading.Event = field(default_factory=threading.Event)
-    followed: threading.Event = field(default_factory=threading.Event)
 
     @property
     def status(self) -> int:
@@ -229,11 +228,13 @@ class Session:
         while True:
             word = os.read(self._notify, 4096)
             new = self._trace.read()
-            over = self._route(new)
+            branches = self._branches.take(new)
+            self._route(branches)
             with self._telling:
                 self._keep(new)
-            for piece in over:
-                piece.followed.set()
+            for branch in branches:
+                if branch.over:
+                    branch.followed.set()
             if not word:
                 break
         os.close(self._notify)
@@ -244,7 +245,6 @@ class Session:
         for piece in lost:
             piece.lost = True
             self._finish(piece)
-            piece.followed.set()
 
     def _keep(self, new: list[AnyRecord]) -> None:
         if self._failure is None:
@@ -253,33 +253,27 @@ class Session:
             except Exception as error:  # whatever it is, the work goes on
                 self._failure = error
 
-    def _route(self, new: list[AnyRecord]) -> list[Piece]:
-        over = []
-        for branch in self._branches.take(new):
+    def _route(self, branches: list[Branch]) -> None:
+        for branch in branches:
             with self._lock:
                 piece = self._pieces.get(branch.spawn.pid)
                 if piece is None:
                     self._early[branch.spawn.pid] = branch
                     continue
                 piece.branch = branch
-            if self._look(piece):
-                over.append(piece)
-        return over
+            self._look(piece)
 
-    def _look(self, piece: Piece) -> bool:
-        """Whether it is over; what outlives its first process is ended."""
+    def _look(self, piece: Piece) -> None:
+        """Is it over? What outlives its first process is ended."""
         branch = piece.branch
         assert branch is not None
         if branch.exit is not None and branch.living:
             piece.stop(signal.SIGKILL)
-        if not branch.over:
-            return False
-        with self._lock:
-            known = self._pieces.pop(piece.pid, None)
-        if known is None:
-            return False
-        self._finish(piece)
-        return True
+        if branch.over:
+            with self._lock:
+                known = self._pieces.pop(piece.pid, None)
+            if known is not None:
+                self._finish(piece)
 
     def _finish(self, piece: Piece) -> None:
         piece.over.set()
@@ -290,12 +284,12 @@ class Session:
     def events(self, piece: Piece) -> list[AnyEvent]:
         """What there is to fold of a piece that is over, and of the command itself before the
         first; what it names is put into the store, which the caller flushes."""
-        piece.followed.wait()
+        assert piece.branch is not None
+        piece.branch.followed.wait()
         piece.kept.finish()
         with self._telling:
             told = [] if self._told else self._own_events()
             self._told = True
-            assert piece.branch is not None
             told += self._piece_events(piece, piece.branch)
         self._branches.forget(piece.branch)
         shutil.rmtree(piece.place, ignore_errors=True)
@@ -309,7 +303,7 @@ class Session:
         if not self._told:
             return []
         story = self._hear(self.uid, self._branches.trace(self._branches.own), self._kept)
-        facets = {"packages": self._packages.facet(), "new_bytes": self._store.added}
+        facets = {"packages": self._packages.facet(self._used), "new_bytes": self._store.added}
         printed = reporting.stream_events(self.uid, self._store, self._kept.kept)
         return [*printed, reporting.ending(self.uid, story, 0, 0, facets)]
 
@@ -320,8 +314,9 @@ class Session:
         self._standing = Standing(trace)
         self._packages = Packages(self._folder.cache)
         story = self._hear(self.uid, trace, self._kept)
-        told = [self._beginning.event]
-        return [*told, *self._tell(self.uid, story, self._kept, self._packages)[0]]
+        owners = self._packages.owners(story.found())
+        self._used = set(owners.values())
+        return [self._beginning.event, *self._tell(self.uid, story, self._kept, owners)[0]]
 
     def _piece_events(self, piece: Piece, branch: Branch) -> list[AnyEvent]:
         started = msgspec.structs.replace(
@@ -334,11 +329,11 @@ class Session:
         )
         before = self._store.added
         story = self._hear(piece.uid, self._whole(piece, branch), piece.kept)
-        packages = Packages(self._folder.cache)
-        events, size = self._tell(piece.uid, story, piece.kept, packages)
+        owners = self._packages.owners(story.found())
+        events, size = self._tell(piece.uid, story, piece.kept, owners)
         events += reporting.stream_events(piece.uid, self._store, piece.kept.kept)
         facets: dict[str, Any] = {
-            "packages": packages.facet(),
+            "packages": self._packages.facet(set(owners.values())),
             "new_bytes": self._store.added - before,
             **piece.kept.facets(),
         }
@@ -350,11 +345,9 @@ class Session:
         return [started, *events, ended]
 
     def _tell(
-        self, uid: str, story: Story, kept: Streams, packages: Packages
+        self, uid: str, story: Story, kept: Streams, owners: Mapping[bytes, str]
     ) -> tuple[list[AnyEvent], int]:
-        teller = Teller(
-            self._scene(uid, kept), story, self._contents, packages.owners(story.found())
-        )
+        teller = Teller(self._scene(uid, kept), story, self._contents, owners)
         return list(teller.events()), teller.bytes
 
     def _hear(self, uid: str, trace: list[AnyRecord], kept: Streams) -> Story:

@@ -66,9 +66,10 @@ class Packages:
         """Every package met so far: asked for (True), came along (False), nobody knows (None)."""
         return dict(self._met)
 
-    def facet(self) -> dict[str, dict[str, bool | None]]:
-        """The same for an execution's `ended` event: its facet `packages`."""
-        return {purl: {"requested": asked} for purl, asked in sorted(self._met.items())}
+    def facet(self, purls: Iterable[str] | None = None) -> dict[str, dict[str, bool | None]]:
+        """The same for an execution's `ended` event: its facet `packages`. `purls`: only these."""
+        met = self._met if purls is None else {purl: self._met[purl] for purl in purls}
+        return {purl: {"requested": asked} for purl, asked in sorted(met.items())}
 
     def _of_system(self, path: bytes) -> Package | None:
         return _first(self._system_indexes(), path)
