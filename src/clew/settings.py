@@ -28,6 +28,8 @@ class Settings:
     """False when NO_COLOR is set to anything."""
     state: Path
     """XDG_STATE_HOME/clew: what belongs to this user on this machine."""
+    cache: Path
+    """XDG_CACHE_HOME/clew: what can be made again."""
     s3: Mapping[str, str] = field(default_factory=dict)
     """AWS_*: how S3 is reached, by the names of these variables in small letters."""
 
@@ -51,7 +53,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         return environ.get(name) or None
 
     project = value("CLEW_PROJECT")
-    state = value("XDG_STATE_HOME")
+    state, cache = value("XDG_STATE_HOME"), value("XDG_CACHE_HOME")
     return Settings(
         project=Path(project) if project else None,
         graph=value("CLEW_GRAPH"),
@@ -60,6 +62,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         redact=tuple(p for p in environ.get("CLEW_REDACT", "").split(",") if p),
         colour=not value("NO_COLOR"),
         state=(Path(state) if state else Path.home() / ".local" / "state") / "clew",
+        cache=(Path(cache) if cache else Path.home() / ".cache") / "clew",
         s3={name.lower(): found for name in S3 if (found := value(name))},
     )
 

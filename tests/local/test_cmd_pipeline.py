@@ -224,7 +224,6 @@ def test_a_killed_run_shows_as_failed(project: Project, compiled: Path, tmp_path
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("installing.yaml",), "pipeline-refused", "packages_to_install (pandas==99)"),
         (("training.yaml", "-p", "rows=many"), "usage", "rows"),
         (("training.yaml", "-p", "row=1"), "usage", "no parameter row"),
         (("importing.yaml",), "usage", "needs the parameter uri"),

@@ -65,6 +65,7 @@ class Pipelines:
             python=python,
             jobs=jobs,
             reuse=reuse,
+            say=say,
             watch=watch,
         )
         return self.show(made)

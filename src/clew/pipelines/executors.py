@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterator
 
 from clew.pipelines.documents import Part
 from clew.pipelines.inputs import constant
@@ -21,8 +22,9 @@ from clew.pipelines.ir import (
     PythonFunction,
     Slots,
 )
+from clew.pipelines.venvs import Installs, packages
 
-_PACKAGES = re.compile(r"-m pip install ([^\n]*?)(?=&&|$)", re.MULTILINE)
+_INSTALL = ["python3", "-m", "pip", "install"]
 _RUNTIME = re.compile(r"kfp(?:==.*)?$|typing-extensions\b")
 """What the SDK installs for itself; here it is there already."""
 
@@ -45,11 +47,9 @@ def executor(part: Part, outputs: Slots, remarks: list[str]) -> PythonFunction |
 
 def _function(container: Part) -> PythonFunction:
     command, arguments = container.words("command"), container.words("args")
+    installs: Installs = ()
     if command[:2] == ["sh", "-c"] and len(command) > 3 and "pip install" in command[2]:
-        if packages := _packages(command[2]):
-            raise container.refused(
-                "command", f"packages_to_install ({', '.join(packages)}) is not supported"
-            )
+        installs = tuple(_installs(command[2]))
         command = command[3:]
     lightweight = (
         len(command) == 4
@@ -60,17 +60,22 @@ def _function(container: Part) -> PythonFunction:
     )
     if not lightweight:
         raise container.refused("command", "only lightweight Python components are supported")
-    return PythonFunction(command[3], arguments[3], _environment(container))
+    return PythonFunction(command[3], arguments[3], _environment(container), installs)
 
 
-def _packages(line: str) -> list[str]:
-    """What the component wants to be installed, beside the SDK."""
-    found = []
-    for words in _PACKAGES.findall(line):
-        for word in shlex.split(words):
-            if not word.startswith("-") and not _RUNTIME.match(word):
-                found.append(word)
-    return found
+def _installs(script: str) -> Iterator[tuple[str, ...]]:
+    """What each call of pip in the SDK's prologue is given, but for the SDK itself."""
+    for line in script.splitlines():
+        words = shlex.split(line)
+        while _INSTALL[-1] in words:
+            begin = words.index(_INSTALL[-1]) + 1
+            end = words.index("&&", begin) if "&&" in words[begin:] else len(words)
+            given = words[begin:end]
+            if words[begin - len(_INSTALL) : begin] == _INSTALL and not all(
+                map(_RUNTIME.match, packages(given))
+            ):
+                yield tuple(given)
+            words = words[end:]
 
 
 def _environment(container: Part) -> dict[str, str]:

@@ -143,6 +143,8 @@ class PythonFunction:
     source: str
     function: str
     environment: Mapping[str, str]
+    installs: tuple[tuple[str, ...], ...] = ()
+    """What pip is to be given, one call after the other, before it runs."""
 
 
 @dataclass(frozen=True)

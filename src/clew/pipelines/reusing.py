@@ -91,7 +91,7 @@ class Memo:
         if node.task.cache_key:
             return {"component": component.name, "cache_key": node.task.cache_key}
         return {
-            "code": _hash([body.source, body.function]),
+            "code": _hash([body.source, body.function, *body.installs]),
             "parameters": {n: _short(value) for n, value in node.inputs.parameters.items()},
             "inputs": {
                 name: [self._identity(one) for one in found]

@@ -10,20 +10,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clew.folder import Folder
+from clew.pipelines.attempts import Attempts
 from clew.pipelines.engine import Engine, Instruction, Outcome, Over, Run
-from clew.pipelines.ir import Dag, Pipeline, PythonFunction
+from clew.pipelines.ir import Dag, Pipeline
 from clew.pipelines.recording import Recorder, Told
-from clew.pipelines.resolving import filled
 from clew.pipelines.reusing import Memo, Verdict
 from clew.pipelines.scopes import Node, Values
-from clew.pipelines.tasks import Attempt, Errand, Warm
-from clew.pipelines.workers import Workers
+from clew.pipelines.tasks import Attempt, Errand
 from clew.settings import Settings
 
 RUNS = "pipeline-runs"
@@ -56,6 +55,7 @@ def run(
     python: str,
     jobs: int | None = None,
     reuse: bool = True,
+    say: Callable[[str], None] = lambda _: None,
     watch: Callable[[Change], None] = lambda _: None,
 ) -> str:
     """Run a pipeline to its end, however that is; the answer is the run's id."""
@@ -67,7 +67,7 @@ def run(
         room = jobs or len(os.sched_getaffinity(0))
         memo = Memo(folder, settings, pipeline.name)
         running = _Running(
-            folder, settings, pipeline, inputs, recorder, memo, python, room, reuse, watch
+            folder, settings, pipeline, inputs, recorder, memo, python, room, reuse, say, watch
         )
         return running.run(file)
     finally:
@@ -87,6 +87,7 @@ class _Running:
         python: str,
         room: int,
         reuse: bool,
+        say: Callable[[str], None],
         watch: Callable[[Change], None],
     ) -> None:
         self._folder = folder
@@ -94,7 +95,6 @@ class _Running:
         self._pipeline = pipeline
         self._inputs = inputs
         self._recorder = recorder
-        self._python = python
         self._room = room
         self._memo = memo
         self._reuse = reuse
@@ -104,7 +104,8 @@ class _Running:
         self._engine = Engine(pipeline, inputs, self._facts)
         self._ready: list[tuple[float, int, Run]] = []  # by when, and by who came first
         self._order = 0
-        self._workers = Workers(folder, settings)
+        self._attempts = Attempts(folder, settings, python, self._facts, say)
+        self._workers = self._attempts.workers
         self._busy: dict[str, Attempt] = {}
         self._since: dict[str, float] = {}
         self._verdicts: dict[str, Verdict] = {}
@@ -180,12 +181,7 @@ class _Running:
 
     def _begin(self, what: Run) -> None:
         node = what.node
-        body = node.component.body
-        assert isinstance(body, PythonFunction)
-        variables = {
-            name: str(filled(value, node.inputs, node, self._facts))
-            for name, value in body.environment.items()
-        }
+        variables = self._attempts.variables(node)
         if node.path not in self._since:
             self._since[node.path] = time.monotonic()
             verdict = self._memo.decide(
@@ -198,13 +194,10 @@ class _Running:
                 return
         again = f"@{what.attempt}" if what.attempt > 1 else ""
         errand = Errand(node, self._free(self._place / f"{node.path}{again}"))
-        attempt = self._attempt(errand, variables)
+        attempt = self._attempts.attempt(errand, variables)
         self._watch(Change(node))
         self._busy[node.path] = attempt
         attempt.start(self._finished.put)
-
-    def _attempt(self, errand: Errand, variables: Mapping[str, str]) -> Attempt:
-        return Warm(errand, self._workers, self._python, variables)
 
     def _await(self) -> None:
         """Until a task ends, or one may be tried again."""

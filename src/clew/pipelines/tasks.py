@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from clew.pipelines.engine import Outcome
 from clew.pipelines.ir import PythonFunction
 from clew.pipelines.scopes import Artifact, Node, Values
 from clew.pipelines.values import WrongType, typed
+from clew.pipelines.venvs import NotInstalled, Venv, Venvs
 from clew.pipelines.workers import Workers
 from clew.prov.events import AnyEvent
 from clew.run.sessions import Piece, Session
@@ -120,27 +122,53 @@ class Warm:
     """A lightweight component, in a process that a worker forks."""
 
     def __init__(
-        self, errand: Errand, workers: Workers, python: str, variables: Mapping[str, str]
+        self,
+        errand: Errand,
+        workers: Workers,
+        python: str,
+        variables: Mapping[str, str],
+        venv: tuple[Venvs, Venv] | None = None,
     ) -> None:
+        """`venv`: where its packages are, or are to be installed; `python` is that of it."""
         self.node = errand.node
         self._errand = errand
         self._workers = workers
         self._python = python
         self._variables = variables
+        self._venv = venv
+        self._stopped = False
         self._session: Session | None = None
         self._piece: Piece | None = None
         self._refused: str | None = None
 
     def start(self, ended: Ended) -> None:
+        if self._venv is None or self._venv[1].built():
+            self._start(ended)
+        else:
+            threading.Thread(target=self._install, args=(*self._venv, ended), daemon=True).start()
+
+    def _install(self, venvs: Venvs, venv: Venv, ended: Ended) -> None:
+        try:
+            venvs.build(venv)
+        except (NotInstalled, OSError) as error:
+            self._refused = str(error)
+            ended(self)
+        else:
+            self._start(ended)
+
+    def _start(self, ended: Ended) -> None:
         body = self.node.component.body
         assert isinstance(body, PythonFunction)
         try:
             self._errand.lay_out()
-            self._session = self._workers.ready(self._python, self._variables)
             words = (os.fspath(self._errand.place), body.function)
             command = (*self._workers.command(self._python), *words)
             message = "\0".join(words).encode()
-            self._piece = self._session.send(message, command, lambda _: ended(self))
+            with self._workers.lock:
+                if self._stopped:
+                    raise ValueError("it was stopped before it began")
+                self._session = self._workers.ready(self._python, self._variables)
+                self._piece = self._session.send(message, command, lambda _: ended(self))
         except (ClewError, OSError, ValueError) as error:
             self._refused = error.message if isinstance(error, ClewError) else f"{error}"
             ended(self)
@@ -150,6 +178,9 @@ class Warm:
         return self._errand.place
 
     def stop(self, number: int) -> None:
+        self._stopped = True
+        if self._venv is not None:
+            self._venv[0].stop(number)
         if self._piece is not None:
             self._piece.stop(number)
 

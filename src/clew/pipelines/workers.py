@@ -8,6 +8,7 @@ was; else another one takes its place.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -41,6 +42,8 @@ class Workers:
         self._at_work: dict[tuple[str, frozenset[tuple[str, str]]], Session] = {}
         self._surroundings: dict[frozenset[tuple[str, str]], Surroundings] = {}
         self.all: list[Session] = []
+        self.lock = threading.Lock()
+        """Held by whoever asks for a worker, until it has its task."""
 
     @staticmethod
     def command(python: str) -> tuple[str, ...]:

@@ -232,18 +232,8 @@ def meeting(folder: str) -> None:
     meet(folder=folder, own="b", other="a")
 
 
-@dsl.component(packages_to_install=["pandas==99"])
-def needs_packages() -> None:
-    pass
-
-
-@dsl.pipeline(name="installing")
-def installing() -> None:
-    needs_packages()
-
-
 ALL = (training, types, branching, looping, failing, importing, embedding, endless,
-       meeting, installing)  # fmt: skip
+       meeting)  # fmt: skip
 
 if __name__ == "__main__":
     for one in ALL:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.unit.pipelines.irs import COMMAND, constant, document, leaf, made, task, text
+from tests.unit.pipelines.irs import constant, document, leaf, made, task, text
 
 from clew.errors import UsageError
 from clew.pipelines.arguments import bind
@@ -76,7 +76,6 @@ def _at(*way: str, value: Any) -> Callable[[dict[str, Any]], None]:
 SELECTOR = "parameterExpressionSelector"
 PARAMETER = ("components", "comp-a", "inputDefinitions", "parameters", "x")
 FIRST = ("root", "dag", "tasks", "a")
-PIP = "python3 -m pip install --quiet 'pandas==2' && python3 -m pip install 'kfp==2.17.0' && \"$0\""
 
 
 @pytest.mark.parametrize(
@@ -105,11 +104,6 @@ PIP = "python3 -m pip install --quiet 'pandas==2' && python3 -m pip install 'kfp
             _container(command=["echo"], args=[]),
             "deploymentSpec.executors.exec.container.command",
             "lightweight",
-        ),
-        (
-            _container(command=["sh", "-c", PIP, *COMMAND]),
-            "deploymentSpec.executors.exec.container.command",
-            "packages_to_install (pandas==2)",
         ),
         (
             _at("deploymentSpec", "executors", "exec", value={"customJob": {}}),

@@ -1,0 +1,170 @@
+"""Virtual environments with the packages that components want installed.
+
+There is one for each distinct set: the packages, the options that pip is given, and the Python.
+It is built once for this user, sees all that the Python itself has, and serves every task of
+every run. Who builds it holds a lock, and so does the pip that he started: so two builders do
+not meet, and what a killed one left is built anew.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from blake3 import blake3
+
+Installs = tuple[tuple[str, ...], ...]
+
+_DONE = "clew-built.json"
+"""Written last: what lacks it is not finished."""
+_ABOUT = """
+import json, site, sys
+places = site.getsitepackages()
+if site.ENABLE_USER_SITE:
+    places.append(site.getusersitepackages())
+print(json.dumps([sys.version, sys.prefix, places]))
+"""
+_SEE = "import site; any(map(site.addsitedir, {places!r}))\n"
+
+
+class NotInstalled(Exception):
+    """What a component wants installed cannot be."""
+
+
+@dataclass(frozen=True)
+class Venv:
+    folder: Path
+    about: tuple[str, ...]
+    """The Python it is made of: its version, its place, and where its packages are."""
+    installs: Installs
+
+    @property
+    def python(self) -> str:
+        return os.fspath(self.folder / "bin" / "python")
+
+    def built(self) -> bool:
+        return (self.folder / _DONE).exists()
+
+    def variables(self, path: str) -> dict[str, str]:
+        """What activating it sets."""
+        return {"VIRTUAL_ENV": os.fspath(self.folder), "PATH": f"{self.folder / 'bin'}:{path}"}
+
+
+class Venvs:
+    """Those of one Python; `build` may be called from any thread."""
+
+    def __init__(self, cache: Path, python: str, say: Callable[[str], None]) -> None:
+        self._home = cache / "venvs"
+        self._python = python
+        self._say = say
+        self._about: tuple[str, ...] | None = None
+        self._stopped = False
+        self._at_work: list[subprocess.Popen[str]] = []
+        self._lock = threading.Lock()  # of those at work
+
+    def of(self, installs: Installs) -> Venv:
+        if self._about is None:
+            said = subprocess.run(
+                [self._python, "-c", _ABOUT], check=True, capture_output=True, text=True
+            )
+            version, prefix, places = json.loads(said.stdout)
+            self._about = (version, prefix, *places)
+        told = json.dumps([self._about, installs])
+        return Venv(self._home / blake3(told.encode()).hexdigest(length=12), self._about, installs)
+
+    def build(self, venv: Venv) -> None:
+        """Until it is there, whoever builds it; NotInstalled if it cannot be."""
+        if venv.built():
+            return
+        self._home.mkdir(parents=True, exist_ok=True)
+        with self._held(venv.folder.with_suffix(".lock")) as lock:
+            if venv.built():
+                return
+            shutil.rmtree(venv.folder, ignore_errors=True)
+            self._say(f"installing {_shown(venv.installs)} in {venv.folder}")
+            self._call([self._python, "-m", "venv", "--without-pip", venv.folder], lock)
+            [packages] = (venv.folder / "lib").glob("python*/site-packages")
+            (packages / "clew.pth").write_text(_SEE.format(places=list(venv.about[2:])))
+            if self._call([venv.python, "-c", "import pip"], lock, must=False):
+                self._call([venv.python, "-m", "ensurepip"], lock)
+            for words in venv.installs:
+                pip = [venv.python, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+                self._call([*pip, "install", *words], lock)
+            draft = venv.folder / f"{_DONE}.part"
+            draft.write_text(json.dumps({"python": venv.about, "installs": venv.installs}))
+            draft.rename(venv.folder / _DONE)
+
+    def stop(self, number: int) -> None:
+        """Build no more."""
+        self._stopped = True
+        with self._lock:
+            for process in self._at_work:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, number)
+
+    @contextmanager
+    def _held(self, path: Path) -> Iterator[int]:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            while not self._stopped:
+                with suppress(BlockingIOError):
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                time.sleep(0.05)
+            yield lock
+        finally:
+            os.close(lock)
+
+    def _call(self, words: Sequence[str | Path], lock: int, *, must: bool = True) -> int:
+        with self._lock:
+            if self._stopped:
+                raise NotInstalled("it was stopped before its packages were installed")
+            process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                pass_fds=(lock,),
+                process_group=0,
+            )
+            self._at_work.append(process)
+        said, _ = process.communicate()
+        with self._lock:
+            self._at_work.remove(process)
+        if process.returncode and must:
+            raise NotInstalled(f"its packages cannot be installed: {_last_words(said)}")
+        return process.returncode
+
+
+def _last_words(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("hint:", "note:", "[notice]"))]
+    return lines[-1][:300] if lines else "pip ended without a word"
+
+
+def _shown(installs: Installs) -> str:
+    return ", ".join(word for words in installs for word in packages(words))
+
+
+def packages(words: Sequence[str]) -> list[str]:
+    """Of what pip is given, what is no option, nor the value of one."""
+    found, value = [], False
+    for word in words:
+        if value:
+            value = False
+        elif word in ("--index-url", "--extra-index-url", "--trusted-host"):
+            value = True
+        elif not word.startswith("-"):
+            found.append(word)
+    return found
