@@ -1,4 +1,4 @@
-# make demo        set up, then record, trace and restore a small training workflow
+# make demo        set up, then record, trace and restore a small training workflow; then a pipeline
 # make test        set up, then run the tests
 # make check       lint, types, layers, and the witness compiled with warnings as errors
 # make test-heavy  the tests that take minutes or gigabytes
@@ -39,8 +39,12 @@ native: $(READY)
 	@$(BIN)/python native/build.py src/clew/_native
 	@rm -f src/clew/_native/not-built.txt
 
-demo: native
+build/taxi/trips.csv: examples/taxi/download.py | $(READY)
+	$(BIN)/python $< $@
+
+demo: native build/taxi/trips.csv
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/training/demo.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/taxi/demo.sh build/taxi/trips.csv
 
 test: packages-test native
 	$(PYTEST)

@@ -83,7 +83,7 @@ def evaluate(truth: Input[Dataset], predicted: Input[Dataset], scores: Output[Me
         "trips": len(true),
         "mean absolute error": round(float(np.abs(error).mean()), 4),
         "root mean squared error": round(float(np.sqrt((error**2).mean())), 4),
-        "r2": round(float(1 - (error**2).mean() / true.var()), 4),
+        "variance explained": round(float(1 - (error**2).mean() / true.var()), 4),
     }
     with open(scores.path, "w") as file:
         json.dump(found, file, indent=2)

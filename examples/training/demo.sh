@@ -2,22 +2,9 @@
 # Record the training workflow beside this script, trace the model back to its data, lose the data, and
 # get it back. It works on a copy in a temporary folder and leaves nothing behind but, if a first argument
 # names a folder for it, the lineage page.
-set -euo pipefail
-
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 pages=${1:-}
-work=$(mktemp -d "${TMPDIR:-/tmp}/clew-demo.XXXXXX")
-trap 'rm -rf "$work"' EXIT
-unset CLEW_PROJECT CLEW_GRAPH CLEW_SERVER CLEW_TOKEN
-
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-[ -z "${NO_COLOR:-}" ] && [ -t 1 ] || say() { printf '\n%s\n' "$*"; }
-
-# Print a command, then run it.
-run() {
-    printf '$ %s\n' "$*"
-    bash -o pipefail -c "$*"
-}
+. "$here/../telling.sh"
 
 for file in run.sh prepare.py split.py train.py evaluate.py settings.json data; do
     cp -R "$here/$file" "$work/"

@@ -16,13 +16,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 TRAINING = EXAMPLES / "training"
 
 
-def test_training_demo(tmp_path: Path) -> None:
+def demo(example: str, argument: Path, temporary: Path) -> str:
+    """What a demo prints; it leaves nothing in the folder for temporary files."""
     ran = subprocess.run(
-        [TRAINING / "demo.sh", tmp_path],
+        [EXAMPLES / example / "demo.sh", argument],
         env={
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "TMPDIR": str(tmp_path),
+            "TMPDIR": str(temporary),
         },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -30,13 +31,33 @@ def test_training_demo(tmp_path: Path) -> None:
         text=True,
     )
     assert ran.returncode == 0, ran.stdout
-    assert "evaluate: accuracy" in ran.stdout
-    traced = ran.stdout.partition("$ clew trace model.pkl\n")[2].partition("\n6. ")[0]
+    assert not list(temporary.glob("clew-demo*"))
+    return ran.stdout
+
+
+def test_training_demo(tmp_path: Path) -> None:
+    said = demo("training", tmp_path, tmp_path)
+    assert "evaluate: accuracy" in said
+    traced = said.partition("$ clew trace model.pkl\n")[2].partition("\n6. ")[0]
     for name in ("model.pkl", "train.py", "data/train.csv", "data/clean.csv", "data/raw.csv"):
         assert name in traced
     page = (tmp_path / "model.html").read_text()
     assert "raw.csv" in page
     assert [path.name for path in tmp_path.iterdir()] == ["model.html"]
+
+
+def test_taxi_demo(tmp_path: Path) -> None:
+    trips = tmp_path / "trips.csv"
+    with trips.open("wb") as file:
+        words = [sys.executable, EXAMPLES / "taxi" / "make_trips.py", "300"]
+        subprocess.run(words, check=True, stdout=file)
+    said = demo("taxi", trips, tmp_path)
+    assert "clew: r1 succeeded" in said
+    assert "6 tasks (3 reused, 3 succeeded)" in said
+    traced = said.partition("$ clew trace r2/evaluate:scores\n")[2].partition("\n6. ")[0]
+    for name in ("r2/train/model", "r1/fetch/table", "r1/true-values/tips", "trips.csv  found by"):
+        assert name in traced
+    assert "\n".join(trips.read_text().splitlines()[:3]) in said
 
 
 def test_training_data_is_what_its_script_makes(tmp_path: Path) -> None:
