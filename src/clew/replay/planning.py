@@ -78,7 +78,8 @@ def plan(record: Recorded, *, names: Names, environ: Mapping[str, str], network:
             hint="put them where they were, and record the command again",
         )
     variables = _variables(record, environ)
-    locators = [record.versions[edge.version].locator for edge in record.used]
+    locators = {record.versions[edge.version].locator for edge in record.used}
+    devices = _devices(locators)
     return Plan(
         command=_command(record, variables),
         environ=variables,
@@ -89,8 +90,8 @@ def plan(record: Recorded, *, names: Names, environ: Mapping[str, str], network:
         packages=_packages(record),
         stdin=_stdin(record),
         begun=_begun(record),
-        devices=_devices(locators),
-        warnings=tuple(_warnings(record, locators, network)),
+        devices=devices,
+        warnings=tuple(_warnings(record, locators, devices, network)),
     )
 
 
@@ -172,22 +173,24 @@ def _devices(locators: Iterable[str]) -> tuple[str, ...]:
     """What it used of the machine itself, beyond what every sandbox has."""
     found: set[str] = set()
     for locator in locators:
-        path = os.fsdecode(path_of(locator) or b"")
-        if path.startswith("/sys/"):
+        path = path_of(locator) or b""
+        if path.startswith(b"/sys/"):
             found.add("/sys")
-        elif path.startswith("/dev/") and not path.startswith(_ORDINARY):
-            found.add(path)
+        elif path.startswith(b"/dev/") and not os.fsdecode(path).startswith(_ORDINARY):
+            found.add(os.fsdecode(path))
     return tuple(sorted(found))
 
 
-def _warnings(record: Recorded, locators: list[str], network: bool) -> Iterable[str]:
-    peers = sorted({at for at in locators if at.startswith(_WIRES) and not at.startswith(_HERE)})
+def _warnings(
+    record: Recorded, locators: Iterable[str], devices: Iterable[str], network: bool
+) -> Iterable[str]:
+    peers = sorted(at for at in locators if at.startswith(_WIRES) and not at.startswith(_HERE))
     if peers and not network:
         more = f" and {len(peers) - 1} more" if len(peers) > 1 else ""
         yield f"it used the network ({peers[0]}{more}), and now has none: --network allows it"
     elif peers:
         yield f"it uses the network ({peers[0]}): what answers there may have changed"
-    for device in _devices(locators):
+    for device in devices:
         if device != "/sys":
             yield f"it uses {device}: a device of this machine, not of the record"
     if record.facets.get("typed"):

@@ -9,6 +9,7 @@ as they are known, but without its bytes.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ from clew.prov.questions.recorded import Look, Recorded, Version
 
 OUTSIDE = (b"/proc/", b"/sys/", b"/dev/")
 """The machine's own: a sandbox has these anew, or from the host."""
+
+_UNSETTLED = re.compile(rb"/\.{0,2}(?:/|\Z)")
+"""What a path without dots and doubled slashes does not have."""
 
 Names = Callable[[str], list[bytes]]
 """The names of a folder that was listed, by the digest that is the answer of the look."""
@@ -76,12 +80,23 @@ class _Scene:
         self._entries: dict[bytes, Entry] = {}
         self._missing: list[bytes] = []
         self._links = _links(record)
+        self._ways: dict[bytes, bytes] = {}
         self._mutated = _first_changes(record)
+        self._lines = [
+            (path, line)
+            for locator, line in record.lines.items()
+            if (path := path_of(locator)) is not None and not path.startswith(OUTSIDE)
+        ]
         self._looks: dict[bytes, list[Look]] = {}
+        settled: dict[str, bytes] = {}  # many processes look at the same
         for look in record.looked:
-            path = path_of(look.locator)
-            if path is not None and not path.startswith(OUTSIDE):
-                self._looks.setdefault(self._settled(path), []).append(look)
+            place = settled.get(look.locator)
+            if place is None:
+                path = path_of(look.locator)
+                if path is None or path.startswith(OUTSIDE):
+                    continue
+                place = settled[look.locator] = self._settled(path)
+            self._looks.setdefault(place, []).append(look)
 
         self._searched = {
             os.path.dirname(path)
@@ -95,16 +110,16 @@ class _Scene:
             told = (_times(k.answer) for k in self._looks.get(link, ()) if k.kind == "times")
             mtime = next((mtime for mode, _, mtime in told if stat.S_ISLNK(mode)), 0)
             self._entries[link] = Entry("link", mode=0o777, mtime=mtime, target=target)
-        for locator, line in self._record.lines.items():
-            place = path_of(locator)
-            if place is not None and not place.startswith(OUTSIDE):
-                self._found(place, line[0])
+        for path, line in self._lines:
+            self._found(path, line[0])
         for path, looks in self._looks.items():
             if path not in self._entries:
                 self._looked(path, looks)
         for path, looks in self._looks.items():
-            for look in looks:
-                if look.kind == "listing" and look.answer:
+            listed = {""}
+            for look in looks:  # who saw the same names later saw nothing more
+                if look.kind == "listing" and look.answer not in listed:
+                    listed.add(look.answer)
                     self._listed(path, look)
         self._parents()
         self._entries.pop(b"/", None)
@@ -112,7 +127,7 @@ class _Scene:
 
     def _found(self, path: bytes, first: Version) -> None:
         """A path that was read or written: what was there first."""
-        if os.path.normpath(path) != path:  # no witness writes that: the record was tampered with
+        if not _plain(path):  # no witness writes that: the record was tampered with
             raise Damaged(f"{os.fsdecode(path)} is no place to put a file", hint="clew fsck")
         if not first.found or path in self._entries:
             return
@@ -155,12 +170,14 @@ class _Scene:
 
     def _listed(self, folder: bytes, look: Look) -> None:
         """Names that a listing showed and that nobody looked at more closely."""
+        prefix = os.path.join(folder, b"")
         for name in self._names(look.answer):
-            path = os.path.join(folder, name)
-            looks = self._looks.get(path, ())
-            absent = any(other.kind == "absent" for other in looks)
+            path = prefix + name
+            if path in self._entries:
+                continue
+            absent = any(other.kind == "absent" for other in self._looks.get(path, ()))
             made = self._mutated.get(path, look.at + 1) <= look.at
-            if path not in self._entries and not absent and not made and not self._inside(path):
+            if not absent and not made and not self._inside(path):
                 folder_too = path in self._searched
                 self._entries[path] = Entry("folder") if folder_too else Entry("stub", 0o644)
 
@@ -182,10 +199,7 @@ class _Scene:
         """Where the run wrote there was a folder, unless the run made that as well."""
         cwd = self._record.itself.cwd
         places = [os.fsencode(cwd) + b"/."] if cwd else []
-        for locator, line in self._record.lines.items():
-            path = path_of(locator)
-            if path is not None and not path.startswith(OUTSIDE) and not line[0].found:
-                places.append(path)
+        places += [path for path, line in self._lines if not line[0].found]
         for path in places:
             folder = os.path.dirname(path)
             while folder not in self._entries and len(folder) > 1:
@@ -196,15 +210,24 @@ class _Scene:
 
     def _settled(self, path: bytes) -> bytes:
         """The path without dots, and without the links that lead to its folder."""
+        folder, name = os.path.split(path)
+        way = self._ways.get(folder)
+        if way is None:  # most paths lie in a folder that others were in
+            way = self._ways[folder] = self._way(folder)
+        settled = os.path.join(way, name)
+        return settled if _plain(settled) else os.path.normpath(settled)
+
+    def _way(self, folder: bytes) -> bytes:
+        """The folder without the links that lead to it."""
         for _ in range(40):
-            above: set[bytes] = set()
-            _add_parents(path, above)
+            above = {folder}
+            _add_parents(folder, above)
             link = next((f for f in sorted(above, key=len) if f in self._links), None)
             if link is None:
                 break
             to = os.path.join(os.path.dirname(link), self._links[link])
-            path = to + path[len(link) :]
-        return os.path.normpath(path)
+            folder = to + folder[len(link) :]
+        return folder
 
 
 def _links(record: Recorded) -> dict[bytes, bytes]:
@@ -216,8 +239,8 @@ def _links(record: Recorded) -> dict[bytes, bytes]:
     }
     links: dict[bytes, bytes] = {}
     for look in record.looked:
-        path = path_of(look.locator)
-        if look.kind == "link" and path is not None and not path.startswith(OUTSIDE):
+        path = path_of(look.locator) if look.kind == "link" else None
+        if path is not None and not path.startswith(OUTSIDE):
             target = path_of(f"file:///{look.answer}") or b""
             if look.answer and look.at < made.get(look.locator, look.at + 1):
                 links.setdefault(path, target[1:])
@@ -243,7 +266,7 @@ def _with_folders(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
     """With every folder that lies above something; what was taken for a stub may be one. What
     would lie below a file or a link cannot be there: the path was another's by then. Nor can
     what climbs by `..`: a record that somebody else made must not reach out of a root."""
-    entries = {path: entry for path, entry in entries.items() if os.path.normpath(path) == path}
+    entries = {path: entry for path, entry in entries.items() if _plain(path)}
     folders: set[bytes] = set()
     for path in entries:
         _add_parents(path, folders)
@@ -255,6 +278,11 @@ def _with_folders(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
         if known is None or known.kind == "stub":
             entries[folder] = Entry("folder", mtime=known.mtime if known else 0)
     return entries
+
+
+def _plain(path: bytes) -> bool:
+    """Whether a path is written as short as it can be, without dots."""
+    return _UNSETTLED.search(path) is None or os.path.normpath(path) == path
 
 
 def _below(path: bytes, folders: set[bytes]) -> bool:
