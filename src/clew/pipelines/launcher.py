@@ -12,11 +12,15 @@ long an argument may be. A worker imports the SDK and none of the user's code.
 import array
 import atexit
 import gc
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import os
 import signal
 import socket
 import sys
 import threading
+from types import ModuleType
 
 del sys.path[0]  # this file's own folder: what lies beside it is none of the task's business
 sys.dont_write_bytecode = True  # a task must leave nothing that the next one would see
@@ -24,8 +28,38 @@ sys.dont_write_bytecode = True  # a task must leave nothing that the next one wo
 from kfp.dsl.executor_main import executor_main  # type: ignore[import-untyped]  # noqa: E402
 
 
+class Asking(importlib.abc.PathEntryFinder):
+    """Finds modules in a folder by asking for each by its names. Python's own way is to list the
+    folder: then a task would depend on every name in its working folder."""
+
+    def __init__(self, folder: str, below: str) -> None:
+        if not f"{folder}/".startswith(f"{below}/"):
+            raise ImportError
+        self.folder = folder
+
+    def find_spec(
+        self, name: str, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        base = os.path.join(self.folder, name.rpartition(".")[2])
+        package = os.path.isdir(base)
+        for found in ([f"{base}/__init__"] if package else []) + [base]:
+            for suffix in importlib.machinery.all_suffixes():
+                if os.path.isfile(found + suffix):
+                    inside = [base] if found != base else None
+                    return importlib.util.spec_from_file_location(
+                        name, found + suffix, submodule_search_locations=inside
+                    )
+        if not package:
+            return None
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [base]
+        return spec
+
+
 def perform(folder: str, function: str) -> None:
-    sys.path.insert(0, os.getcwd())
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    sys.path_hooks.insert(0, lambda path: Asking(path, here))
     with open(os.path.join(folder, "executor_input.json"), encoding="utf-8") as file:
         given = file.read()
     sys.argv[1:] = ["--component_module_path", os.path.join(folder, "component.py")]

@@ -27,6 +27,9 @@ from clew.replay.reuse import Reuse, Surroundings
 from clew.settings import Settings
 from clew.store import Store
 
+RUNS = "pipeline-runs"
+"""Beside `.clew/`: a folder for each run, with one for each of its tasks."""
+
 _NEW = "it never ran before"
 
 
@@ -135,14 +138,15 @@ def _short(value: Any) -> Any:
 
 
 def _given(done: Done) -> Callable[[bytes], bool]:
-    """What was laid out for the task, the folders on the way there, and its declared inputs."""
+    """What was laid out for the task, with the folders of its run on the way there, and its
+    declared inputs."""
+    runs = os.fsencode(done.place).partition(b"/" + RUNS.encode() + b"/")[0] + b"/" + RUNS.encode()
     places = [os.fsencode(done.place), *(os.fsencode(path) for path in done.inputs)]
 
     def given(path: bytes) -> bool:
-        return any(
-            path == place or path.startswith(place + b"/") or place.startswith(path + b"/")
-            for place in places
-        )
+        if path.startswith(runs) and any(place.startswith(path + b"/") for place in places):
+            return True
+        return any(path == place or path.startswith(place + b"/") for place in places)
 
     return given
 

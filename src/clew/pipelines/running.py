@@ -16,17 +16,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clew.folder import Folder
+from clew.pipelines import machine
 from clew.pipelines.attempts import Attempts
 from clew.pipelines.engine import Engine, Instruction, Outcome, Over, Run
 from clew.pipelines.ir import Dag, Pipeline
 from clew.pipelines.recording import Recorder, Told
-from clew.pipelines.reusing import Memo, Verdict
+from clew.pipelines.resolving import BadInput, filled
+from clew.pipelines.resources import Need, NotAQuantity, Room, Waiting, missing, need
+from clew.pipelines.reusing import RUNS, Memo, Verdict
 from clew.pipelines.scopes import Node, Values
 from clew.pipelines.tasks import Attempt, Errand
 from clew.settings import Settings
 
-RUNS = "pipeline-runs"
-"""Beside `.clew/`: what lies in there is ours, and no execution's file."""
 _PATIENCE = 1.0
 """Seconds that a task has to end by itself when the run is canceled."""
 _TURN = 0.0005
@@ -64,7 +65,7 @@ def run(
     sys.setswitchinterval(_TURN)
     try:
         recorder.begin()
-        room = jobs or len(os.sched_getaffinity(0))
+        room = machine.room(jobs)
         memo = Memo(folder, settings, pipeline.name)
         running = _Running(
             folder, settings, pipeline, inputs, recorder, memo, python, room, reuse, say, watch
@@ -85,7 +86,7 @@ class _Running:
         recorder: Recorder,
         memo: Memo,
         python: str,
-        room: int,
+        room: Room,
         reuse: bool,
         say: Callable[[str], None],
         watch: Callable[[Change], None],
@@ -95,7 +96,10 @@ class _Running:
         self._pipeline = pipeline
         self._inputs = inputs
         self._recorder = recorder
-        self._room = room
+        self._waiting: Waiting[Run] = Waiting(room)
+        self._needs: dict[str, Need] = {}
+        self._said: set[str] = set()
+        self._say = say
         self._memo = memo
         self._reuse = reuse
         self._watch = watch
@@ -172,12 +176,32 @@ class _Running:
 
     def _start(self) -> None:
         """Begin what is ready, as long as there is room."""
-        while self._ready and self._ready[0][0] <= time.monotonic() and self._fits():
-            self._begin(heapq.heappop(self._ready)[2])
+        while True:
+            while self._ready and self._ready[0][0] <= time.monotonic():
+                self._line_up(heapq.heappop(self._ready)[2])
+            found = self._waiting.next(self._needs[path] for path in self._busy)
+            if found is None:
+                return
+            what, self._needs[what.node.path] = found
+            self._begin(what)
 
-    def _fits(self) -> bool:
-        """Whether there is room for the next that is ready."""
-        return len(self._busy) < self._room
+    def _line_up(self, what: Run) -> None:
+        """Its turn has come, as soon as there is room for it."""
+        node, room = what.node, self._waiting.room
+        try:
+            wanted = need(
+                node.component.resources, lambda value: filled(value, node.given, node, self._facts)
+            )
+        except (BadInput, NotAQuantity) as error:
+            self._take(self._engine.ended(node.path, Outcome(error=f"what it asks for: {error}")))
+            return
+        if lacks := missing(wanted, room):
+            wanted = Need(alone=True)
+            text = f"{node.task.name} runs alone: it asks for more than this machine has: {lacks}"
+            if text not in self._said:
+                self._said.add(text)
+                self._say(text)
+        self._waiting.add(what, wanted)
 
     def _begin(self, what: Run) -> None:
         node = what.node
@@ -202,7 +226,7 @@ class _Running:
     def _await(self) -> None:
         """Until a task ends, or one may be tried again."""
         pause = None
-        if self._ready and self._fits():
+        if self._ready:
             pause = max(0.0, self._ready[0][0] - time.monotonic())
         try:
             attempt = self._finished.get(timeout=pause)

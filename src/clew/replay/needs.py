@@ -83,7 +83,7 @@ class Check:
         if need.kind in ("listing", "empty"):
             then = set(self.names(need.answer)) - {b""} if need.answer else set()
             now = self._names_now(path, need.at)
-            return None if now == then else f"the names in {name} changed"
+            return None if now == then else _renamed(name, then, now)
         try:
             found = self.world.lstat(path) if _of_link(need) else self.world.stat(need.path)
         except OSError as error:
@@ -169,7 +169,7 @@ class Check:
         if same or any(deed.at < need.at for deed in mine):
             return None
         then, now = self.before(path, need.at), self._names_now(path, need.at)
-        return None if then == now else f"the names in {name} changed"
+        return None if then == now else _renamed(name, then, now)
 
     def _names_now(self, folder: bytes, at: int) -> set[bytes] | None:
         """The names it would have at that moment of the unit, if all went as it did then."""
@@ -181,6 +181,14 @@ class Check:
                 name = os.path.basename(deed.path)
                 names = names | {name} if deed.there else names - {name}
         return names
+
+
+def _renamed(folder: str, then: set[bytes], now: set[bytes] | None) -> str:
+    said = f"the names in {folder} changed"
+    for names, what in (((now or set()) - then, "is new"), (then - (now or set()), "is gone")):
+        if names:
+            return f"{said}: {min(names).decode(errors='replace')} {what}"
+    return said
 
 
 def _of_link(need: Need) -> bool:

@@ -386,11 +386,11 @@ def test_names(place: Place) -> None:
     run.lists(run.step, "/w", "a", "b")
     found = run.unit()
     place.write("/w/a", b"")
-    assert place.unmet(found) == "the names in /w changed"
+    assert place.unmet(found) == "the names in /w changed: b is gone"
     place.write("/w/b", b"")
     assert place.unmet(found) is None
     place.write("/w/c", b"")
-    assert place.unmet(found) == "the names in /w changed"
+    assert place.unmet(found) == "the names in /w changed: c is new"
 
 
 def test_names_that_it_made_itself(place: Place) -> None:
@@ -413,7 +413,7 @@ def test_a_folder_by_its_names(place: Place) -> None:
     place.write("/w/a", b"")
     (place.root / "w").chmod(0o755)
     assert place.unmet(found, {b"a"}) is None
-    assert place.unmet(found, {b"a", b"b"}) == "the names in /w changed"
+    assert place.unmet(found, {b"a", b"b"}) == "the names in /w changed: b is gone"
 
 
 def test_links_lead_within_the_world(place: Place) -> None:
@@ -436,4 +436,4 @@ def test_a_folder_it_removed_was_empty(place: Place) -> None:
     (place.root / "w/d").mkdir()
     assert place.unmet(found) is None
     place.write("/w/d/new", b"")
-    assert place.unmet(found) == "the names in d changed"
+    assert place.unmet(found) == "the names in d changed: new is new"
