@@ -149,7 +149,7 @@ class Engine:
             node.outputs = imported(node, found, self._facts)
             self._settle(node, "succeeded")
         elif not isinstance(body, Dag):
-            node.inputs = declared(node, found)
+            node.inputs, node.given = declared(node, found), found
             self._run(node)
         elif loop is None:
             node.inputs = found

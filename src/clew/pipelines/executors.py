@@ -29,7 +29,6 @@ _RUNTIME = re.compile(r"kfp(?:==.*)?$|typing-extensions\b")
 """What the SDK installs for itself; here it is there already."""
 
 HOST = "tasks run as processes of this machine, not in the images that they name"
-RESOURCES = "requests and limits of CPU, memory and accelerators have no effect"
 
 
 def executor(part: Part, outputs: Slots, remarks: list[str]) -> PythonFunction | Importer:
@@ -40,8 +39,6 @@ def executor(part: Part, outputs: Slots, remarks: list[str]) -> PythonFunction |
     container = part.part("container")
     container.only("image", "command", "args", "env", "resources")
     remarks.append(HOST)
-    if container.get("resources"):
-        remarks.append(RESOURCES)
     return _function(container)
 
 

@@ -157,11 +157,21 @@ class Importer:
 
 
 @dataclass(frozen=True)
+class Resources:
+    """What a task asks for: quantities, or texts that become some when its inputs are known."""
+
+    cpu: Any = None
+    memory: Any = None
+    accelerators: Any = None
+
+
+@dataclass(frozen=True)
 class Component:
     name: str
     inputs: Slots
     outputs: Slots
     body: Dag | PythonFunction | Importer
+    resources: Resources = Resources()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import NotFound, UsageError
-from clew.pipelines import executors, inputs
+from clew.pipelines import executors, inputs, resources
 from clew.pipelines.documents import HINT, Part, Refused
 from clew.pipelines.ir import (
     ArtifactSlot,
@@ -19,6 +19,7 @@ from clew.pipelines.ir import (
     FromTask,
     Parameter,
     Pipeline,
+    Resources,
     Slots,
 )
 from clew.pipelines.values import TYPES, WrongType, typed
@@ -87,6 +88,7 @@ def _pipeline(document: Part) -> Pipeline:
 def _component(name: str, part: Part, known: dict[str, Part], remarks: list[str]) -> Component:
     part.only("inputDefinitions", "outputDefinitions", "executorLabel", "dag")
     outputs = _slots(part.part("outputDefinitions"))
+    asked = Resources()
     if "dag" in part:
         body: Any = _dag(part.part("dag"))
     else:
@@ -94,7 +96,8 @@ def _component(name: str, part: Part, known: dict[str, Part], remarks: list[str]
         if label not in known:
             raise part.refused("executorLabel", f"there is no executor {label}")
         body = executors.executor(known[label], outputs, remarks)
-    return Component(name, _slots(part.part("inputDefinitions")), outputs, body)
+        asked = resources.read(known[label].part("container").part("resources"))
+    return Component(name, _slots(part.part("inputDefinitions")), outputs, body, asked)
 
 
 def _slots(part: Part) -> Slots:

@@ -34,6 +34,8 @@ class Node:
     path: str
     state: str = "pending"
     inputs: Values = field(default_factory=Values)
+    given: Values = field(default_factory=Values)
+    """All that the task names, also what its component does not declare."""
     outputs: Values = field(default_factory=Values)
     attempts: int = 0
     error: str | None = None
