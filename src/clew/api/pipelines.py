@@ -11,7 +11,16 @@ from clew.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from clew.api.project import Project
+    from clew.pipelines.ir import Pipeline
     from clew.pipelines.running import Change
+    from clew.pipelines.scopes import Values
+
+_STATES = {
+    "running": "is still running",
+    "succeeded": "has succeeded",
+    "failed": "has failed",
+    "canceled": "was canceled",
+}
 
 
 class Pipelines:
@@ -27,6 +36,7 @@ class Pipelines:
         *,
         jobs: int | None = None,
         reuse: bool = True,
+        on_host: bool = False,
         say: Callable[[str], None] = lambda _: None,
         watch: Callable[[Change], None] = lambda _: None,
     ) -> dict[str, Any]:
@@ -34,11 +44,105 @@ class Pipelines:
 
         `parameters` are texts, read by the types that the pipeline declares. At most `jobs` tasks
         run at once; as many as there are cores, if it is not given. `reuse`: what an earlier
-        run did need not be done again, as far as every fact it relied on still holds. `say` is
+        run did need not be done again, as far as every fact it relied on still holds. `on_host`:
+        container components run as processes of this machine, without their images. `say` is
         told what is different here from a cluster, `watch` of every change of a task. A run that
         fails is no error: see `state`.
         """
-        from clew.pipelines import arguments, pythons, reading, running
+        from clew.pipelines import arguments, pythons, reading
+
+        self._ready()
+        path = Path(fspath(file))
+        python = pythons.interpreter()
+        text = pythons.compiled(path, python) if path.suffix == ".py" else reading.text_of(path)
+        pipeline = reading.parse(text, str(path))
+        inputs = arguments.bind(pipeline, parameters or {})
+        return self._run(
+            pipeline,
+            inputs,
+            file=path.resolve(),
+            text=text,
+            python=python,
+            jobs=jobs,
+            reuse=reuse,
+            on_host=on_host,
+            say=say,
+            watch=watch,
+        )
+
+    def resume(
+        self,
+        id: str,  # noqa: A002
+        *,
+        jobs: int | None = None,
+        say: Callable[[str], None] = lambda _: None,
+        watch: Callable[[Change], None] = lambda _: None,
+    ) -> dict[str, Any]:
+        """Go on with a run that failed, was canceled or was killed: what is done stays done."""
+        from clew.pipelines import pythons, reading, running
+        from clew.pipelines.recording import Earlier
+        from clew.pipelines.reusing import RUNS
+        from clew.pipelines.scopes import Values
+        from clew.prov.questions.runs import find_run
+        from clew.prov.questions.tasks import begun_with, done_in, last_number
+        from clew.run.recovering import recover
+
+        self._ready()
+        before = self.show(id)
+        if before["state"] in ("running", "succeeded"):
+            raise UsageError(
+                f"{before['id']} cannot be gone on with: it {_STATES[before['state']]}",
+                hint="clew pipeline run runs it anew",
+            )
+        project = self._project
+        recover(project._folder, project._settings)
+        found = find_run(project._graph, before["id"])
+        begun = begun_with(project._graph, found.key)
+        file = project._folder.root / RUNS / before["id"] / running.PIPELINE
+        text = reading.text_of(file)
+        return self._run(
+            reading.parse(text, str(file)),
+            Values(dict(before["inputs"])),
+            file=file,
+            text=text,
+            python=pythons.interpreter(),
+            earlier=Earlier(
+                found.uid,
+                last_number(project._graph, found.key),
+                begun["facts"],
+                done_in(project._graph, found.key),
+            ),
+            jobs=jobs,
+            **begun["options"],
+            say=say,
+            watch=watch,
+        )
+
+    def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Stop a run that goes on, and wait for its end."""
+        from clew.pipelines.recording import cancel
+
+        found = self.show(id)
+        if not cancel(self._project._folder, found["uid"]):
+            state = found["state"]
+            raise UsageError(
+                f"{found['id']} does not run here: it {_STATES.get(state, state)}",
+                hint="clew pipeline list",
+            )
+        return self.show(id)
+
+    def why(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Why a task ran, or did not have to, fact by fact."""
+        from clew.pipelines.reusing import facts
+
+        found = self.task(id)
+        project = self._project
+        words = ("id", "state", "why", "reused_from", "execution", "key", "parts")
+        document = {name: found[name] for name in words}
+        asked = facts(project._folder, project._settings, found["execution"])
+        return {**document, "facts": asked}
+
+    def _ready(self) -> None:
         from clew.witness import native
 
         native.require()
@@ -46,28 +150,23 @@ class Pipelines:
             raise UsageError(
                 "a pipeline cannot be run within an execution", hint="clew pipeline run, by itself"
             )
-        path = Path(fspath(file))
-        python = pythons.interpreter()
-        if path.suffix == ".py":
-            pipeline = reading.parse(pythons.compiled(path, python), str(path))
-        else:
-            pipeline = reading.read(path)
-        inputs = arguments.bind(pipeline, parameters or {})
-        for remark in pipeline.remarks:
+
+    def _run(
+        self,
+        pipeline: Pipeline,
+        inputs: Values,
+        *,
+        on_host: bool = False,
+        say: Callable[[str], None],
+        **more: Any,
+    ) -> dict[str, Any]:
+        from clew.pipelines import attempts, running
+
+        for remark in (*pipeline.remarks, *attempts.admit(pipeline, on_host=on_host)):
             say(remark)
+        more["on_host"] = on_host
         project = self._project
-        made = running.run(
-            project._folder,
-            project._settings,
-            pipeline,
-            inputs,
-            file=path.resolve(),
-            python=python,
-            jobs=jobs,
-            reuse=reuse,
-            say=say,
-            watch=watch,
-        )
+        made = running.run(project._folder, project._settings, pipeline, inputs, say=say, **more)
         return self.show(made)
 
     def list(self) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def task(name: str, part: Part) -> Task:
     )  # fmt: skip
     inside = part.part("inputs")
     inside.only("parameters", "artifacts")
-    parameters = {key: _parameter(found) for key, found in inside.parts("parameters")}
+    parameters = {key: parameter(found) for key, found in inside.parts("parameters")}
     artifacts = {key: _artifact(found) for key, found in inside.parts("artifacts")}
     sources = [one.source for one in (*parameters.values(), *artifacts.values())]
     named = {source.task for source in sources if isinstance(source, FromTask | FinalStatus)}
@@ -54,7 +54,7 @@ def task(name: str, part: Part) -> Task:
         always=trigger.get("strategy") == _ALWAYS,
         loop=_loop(part),
         retry=_retry(part.part("retryPolicy")),
-        reuse=bool(caching.get("enableCache", not caching)),
+        reuse=bool(caching.get("enableCache")),
         cache_key=str(caching.get("cacheKey") or ""),
     )
 
@@ -67,7 +67,7 @@ def constant(part: Part, name: str) -> Any:
     return tidy(value)
 
 
-def _parameter(part: Part) -> Input:
+def parameter(part: Part) -> Input:
     part.only(
         "runtimeValue", "componentInputParameter", "taskOutputParameter", "taskFinalStatus",
         "parameterExpressionSelector",

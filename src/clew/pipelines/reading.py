@@ -7,10 +7,9 @@ refused with its place in the file. Nothing that is written there is left out si
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from clew.errors import NotFound, UsageError
-from clew.pipelines import executors, inputs, resources
+from clew.pipelines import executors, inputs, platform, resources
 from clew.pipelines.documents import HINT, Part, Refused
 from clew.pipelines.ir import (
     ArtifactSlot,
@@ -19,29 +18,19 @@ from clew.pipelines.ir import (
     FromTask,
     Parameter,
     Pipeline,
-    Resources,
     Slots,
 )
 from clew.pipelines.values import TYPES, WrongType, typed
 
-_WITHOUT_MEANING_HERE = frozenset(
-    {
-        "imagePullPolicy", "imagePullSecret", "nodeAffinity", "nodeSelector",
-        "podAffinity", "podMetadata", "tolerations",
-    }
-)  # fmt: skip
-"""What the platform document may say that only a cluster can act on."""
 
-
-def read(file: Path) -> Pipeline:
-    """The pipeline in `file`."""
+def text_of(file: Path) -> str:
+    """The text of a compiled pipeline."""
     try:
-        text = file.read_text()
+        return file.read_text()
     except FileNotFoundError as error:
         raise NotFound(f"no file {file}", hint="clew pipeline run FILE.yaml") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{file} cannot be read: {error}", hint=f"ls -l {file}") from error
-    return parse(text, str(file))
 
 
 def parse(text: str, name: str = "the pipeline") -> Pipeline:
@@ -57,12 +46,11 @@ def parse(text: str, name: str = "the pipeline") -> Pipeline:
         raise Refused(f"{name} is no compiled pipeline", hint="compile it with the kfp SDK")
     if len(found) > 2:
         raise Refused(f"{name} has {len(found)} documents, more than two", hint="kfp dsl compile")
-    for document in found[1:]:
-        _platform(Part(document, "platform document"))
-    return _pipeline(Part(found[0], ""))
+    second = Part(found[1] if len(found) > 1 else None, "platform document")
+    return _pipeline(Part(found[0], ""), second)
 
 
-def _pipeline(document: Part) -> Pipeline:
+def _pipeline(document: Part, second: Part) -> Pipeline:
     document.only(
         "pipelineInfo", "components", "deploymentSpec", "root", "schemaVersion", "sdkVersion",
         "defaultPipelineRoot",
@@ -73,31 +61,49 @@ def _pipeline(document: Part) -> Pipeline:
     remarks: list[str] = []
     if document.get("defaultPipelineRoot"):
         remarks.append("artifacts are kept in this project, not at the pipeline's own root")
+    second.only("platforms")
+    second.part("platforms").only("kubernetes")
+    kubernetes = second.part("platforms").part("kubernetes")
+    kubernetes.only("deploymentSpec", "pipelineConfig")
+    workspace, deadline = platform.config(kubernetes.part("pipelineConfig"))
+    asked = kubernetes.part("deploymentSpec").part("executors")
+    platform.unused(asked, set(known))
     components = {
-        name: _component(name, part, known, remarks) for name, part in document.parts("components")
+        name: _component(name, part, known, asked, remarks)
+        for name, part in document.parts("components")
     }
-    root = _component("root", document.part("root"), known, remarks)
+    root = _component("root", document.part("root"), known, asked, remarks)
     if not isinstance(root.body, Dag):
         raise document.refused("root", "has no tasks")
+    root = platform.given(root, components)
+    components = {name: platform.given(one, components) for name, one in components.items()}
     for component in (root, *components.values()):
         _check(component, components)
-    info = document.part("pipelineInfo")
-    return Pipeline(info.text("name"), root, components, tuple(dict.fromkeys(remarks)))
+    name = document.part("pipelineInfo").text("name")
+    said = tuple(dict.fromkeys(remarks))
+    return Pipeline(name, root, components, said, workspace, deadline)
 
 
-def _component(name: str, part: Part, known: dict[str, Part], remarks: list[str]) -> Component:
+def _component(
+    name: str, part: Part, known: dict[str, Part], asked: Part, remarks: list[str]
+) -> Component:
     part.only("inputDefinitions", "outputDefinitions", "executorLabel", "dag")
     outputs = _slots(part.part("outputDefinitions"))
-    asked = Resources()
+    slots = _slots(part.part("inputDefinitions"))
     if "dag" in part:
-        body: Any = _dag(part.part("dag"))
-    else:
-        label = part.text("executorLabel")
-        if label not in known:
-            raise part.refused("executorLabel", f"there is no executor {label}")
-        body = executors.executor(known[label], outputs, remarks)
-        asked = resources.read(known[label].part("container").part("resources"))
-    return Component(name, _slots(part.part("inputDefinitions")), outputs, body, asked)
+        return Component(name, slots, outputs, _dag(part.part("dag")))
+    label = part.text("executorLabel")
+    if label not in known:
+        raise part.refused("executorLabel", f"there is no executor {label}")
+    container = known[label].part("container")
+    return Component(
+        name,
+        slots,
+        outputs,
+        platform.claim(container) or executors.executor(known[label], outputs, remarks),
+        resources.read(container.part("resources")),
+        platform.read(asked.part(label), remarks),
+    )
 
 
 def _slots(part: Part) -> Slots:
@@ -199,12 +205,3 @@ def _check(component: Component, components: dict[str, Component]) -> None:
         done.update(ready)
     if stuck := sorted(dag.tasks.keys() - done):
         raise Refused(f"{place}.tasks.{stuck[0]}: waits for itself", hint="recompile it")
-
-
-def _platform(document: Part) -> None:
-    document.only("platforms")
-    document.part("platforms").only("kubernetes")
-    kubernetes = document.part("platforms").part("kubernetes")
-    kubernetes.only("deploymentSpec")
-    for _, executor in kubernetes.part("deploymentSpec").parts("executors"):
-        executor.only(*_WITHOUT_MEANING_HERE)

@@ -33,6 +33,30 @@ from clew.run import locks
 from clew.settings import Settings, machine_id
 from clew.witness import environment
 
+_CANCEL = "cancel"
+
+
+def cancel(folder: Folder, uid: str) -> bool:
+    """Let a run end, and wait until it has; false where it does not run on this machine."""
+    if not locks.alive(folder, uid):
+        return False
+    with contextlib.suppress(FileNotFoundError):  # it has just ended
+        (folder.spool / uid / _CANCEL).touch()
+    while locks.alive(folder, uid):
+        time.sleep(0.02)
+    return True
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A run that ended, or was ended, before all was done."""
+
+    uid: str
+    told: int
+    """How much was told of it."""
+    facts: dict[str, str]
+    done: dict[str, Done]
+
 
 @dataclass(frozen=True)
 class Told:
@@ -41,7 +65,7 @@ class Told:
     node: Node
     attempts: Sequence[Attempt] = ()
     why: str | None = None
-    reused: Done | None = None
+    verdict: Verdict | None = None
     place: str | None = None
     done: Callable[[str | None], None] = lambda _: None
     """Called with its execution's id when it is told."""
@@ -50,15 +74,16 @@ class Told:
 class Recorder:
     """Tells the graph of one run. The lock it holds says that the run goes on."""
 
-    def __init__(self, folder: Folder, settings: Settings) -> None:
-        self.uid = os.urandom(16).hex()
+    def __init__(self, folder: Folder, settings: Settings, earlier: Earlier | None = None) -> None:
+        """`earlier`: a run that is gone on with."""
+        self.uid = earlier.uid if earlier else os.urandom(16).hex()
         self.number = 0
         self.failure: Exception | None = None
         """Why nothing more is told."""
         self._folder = folder
         self._settings = settings
         self._machine = machine_id(settings)
-        self._numbers = itertools.count(1)
+        self._numbers = itertools.count(earlier.told + 1 if earlier else 1)
         self._begun: set[str] = set()
         self._queue: queue.SimpleQueue[AnyEvent | Told | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -67,6 +92,11 @@ class Recorder:
     @property
     def id(self) -> str:
         return f"r{self.number}"
+
+    @property
+    def canceled(self) -> bool:
+        """Whether somebody wants the run to end."""
+        return (self._folder.spool / self.uid / _CANCEL).exists()
 
     def begin(self) -> None:
         """Give the run its number."""
@@ -87,12 +117,13 @@ class Recorder:
 
     # -- what happened
 
-    def started(self, name: str, file: str, inputs: Values, tasks: Sequence[str]) -> None:
+    def started(self, name: str, inputs: Values, tasks: Sequence[str], **more: Any) -> None:
+        """`more`: what is needed to go on with it, should it not come to its end."""
         facets = {
             "pipeline": name,
-            "file": file,
             "inputs": inputs.parameters,
             "tasks": list(tasks),
+            **more,
         }
         self._queue.put(
             Started(
@@ -120,7 +151,7 @@ class Recorder:
             "artifacts": _shown(node.inputs.artifacts),
         }
         if verdict is not None:
-            facets |= {"begun": {}, "parts": verdict.parts}
+            facets["begun"] = {}
         self._queue.put(
             Started(
                 **self._next(),
@@ -181,16 +212,17 @@ class Recorder:
             one.done(execution)
 
     def _over(self, graph: Graph, one: Told) -> Ended:
-        node = one.node
+        node, verdict = one.node, one.verdict
+        reused = verdict.reused if verdict else None
         executions = [attempt.execution for attempt in one.attempts if attempt.execution]
-        if one.reused:
-            executions = [one.reused.execution]
+        if reused:
+            executions = [reused.execution]
         last = executions[-1] if executions else None
         facets = {
-            "state": "reused" if one.reused else node.state,
+            "state": "reused" if reused else node.state,
             "outputs": node.outputs.parameters,
-            "artifacts": one.reused.artifacts
-            if one.reused
+            "artifacts": reused.artifacts
+            if reused
             else {
                 name: [self._artifact(graph, artifact, last) for artifact in found]
                 for name, found in node.outputs.artifacts.items()
@@ -199,7 +231,9 @@ class Recorder:
             "why": one.why,
             "error": node.error,
             "place": one.place,
-            "reused_from": one.reused.task if one.reused else None,
+            "inputs": _shown(node.inputs.artifacts),
+            "reused_from": reused.task if reused else None,
+            **({"key": verdict.key, "parts": verdict.parts} if verdict else {}),
         }
         return Ended(**self._next(), activity=self._activity(node), facets=facets)
 

@@ -19,11 +19,12 @@ from blake3 import blake3
 
 from clew import db
 from clew.folder import Folder
-from clew.pipelines.ir import PythonFunction
+from clew.pipelines.ir import Command, PythonFunction
+from clew.pipelines.placeholders import path_of
 from clew.pipelines.scopes import Artifact, Node, Values
 from clew.prov.graph import Graph
 from clew.prov.questions.tasks import Done, done_alike, last_of, runs_of
-from clew.replay.reuse import Reuse, Surroundings
+from clew.replay.reuse import Answer, Reuse, Surroundings
 from clew.settings import Settings
 from clew.store import Store
 
@@ -62,20 +63,34 @@ class Memo:
         """A task ran, and may have changed anything."""
         self._reuse.changed()
 
-    def decide(self, node: Node, now: Surroundings, *, reuse: bool) -> Verdict:
-        """`reuse`: an earlier one may stand for it."""
-        parts = self._parts(node)
+    def decide(
+        self, node: Node, now: Surroundings, *, image: str | None = None, reuse: bool
+    ) -> Verdict:
+        """`image`: the digest of the one that it runs in, where it sees nothing but what it is
+        given; `reuse`: an earlier one may stand for it."""
+        parts = self._parts(node) | ({"image": image} if image else {})
         key = _hash(parts)
         if not reuse:
             return Verdict(key, parts, "it is not to be reused")
         why: str | None = None
         for done in done_alike(self._graph, key):
-            answer = self._reuse.holds(done.execution, now, _given(done))
+            if image:
+                answer = self._kept(done)
+            else:
+                answer = self._reuse.holds(done.execution, now, _given(done))
             if answer.why_not is None:
                 said = f"{done.task}: all {answer.facts} facts hold"
-                return Verdict(key, parts, said, done, _outputs(node, done))
+                return Verdict(key, parts, said, done, outputs_of(node, done))
             why = why or f"{answer.why_not} since {done.task}"
         return Verdict(key, parts, why or self._nearest(node, parts))
+
+    def _kept(self, done: Done) -> Answer:
+        """Whether all that was made in an image is there, as it was made."""
+        made = [one for found in done.artifacts.values() for one in found]
+        for one in made:
+            if one["digest"] is None or self._content(Path(path_of(one))) != one["digest"]:
+                return Answer(f"{one['uri']}, which it made, changed")
+        return Answer(None, len(made) + 1)
 
     def _nearest(self, node: Node, parts: dict[str, Any]) -> str:
         """How the task differs from when it last ran."""
@@ -90,12 +105,20 @@ class Memo:
 
     def _parts(self, node: Node) -> dict[str, Any]:
         body, component = node.component.body, node.component
-        assert isinstance(body, PythonFunction)
         if node.task.cache_key:
             return {"component": component.name, "cache_key": node.task.cache_key}
+        parameters = node.inputs.parameters
+        code: list[Any]
+        if isinstance(body, Command):
+            environment = sorted(body.environment.items())
+            code = [body.image, body.command, body.arguments, environment]
+            parameters = {**node.given.parameters, **parameters}
+        else:
+            assert isinstance(body, PythonFunction)
+            code = [body.source, body.function, *body.installs]
         return {
-            "code": _hash([body.source, body.function, *body.installs]),
-            "parameters": {n: _short(value) for n, value in node.inputs.parameters.items()},
+            "code": _hash(code),
+            "parameters": {n: _short(value) for n, value in parameters.items()},
             "inputs": {
                 name: [self._identity(one) for one in found]
                 for name, found in node.inputs.artifacts.items()
@@ -126,6 +149,17 @@ class Memo:
         return self._reuse.digest(os.fsencode(place))
 
 
+def facts(folder: Folder, settings: Settings, execution: str | None) -> list[dict[str, str]]:
+    """All that the execution of a task relied on, beside what it was given."""
+    if execution is None:
+        return []
+    with (
+        db.connect(folder.graph, address=settings.graph) as connection,
+        Store(folder.store) as store,
+    ):
+        return Reuse(Graph(connection, folder.uid), store).facts(execution)
+
+
 def _hash(value: Any) -> str:
     text = json.dumps(value, sort_keys=True, ensure_ascii=False)
     return blake3(text.encode(errors="surrogatepass")).hexdigest(length=16)
@@ -151,7 +185,8 @@ def _given(done: Done) -> Callable[[bytes], bool]:
     return given
 
 
-def _outputs(node: Node, done: Done) -> Values:
+def outputs_of(node: Node, done: Done) -> Values:
+    """What an earlier task made, as the outputs of this one."""
     slots = node.component.outputs.artifacts
     artifacts: dict[str, list[Artifact]] = {
         name: [
@@ -190,6 +225,7 @@ def _members(what: str) -> Callable[[Any, Any], str]:
 _PARTS: dict[str, Callable[[Any, Any], str]] = {
     "cache_key": lambda then, now: "its cache key changed",
     "code": lambda then, now: "its code changed",
+    "image": lambda then, now: "its image changed",
     "parameters": _members("parameter"),
     "inputs": _members("input"),
     "outputs": lambda then, now: "what it makes changed",

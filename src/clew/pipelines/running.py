@@ -20,16 +20,21 @@ from clew.pipelines import machine
 from clew.pipelines.attempts import Attempts
 from clew.pipelines.engine import Engine, Instruction, Outcome, Over, Run
 from clew.pipelines.ir import Dag, Pipeline
-from clew.pipelines.recording import Recorder, Told
+from clew.pipelines.recording import Earlier, Recorder, Told
 from clew.pipelines.resolving import BadInput, filled
 from clew.pipelines.resources import Need, NotAQuantity, Room, Waiting, missing, need
-from clew.pipelines.reusing import RUNS, Memo, Verdict
+from clew.pipelines.reusing import RUNS, Memo, Verdict, outputs_of
 from clew.pipelines.scopes import Node, Values
 from clew.pipelines.tasks import Attempt, Errand
+from clew.prov.questions.tasks import Done
 from clew.settings import Settings
 
+PIPELINE = "pipeline.yaml"
+"""In a run's folder: what was run."""
 _PATIENCE = 1.0
 """Seconds that a task has to end by itself when the run is canceled."""
+_LOOK = 0.2
+"""Seconds between looks at whether the run was canceled."""
 _TURN = 0.0005
 """Seconds that the thread which tells the graph may keep the others waiting."""
 
@@ -53,14 +58,18 @@ def run(
     inputs: Values,
     *,
     file: Path,
+    text: str,
     python: str,
+    earlier: Earlier | None = None,
     jobs: int | None = None,
     reuse: bool = True,
+    on_host: bool = False,
     say: Callable[[str], None] = lambda _: None,
     watch: Callable[[Change], None] = lambda _: None,
 ) -> str:
-    """Run a pipeline to its end, however that is; the answer is the run's id."""
-    recorder = Recorder(folder, settings)
+    """Run a pipeline to its end, however that is; the answer is the run's id. `text` is what it
+    was read from; `earlier`: the run that is gone on with."""
+    recorder = Recorder(folder, settings, earlier)
     turn = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
     try:
@@ -68,9 +77,22 @@ def run(
         room = machine.room(jobs)
         memo = Memo(folder, settings, pipeline.name)
         running = _Running(
-            folder, settings, pipeline, inputs, recorder, memo, python, room, reuse, say, watch
+            folder,
+            settings,
+            pipeline,
+            inputs,
+            recorder,
+            memo,
+            python,
+            room,
+            reuse,
+            on_host,
+            say,
+            watch,
         )
-        return running.run(file)
+        if earlier is not None:
+            return running.go_on(earlier)
+        return running.run(file, text)
     finally:
         sys.setswitchinterval(turn)
         recorder.close()
@@ -88,6 +110,7 @@ class _Running:
         python: str,
         room: Room,
         reuse: bool,
+        on_host: bool,
         say: Callable[[str], None],
         watch: Callable[[Change], None],
     ) -> None:
@@ -108,18 +131,37 @@ class _Running:
         self._engine = Engine(pipeline, inputs, self._facts)
         self._ready: list[tuple[float, int, Run]] = []  # by when, and by who came first
         self._order = 0
-        self._attempts = Attempts(folder, settings, python, self._facts, say)
+        self._on_host = on_host
+        self._attempts = Attempts(folder, settings, python, self._facts, on_host=on_host, say=say)
         self._workers = self._attempts.workers
         self._busy: dict[str, Attempt] = {}
+        self._done: dict[str, Done] = {}  # before this run was gone on with
         self._since: dict[str, float] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._tried: dict[str, list[Attempt]] = {}
         self._finished: queue.SimpleQueue[Attempt] = queue.SimpleQueue()
 
-    def run(self, file: Path) -> str:
+    def run(self, file: Path, text: str) -> str:
         dag = self._pipeline.root.body
         assert isinstance(dag, Dag)
-        self._recorder.started(self._pipeline.name, str(file), self._inputs, sorted(dag.tasks))
+        self._recorder.started(
+            self._pipeline.name,
+            self._inputs,
+            sorted(dag.tasks),
+            file=os.fspath(file),
+            facts=self._facts,
+            options={"reuse": self._reuse, "on_host": self._on_host},
+        )
+        self._place.mkdir(parents=True, exist_ok=True)
+        (self._place / PIPELINE).write_text(text)
+        return self._to_its_end()
+
+    def go_on(self, earlier: Earlier) -> str:
+        self._done = earlier.done
+        self._facts.update(earlier.facts)
+        return self._to_its_end()
+
+    def _to_its_end(self) -> str:
         state, why = "failed", None
         try:
             with _interrupting():
@@ -139,7 +181,6 @@ class _Running:
         return self._recorder.id
 
     def _go(self) -> None:
-        self._place.mkdir(parents=True, exist_ok=True)
         self._take(self._engine.begin())
         self._start()
         while not self._engine.done:
@@ -205,11 +246,22 @@ class _Running:
 
     def _begin(self, what: Run) -> None:
         node = what.node
-        variables = self._attempts.variables(node)
+        if node.path in self._done:
+            outputs = outputs_of(node, self._done[node.path])
+            self._take(self._engine.ended(node.path, Outcome(outputs=outputs)))
+            return
+        try:
+            variables, image = self._attempts.variables(node), self._attempts.image(node)
+        except BadInput as error:
+            self._take(self._engine.ended(node.path, Outcome(error=str(error))))
+            return
         if node.path not in self._since:
             self._since[node.path] = time.monotonic()
             verdict = self._memo.decide(
-                node, self._workers.surroundings(variables), reuse=self._reuse and node.task.reuse
+                node,
+                self._workers.surroundings(variables),
+                image=image,
+                reuse=self._reuse and node.task.reuse,
             )
             self._recorder.task_started(node, verdict)
             self._verdicts[node.path] = verdict
@@ -224,13 +276,15 @@ class _Running:
         attempt.start(self._finished.put)
 
     def _await(self) -> None:
-        """Until a task ends, or one may be tried again."""
-        pause = None
+        """Until a task ends, or one may be tried again, or somebody wants it all to end."""
+        pause = _LOOK
         if self._ready:
-            pause = max(0.0, self._ready[0][0] - time.monotonic())
+            pause = min(pause, max(0.0, self._ready[0][0] - time.monotonic()))
         try:
             attempt = self._finished.get(timeout=pause)
         except queue.Empty:
+            if self._recorder.canceled:
+                raise KeyboardInterrupt from None
             return
         path = attempt.node.path
         del self._busy[path]
@@ -240,6 +294,8 @@ class _Running:
 
     def _over(self, one: Over) -> None:
         node = one.node
+        if self._done.pop(node.path, None) is not None:
+            return  # and told already
         since = self._since.pop(node.path, None)
         took = None if since is None else time.monotonic() - since
         verdict = self._verdicts.pop(node.path, None)
@@ -252,7 +308,7 @@ class _Running:
                 node,
                 tried,
                 why,
-                reused,
+                verdict,
                 os.fspath(tried[-1].place) if tried else None,
                 done=lambda id_: self._watch(replace(change, execution=id_)),
             )

@@ -108,6 +108,19 @@ class Reuse:
         inherited = self._of_worker(str(worker))
         return Answer(inherited.why_not, mine.facts + inherited.facts)
 
+    def facts(self, uid: str) -> list[dict[str, str]]:
+        """All that an execution relied on, that of the command which forked it included."""
+        record = recorded(self._graph, uid)
+        unit = reading(Past(record, self._names).ledger, record.processes[0])
+        return [
+            {
+                "kind": need.kind,
+                "path": need.path.decode(errors="replace"),
+                "answer": (need.version.digest or "") if need.version else need.answer,
+            }
+            for need in unit.needs
+        ]
+
     def _of_worker(self, uid: str) -> Answer:
         known = self._inherited.get(uid)
         if known is None or time.monotonic() - known[0] > _FRESH:

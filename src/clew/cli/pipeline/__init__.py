@@ -5,10 +5,13 @@ from __future__ import annotations
 import click
 
 from clew.cli.main import COMMANDS
+from clew.cli.pipeline.cancel import command as cancel
 from clew.cli.pipeline.list import command as list_runs
 from clew.cli.pipeline.logs import command as logs
+from clew.cli.pipeline.resume import command as resume
 from clew.cli.pipeline.run import command as run
 from clew.cli.pipeline.show import command as show
+from clew.cli.pipeline.why import command as why
 
 
 @click.group(
@@ -20,5 +23,5 @@ def command() -> None:
     """Run pipelines of the kfp SDK on this machine, every task recorded as an execution."""
 
 
-for _one in (run, list_runs, show, logs):
+for _one in (run, list_runs, show, logs, why, cancel, resume):
     command.add_command(_one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,20 @@ import click
 
 from clew.cli.options import json_option
 from clew.cli.output import clean, counted, duration, print_json, remark
+from clew.cli.pipeline.progress import Progress
 
 if TYPE_CHECKING:
     from clew.pipelines.running import Change
 
+    Say = Callable[[str], None]
+    Watch = Callable[[Change], None]
+
 _STATUS = {"succeeded": 0, "failed": 1, "canceled": 130}
+
+
+jobs_option = click.option(
+    "--jobs", metavar="N", type=click.IntRange(min=1), help="Tasks at once; default: the cores."
+)
 
 
 @click.command(
@@ -25,13 +35,21 @@ _STATUS = {"succeeded": 0, "failed": 1, "canceled": 130}
 @click.option(
     "-p", "parameters", metavar="NAME=VALUE", multiple=True, help="A parameter; repeatable."
 )
+@jobs_option
 @click.option(
-    "--jobs", metavar="N", type=click.IntRange(min=1), help="Tasks at once; default: the cores."
+    "--on-host",
+    is_flag=True,
+    help="Run container components as processes of this machine, without their images.",
 )
 @click.option("--no-cache", is_flag=True, help="Run every task, also those done before.")
 @json_option
 def command(
-    file: Path, parameters: tuple[str, ...], jobs: int | None, no_cache: bool, as_json: bool
+    file: Path,
+    parameters: tuple[str, ...],
+    jobs: int | None,
+    on_host: bool,
+    no_cache: bool,
+    as_json: bool,
 ) -> int:
     """Run a compiled pipeline, or the one that a Python file defines, and record every task.
 
@@ -49,14 +67,24 @@ def command(
         project = clew.init(".")
         remark(f"clew: made a project in {project.root}")
     with project:
-        document = project.pipelines.run(
-            file,
-            given,
-            jobs=jobs,
-            reuse=not no_cache,
-            say=lambda text: remark(f"clew: {clean(text)}"),
-            watch=_tell,
+        return carried_out(
+            lambda say, watch: project.pipelines.run(
+                file,
+                given,
+                jobs=jobs,
+                reuse=not no_cache,
+                on_host=on_host,
+                say=say,
+                watch=watch,
+            ),
+            as_json,
         )
+
+
+def carried_out(run: Callable[[Say, Watch], dict[str, Any]], as_json: bool) -> int:
+    """Run it, tell how it goes, and answer with the status that tells how it ended."""
+    with Progress() as progress:
+        document = run(lambda text: progress.say(f"clew: {clean(text)}"), progress.changed)
     if as_json:
         print_json(document)
     remark(summary(document))
@@ -71,16 +99,6 @@ def summary(document: dict[str, Any]) -> str:
     took = duration(document["seconds"])
     why = f": {clean(document['error'])}" if document["error"] else ""
     return f"clew: {document['id']} {document['state']} in {took}, {tasks}{why}"
-
-
-def _tell(change: Change) -> None:
-    node = change.node
-    took = f" in {duration(change.seconds)}" if change.seconds is not None else ""
-    execution = f" ({change.execution})" if change.execution else ""
-    reason = node.error or change.why
-    why = f": {clean(reason)}" if reason and node.state != "running" else ""
-    state = "reused" if change.reused else node.state
-    remark(f"  {state:<9}  {clean(node.path)}{took}{execution}{why}")
 
 
 def _parameter(text: str) -> tuple[str, str]:

@@ -100,7 +100,9 @@ def _document(graph: Graph, found: Found, alive: Alive, *, tasks: bool) -> dict[
         # A second end replaces the first: what was tried again.
         known[uid] = [at, name, json.loads(facets), ended, json.loads(more or "{}")]
     started, _, facets, ended, more = known.pop(found.uid, [None, None, {}, None, {}])
-    going = ended is None and alive(found.uid)
+    going = alive(found.uid)
+    if going:  # perhaps again: it was gone on with after its end
+        ended, more = None, {}
     state = more.get("state") or ("running" if going else "failed")
     error = more.get("error")
     if ended is None and not going:
@@ -147,6 +149,8 @@ def _task(graph: Graph, run_id: str, words: list[Any], going: bool) -> dict[str,
         "error": more.get("error") or (None if ended or going else "the run was killed"),
         "execution": executions[-1] if executions else None,
         "attempts": executions,
+        "key": more.get("key"),
+        "parts": more.get("parts", {}),
     }
 
 
@@ -166,4 +170,6 @@ def _pending(run_id: str, name: str) -> dict[str, Any]:
         "error": None,
         "execution": None,
         "attempts": [],
+        "key": None,
+        "parts": {},
     }

@@ -16,13 +16,26 @@ PROGRAM = "task"
 """A task is found again as a program is, by its words: this one, and its key."""
 
 _TASK = """
-SELECT x.number, s.name, s.facets, e.facets
+SELECT x.number, s.name, e.facets
 FROM started s JOIN execution x ON x.id = s.execution JOIN ended e ON e.activity = s.id
 WHERE s.id = ? ORDER BY e.n DESC
 """
 _RUNS = """
 SELECT x.uid, r.facets FROM execution x JOIN started r ON r.id = x.id
 WHERE x.project = ? AND x.number < 0 ORDER BY x.number LIMIT 50
+"""
+
+
+_IN_RUN = """
+SELECT x.number, s.name, e.facets
+FROM started s JOIN execution x ON x.id = s.execution JOIN ended e ON e.activity = s.id
+WHERE s.execution = ? ORDER BY e.n
+"""
+_LAST_NUMBER = """
+SELECT max(n) FROM (
+    SELECT n FROM started WHERE execution = ? UNION ALL
+    SELECT e.n FROM ended e JOIN started s ON s.id = e.activity WHERE s.execution = ?
+) AS told
 """
 
 
@@ -40,6 +53,7 @@ class Done:
     """The paths of its declared inputs."""
     outputs: dict[str, Any] = field(default_factory=dict)
     artifacts: dict[str, Any] = field(default_factory=dict)
+    key: str | None = None
     parts: dict[str, Any] = field(default_factory=dict)
     """What its key was made of."""
 
@@ -48,7 +62,7 @@ def done_alike(graph: Graph, key: str) -> Iterator[Done]:
     """Tasks of the same key that succeeded, the latest first."""
     for _, activity in started_alike(graph, PROGRAM, (key,), ""):
         for row in graph.connection.rows(_TASK, (activity,))[:1]:
-            if (done := _done(*row)) is not None:
+            if (done := _done(*row)) is not None and done.key == key:
                 yield done
 
 
@@ -68,11 +82,33 @@ def last_of(graph: Graph, runs: Sequence[str], name: str) -> Done | None:
     return None
 
 
-def _done(number: int, name: str, begun: str, ended: str) -> Done | None:
-    first, last = json.loads(begun), json.loads(ended)
-    if last.get("state") != "succeeded" or not last.get("executions"):
+def done_in(graph: Graph, run: int) -> dict[str, Done]:
+    """Of one run, by name, the tasks that were done and need not be done again."""
+    found: dict[str, Done | None] = {}
+    for number, name, ended in graph.connection.rows(_IN_RUN, (run,)):
+        if name is not None:
+            found[name] = _done(number, name, ended, states=("succeeded", "reused"))
+    return {name: done for name, done in found.items() if done is not None}
+
+
+def begun_with(graph: Graph, run: int) -> dict[str, Any]:
+    """What a run was begun with: what its placeholders stand for, and its options."""
+    row = graph.connection.one("SELECT facets FROM started WHERE id = ?", (run,))
+    return dict(json.loads(row[0])) if row else {}
+
+
+def last_number(graph: Graph, run: int) -> int:
+    """The number of the last event that was told of a run."""
+    return int(graph.connection.rows(_LAST_NUMBER, (run, run))[0][0] or 0)
+
+
+def _done(
+    number: int, name: str, ended: str, *, states: Sequence[str] = ("succeeded",)
+) -> Done | None:
+    last = json.loads(ended)
+    if last.get("state") not in states or not last.get("executions"):
         return None
-    given = first.get("artifacts", {}).values()
+    given = last.get("inputs", {}).values()
     return Done(
         task=f"{execution_id(number)}/{name}",
         execution=last["executions"][-1],
@@ -80,5 +116,6 @@ def _done(number: int, name: str, begun: str, ended: str) -> Done | None:
         inputs=tuple(one["uri"] for found in given for one in found),
         outputs=last.get("outputs", {}),
         artifacts=last.get("artifacts", {}),
-        parts=first.get("parts", {}),
+        key=last.get("key"),
+        parts=last.get("parts", {}),
     )

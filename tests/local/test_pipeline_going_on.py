@@ -1,0 +1,141 @@
+"""Runs that are canceled, killed and gone on with; and what is told of a task's reuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.local.programs.recording import CLEW, Project
+from tests.local.surviving import await_
+from tests.local.test_cmd_pipeline import answer, run, states, tasks
+
+PIPELINE = """
+from kfp import dsl
+
+@dsl.component
+def first(path: str) -> int:
+    with open(path, "a") as file:
+        file.write("ran\\n")
+    return 7
+
+@dsl.component
+def second(number: int, gate: str) -> int:
+    import os, time
+    with open(gate + ".pid", "w") as file:
+        file.write(str(os.getpid()))
+    while not os.path.exists(gate):
+        time.sleep(0.01)
+    return number + 1
+
+@dsl.component
+def third(number: int) -> str:
+    return f"got {number}"
+
+@dsl.pipeline(name="gated")
+def gated(path: str, gate: str) -> str:
+    one = first(path=path).set_caching_options(False)
+    return third(number=second(number=one.output, gate=gate).output).output
+"""
+
+
+@pytest.fixture
+def gated(project: Project, tmp_path: Path) -> tuple[Project, list[str], Path]:
+    (project / "gated.py").write_text(PIPELINE)
+    gate = tmp_path / "gate"
+    words = ["gated.py", "-p", f"path={tmp_path / 'log'}", "-p", f"gate={gate}"]
+    return project, words, gate
+
+
+def begin(project: Project, words: list[str], gate: Path) -> subprocess.Popen[bytes]:
+    """A run whose second task waits."""
+    process = subprocess.Popen(
+        [*CLEW, "pipeline", "run", *words],
+        cwd=project.folder,
+        env=project.environment,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    pid = Path(f"{gate}.pid")
+    await_("the second task", lambda: pid.exists() and pid.read_text() != "")
+    wanted = {"first": "succeeded", "second": "running", "third": "pending"}
+    await_("the record of the first", lambda: _states(project) == wanted)
+    return process
+
+
+def _states(project: Project) -> dict[str, str]:
+    return states(answer(project, "pipeline", "show", "r1"))
+
+
+def test_a_run_is_canceled_from_elsewhere(gated: tuple[Project, list[str], Path]) -> None:
+    project, words, gate = gated
+    with begin(project, words, gate) as process:
+        document = answer(project, "pipeline", "cancel", "r1")
+        assert process.wait(timeout=60) == 130
+    assert document["state"] == "canceled"
+    assert states(document) == {"first": "succeeded", "second": "canceled"}
+    assert not Path(f"/proc/{Path(f'{gate}.pid').read_text()}").exists()
+    refused = project.command("pipeline", "cancel", "r1", "--json")
+    assert refused.returncode == 2
+    assert "was canceled" in json.loads(refused.stdout)["error"]["message"]
+
+
+@pytest.mark.parametrize("how", ["killed", "canceled"])
+def test_a_run_is_gone_on_with(gated: tuple[Project, list[str], Path], how: str) -> None:
+    """What was done stays done, though it must not be reused by other runs."""
+    project, words, gate = gated
+    with begin(project, words, gate) as process:
+        if how == "killed":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.send_signal(signal.SIGTERM)
+        process.communicate()
+    before = answer(project, "pipeline", "show", "r1")
+    assert before["state"] == {"killed": "failed", "canceled": "canceled"}[how]
+    gate.touch()
+    resumed = project.command("pipeline", "resume", "r1", "--json")
+    document = json.loads(resumed.stdout)
+    assert (resumed.returncode, document["id"], document["state"]) == (0, "r1", "succeeded")
+    assert document["outputs"] == {"Output": "got 8"}
+    assert set(states(document).values()) == {"succeeded"}
+    assert tasks(document)["first"] == tasks(before)["first"]
+    assert gate.with_name("log").read_text() == "ran\n"
+    assert answer(project, "pipeline", "show", "r1") == document
+    assert project.command("fsck").returncode == 0
+    refused = project.command("pipeline", "resume", "r1", "--json")
+    assert "has succeeded" in json.loads(refused.stdout)["error"]["message"]
+
+
+def test_a_failed_run_is_gone_on_with(project: Project, tmp_path: Path) -> None:
+    (project / "needy.py").write_text(
+        "from kfp import dsl\n"
+        "@dsl.component\ndef read(path: str) -> str:\n    return open(path).read()\n"
+        "@dsl.pipeline\ndef needy(path: str) -> str:\n    return read(path=path).output\n"
+    )
+    words = ("needy.py", "-p", f"path={tmp_path / 'it'}")
+    assert run(project, *words, status=1)["state"] == "failed"
+    (tmp_path / "it").write_text("now")
+    document = json.loads(project.command("pipeline", "resume", "r1", "--json").stdout)
+    assert (document["state"], document["outputs"]) == ("succeeded", {"Output": "now"})
+    assert tasks(document)["read"]["error"] is None
+
+
+def test_why(gated: tuple[Project, list[str], Path]) -> None:
+    project, words, gate = gated
+    gate.touch()
+    run(project, *words)
+    run(project, *words)
+    hit = answer(project, "pipeline", "why", "r2/third")
+    assert (hit["state"], hit["reused_from"]) == ("reused", "r1/third")
+    assert hit["parts"]["parameters"] == {"number": 8}
+    launcher = [one for one in hit["facts"] if one["path"].endswith("/launcher.py")]
+    assert launcher
+    assert any(one["answer"].startswith("blake3:") for one in launcher)
+    miss = answer(project, "pipeline", "why", "r2/first")
+    assert (miss["state"], miss["why"]) == ("succeeded", "it is not to be reused")
+    said = project.command("pipeline", "why", "r2/third").stdout.decode()
+    assert "facts hold" in said
+    assert "launcher.py" in said
