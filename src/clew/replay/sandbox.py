@@ -29,11 +29,13 @@ from clew.witness.secrets import Redactor
 
 _SCRIPT = """\
 cd "$1" || exit 125
-mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work,userxattr root || exit 125
+layers=lowerdir=lower,upperdir=upper,workdir=work
+mount -t overlay overlay -o $layers,userxattr,volatile root || exit 125
 umask "$2"
 shift 2
 exec "$@"
 """
+"""`volatile`: what is written need not reach the disk. It is stored elsewhere, or thrown away."""
 _HARDWARE = ("kernel", "cpu", "memory", "hostname", "boot", "gpu", "driver", "cuda", "cudnn")
 """Facets that a sandbox has from the machine it runs on; all others are the record's."""
 
