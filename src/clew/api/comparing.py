@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import ClewError
 from clew.prov.questions.recorded import Recorded, recorded
 from clew.replay.comparing import Comparison, Read, compare
-from clew.replay.differing import differ
-from clew.replay.explaining import explain
 from clew.replay.volatile import rules
 from clew.store import Store
 
@@ -44,6 +42,7 @@ def explained(
     """
     from clew.replay.confirming import confirm
     from clew.replay.experiments import Laboratory
+    from clew.replay.explaining import explain
 
     with reading(project) as read:
         found = explain(a, b, comparison, read, rules(project._folder.ignore))
@@ -59,6 +58,8 @@ def explained(
 
 def diff(project: Project, a: str, b: str, *, confirm: bool) -> dict[str, Any]:
     """The document of `clew diff --json`."""
+    from clew.replay.differing import differ
+
     known = rules(project._folder.ignore)
     one, other = recorded(project._graph, a), recorded(project._graph, b)
     with reading(project) as read:

@@ -87,12 +87,15 @@ def done(
     if outcome.warning is not None:
         raise outcome.warning
     settle(outcome.execution)
-    again = recorded(project._graph, outcome.execution["uid"])
+    again = recorded(project._graph, outcome.execution["uid"], looks=False)
     with reading(project) as read:
         comparison = compare(record, again, read, rules(project._folder.ignore))
-    # what was changed on purpose needs no proof that it made the difference
-    seconds = CONFIRMING if kind == "repetition" else 0
-    divergence = explained(project, record, again, comparison, seconds=seconds)
+    divergence = None
+    if comparison.serious:
+        again = recorded(project._graph, outcome.execution["uid"])
+        # what was changed on purpose needs no proof that it made the difference
+        seconds = CONFIRMING if kind == "repetition" else 0
+        divergence = explained(project, record, again, comparison, seconds=seconds)
     verdict = verdicts.Verdict(
         execution=outcome.execution,
         of=record.execution.id,

@@ -12,8 +12,6 @@ import io
 import json
 import re
 import struct
-import tarfile
-import zipfile
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -30,6 +28,8 @@ class Unfit(ValueError):
 
 def zips(content: bytes) -> bytes:
     """Zip archives (also wheels, jars, `.npz`, office files): the times of their members."""
+    import zipfile
+
     if not content.startswith(b"PK\x03\x04"):
         raise Unfit
     members: list[Any] = []
@@ -50,6 +50,8 @@ def zips(content: bytes) -> bytes:
 
 def tars(content: bytes) -> bytes:
     """Tar archives, also compressed ones: the times of their members."""
+    import tarfile
+
     members: list[Any] = []
     room = LARGEST
     try:

@@ -47,8 +47,7 @@ def ran(record: Recorded, why: Callable[[str], str]) -> list[dict[str, Any]]:
 def strangers(record: Recorded, given: Scenery) -> list[str]:
     """What a repetition read of which the record had only the name: its bytes were not there."""
     read: dict[bytes, str] = {}
-    for edge in record.used:
-        locator = record.versions[edge.version].locator
+    for locator in {record.versions[edge.version].locator for edge in record.used}:
         path = path_of(locator)
         if path is not None and path in given.entries and given.entries[path].kind == "stub":
             read[path] = place(locator)["path"]

@@ -157,13 +157,14 @@ class Recorded:
         return ((e, self.versions[e.version]) for e in edges if e.activity in activities)
 
 
-def recorded(graph: Graph, text: str, *, alone: bool = False) -> Recorded:
+def recorded(graph: Graph, text: str, *, alone: bool = False, looks: bool = True) -> Recorded:
     """The execution that `text` names (an id, a name, a uid). What it inherits of the command that
-    forked it counts as its own; `alone`: leave that out."""
-    record = _recorded(graph, find(graph, text))
+    forked it counts as its own; `alone`: leave that out. `looks`: also what it merely looked at,
+    which is most of a record, and says nothing of what was left."""
+    record = _recorded(graph, find(graph, text), looks)
     if not alone and (source := record.facets.get("inherits")):
         with suppress(NotFound):  # it was removed
-            return _inheriting(record, _recorded(graph, find(graph, str(source))))
+            return _inheriting(record, _recorded(graph, find(graph, str(source)), looks))
     return record
 
 
@@ -183,7 +184,7 @@ def _inheriting(record: Recorded, source: Recorded) -> Recorded:
     )
 
 
-def _recorded(graph: Graph, found: Found) -> Recorded:
+def _recorded(graph: Graph, found: Found, looks: bool) -> Recorded:
     connection = graph.connection
     facets, _ = facets_of(graph, found.key)
     activities = {
@@ -228,7 +229,7 @@ def _recorded(graph: Graph, found: Found) -> Recorded:
         used=edges("used"),
         generated=edges("generated"),
         invalidated=edges("invalidated"),
-        looked=[Look(*row) for row in connection.rows(_LOOKED, (found.key,))],
+        looked=[Look(*row) for row in connection.rows(_LOOKED, (found.key,))] if looks else [],
         informed=[(a, b, at, via) for a, b, at, via in flows if b in activities],
         gaps=[Gap(*row) for row in connection.rows(_GAPS, (found.key,))],
     )
