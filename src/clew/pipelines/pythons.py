@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -42,9 +44,12 @@ def interpreter() -> str:
     """The caller's `python3` if it has the SDK, as components expect; else Clew's own."""
     candidates = [shutil.which("python3"), sys.executable]
     for python in dict.fromkeys(filter(None, candidates)):
-        if not subprocess.run(
-            [python, "-c", _HAS_KFP], check=False, capture_output=True
-        ).returncode:
+        if os.path.dirname(python) == os.path.dirname(sys.executable):
+            has_kfp = importlib.util.find_spec("kfp") is not None
+        else:
+            asked = subprocess.run([python, "-c", _HAS_KFP], check=False, capture_output=True)
+            has_kfp = not asked.returncode
+        if has_kfp:
             return python
     raise NotFound("no python3 here has the kfp SDK, which runs components", hint="pip install kfp")
 

@@ -118,7 +118,7 @@ class Informed(Event, frozen=True, kw_only=True, tag="informed"):
 
     activity: Uid
     by: Uid
-    via: str  # pipe, socket, signal, parameter
+    via: str  # pipe, socket, signal, parameter, fork (what it inherits of another execution)
 
 
 class Alias(Event, frozen=True, kw_only=True, tag="alias"):

@@ -27,7 +27,7 @@ import msgspec
 
 from clew.errors import ClewError, RecordingFailed
 from clew.folder import Folder
-from clew.prov.events import AnyEvent
+from clew.prov.events import AnyEvent, Informed, Started
 from clew.run import failing, locks, reporting, starting, streams
 from clew.run.branches import Branch, Branches
 from clew.run.pins import UNPINNED
@@ -60,6 +60,7 @@ class Piece:
     kept: Streams
     place: Path
     ended: Callable[[Piece], None]
+    name: str | None = None
     branch: Branch | None = None
     lost: bool = False
     """The session ended before it did."""
@@ -181,9 +182,16 @@ class Session:
 
     # -- a piece of work
 
-    def send(self, message: bytes, command: Sequence[str], ended: Callable[[Piece], None]) -> Piece:
+    def send(
+        self,
+        message: bytes,
+        command: Sequence[str],
+        ended: Callable[[Piece], None],
+        *,
+        name: str | None = None,
+    ) -> Piece:
         """Let the command fork a child for this; `ended` is called when that is over, from another
-        thread."""
+        thread; `name`: what to call it where its command says little."""
         self.count += 1
         place = self._spool / f"piece-{self.count}"
         place.mkdir()
@@ -197,7 +205,7 @@ class Session:
                 f"no process could be started: {answer.decode() or 'the worker has ended'}",
                 hint="is there memory, and room for another process?",
             )
-        piece = Piece(os.urandom(16).hex(), tuple(command), int(answer), kept, place, ended)
+        piece = Piece(os.urandom(16).hex(), tuple(command), int(answer), kept, place, ended, name)
         with self._lock:
             if self.ended:
                 piece.lost = True
@@ -316,6 +324,7 @@ class Session:
         story = self._hear(self.uid, trace, self._kept)
         owners = self._packages.owners(story.found())
         self._used = set(owners.values())
+        self._itself = next(iter(story.processes.values())).uid
         return [self._beginning.event, *self._tell(self.uid, story, self._kept, owners)[0]]
 
     def _piece_events(self, piece: Piece, branch: Branch) -> list[AnyEvent]:
@@ -340,9 +349,24 @@ class Session:
         if self._failure is not None or self._contents.failure is not None:
             why = failing.said(self._failure or self._contents.failure or OSError()).message
             events.append(reporting.gap(piece.uid, 6, "content", f"not all was stored: {why}"))
+        first = story.processes[branch.spawn.image].uid
+        events = [
+            msgspec.structs.replace(event, name=piece.name)
+            if isinstance(event, Started) and event.activity == first
+            else event
+            for event in events
+        ]
+        forked = Informed(
+            execution=piece.uid,
+            n=8,
+            at=piece.began,
+            activity=first,
+            by=self._itself,
+            via="fork",
+        )
         at = branch.exit.at if branch.exit else None
         ended = reporting.ending(piece.uid, story, piece.status, size, facets, at=at)
-        return [started, *events, ended]
+        return [started, forked, *events, ended]
 
     def _tell(
         self, uid: str, story: Story, kept: Streams, owners: Mapping[bytes, str]

@@ -117,7 +117,7 @@ def _sub(point: Point) -> str:
 def _brief(point: Point) -> str:
     """A command without the folder of its program: that is in the details."""
     words = point.record.get("command")
-    if point.kind != "process" or not words:
+    if point.kind != "process" or not words or point.record.get("name"):
         return point.title
     said = command_line([_program(point), *words[1:]])
     first, _, rest = said.partition(" ")

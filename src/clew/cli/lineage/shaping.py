@@ -88,7 +88,7 @@ def _point(node: Document, near: Callable[[str], str]) -> Point:
     kind = str(node["kind"])
     execution = str(node.get("execution") or "")
     where = clean(near(str(node["path"]))) if kind == "file" else ""
-    if kind == "process" and node.get("command"):
+    if kind == "process" and node.get("command") and not node.get("name"):
         title = _cut(command_line(node["command"]))
     elif kind == "stream":
         title = f"{clean(str(node['label']))} of {execution}"

@@ -56,12 +56,13 @@ def file_nodes(
 
 
 def activity_node(row: tuple[Any, ...], hidden: int) -> dict[str, Any]:
-    _, execution, number, uid, command, exe, cwd, at, kind = row
+    _, execution, number, uid, command, exe, cwd, at, kind, name = row
     words = json.loads(command)
     return {
         "id": process_id(execution, number, uid),
         "kind": kind,
-        "label": " ".join(words) or exe or uid,
+        "label": name or " ".join(words) or exe or uid,
+        "name": name,
         "command": words,
         "exe": exe,
         "cwd": cwd,

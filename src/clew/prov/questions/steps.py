@@ -108,7 +108,7 @@ JOIN content c ON c.version = v.id AND c.digest = oc.digest
 WHERE o.id IN ({}) AND v.id <> o.id
 """
 _ACTIVITIES = """
-SELECT s.id, x.number, s.number, s.uid, s.command, s.exe, s.cwd, s.at, s.kind
+SELECT s.id, x.number, s.number, s.uid, s.command, s.exe, s.cwd, s.at, s.kind, s.name
 FROM started s JOIN execution x ON x.id = s.execution WHERE s.id IN ({})
 """
 
