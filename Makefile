@@ -1,4 +1,5 @@
 # make demo        set up, then record, trace and restore a small training workflow; then a pipeline
+# make example-mnist, make example-cifar10   set up TensorFlow, fetch the images, train in every configuration
 # make test        set up, then run the tests
 # make check       lint, types, layers, and the witness compiled with warnings as errors
 # make test-heavy  the tests that take minutes or gigabytes
@@ -15,11 +16,12 @@ unexport CLEW_PROJECT CLEW_GRAPH CLEW_SERVER CLEW_TOKEN CLEW_REDACT
 BIN := .venv/bin
 READY := .venv/.clew-ready
 EXAMPLES := $(wildcard examples/*/requirements.txt)
+TENSORFLOW := build/tensorflow
 # Tests that must not run beside each other share a @pytest.mark.xdist_group.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-heavy bench native clean packages-build packages-test packages-bench
+.PHONY: help demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
@@ -46,10 +48,25 @@ demo: native build/taxi/trips.csv
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/training/demo.sh
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/taxi/demo.sh build/taxi/trips.csv
 
+$(TENSORFLOW)/.ready: examples/mnist/requirements-tensorflow.txt constraints.txt
+	$(PYTHON) -m venv $(TENSORFLOW)
+	$(TENSORFLOW)/bin/pip install -q -c constraints.txt -r $<
+	touch $@
+
+build/%/data: examples/%/download.sh
+	rm -rf $@.part
+	$< $@.part
+	mv $@.part $@
+
+# What was trained before is reused: an interrupted grid goes on. GIVEN='-p epochs=[10]' takes a part of it.
+example-mnist example-cifar10: example-%: native $(TENSORFLOW)/.ready | build/%/data
+	@cd build/$* && PATH="$(CURDIR)/$(TENSORFLOW)/bin:$(CURDIR)/$(BIN):$$PATH" \
+		clew pipeline run ../../examples/$*/pipeline.py $(GIVEN)
+
 test: packages-test native
 	$(PYTEST)
 
-test-heavy: packages-test native
+test-heavy: packages-test native $(TENSORFLOW)/.ready
 	$(PYTEST) -m heavy
 
 check: $(READY)

@@ -1,0 +1,155 @@
+"""The image classifiers: their networks, their grids, and all their tasks on made-up images."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.local.programs.recording import Project
+
+ROOT = Path(__file__).parents[2]
+TENSORFLOW = ROOT / "build" / "tensorflow" / "bin"
+KINDS = 10
+READ_LOGS = """
+import sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+for folder in sys.argv[1:]:
+    events = EventAccumulator(folder)
+    events.Reload()
+    print(*(event.step for event in events.Tensors("epoch_accuracy")))
+"""
+
+
+def pipeline(example: str) -> Path:
+    return ROOT / "examples" / example / "pipeline.py"
+
+
+@pytest.mark.parametrize(
+    ("example", "epochs"), [("mnist", [10, 25, 50]), ("cifar10", [25, 50, 100, 200])]
+)
+def test_the_grid_is_the_published_one(example: str, epochs: list[int], tmp_path: Path) -> None:
+    """Compiling takes the SDK alone, not TensorFlow."""
+    target = tmp_path / "compiled.yaml"
+    kfp = Path(sys.executable).with_name("kfp")
+    words = ["--py", pipeline(example), "--function", example, "--output", target]
+    subprocess.run([kfp, "dsl", "compile", *words], check=True, capture_output=True)
+    parameters = yaml.safe_load(target.read_text())["root"]["inputDefinitions"]["parameters"]
+    assert {name: one["defaultValue"] for name, one in parameters.items()} == {
+        "folder": "data",
+        "learning_rates": [0.001, 0.01],
+        "epochs": epochs,
+        "batch_sizes": [32, 64],
+        "optimizers": ["Adam", "SGD"],
+    }
+
+
+@pytest.fixture
+def trainer(tmp_path: Path) -> Project:
+    """A project whose `python3` has TensorFlow."""
+    if not (TENSORFLOW / "python3").exists():
+        pytest.fail("TensorFlow is not set up: make build/tensorflow/.ready (make test-heavy does)")
+    return Project(tmp_path, PATH=f"{TENSORFLOW}:{os.environ['PATH']}", CUDA_VISIBLE_DEVICES="-1")
+
+
+def images(count: int, side: int, seed: int) -> tuple[list[bytes], list[int]]:
+    """Grey noise with a bright bar across, whose height tells the kind."""
+    chance = random.Random(seed)
+    kinds = [number % KINDS for number in range(count)]
+    made = []
+    for kind in kinds:
+        rows = [bytes(chance.randrange(80) for _ in range(side)) for _ in range(side)]
+        top = kind * side // KINDS
+        rows[top : top + 2] = [bytes([250]) * side] * 2
+        made.append(b"".join(rows))
+    return made, kinds
+
+
+def write_mnist(folder: Path) -> None:
+    folder.mkdir()
+    for name, count in (("train", 400), ("t10k", 50)):
+        found, kinds = images(count, 28, seed=count)
+        header = struct.pack(">BBBB3i", 0, 0, 8, 3, count, 28, 28)
+        (folder / f"{name}-images-idx3-ubyte").write_bytes(header + b"".join(found))
+        header = struct.pack(">BBBBi", 0, 0, 8, 1, count)
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(header + bytes(kinds))
+
+
+def write_cifar10(folder: Path) -> None:
+    folder.mkdir()
+    found, kinds = images(350, 32, seed=1)
+    (folder / "train_lables.json").write_text(json.dumps(kinds[:300]))
+    (folder / "test_lables.json").write_text(json.dumps(kinds[300:]))
+    for number in range(5):
+        part = found[number * 60 : (number + 1) * 60]
+        (folder / f"data_batch_{number + 1}.png").write_bytes(png(part))
+    (folder / "test_batch.png").write_bytes(png(found[300:]))
+
+
+def png(rows: list[bytes]) -> bytes:
+    """A picture whose every row is one of these, grey as red, green and blue."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        checked = kind + data
+        return struct.pack(">I", len(data)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+    header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 2, 0, 0, 0)
+    points = b"".join(b"\0" + bytes(value for value in row for _ in range(3)) for row in rows)
+    parts = (chunk(b"IHDR", header), chunk(b"IDAT", zlib.compress(points)), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+
+
+def run(project: Project, example: str, **given: object) -> dict[str, dict[str, Any]]:
+    """Its tasks by name."""
+    words = [word for name, one in given.items() for word in ("-p", f"{name}={json.dumps(one)}")]
+    ran = project.command("pipeline", "run", pipeline(example), *words, "--json", timeout=1800)
+    assert ran.returncode == 0, (ran.stdout, ran.stderr)
+    return {task["name"]: task for task in json.loads(ran.stdout)["tasks"]}
+
+
+def uri(task: dict[str, Any], output: str) -> str:
+    (made,) = task["artifacts"][output]
+    return str(made["uri"])
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("example", "parameters", "write"),
+    [("mnist", 256_618, write_mnist), ("cifar10", 2_397_226, write_cifar10)],
+)
+def test_a_small_grid(trainer: Project, example: str, parameters: int, write: Any) -> None:
+    write(trainer / "data")
+    # Small batches: batch normalisation needs some hundred of them to know its means.
+    chosen = {"epochs": [5], "batch_sizes": [4], "learning_rates": [0.001]}
+    first = run(trainer, example, **chosen, optimizers=["Adam"])
+    assert {task["state"] for task in first.values()} == {"succeeded"}
+    assert first["define"]["outputs"] == {"Output": parameters}
+    (made,) = first["search/for-loop-1/0/evaluate"]["artifacts"]["scores"]
+    assert made["metadata"]["test accuracy"] > 0.5  # guessing gives 0.1
+    assert made["metadata"]["train accuracy"] > 0.5
+
+    logs = Path(uri(first["search/for-loop-1/0/train"], "logs"))
+    words = [TENSORFLOW / "python3", "-c", READ_LOGS, logs / "train", logs / "validation"]
+    read = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert read.splitlines() == ["0 1 2 3 4"] * 2
+
+    second = run(trainer, example, **chosen, optimizers=["Adam", "SGD"])
+    shared = ("load", "define", "search/normalise")
+    before = tuple(f"search/for-loop-1/0/{name}" for name in ("train", "evaluate"))
+    assert {second[name]["state"] for name in (*shared, *before)} == {"reused"}
+    accuracies = {
+        optimizer: second[f"search/for-loop-1/{number}/evaluate"]["outputs"]["Output"]
+        for number, optimizer in enumerate(("Adam", "SGD"))
+    }
+    best = max(accuracies, key=lambda optimizer: accuracies[optimizer])
+    lines = Path(uri(second["search/compare"], "table")).read_text().splitlines()
+    assert lines[2] == f"| 5 | {best} | 0.001 | 4 | {accuracies[best]:.2%} |"
+    assert len(lines) == 4
