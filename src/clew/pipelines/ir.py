@@ -148,12 +148,31 @@ class PythonFunction:
 
 
 @dataclass(frozen=True)
+class Command:
+    """A container component: words that are run in an image; each may hold placeholders."""
+
+    image: str
+    command: tuple[str, ...]
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    place: str
+    """Where it stands in the file."""
+
+
+@dataclass(frozen=True)
 class Importer:
     """An artifact that is somewhere already."""
 
     uri: Input
     slot: ArtifactSlot
     metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A volume is made, or deleted: on a cluster too, no container runs for it."""
+
+    delete: bool
 
 
 @dataclass(frozen=True)
@@ -166,12 +185,53 @@ class Resources:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """A variable that holds a key of a secret, or of a configuration map."""
+
+    variable: str
+    kind: str
+    name: str
+    """Of the secret or the map; it may hold placeholders of the task's inputs."""
+    key: str
+    optional: bool
+    place: str
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A secret, a configuration map, a claim or an empty folder that is found at a path."""
+
+    path: str
+    kind: str
+    name: str
+    below: str = ""
+    optional: bool = False
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What is asked of the cluster that would run a task."""
+
+    settings: tuple[Setting, ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Variables that hold a fact of the Pod, by the fact's path; after `=`, the fact itself."""
+    deadline: int | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    """What has no effect here."""
+    inputs: Mapping[str, Input] = field(default_factory=dict)
+    """Inputs of the task that the names above speak of, beside its own."""
+
+
+@dataclass(frozen=True)
 class Component:
     name: str
     inputs: Slots
     outputs: Slots
-    body: Dag | PythonFunction | Importer
+    body: Dag | PythonFunction | Command | Importer | Claim
     resources: Resources = Resources()
+    platform: Platform = Platform()
 
 
 @dataclass(frozen=True)
@@ -181,3 +241,7 @@ class Pipeline:
     components: Mapping[str, Component]
     remarks: tuple[str, ...] = ()
     """What will be different here from a cluster, to be said before it runs."""
+    workspace: bool = False
+    """Its tasks share a folder."""
+    deadline: int | None = None
+    """The seconds after which a run is stopped."""

@@ -149,6 +149,7 @@ class Recorder:
         facets: dict[str, Any] = {
             "parameters": node.inputs.parameters,
             "artifacts": _shown(node.inputs.artifacts),
+            "platform": dict(node.component.platform.kept),
         }
         if verdict is not None:
             facets["begun"] = {}

@@ -18,14 +18,18 @@ from pathlib import Path
 from clew.folder import Folder
 from clew.pipelines import machine
 from clew.pipelines.attempts import Attempts
+from clew.pipelines.chores import Chore, is_chore
+from clew.pipelines.deadlines import Deadlines
 from clew.pipelines.engine import Engine, Instruction, Outcome, Over, Run
 from clew.pipelines.ir import Dag, Pipeline
+from clew.pipelines.mapping import Mapped
 from clew.pipelines.recording import Earlier, Recorder, Told
 from clew.pipelines.resolving import BadInput, filled
 from clew.pipelines.resources import Need, NotAQuantity, Room, Waiting, missing, need
 from clew.pipelines.reusing import RUNS, Memo, Verdict, outputs_of
 from clew.pipelines.scopes import Node, Values
 from clew.pipelines.tasks import Attempt, Errand
+from clew.pipelines.volumes import Given, Unavailable, Volumes
 from clew.prov.questions.tasks import Done
 from clew.settings import Settings
 
@@ -64,6 +68,7 @@ def run(
     jobs: int | None = None,
     reuse: bool = True,
     on_host: bool = False,
+    mapped: Mapped,
     say: Callable[[str], None] = lambda _: None,
     watch: Callable[[Change], None] = lambda _: None,
 ) -> str:
@@ -87,6 +92,7 @@ def run(
             room,
             reuse,
             on_host,
+            mapped,
             say,
             watch,
         )
@@ -111,6 +117,7 @@ class _Running:
         room: Room,
         reuse: bool,
         on_host: bool,
+        mapped: Mapped,
         say: Callable[[str], None],
         watch: Callable[[Change], None],
     ) -> None:
@@ -135,6 +142,10 @@ class _Running:
         self._attempts = Attempts(folder, settings, python, self._facts, on_host=on_host, say=say)
         self._workers = self._attempts.workers
         self._busy: dict[str, Attempt] = {}
+        self._platform = os.fspath(mapped.file) if mapped.file.exists() else None
+        self._volumes = Volumes(mapped, folder.root, self._place, recorder.uid)
+        self._given: dict[str, Given] = {}
+        self._deadlines = Deadlines()
         self._done: dict[str, Done] = {}  # before this run was gone on with
         self._since: dict[str, float] = {}
         self._verdicts: dict[str, Verdict] = {}
@@ -150,7 +161,11 @@ class _Running:
             sorted(dag.tasks),
             file=os.fspath(file),
             facts=self._facts,
-            options={"reuse": self._reuse, "on_host": self._on_host},
+            options={
+                "reuse": self._reuse,
+                "on_host": self._on_host,
+                "platform": self._platform,
+            },
         )
         self._place.mkdir(parents=True, exist_ok=True)
         (self._place / PIPELINE).write_text(text)
@@ -191,6 +206,7 @@ class _Running:
 
     def _end(self, state: str, why: str | None) -> None:
         """All has ended: so do the workers, and the rest is told."""
+        self._volumes.end()
         outputs = self._engine.outputs if state == "succeeded" else Values()
         self._recorder.ended(state, outputs, why)
         for worker in self._workers.all:
@@ -233,6 +249,8 @@ class _Running:
             wanted = need(
                 node.component.resources, lambda value: filled(value, node.given, node, self._facts)
             )
+            if node.path not in self._done:
+                self._given[node.path] = self._volumes.given(node, what.attempt, self._facts)
         except (BadInput, NotAQuantity) as error:
             self._take(self._engine.ended(node.path, Outcome(error=f"what it asks for: {error}")))
             return
@@ -242,7 +260,8 @@ class _Running:
             if text not in self._said:
                 self._said.add(text)
                 self._say(text)
-        self._waiting.add(what, wanted)
+        given = self._given.get(node.path)
+        self._waiting.add(what, replace(wanted, places=given.places) if given else wanted)
 
     def _begin(self, what: Run) -> None:
         node = what.node
@@ -250,18 +269,24 @@ class _Running:
             outputs = outputs_of(node, self._done[node.path])
             self._take(self._engine.ended(node.path, Outcome(outputs=outputs)))
             return
+        if is_chore(node):
+            self._since.setdefault(node.path, time.monotonic())
+            self._launch(Chore(node, self._place / node.path, self._volumes, self._facts))
+            return
+        given = self._given[node.path]
         try:
             variables, image = self._attempts.variables(node), self._attempts.image(node)
         except BadInput as error:
             self._take(self._engine.ended(node.path, Outcome(error=str(error))))
             return
+        variables |= given.variables
         if node.path not in self._since:
             self._since[node.path] = time.monotonic()
             verdict = self._memo.decide(
                 node,
                 self._workers.surroundings(variables),
                 image=image,
-                reuse=self._reuse and node.task.reuse,
+                reuse=self._reuse and node.task.reuse and not given.shared,
             )
             self._recorder.task_started(node, verdict)
             self._verdicts[node.path] = verdict
@@ -270,9 +295,19 @@ class _Running:
                 return
         again = f"@{what.attempt}" if what.attempt > 1 else ""
         errand = Errand(node, self._free(self._place / f"{node.path}{again}"))
-        attempt = self._attempts.attempt(errand, variables)
+        try:
+            self._volumes.open(given.places)
+        except Unavailable as error:
+            self._volumes.close(given.places)
+            self._take(self._engine.ended(node.path, Outcome(error=str(error))))
+            return
+        self._launch(self._attempts.attempt(errand, variables))
+
+    def _launch(self, attempt: Attempt) -> None:
+        node = attempt.node
         self._watch(Change(node))
         self._busy[node.path] = attempt
+        self._deadlines.begin(node.path, node.component.platform.deadline, time.monotonic())
         attempt.start(self._finished.put)
 
     def _await(self) -> None:
@@ -280,9 +315,13 @@ class _Running:
         pause = _LOOK
         if self._ready:
             pause = min(pause, max(0.0, self._ready[0][0] - time.monotonic()))
+        if (when := self._deadlines.next()) is not None:
+            pause = min(pause, max(0.0, when - time.monotonic()))
         try:
             attempt = self._finished.get(timeout=pause)
         except queue.Empty:
+            for late, number in self._deadlines.over(time.monotonic()):
+                self._busy[late].stop(number)
             if self._recorder.canceled:
                 raise KeyboardInterrupt from None
             return
@@ -290,7 +329,11 @@ class _Running:
         del self._busy[path]
         self._tried.setdefault(path, []).append(attempt)
         self._memo.changed()
-        self._take(self._engine.ended(path, attempt.outcome()))
+        if (given := self._given.pop(path, None)) is not None:
+            self._volumes.close(given.places)
+        late_by = self._deadlines.end(path)
+        outcome = Outcome(error=late_by) if late_by else attempt.outcome()
+        self._take(self._engine.ended(path, outcome))
 
     def _over(self, one: Over) -> None:
         node = one.node

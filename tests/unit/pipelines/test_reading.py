@@ -101,9 +101,9 @@ FIRST = ("root", "dag", "tasks", "a")
             "1+1",
         ),
         (
-            _container(command=["echo"], args=[]),
-            "deploymentSpec.executors.exec.container.command",
-            "lightweight",
+            _container(command=["echo", "{{$.what}}"], args=[]),
+            "deploymentSpec.executors.exec.container.command[1]",
+            "what",
         ),
         (
             _at("deploymentSpec", "executors", "exec", value={"customJob": {}}),
@@ -132,11 +132,14 @@ def test_refused_with_its_place(
     assert refused.value.hint
 
 
-def test_a_platform_document_that_needs_a_cluster_is_refused() -> None:
-    needs = {"exec": {"secretAsEnv": []}}
-    platform = {"platforms": {"kubernetes": {"deploymentSpec": {"executors": needs}}}}
-    with pytest.raises(Refused, match="secretAsEnv"):
-        parse(text(base(), platform))
+def test_a_platform_document_that_says_what_is_not_known_is_refused() -> None:
+    for executors, place in (
+        ({"exec": {"initContainers": []}}, "exec.initContainers: is not supported"),
+        ({"other": {}}, "executors.other: no such executor"),
+    ):
+        platform = {"platforms": {"kubernetes": {"deploymentSpec": {"executors": executors}}}}
+        with pytest.raises(Refused, match=place):
+            parse(text(base(), platform))
 
 
 @pytest.mark.parametrize("content", ["", "a: [", "- 1", "a: 1", "\0"])

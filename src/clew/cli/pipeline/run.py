@@ -41,6 +41,12 @@ jobs_option = click.option(
     is_flag=True,
     help="Run container components as processes of this machine, without their images.",
 )
+@click.option(
+    "--platform",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Which secrets, configuration maps and volumes are here; default: pipeline-platform.toml.",
+)
 @click.option("--no-cache", is_flag=True, help="Run every task, also those done before.")
 @json_option
 def command(
@@ -48,6 +54,7 @@ def command(
     parameters: tuple[str, ...],
     jobs: int | None,
     on_host: bool,
+    platform: Path | None,
     no_cache: bool,
     as_json: bool,
 ) -> int:
@@ -74,6 +81,7 @@ def command(
                 jobs=jobs,
                 reuse=not no_cache,
                 on_host=on_host,
+                platform=platform,
                 say=say,
                 watch=watch,
             ),
