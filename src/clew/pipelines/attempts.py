@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Callable, Mapping
+from functools import cache
 
 from clew.folder import Folder
-from clew.pipelines.ir import PythonFunction
-from clew.pipelines.resolving import filled
+from clew.pipelines import commands
+from clew.pipelines.containers import Runtime, runtime
+from clew.pipelines.documents import Refused
+from clew.pipelines.ir import Command, Pipeline, PythonFunction
+from clew.pipelines.processes import Cold, Container
+from clew.pipelines.resolving import BadInput, filled
 from clew.pipelines.scopes import Node
 from clew.pipelines.tasks import Attempt, Errand, Warm
+from clew.pipelines.values import text
 from clew.pipelines.venvs import Venvs
 from clew.pipelines.workers import Workers
 from clew.run import caller
 from clew.settings import Settings
 
+HOST = "container components run as processes of this machine, not in their images"
+
+
+def admit(pipeline: Pipeline, *, on_host: bool) -> tuple[str, ...]:
+    """Refuse commands that could not be run; what is to be said of the others."""
+    found = [one.body for one in pipeline.components.values() if isinstance(one.body, Command)]
+    if not found:
+        return ()
+    hint = "clew pipeline run --on-host runs it as a process of this machine"
+    for body in found:
+        if on_host and not body.command:
+            raise Refused(
+                f"{body.place}.command: only the image {body.image} knows what to run",
+                hint="give the component a command",
+            )
+        if on_host or "{{$" in body.image:
+            continue
+        here = runtime()
+        if here is None:
+            raise Refused(f"{body.place}.image: no container runtime answers here", hint=hint)
+        if here.digest(body.image) is None:
+            raise Refused(f"{body.place}.image: {body.image} is not on this machine", hint=hint)
+    return (HOST,) if on_host else ()
+
 
 class Attempts:
-    """Those of one run. `say` is told what takes its time."""
+    """Those of one run. `on_host`: no images are used; `say` is told what takes its time."""
 
     def __init__(
         self,
@@ -24,29 +56,84 @@ class Attempts:
         settings: Settings,
         python: str,
         facts: Mapping[str, str],
+        *,
+        on_host: bool,
         say: Callable[[str], None],
     ) -> None:
         self.workers = Workers(folder, settings)
+        self._folder = folder
+        self._settings = settings
         self._venvs = Venvs(settings.cache, python, say)
         self._python = python
         self._facts = facts
+        self._on_host = on_host
+        self._digest = cache(self._runtime_digest)
 
     def variables(self, node: Node) -> dict[str, str]:
         """What a task finds beside the caller's own variables."""
         body = node.component.body
+        path = caller.environment().get("PATH", os.defpath)
+        if isinstance(body, Command):
+            own = commands.variables(body, node, self._facts)
+            if self._on_host and shutil.which("python3") != self._python:
+                return {"PATH": f"{os.path.dirname(self._python)}:{path}", **own}
+            return own
         assert isinstance(body, PythonFunction)
-        found = {}
+        found = {"_KFP_RUNTIME": "true"}
         if body.installs:
-            path = caller.environment().get("PATH", "")
-            found = self._venvs.of(body.installs).variables(path)
+            found |= self._venvs.of(body.installs).variables(path)
         for name, value in body.environment.items():
-            found[name] = str(filled(value, node.inputs, node, self._facts))
+            found[name] = text(filled(value, node.given, node, self._facts))
         return found
+
+    def image(self, node: Node) -> str | None:
+        """The digest of the image that a task runs in; None: in none."""
+        body = node.component.body
+        if self._on_host or not isinstance(body, Command):
+            return None
+        image = commands.image(body, node, self._facts)
+        digest = self._digest(image)
+        if digest is None:
+            raise BadInput(f"the image {image} is not on this machine")
+        return digest
 
     def attempt(self, errand: Errand, variables: Mapping[str, str]) -> Attempt:
         body = errand.node.component.body
+        if isinstance(body, Command):
+            return self._command(errand, body, variables)
         assert isinstance(body, PythonFunction)
         if not body.installs:
             return Warm(errand, self.workers, self._python, variables)
         venv = self._venvs.of(body.installs)
         return Warm(errand, self.workers, venv.python, variables, (self._venvs, venv))
+
+    def _command(self, errand: Errand, body: Command, variables: Mapping[str, str]) -> Attempt:
+        def words(errand: Errand) -> list[str]:
+            return self._filled(errand, body.command)
+
+        def arguments(errand: Errand) -> list[str]:
+            return self._filled(errand, body.arguments)
+
+        if self._on_host:
+            whole = lambda errand: [*words(errand), *arguments(errand)]  # noqa: E731
+            return Cold(errand, self._folder, self._settings, variables, whole)
+        here = runtime()
+        assert isinstance(here, Runtime)
+        name = f"clew-{os.urandom(6).hex()}"
+        container = Container(
+            here,
+            commands.image(body, errand.node, self._facts),
+            arguments,
+            sorted(variables),
+            name,
+            self._folder.cache / "containers" / name,
+        )
+        return Cold(errand, self._folder, self._settings, variables, words, container)
+
+    def _filled(self, errand: Errand, templates: tuple[str, ...]) -> list[str]:
+        return commands.words(templates, errand.node, errand.executor_input, self._facts)
+
+    @staticmethod
+    def _runtime_digest(image: str) -> str | None:
+        here = runtime()
+        return here.digest(image) if here else None

@@ -1,9 +1,9 @@
-"""Placeholders: `{{$.…}}` in a constant stands for an input of its task, or a fact of the run."""
+"""Placeholders: `{{$.…}}` in a text stands for an input of its task, or a fact of the run."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from clew.pipelines.values import text
@@ -11,34 +11,51 @@ from clew.pipelines.values import text
 RUN = frozenset(
     {
         "pipeline_job_name", "pipeline_job_resource_name", "pipeline_job_uuid", "pipeline_root",
-        "pipeline_job_create_time_utc", "pipeline_job_schedule_time_utc",
+        "pipeline_job_create_time_utc", "pipeline_job_schedule_time_utc", "workspace_path",
     }
 )  # fmt: skip
 """Facts of a run."""
 TASK = frozenset({"pipeline_task_name", "pipeline_task_uuid"})
 
-_ANY = re.compile(r"\{\{\$((?:(?!\}\}).)*)\}\}", re.DOTALL)
+_ANY = re.compile(r"\{\{\$((?:\.(?:(?!\}\}).)*)?)\}\}", re.DOTALL)
 _PARAMETER = re.compile(r"\.inputs\.parameters\[(['\"])(.*?)\1\]")
-_ARTIFACT = re.compile(r"\.inputs\.artifacts\[(['\"])(.*?)\1\]\.(uri|path)")
+_ARTIFACT = re.compile(
+    r"\.inputs\.artifacts\[(['\"])(.*?)\1\](?:\.(uri|path|metadata))?(?:\[(['\"])(.*?)\4\])?"
+)
+_PLACES = {"gs://": "/gcs/", "s3://": "/s3/", "minio://": "/minio/"}
 
 
 class NoValue(ValueError):
     """A placeholder names an input that has no value."""
 
 
-def unknown(value: Any) -> str | None:
-    """The first placeholder, at any depth of a constant, that nothing here can stand for."""
+def unknown(value: Any, known: Container[str] = ()) -> str | None:
+    """The first placeholder, at any depth, that nothing can stand for. `known`: what is a fact
+    there, beside those of the run and the task."""
     if isinstance(value, dict):
-        return next(filter(None, map(unknown, value.values())), None)
+        return next(filter(None, (unknown(one, known) for one in value.values())), None)
     if isinstance(value, list | tuple):
-        return next(filter(None, map(unknown, value)), None)
+        return next(filter(None, (unknown(one, known) for one in value)), None)
     if isinstance(value, str):
         for found in _ANY.finditer(value):
             inside = found[1]
-            known = inside[1:] in RUN | TASK
-            if not known and not _PARAMETER.fullmatch(inside) and not _ARTIFACT.fullmatch(inside):
+            fact = inside[1:] in RUN | TASK or inside[1:] in known
+            if not fact and not _PARAMETER.fullmatch(inside) and not _ARTIFACT.fullmatch(inside):
                 return found[0]
     return None
+
+
+def path_of(artifact: Mapping[str, Any]) -> str:
+    """Where its file is, as the SDK reckons it."""
+    if artifact.get("custom_path"):
+        return str(artifact["custom_path"])
+    uri = str(artifact["uri"])
+    if uri.startswith("oci://"):
+        return f"/oci/{uri[6:].replace('/', '_')}/models"
+    for scheme, place in _PLACES.items():
+        if uri.startswith(scheme):
+            return place + uri[len(scheme) :]
+    return uri
 
 
 def fill(
@@ -64,9 +81,21 @@ def fill(
         if named := _ARTIFACT.fullmatch(inside):
             if not artifacts.get(named[2]):
                 raise NoValue(f"{match[0]} has no value")
-            return artifacts[named[2]][0]["uri"]
+            return _of_artifact(artifacts[named[2]], named[3], named[5], match[0])
         return facts.get(inside[1:], match[0])
 
     if whole := _ANY.fullmatch(value):
         return found(whole)
     return _ANY.sub(lambda match: text(found(match)), value)
+
+
+def _of_artifact(found: list[dict[str, Any]], what: str | None, key: str | None, name: str) -> Any:
+    if what is None:
+        return found
+    if what == "path":
+        return path_of(found[0])
+    if key is None:
+        return found[0].get(what, {})
+    if key not in found[0].get(what, {}):
+        raise NoValue(f"{name} has no value")
+    return found[0][what][key]

@@ -17,8 +17,10 @@ from typing import Any, Protocol
 from clew.errors import ClewError
 from clew.pipelines.engine import Outcome
 from clew.pipelines.ir import PythonFunction
+from clew.pipelines.placeholders import path_of
+from clew.pipelines.reusing import RUNS
 from clew.pipelines.scopes import Artifact, Node, Values
-from clew.pipelines.values import WrongType, typed
+from clew.pipelines.values import WrongType, given, typed
 from clew.pipelines.venvs import NotInstalled, Venv, Venvs
 from clew.pipelines.workers import Workers
 from clew.prov.events import AnyEvent
@@ -61,13 +63,18 @@ class Errand:
     place: Path
     """It does not exist yet."""
 
+    @property
+    def name(self) -> str:
+        """What a reader of the record calls it."""
+        return os.fspath(self.place).rpartition(f"/{RUNS}/")[2]
+
     def lay_out(self) -> None:
         self.place.mkdir(parents=True)
         body = self.node.component.body
         if isinstance(body, PythonFunction):
             (self.place / "component.py").write_text(body.source)
-        given = json.dumps(self.executor_input, ensure_ascii=False)
-        (self.place / "executor_input.json").write_text(given)
+        words = json.dumps(self.executor_input, ensure_ascii=False)
+        (self.place / "executor_input.json").write_text(words)
 
     @property
     def executor_input(self) -> dict[str, Any]:
@@ -101,17 +108,30 @@ class Errand:
             return Outcome(error=f"its {file.name} cannot be read: {error}")
         parameters = {}
         for name, slot in self.node.component.outputs.parameters.items():
-            if name not in said.get("parameterValues", {}):
-                return Outcome(error=f"it gave no value for its output {name}")
             try:
-                parameters[name] = typed(said["parameterValues"][name], slot.type)
-            except WrongType as error:
+                if name in said.get("parameterValues", {}):
+                    parameters[name] = typed(said["parameterValues"][name], slot.type)
+                else:
+                    parameters[name] = self._written(name, slot.type)
+            except FileNotFoundError:
+                return Outcome(error=f"it gave no value for its output {name}")
+            except (WrongType, OSError, UnicodeDecodeError) as error:
                 return Outcome(error=f"its output {name}: {error}")
         artifacts: dict[str, list[Artifact]] = {}
         for name in self.node.component.outputs.artifacts:
             told = said.get("artifacts", {}).get(name, {}).get("artifacts") or [{}]
             artifacts[name] = [{**self._made(name), **one} for one in told]
         return Outcome(outputs=Values(parameters, artifacts))
+
+    def _written(self, name: str, kind: str) -> Any:
+        """What a file of the output's own says."""
+        words = (self.place / name).read_text()
+        return given(words if kind == "STRING" else words.strip(), kind)
+
+    def inputs(self) -> list[str]:
+        """Where the files of its inputs are."""
+        found = self.node.inputs.artifacts.values()
+        return [path for one in found for path in map(path_of, one) if path.startswith("/")]
 
 
 def failure(status: int) -> str:
@@ -168,7 +188,9 @@ class Warm:
                 if self._stopped:
                     raise ValueError("it was stopped before it began")
                 self._session = self._workers.ready(self._python, self._variables)
-                self._piece = self._session.send(message, command, lambda _: ended(self))
+                self._piece = self._session.send(
+                    message, command, lambda _: ended(self), name=self._errand.name
+                )
         except (ClewError, OSError, ValueError) as error:
             self._refused = error.message if isinstance(error, ClewError) else f"{error}"
             ended(self)

@@ -79,7 +79,6 @@ def task_stage(settings: Settings, folder: Folder, variables: Mapping[str, str])
     stage = Host(settings, folder.cache)
     stage.environ = {
         **{name: value for name, value in stage.environ.items() if name not in _OF_THE_TERMINAL},
-        "_KFP_RUNTIME": "true",
         **variables,
     }
     return stage

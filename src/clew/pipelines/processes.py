@@ -1,0 +1,190 @@
+"""A task as a process of its own: a command of this machine, or a container's client."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clew.errors import ClewError
+from clew.folder import Folder
+from clew.pipelines.containers import Runtime
+from clew.pipelines.engine import Outcome
+from clew.pipelines.resolving import BadInput
+from clew.pipelines.tasks import Ended, Errand, failure
+from clew.pipelines.workers import task_stage
+from clew.prov.events import AnyEvent
+from clew.run import streams
+from clew.run.executing import record
+from clew.run.interest import Interest
+from clew.run.sessions import Session
+from clew.run.stages import Host, Start
+from clew.run.streams import Streams
+from clew.settings import Settings
+from clew.witness.secrets import Redactor
+
+CONTAINED = Path(__file__).with_name("contained.py")
+_STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
+
+Words = Callable[[Errand], Sequence[str]]
+"""What a task is called with, once its folder is there."""
+
+
+class _Stage(Host):
+    """The host, with nothing to read, and the output only kept."""
+
+    def __init__(self, folder: Folder, settings: Settings, variables: Mapping[str, str]) -> None:
+        super().__init__(settings, folder.cache)
+        self.environ = task_stage(settings, folder, variables).environ
+        self._tracer: int | None = None
+
+    def facets(self, redactor: Redactor) -> dict[str, Any]:
+        return {**super().facets(redactor), "streams": _STREAMS}
+
+    def prepare(
+        self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
+    ) -> Streams:
+        return streams.again(spool, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None)
+
+    def start(self, what: Start) -> int:
+        self._tracer = super().start(what)
+        return self._tracer
+
+    def stop(self, number: int) -> None:
+        """Send a signal to all that was started."""
+        for pid in _traced(self._tracer) if self._tracer else ():
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+class Cold:
+    """A task whose command is recorded as any other."""
+
+    def __init__(
+        self,
+        errand: Errand,
+        folder: Folder,
+        settings: Settings,
+        variables: Mapping[str, str],
+        words: Words,
+        container: Container | None = None,
+    ) -> None:
+        self.node = errand.node
+        self._errand = errand
+        self._folder = folder
+        self._settings = settings
+        self._variables = variables
+        self._words = words
+        self._container = container
+        self._stage: _Stage | None = None
+        self._stopped = False
+        self._outcome = Outcome(error="it never began")
+        self.execution: str | None = None
+
+    @property
+    def place(self) -> Path:
+        return self._errand.place
+
+    def start(self, ended: Ended) -> None:
+        threading.Thread(target=self._run, args=(ended,), daemon=True).start()
+
+    def stop(self, number: int) -> None:
+        self._stopped = True
+        if self._stage is not None:
+            self._stage.stop(number)
+        if self._container is not None and number == signal.SIGKILL:
+            self._container.remove()
+
+    def outcome(self) -> Outcome:
+        return self._outcome
+
+    def events(self) -> tuple[Session | None, list[AnyEvent]]:
+        return None, []
+
+    def _run(self, ended: Ended) -> None:
+        try:
+            self._outcome = self._recorded()
+        except ClewError as error:
+            self._outcome = Outcome(error=error.message)
+        except (OSError, BadInput) as error:
+            self._outcome = Outcome(error=str(error))
+        finally:
+            ended(self)
+
+    def _recorded(self) -> Outcome:
+        self._errand.lay_out()
+        command = list(self._words(self._errand))
+        if self._container is not None:
+            command = self._container.lay_out(self._errand, command)
+        self._stage = _Stage(self._folder, self._settings, self._variables)
+        if self._stopped:
+            return Outcome(error="it was stopped before it began")
+        try:
+            ran = record(self._folder, self._settings, command, stage=self._stage)
+        finally:
+            if self._container is not None:
+                self._container.clear()
+        self.execution = ran.execution["uid"]
+        return Outcome(error=failure(ran.status)) if ran.status else self._errand.outcome()
+
+
+@dataclass
+class Container:
+    """Where a command is run that is not the machine's own."""
+
+    runtime: Runtime
+    image: str
+    arguments: Words
+    """What comes after the command, or alone where the image brings one."""
+    variables: Sequence[str]
+    name: str
+    made: Path
+    """Where it leaves what it makes, unseen."""
+
+    def lay_out(self, errand: Errand, command: Sequence[str]) -> list[str]:
+        """What is to be recorded."""
+        made = self.made
+        made.mkdir(parents=True)
+        made.chmod(0o777)  # an image may have a user of its own
+        inputs = [path for path in errand.inputs() if os.path.exists(path)]
+        words = self.runtime.command(
+            self.image,
+            name=self.name,
+            command=command,
+            arguments=self.arguments(errand),
+            variables=self.variables,
+            mounts=[
+                (os.fspath(made), os.fspath(errand.place), True),
+                *((path, path, False) for path in inputs),
+            ],
+        )
+        plan = {"command": words, "inputs": inputs, "made": os.fspath(made)}
+        (errand.place / "container.json").write_text(json.dumps(plan, ensure_ascii=False))
+        return [sys.executable, "-I", "-S", os.fspath(CONTAINED), os.fspath(errand.place)]
+
+    def remove(self) -> None:
+        self.runtime.remove(self.name)
+
+    def clear(self) -> None:
+        """It has ended."""
+        shutil.rmtree(self.made, ignore_errors=True)
+
+
+def _traced(tracer: int) -> list[int]:
+    """All processes that the tracer follows: also those whose parents are gone."""
+    mark = f"\nTracerPid:\t{tracer}\n"
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if mark in (entry / "status").read_text():
+                    found.append(int(entry.name))
+    return found

@@ -1,0 +1,257 @@
+"""Container components: as processes of this machine when asked, else in their images."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.programs.recording import CLEW, HERE, Project
+from tests.local.programs.runtimes import Docker, docker
+
+BOXED = HERE / "boxed" / "pipeline.py"
+IMAGE = "example.org/busy:1"
+ONE = """
+from kfp import dsl
+
+@dsl.container_component
+def one(data: dsl.Output[dsl.Dataset], out: dsl.OutputPath({kind}), n: int = 1):
+    return dsl.ContainerSpec(image="example.org/busy:1", command=["sh", "-ec"], args=[{script}])
+
+@dsl.pipeline
+def alone():
+    one()
+"""
+MODULE = """
+from kfp import dsl
+
+@dsl.component(base_image="example.org/busy:1", target_image="example.org/built:1")
+def add(a: int, b: int, made: dsl.Output[dsl.Dataset]) -> int:
+    import helping
+    with open(made.path, "w") as file:
+        file.write(helping.WORDS)
+    return a + b
+
+@dsl.pipeline
+def adding(a: int = 1) -> int:
+    return add(a=a, b=2).outputs["Output"]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    """Where no container runtime answers."""
+    return Project(tmp_path, DOCKER_HOST=f"unix://{tmp_path}/none", CONTAINER_HOST="unix:///none")
+
+
+@pytest.fixture(scope="module")
+def daemon() -> Iterator[Docker]:
+    with docker() as found:
+        found.image(IMAGE, "first")
+        yield found
+
+
+def run(project: Project, *words: str | Path, status: int = 0) -> dict[str, Any]:
+    ran = project.command("pipeline", "run", *words, "--json")
+    assert ran.returncode == status, (ran.stdout, ran.stderr)
+    document: dict[str, Any] = json.loads(ran.stdout)
+    return document
+
+
+def tasks(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {task["name"]: task for task in document["tasks"]}
+
+
+def states(document: dict[str, Any]) -> set[str]:
+    return {task["state"] for task in document["tasks"]}
+
+
+def alone(project: Project, script: str, kind: str = "str") -> str:
+    (project / "one.py").write_text(ONE.format(kind=kind, script=script))
+    return "one.py"
+
+
+def test_refused_without_a_runtime_or_the_wish(project: Project) -> None:
+    error = run(project, BOXED, status=2)["error"]
+    assert error["code"] == "pipeline-refused"
+    assert error["message"].startswith(
+        "deploymentSpec.executors.exec-filter-text.container.image: "
+    )
+    assert "--on-host" in error["hint"]
+    assert json.loads(project.command("pipeline", "list", "--json").stdout) == []
+
+
+def test_published_components_on_the_host(project: Project) -> None:
+    ran = project.command("pipeline", "run", BOXED, "--on-host", "--json")
+    assert b"container components run as processes of this machine" in ran.stderr
+    document = json.loads(ran.stdout)
+    assert document["outputs"] == {"Output": "Two;three;three and a half; 3 True"}
+    assert tasks(document)["filter-text-2"]["outputs"] == {"count": 1}
+    said = project.command("pipeline", "logs", "r1/join-lines").stdout
+    assert said == b'--options {"keep": true} --prefix <a b>\n'
+    assert project.command("pipeline", "logs", "r1/join-lines-2").stdout.endswith(b"--bare\n")
+    traced = json.loads(project.command("trace", "r1/join-lines:joined", "--json").stdout)
+    labels = {node["label"] for node in traced["nodes"]}
+    assert str(project / "pipeline-runs" / "r1" / "write" / "text") in labels
+    again = tasks(run(project, BOXED, "--on-host"))
+    assert {again[name]["state"] for name in ("write", "join-lines", "tell")} == {"reused"}
+    changed = tasks(run(project, BOXED, "--on-host", "-p", "pattern=o"))
+    assert (changed["write"]["state"], changed["filter-text"]["state"]) == ("reused", "succeeded")
+
+
+def test_an_undeclared_file_counts_on_the_host(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "extra").write_text("1")
+    file = alone(project, f'f"cat {tmp_path}/extra > {{out}}"')
+    assert tasks(run(project, file, "--on-host"))["one"]["outputs"] == {"out": "1"}
+    assert states(run(project, file, "--on-host")) == {"reused"}
+    (tmp_path / "extra").write_text("2")
+    assert tasks(run(project, file, "--on-host"))["one"]["outputs"] == {"out": "2"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "value"),
+    [
+        ("str", " 7 ", " 7 "),
+        ("int", " 7 ", 7),
+        ("float", "0.5", 0.5),
+        ("bool", "True", True),
+        ("bool", "false", False),
+        ("list", '[1, "a"]', [1, "a"]),
+        ("dict", '{"a": null}', {"a": None}),
+    ],
+)
+def test_outputs_are_read_by_their_types(
+    project: Project, kind: str, written: str, value: Any
+) -> None:
+    script = f"printf '%s' '{written}' > $1"
+    file = alone(project, f'{script!r}, "sh", out', kind)
+    assert tasks(run(project, file, "--on-host"))["one"]["outputs"] == {"out": value}
+
+
+def test_executor_output_is_stronger_than_files(project: Project) -> None:
+    script = (
+        '"echo 7 > $1; echo \'{\\"parameterValues\\": {\\"out\\": 8}}\' > $2", "sh", out, '
+        '"{{$.outputs.output_file}}"'
+    )
+    file = alone(project, script, "int")
+    assert tasks(run(project, file, "--on-host"))["one"]["outputs"] == {"out": 8}
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ('"true"', "it gave no value for its output out"),
+        ('f"echo many > {out}"', "its output out: 'many' is no integer"),
+        ('"exit 3"', "it ended with status 3"),
+        ('"kill -9 $$"', "it ended with signal 9"),
+    ],
+)
+def test_failures(project: Project, script: str, why: str) -> None:
+    document = run(project, alone(project, script, "int"), "--on-host", status=1)
+    assert document["tasks"][0]["error"] == why
+
+
+def test_a_program_that_is_not_there(project: Project) -> None:
+    file = alone(project, '"true"')
+    text = (project / file).read_text().replace('"sh", "-ec"', '"no-such-program"')
+    (project / file).write_text(text)
+    document = run(project, file, "--on-host", status=1)
+    assert "no-such-program" in document["tasks"][0]["error"]
+
+
+def test_canceling_stops_a_command(project: Project, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    script = (
+        f"trap '' TERM; echo $$ > {mark}.part; mv {mark}.part {mark}; while :; do sleep 1; done"
+    )
+    file = alone(project, repr(script))
+    _canceled(project, file, "--on-host", begun=mark.exists)
+    assert not Path(f"/proc/{mark.read_text().strip()}").exists()
+
+
+def test_containerised_python_on_the_host(project: Project) -> None:
+    (project / "adding.py").write_text(MODULE)
+    (project / "helping.py").write_text("WORDS = 'helped'\n")
+    (project / "kfp_config.ini").write_text("[Components]\nadd = adding.py\n")
+    assert run(project, "adding.py", status=2)["error"]["code"] == "pipeline-refused"
+    assert run(project, "adding.py", "--on-host", "-p", "a=5")["outputs"] == {"Output": 7}
+    assert project.command("cat", "r1/add:made").stdout == b"helped"
+    (project / "helping.py").write_text("WORDS = 'helped again'\n")
+    run(project, "adding.py", "--on-host", "-p", "a=5")
+    assert project.command("cat", "r2/add:made").stdout == b"helped again"
+
+
+# -- in their images
+
+
+@pytest.fixture
+def boxes(project: Project, daemon: Docker) -> Project:
+    """Where Docker answers."""
+    project.environment["DOCKER_HOST"] = daemon.address
+    return project
+
+
+def test_published_components_in_their_image(boxes: Project, daemon: Docker) -> None:
+    document = run(boxes, BOXED)
+    assert document["outputs"] == {"Output": "Two;three;three and a half; 3 True"}
+    said = boxes.command("pipeline", "logs", "r1/join-lines").stdout
+    assert said == b'--options {"keep": true} --prefix <a b>\n'
+    traced = json.loads(boxes.command("trace", "r1/join-lines:joined", "--json").stdout)
+    labels = {node["label"] for node in traced["nodes"]}
+    assert str(boxes / "pipeline-runs" / "r1" / "write" / "text") in labels
+    assert states(run(boxes, BOXED)) == {"reused"}
+    Path(tasks(document)["join-lines"]["artifacts"]["joined"][0]["uri"]).write_text("damaged")
+    assert tasks(run(boxes, BOXED))["join-lines"]["state"] == "succeeded"
+
+
+def test_another_image_of_the_same_name_runs_again(boxes: Project, daemon: Docker) -> None:
+    file = alone(boxes, 'f"cat /mark > {out}; echo {n} > {data.path}; [ ! -e /etc/os-release ]"')
+    assert tasks(run(boxes, file))["one"]["outputs"] == {"out": "first"}
+    assert states(run(boxes, file)) == {"reused"}
+    daemon.image(IMAGE, "second")
+    again = tasks(run(boxes, file))["one"]
+    assert (again["outputs"], again["state"]) == ({"out": "second"}, "succeeded")
+    assert again["why"] == "its image changed since r1/one"
+    daemon("rmi", IMAGE)
+    assert f"{IMAGE} is not on this machine" in run(boxes, file, status=2)["error"]["message"]
+    daemon.image(IMAGE, "first")
+
+
+def test_variables_and_failures_in_an_image(boxes: Project) -> None:
+    file = alone(boxes, 'f"echo -n $GREETING $HOME > {out}; exit $STATUS"')
+    more = 'set_env_variable("GREETING", "hi").set_env_variable("STATUS", "{}")'
+    text = (boxes / file).read_text().replace("    one()", f"    one().{more}")
+    (boxes / file).write_text(text.replace("{}", "0"))
+    found = tasks(run(boxes, file))["one"]["outputs"]["out"]
+    assert found.split()[0] == "hi"
+    (boxes / file).write_text(text.replace("{}", "9"))
+    document = run(boxes, file, status=1)
+    assert document["tasks"][0]["error"] == "it ended with status 9"
+
+
+def test_canceling_ends_the_container(boxes: Project, daemon: Docker) -> None:
+    file = alone(boxes, "f\"trap '' TERM; echo x > {data.path}; while :; do sleep 1; done\"")
+    _canceled(boxes, file, begun=lambda: any((boxes / ".clew").glob("cache/containers/*/data")))
+    assert daemon("ps", "--all", "--quiet") == ""
+
+
+def _canceled(project: Project, *words: str, begun: Callable[[], bool]) -> None:
+    """Run until it has begun, and interrupt it then."""
+    heard = ["env", "--default-signal=INT"]  # in the background interrupts are ignored
+    with subprocess.Popen(
+        [*heard, *CLEW, "pipeline", "run", *words],
+        cwd=project.folder,
+        env=project.environment,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        until = time.monotonic() + 120
+        while not begun():
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
