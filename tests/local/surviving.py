@@ -8,10 +8,12 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.unit.cli.driving import Clew
 
 import clew as interface
@@ -90,6 +92,19 @@ class Marked(Clew):
             project.gc()
             assert project.fsck().problems == ()
             assert project.gc().files == 0
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+
+
+@contextmanager
+def mounted(place: Path, *words: str) -> Iterator[None]:
+    place.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", *words, place], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
 
 
 def children(pid: int) -> list[int]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.surviving import Marked, await_, children, kill
+from tests.local.surviving import Marked, as_root, await_, children, kill, mounted
 
 WORKFLOW = "for i in 1 2 3; do cat in$i > mid$i; sort mid$i > out$i; rm mid$i; echo step $i; done"
 
@@ -86,3 +88,64 @@ def test_bytes_that_are_gone(clew: Marked) -> None:
     assert code == "damaged", message
     assert len(clew.json("list")) == 1
     assert clew.leftovers() == []
+
+
+# -- no room
+
+NOISE = 3 << 20
+
+
+@pytest.fixture
+def narrow(tmp_path: Path) -> Iterator[Marked]:
+    """A project on a small disk of its own, with a recorded command that writes twice NOISE."""
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=64m", "none"):
+        clew = Marked(tmp_path / "disk")
+        (clew.folder / "noise").write_bytes(os.urandom(NOISE))
+        clew.shell("cat noise > one; cat noise > two; echo done")
+        yield clew
+        clew.stop()
+
+
+def leave(clew: Marked, room: int) -> Path:
+    """Fill the disk up to so many bytes; what has to go to have them back."""
+    ballast = clew.folder / "ballast"
+    with open(ballast, "wb") as file:
+        os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(clew.folder).free - room)
+    return ballast
+
+
+def unchanged(clew: Marked, ballast: Path) -> None:
+    assert clew.states() == {"e1": "done"}
+    assert clew.leftovers() == []
+    ballast.unlink()
+    clew.is_well()
+    assert clew.json("repeat", "e1")["verdict"] == "identical"
+
+
+@as_root
+@pytest.mark.parametrize("room", [NOISE // 2, NOISE * 3 // 2])
+def test_a_disk_that_the_command_fills(narrow: Marked, room: int) -> None:
+    narrow.json("repeat", "e1")  # its files are laid out: only what it writes needs room
+    narrow("rm", "e2", "--yes")
+    ballast = leave(narrow, room)
+    code, message, hint = narrow.error("repeat", "e1", status=1)
+    assert (code, "no space" in message, "clew gc" in hint) == ("disk-full", True, True)
+    unchanged(narrow, ballast)
+
+
+@as_root
+def test_no_room_for_the_files_it_needs(narrow: Marked) -> None:
+    ballast = leave(narrow, NOISE // 2)
+    code, message, _ = narrow.error("repeat", "e1", status=1)
+    assert (code, "o space left" in message) == ("disk-full", True)
+    unchanged(narrow, ballast)
+
+
+@as_root
+def test_no_room_to_begin(narrow: Marked) -> None:
+    narrow.json("repeat", "e1")
+    narrow("rm", "e2", "--yes")
+    ballast = leave(narrow, 96 << 10)
+    code, message, _ = narrow.error("repeat", "e1", status=125)
+    assert (code, "no space left" in message) == ("recording-failed", True)
+    unchanged(narrow, ballast)

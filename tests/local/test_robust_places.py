@@ -7,19 +7,15 @@ started, it runs to its own end with its own status, and what is wrong is said o
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.surviving import Marked, begin, end, refused
-
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+from tests.local.surviving import Marked, as_root, begin, end, mounted, refused
 
 
 @pytest.fixture
@@ -28,16 +24,6 @@ def clew(tmp_path: Path) -> Iterator[Marked]:
     clew.write("data", "some data\n")
     yield clew
     clew.stop()
-
-
-@contextmanager
-def mounted(place: Path, *words: str) -> Iterator[None]:
-    place.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["mount", *words, place], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", place], check=True)
 
 
 # -- full

@@ -297,8 +297,6 @@ def _carry_out(
     workshop = Workshop(replace(project._folder, exclude=()), project._settings)
     descent = Descent("repetition", parent=uid, collection=collection)
     outcome = workshop.run(run.plan, descent, network=network, show=None)
-    if outcome.warning is not None:
-        raise outcome.warning
     again = recorded(project._graph, outcome.execution["uid"])
     there = {version.digest for version in again.versions.values() if version.stored}
     missed = run.products(run.wanted - there)

@@ -84,8 +84,6 @@ def done(
     outcome = workshop.run(
         plan, descent, network=network, show=None if quiet else (1, 2), decider=memo
     )
-    if outcome.warning is not None:
-        raise outcome.warning
     settle(outcome.execution)
     again = recorded(project._graph, outcome.execution["uid"], looks=False)
     with reading(project) as read:

@@ -10,6 +10,7 @@ can find out halfway that it lost.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -145,7 +146,7 @@ class SQLite(Connection):
                 f"{where} cannot be opened or written: {error}",
                 hint=f"check the folder and its permissions: ls -la {self._path.parent}",
             )
-        if _is(error, "FULL"):
+        if _is(error, "FULL") or (_is(error, "IOERR") and not _room(self._path.parent)):
             return ClewError(f"no space left to write {where}", hint="clew gc, or free some space")
         if _is(error, "CORRUPT", "NOTADB"):
             return Damaged(
@@ -155,6 +156,14 @@ class SQLite(Connection):
         if _is(error, "IOERR"):
             return ClewError(f"{where} cannot be read or written: {error}", hint="check the disk")
         return ClewError(f"{where} refused: {error}", hint="clew fsck")
+
+
+def _room(folder: Path) -> int:
+    """The free bytes there; without any, what SQLite maps into memory fails in other words."""
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return -1
 
 
 def _is(error: sqlite3.Error, *names: str) -> bool:

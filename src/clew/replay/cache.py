@@ -22,6 +22,7 @@ from clew.errors import ClewError
 from clew.replay.scenery import Entry, Scenery
 from clew.run.locks import discard
 from clew.store import Store
+from clew.store.errors import from_os
 
 State = tuple[int, int, int, int]
 """Inode number, size, modification and change time: what tells that a file is as it was made."""
@@ -128,10 +129,7 @@ class Cache:
                     folder.chmod(entry.mode | 0o700)
             _settle(draft, place)
         except OSError as error:
-            raise ClewError(
-                f"cannot lay out the files in {self._roots}: {error.strerror}",
-                hint="check the free space and the permissions of that folder",
-            ) from error
+            raise from_os(error, doing=f"lay out the files in {self._roots}") from error
         finally:
             discard(draft)
 

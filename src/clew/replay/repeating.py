@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.errors import NotAllowed
+from clew.errors import ClewError, NotAllowed
 from clew.folder import Folder
 from clew.replay.cache import Cache, held
 from clew.replay.planning import Plan
 from clew.replay.sandbox import Inside, Sandbox
 from clew.replay.scenery import Entry
-from clew.run import locks
+from clew.run import locks, recovering
 from clew.run.asking import Decider
 from clew.run.executing import record
 from clew.run.outcomes import Outcome
@@ -48,11 +48,28 @@ class Workshop:
         pins: Pins | None = None,
         decider: Decider | None = None,
     ) -> Outcome:
-        """Carry out a plan in a sandbox, and record it as what `descent` says.
+        """Carry out a plan in a sandbox, and record it as what `descent` says: whole, or not.
 
         Unless told otherwise what was pinned is pinned again.
         """
         self._check_owner()
+        try:
+            return self._run(plan, descent, network, show, name, pins, decider)
+        except ClewError:
+            # on a full disk there may be room again to forget it, now that its files are gone
+            recovering.recover(self.folder, self.settings)
+            raise
+
+    def _run(
+        self,
+        plan: Plan,
+        descent: Descent,
+        network: bool,
+        show: tuple[int, int] | None,
+        name: str | None,
+        pins: Pins | None,
+        decider: Decider | None,
+    ) -> Outcome:
         with (
             Store(self.folder.store) as store,
             held(self.folder.cache),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -38,6 +39,9 @@ exec "$@"
 """`volatile`: what is written need not reach the disk. It is stored elsewhere, or thrown away."""
 _HARDWARE = ("kernel", "cpu", "memory", "hostname", "boot", "gpu", "driver", "cuda", "cudnn")
 """Facets that a sandbox has from the machine it runs on; all others are the record's."""
+
+_PATIENCE = 5_000
+"""Milliseconds to wait for a sandbox that is about to end."""
 
 
 @dataclass
@@ -72,6 +76,7 @@ class Sandbox:
     boot: str
     _pid: int = 0
     _keeper: int = 0
+    _alive: int = -1
     _view: int = -1
     _said: int = -1
     _go: int = -1
@@ -190,6 +195,7 @@ class Sandbox:
                 raise self.refusal()
             heard += word
         self._keeper = int(json.loads(heard)["child-pid"])
+        self._alive = os.pidfd_open(self._keeper)
         place = f"/proc/{self._pid}/root{self.scratch / 'root'}"
         self._view = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         os.write(self._go, b"x")
@@ -224,10 +230,15 @@ class Sandbox:
         return found
 
     def close(self) -> None:
-        for descriptor in (self._said, self._go, self._view):
+        """When this returns nobody has the sandbox's files open: removed, they leave room."""
+        if self._alive >= 0:  # its first process ends a little later than who started it
+            ended = select.poll()
+            ended.register(self._alive, select.POLLIN)
+            ended.poll(_PATIENCE)
+        for descriptor in (self._said, self._go, self._view, self._alive):
             if descriptor >= 0:
                 os.close(descriptor)
-        self._said = self._go = self._view = -1
+        self._said = self._go = self._view = self._alive = -1
 
 
 def _program(name: str) -> str:

@@ -112,6 +112,7 @@ class _Recording:
         self._decider = decider
         self._uid = os.urandom(16).hex()
         self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
+        self._whole_or_none = stage.descent is not None
 
     def run(self) -> Outcome:
         with failing.before_it_starts(self._folder):
@@ -172,18 +173,17 @@ class _Recording:
             pins=self._pins,
         )
         started = self._beginning.event
+        self._note(started, {}, whole_or_none=True)  # nothing has begun yet
         with self._graph() as graph:
             self._number = graph.begin(self._uid, name=self._name)
             try:
-                self._note(started, {})
                 graph.fold([started])
             except BaseException:
-                with contextlib.suppress(ClewError):
-                    graph.remove(self._uid)
+                self._forget()
                 raise
         return started
 
-    def _note(self, started: Started, names: dict[str, str]) -> None:
+    def _note(self, started: Started, names: dict[str, str], *, whole_or_none: bool) -> None:
         words = recovering.Note(
             started=started,
             keep=self._content,
@@ -191,15 +191,16 @@ class _Recording:
             redact=self._settings.redact,
             streams=names,
             stream_limit=self._folder.stream_limit,
-            whole_or_none=self._stage.descent is not None,
+            whole_or_none=whole_or_none,
         )
         recovering.note(self._spool, words)
 
     def _forget(self) -> None:
-        """The command never began."""
-        self._settled = True
+        """The command never began. Where that cannot be told, the note is left to tell it."""
+        self._settled = False
         with contextlib.suppress(ClewError), self._graph() as graph:
             graph.remove(self._uid)
+            self._settled = True
 
     # -- the middle
 
@@ -214,7 +215,8 @@ class _Recording:
                 interest=interest,
             )
             self._streams = kept.names
-            self._note(started, {os.fsdecode(n): stream for n, stream in kept.names.items()})
+            names = {os.fsdecode(n): stream for n, stream in kept.names.items()}
+            self._note(started, names, whole_or_none=self._whole_or_none)
             said, notify = os.pipe()
             follower = Follower(trace, said, contents, interest)
             listener = Listener(self._decider) if self._decider else None
@@ -253,7 +255,7 @@ class _Recording:
     def _check_tracer(self, status: int, trace: list[AnyRecord]) -> None:
         if status > 0 and not trace:
             self._forget()
-            raise self._stage.refusal()
+            raise failing.no_room(self._folder.path) or self._stage.refusal()
         if status < 0 or (status == 125 and not failing.whole(trace)):
             how = f"was ended by signal {-status}" if status < 0 else "failed"
             raise RecordingFailed(
@@ -272,11 +274,14 @@ class _Recording:
         status: int,
         whole: bool,
     ) -> Outcome:
-        """The command has ended, and its status is what it is: all that may come is a warning."""
+        """The command has ended, and its status is what it is: all that may come is a warning.
+        What comes of another execution is there as a whole or not at all."""
         events: list[AnyEvent] = []
         warning: ClewError | None = None
         try:
             events, warning = self._events(store, contents, follower, kept, status, whole)
+            if warning is not None and self._whole_or_none:
+                raise warning
             if len(events) > AT_ONCE:  # several transactions: killed between two, nothing is lost
                 recovering.keep_events(self._spool, events)
             with self._graph() as graph:
@@ -285,6 +290,8 @@ class _Recording:
             self._still_there()
             self._settled = True
         except BaseException as error:  # also a fault of our own, or an interrupt
+            if self._whole_or_none and isinstance(error, Exception):
+                raise failing.no_room(self._folder.path) or failing.said(error) from error
             if events:
                 with contextlib.suppress(OSError):
                     recovering.keep_events(self._spool, events)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import msgspec
 from clew.errors import CannotExecute, ClewError, NoSuchCommand, RecordingFailed, UsageError
 from clew.folder import Folder
 from clew.prov.events import AnyEvent, Content, Looked
-from clew.store import Store
+from clew.store import Full, Store
 from clew.witness.records import AnyRecord, Exit, Spawn
 
 
@@ -45,6 +46,20 @@ def said(error: Exception) -> ClewError:
         return error
     text = (error.strerror if isinstance(error, OSError) else None) or f"{error!r}"
     return RecordingFailed(f"the record could not be completed: {text}", hint="clew fsck")
+
+
+def no_room(place: Path) -> ClewError | None:
+    """What to say when something failed there, if it is that the disk is full."""
+    try:
+        found = os.statvfs(place)
+    except OSError:
+        return None
+    if found.f_bfree if os.geteuid() == 0 else found.f_bavail:
+        return None
+    return Full(
+        f"no space was left in {place}",
+        hint="make room, then try again; clew gc reclaims what is forgotten",
+    )
 
 
 def whole(trace: list[AnyRecord]) -> bool:

@@ -47,7 +47,8 @@ class Note(msgspec.Struct, frozen=True):
     """As the scene has them; names that are no text do not occur."""
     stream_limit: int
     whole_or_none: bool = False
-    """A repeat that was killed is forgotten: what it saw was in a sandbox that is gone."""
+    """What never began is forgotten, and so is a repeat that was killed: what it saw was in a
+    sandbox that is gone."""
 
 
 @dataclass(frozen=True)
