@@ -12,8 +12,16 @@ from dataclasses import dataclass, field
 
 from clew.pipelines.conditions import CannotCompare
 from clew.pipelines.ir import Dag, Importer, Pipeline
-from clew.pipelines.resolving import BadInput, declared, imported, items, resolve
-from clew.pipelines.scopes import OVER, Node, Scope, Values, below, collected, iteration_inputs
+from clew.pipelines.resolving import (
+    BadInput,
+    declared,
+    filled,
+    imported,
+    items,
+    iteration_inputs,
+    resolve,
+)
+from clew.pipelines.scopes import OVER, Node, Scope, Values, below, collected
 
 
 @dataclass(frozen=True)
@@ -134,7 +142,9 @@ class Engine:
         try:
             found = resolve(scope, node, self._facts)
             condition = node.task.condition
-            if condition is not None and not condition.holds(found.parameters):
+            if condition is not None and not condition.holds(
+                found.parameters, lambda constant: filled(constant, found, node, self._facts)
+            ):
                 self._skip(node, f"the condition does not hold: {condition.text}")
                 return
             self._start(node, found)
@@ -144,7 +154,7 @@ class Engine:
 
     def _start(self, node: Node, found: Values) -> None:
         body, loop = node.component.body, node.task.loop
-        if isinstance(body, Importer):
+        if isinstance(body, Importer) and not body.copied:
             node.inputs = declared(node, found)
             node.outputs = imported(node, found, self._facts)
             self._settle(node, "succeeded")
@@ -160,8 +170,9 @@ class Engine:
         else:
             node.inputs = found
             node.state, node.scopes = "running", []
+            common = declared(node, found)
             node.waiting = [
-                declared(node, iteration_inputs(loop, found, item))
+                iteration_inputs(node, loop, common, item)
                 for item in reversed(items(loop, found, node, self._facts))
             ]
             self._iterate(node)

@@ -34,6 +34,8 @@ from clew.settings import Settings, machine_id
 from clew.witness import environment
 
 _CANCEL = "cancel"
+_GATHERING = 0.02
+"""Seconds in which what happens is told together."""
 
 
 def cancel(folder: Folder, uid: str) -> bool:
@@ -58,7 +60,7 @@ class Earlier:
     done: dict[str, Done]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Told:
     """A task that is over, to be told: with all its attempts, and whether it was reused."""
 
@@ -86,6 +88,7 @@ class Recorder:
         self._numbers = itertools.count(earlier.told + 1 if earlier else 1)
         self._begun: set[str] = set()
         self._queue: queue.SimpleQueue[AnyEvent | Told | None] = queue.SimpleQueue()
+        self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._lock = locks.hold(folder, self.uid)
 
@@ -106,6 +109,7 @@ class Recorder:
 
     def finish(self) -> None:
         """Wait until all is told."""
+        self._ending.set()
         self._queue.put(None)
         self._thread.join()
         if self.failure is not None:
@@ -142,7 +146,7 @@ class Recorder:
         self._queue.put(Ended(**self._next(), activity=self.uid, status=status, facets=facets))
 
     def task_started(self, node: Node, verdict: Verdict | None = None) -> None:
-        """`verdict`: what an earlier one that did the same would be found by."""
+        """`verdict`: by its key a later one will find it, unless it only stands for another."""
         if node.path in self._begun:
             return
         self._begun.add(node.path)
@@ -151,7 +155,8 @@ class Recorder:
             "artifacts": _shown(node.inputs.artifacts),
             "platform": dict(node.component.platform.kept),
         }
-        if verdict is not None:
+        key = verdict.key if verdict and not verdict.reused else None
+        if key:
             facets["begun"] = {}
         self._queue.put(
             Started(
@@ -160,9 +165,9 @@ class Recorder:
                 kind="task",
                 parent=self.uid,
                 name=node.path,
-                exe=PROGRAM if verdict else None,
-                command=(verdict.key,) if verdict else (),
-                cwd="" if verdict else None,
+                exe=PROGRAM if key else None,
+                command=(key,) if key else (),
+                cwd="" if key else None,
                 facets=facets,
             )
         )
@@ -181,6 +186,7 @@ class Recorder:
         going = True
         while going:
             waiting = [self._queue.get()]
+            self._ending.wait(_GATHERING)
             while not self._queue.empty():
                 waiting.append(self._queue.get())
             going = waiting[-1] is not None
@@ -194,6 +200,7 @@ class Recorder:
         events: list[AnyEvent] = []
         sessions = {}
         over = [one for one in waiting if isinstance(one, Told)]
+        later = [one for one in over if one.attempts and one.node.outputs.artifacts]
         for one in waiting:
             if not isinstance(one, Told):
                 events.append(one)
@@ -206,8 +213,9 @@ class Recorder:
         for session in sessions.values():
             session.flush()
         with self.graph() as graph:
-            graph.fold(events)
-            graph.fold([self._over(graph, one) for one in over])
+            graph.fold([*events, *(self._over(graph, one) for one in over if one not in later)])
+            if later:  # what their executions made is known by now
+                graph.fold([self._over(graph, one) for one in later])
             ids = [self._execution(graph, one) for one in over]
         for one, execution in zip(over, ids, strict=True):
             one.done(execution)

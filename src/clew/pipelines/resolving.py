@@ -68,12 +68,14 @@ def declared(node: Node, inputs: Values) -> Values:
         value = inputs.parameters.get(name)
         if value is None and inner:
             value = slot.default
+        if value is None and slot.type == "TASK_CONFIG":
+            value = {}
         if value is None:
             if not slot.optional and not inner:
                 raise BadInput(f"the input {name} has no value")
             continue
         try:
-            found.parameters[name] = typed(value, slot.type)
+            found.parameters[name] = typed(value, slot.type, slot.literals)
         except WrongType as error:
             raise BadInput(f"the input {name}: {error}") from error
     for name, kind in slots.artifacts.items():
@@ -100,6 +102,20 @@ def items(loop: Loop, inputs: Values, node: Node, facts: Mapping[str, str]) -> l
         return list(typed(value, "LIST"))
     except WrongType as error:
         raise BadInput(f"the loop's input {name}: {error}") from error
+
+
+def iteration_inputs(node: Node, loop: Loop, common: Values, item: Any) -> Values:
+    """What one iteration is given: what all of them are, and its item."""
+    parameters, artifacts = dict(common.parameters), dict(common.artifacts)
+    slot = node.component.inputs.parameters.get(loop.item)
+    if loop.artifacts:
+        artifacts[loop.item] = [item]
+    elif slot is not None:
+        try:
+            parameters[loop.item] = typed(item, slot.type, slot.literals)
+        except WrongType as error:
+            raise BadInput(f"the input {loop.item}: {error}") from error
+    return Values(parameters, artifacts)
 
 
 def imported(node: Node, inputs: Values, facts: Mapping[str, str]) -> Values:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew.pipelines.ir import Component, Dag, FromTask, Loop, Task
+from clew.pipelines.ir import Component, Dag, FromTask, Task
 
 Artifact = dict[str, Any]
 """As the SDK's executor knows it: name, uri, type, metadata."""
@@ -97,13 +97,3 @@ def collected(scopes: list[Scope], names: Dag) -> Values:
 
 def below(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name
-
-
-def iteration_inputs(loop: Loop, inputs: Values, item: Any) -> Values:
-    """What one iteration finds: all that the loop was given, and its item."""
-    parameters, artifacts = dict(inputs.parameters), dict(inputs.artifacts)
-    if loop.artifacts:
-        artifacts[loop.item] = [item]
-    else:
-        parameters[loop.item] = item
-    return Values(parameters, artifacts)

@@ -6,7 +6,7 @@ import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from clew.prov.locators import path_of
@@ -142,6 +142,10 @@ class Ledger:
         return changes
 
     @cached_property
+    def _doers(self) -> set[int]:
+        return {activity for line in self._changes.values() for _, activity in line}
+
+    @cached_property
     def _entries(self) -> dict[bytes, list[tuple[int, int]]]:
         """The same by folder: when a name in it came or went."""
         entries: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
@@ -153,12 +157,16 @@ class Ledger:
 
     def disturbed(self, path: bytes, since: int, until: int, members: frozenset[int]) -> bool:
         """Whether somebody else did something to this path, or to a folder above it."""
+        if self._doers <= members:
+            return False
         return any(_within(self._changes.get(p, ()), since, until, members) for p in above(path))
 
     def entries_disturbed(
         self, folder: bytes, since: int, until: int, members: frozenset[int]
     ) -> bool:
         """Whether somebody else let a name come or go in this folder."""
+        if self._doers <= members:
+            return False
         return _within(self._entries.get(folder, ()), since, until, members)
 
     def _deeds(self) -> Iterator[Deed]:
@@ -189,13 +197,13 @@ class Ledger:
                     )
 
 
-def above(path: bytes) -> Iterator[bytes]:
+@lru_cache(1 << 14)
+def above(path: bytes) -> tuple[bytes, ...]:
     """The path and every folder that it lies in."""
-    while True:
-        yield path
-        if len(path) <= 1:
-            return
-        path = os.path.dirname(path)
+    places = [path]
+    while len(places[-1]) > 1:
+        places.append(os.path.dirname(places[-1]))
+    return tuple(places)
 
 
 def _within(

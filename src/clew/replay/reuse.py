@@ -23,6 +23,7 @@ from clew.replay.needs import Check
 from clew.replay.pasts import Past
 from clew.replay.subtrees import NotAlone, Unit
 from clew.replay.worlds import Seen
+from clew.run.standing import Standing
 from clew.store import Signature, Store
 
 _FRESH = 0.2
@@ -69,7 +70,9 @@ class Reuse:
         self._graph = graph
         self._store = store
         self._world = _Here(store)
-        self._inherited: dict[str, tuple[float, Answer]] = {}
+        self._inherited: dict[str, tuple[Answer, Standing]] = {}
+        self._sure: set[str] = set()
+        self._looked = 0.0
 
     def digest(self, path: bytes) -> str | None:
         """What a file holds; None where it is none."""
@@ -80,11 +83,17 @@ class Reuse:
 
     def changed(self) -> None:
         """Something ran: what was looked at must be looked at again."""
-        self._inherited.clear()
+        self._looked = 0.0
+
+    def _look_again(self) -> None:
+        if time.monotonic() - self._looked > _FRESH:
+            self._looked = time.monotonic()
+            self._world.forget()
+            self._sure.clear()
 
     def holds(self, uid: str, now: Surroundings, given: Given) -> Answer:
         """Whether the execution `uid` would come out the same now."""
-        self._world.forget()
+        self._look_again()
         try:
             past = Past(recorded(self._graph, uid, alone=True), self._names)
             unit = past.unit(past.record.processes[0])
@@ -122,20 +131,25 @@ class Reuse:
         ]
 
     def _of_worker(self, uid: str) -> Answer:
+        """What did not hold once does not hold; what did, does while nothing was touched."""
         known = self._inherited.get(uid)
-        if known is None or time.monotonic() - known[0] > _FRESH:
-            known = self._inherited[uid] = time.monotonic(), self._examined(uid)
-        return known[1]
+        held = known is not None and known[0].why_not is None
+        if known is None or (held and uid not in self._sure and known[1].changed()):
+            known = self._inherited[uid] = self._examined(uid)
+        self._sure.add(uid)
+        return known[0]
 
-    def _examined(self, uid: str) -> Answer:
+    def _examined(self, uid: str) -> tuple[Answer, Standing]:
         try:
             past = Past(recorded(self._graph, uid, alone=True), self._names)
             unit = reading(past.ledger, past.record.processes[0])
         except NotAlone as why:
-            return Answer(str(why))
+            return Answer(str(why)), Standing()
         except (ClewError, IndexError):
-            return Answer("the record of its worker is gone")
-        return Answer(Check(unit, self._world, self._names, past.names_at).unmet(), len(unit.needs))
+            return Answer("the record of its worker is gone"), Standing()
+        standing = Standing.now({need.path for need in unit.needs})
+        why_not = Check(unit, self._world, self._names, past.names_at).unmet()
+        return Answer(why_not, len(unit.needs)), standing
 
     def _left(self, unit: Unit) -> str | None:
         """Whether what it left is there, as it left it."""

@@ -319,7 +319,7 @@ class Session:
         trace = self._branches.trace(self._branches.own)
         self._exec = next(record for record in trace if isinstance(record, Exec))
         self._openings = next(record for record in trace if isinstance(record, Held))
-        self._standing = Standing(trace)
+        self._standing = Standing.of(trace)
         self._packages = Packages(self._folder.cache)
         story = self._hear(self.uid, trace, self._kept)
         owners = self._packages.owners(story.found())

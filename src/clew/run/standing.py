@@ -7,23 +7,43 @@ import os
 from collections.abc import Iterable
 
 from clew.witness.records import OPEN, AnyRecord, Facts, Look, Open
+from clew.witness.versions import facts_of
 
 _PASSING = (b"/proc", b"/sys", b"/dev")
 _AS_LINK = 1
 
 
 class Standing:
-    """The state of everything that a trace says was opened or looked at."""
+    """The state of everything that was opened or looked at."""
 
-    def __init__(self, trace: Iterable[AnyRecord]) -> None:
+    def __init__(self) -> None:
         self._there: dict[tuple[bytes, bool], Facts] = {}
         self._absent: dict[bytes, list[bytes]] = {}
+        self._folders: dict[bytes, tuple[int, int, int] | None] = {}
+
+    @classmethod
+    def of(cls, trace: Iterable[AnyRecord]) -> Standing:
+        """As a trace tells it."""
+        found = cls()
         for record in trace:
             if isinstance(record, Open) and record.image == 0 and record.facts:
-                self._seen(record.real or record.path, record.facts, follow=True)
+                found._seen(record.real or record.path, record.facts, follow=True)
             elif isinstance(record, Look):
-                self._looked(record)
-        self._folders = {folder: _state(folder) for folder in self._absent}
+                found._looked(record)
+        return found
+
+    @classmethod
+    def now(cls, paths: Iterable[bytes]) -> Standing:
+        """As these paths are."""
+        found = cls()
+        for path in paths:
+            try:
+                for follow in (True, False):
+                    facts = facts_of(os.stat(path, follow_symlinks=follow))
+                    found._seen(path, facts, follow=follow)
+            except OSError:
+                found._missing(path)
+        return found
 
     def changed(self) -> str | None:
         """The first path that is not as it was."""
@@ -45,12 +65,17 @@ class Standing:
 
     def _looked(self, record: Look) -> None:
         if record.error:
-            if not record.path.startswith(_PASSING) and record.path.startswith(b"/"):
-                names = self._absent.setdefault(os.path.dirname(record.path), [])
-                names.append(record.path)
+            self._missing(record.path)
         elif record.facts:
             linked = record.kind != OPEN and bool(record.flags & _AS_LINK)
             self._seen(record.path, record.facts, follow=not linked)
+
+    def _missing(self, path: bytes) -> None:
+        if path.startswith(b"/") and not path.startswith(_PASSING):
+            folder = os.path.dirname(path)
+            if folder not in self._folders:
+                self._folders[folder] = _state(folder)
+            self._absent.setdefault(folder, []).append(path)
 
     def _seen(self, path: bytes, facts: Facts, *, follow: bool) -> None:
         if path.startswith(b"/") and not path.startswith(_PASSING):
