@@ -291,3 +291,24 @@ def test_a_task_that_takes_too_long_is_ended(project: Project, platforms: Path) 
     found = {task["name"]: task for task in document["tasks"]}
     assert found["take-long"]["error"] == "it took longer than its 1 seconds"
     assert found["name-of"]["state"] == "succeeded"
+
+
+def test_tasks_share_a_workspace(project: Project, platforms: Path, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("as it was")
+    words = (platforms / "working-together.yaml", "-p", f"uri={tmp_path / 'data'}")
+    document, _ = run(project, *words)
+    assert document["outputs"] == {"Output": "one two"}
+    workspace = project / "pipeline-runs" / "r1" / "workspace"
+    found = outputs(document)["change"]
+    assert found == f"as it was changed in {workspace}/.artifacts/importer/data"
+    assert (tmp_path / "data").read_text() == "as it was"
+    document, _ = run(project, *words)  # another run has another workspace
+    assert document["outputs"] == {"Output": "one two"}
+    document, _ = run(project, words[0], "-p", "uri=s3://bucket/data", status=1)
+    assert "s3://bucket/data is not on this machine" in document["error"]
+
+
+def test_a_run_that_takes_too_long_is_ended(project: Project, platforms: Path) -> None:
+    document, _ = run(project, platforms / "too-late.yaml", status=1)
+    assert (document["state"], document["error"]) == ("failed", "it took longer than its 2 seconds")
+    assert [task["state"] for task in document["tasks"]] == ["canceled"]

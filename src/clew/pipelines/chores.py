@@ -31,26 +31,35 @@ class Chore:
         self._place = place
         self._volumes = volumes
         self._facts = facts
-        self._outcome = Outcome(error="it was not done")
+        self._outcome: Outcome | None = None
+        self._told = threading.Lock()
 
     @property
     def place(self) -> Path:
         return self._place
 
     def start(self, ended: Ended) -> None:
-        def work() -> None:
-            try:
-                self._outcome = Outcome(outputs=self._do())
-            except (Unavailable, BadInput, OSError) as error:
-                self._outcome = Outcome(error=str(error))
-            ended(self)
+        self._ended = ended
+        threading.Thread(target=self._work, daemon=True).start()
 
-        threading.Thread(target=work, daemon=True).start()
+    def _work(self) -> None:
+        try:
+            self._end(Outcome(outputs=self._do()))
+        except (Unavailable, BadInput, OSError) as error:
+            self._end(Outcome(error=str(error)))
+
+    def _end(self, outcome: Outcome) -> None:
+        with self._told:
+            if self._outcome is None:
+                self._outcome = outcome
+                self._ended(self)
 
     def stop(self, number: int) -> None:
-        """It ends by itself, and nobody waits for it."""
+        """Whatever the thread still does, nobody waits for it."""
+        self._end(Outcome(error="it was stopped"))
 
     def outcome(self) -> Outcome:
+        assert self._outcome is not None
         return self._outcome
 
     def events(self) -> tuple[Session | None, list[AnyEvent]]:

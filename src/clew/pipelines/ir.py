@@ -166,6 +166,8 @@ class Importer:
     uri: Input
     slot: ArtifactSlot
     metadata: Mapping[str, Any]
+    copied: bool = False
+    """Into the folder that the tasks of a run share."""
 
 
 @dataclass(frozen=True)

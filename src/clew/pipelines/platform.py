@@ -89,6 +89,21 @@ def config(part: Part) -> tuple[bool, int | None]:
     return "workspace" in part, seconds(part, "activeDeadlineSeconds")
 
 
+def unshared(value: Any, place: str) -> Iterator[str]:
+    """Where a pipeline speaks of a folder that all its tasks share."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            inside = f"{place}.{name}" if place else str(name)
+            if name == "downloadToWorkspace" and one:
+                yield inside
+            yield from unshared(one, inside)
+    elif isinstance(value, list):
+        for number, one in enumerate(value):
+            yield from unshared(one, f"{place}[{number}]")
+    elif isinstance(value, str) and "{{$.workspace_path}}" in value:
+        yield place
+
+
 def given(component: Component, components: dict[str, Component]) -> Component:
     """The component, its tasks with the inputs that their platform names besides."""
     dag = component.body

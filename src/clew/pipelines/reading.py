@@ -47,7 +47,10 @@ def parse(text: str, name: str = "the pipeline") -> Pipeline:
     if len(found) > 2:
         raise Refused(f"{name} has {len(found)} documents, more than two", hint="kfp dsl compile")
     second = Part(found[1] if len(found) > 1 else None, "platform document")
-    return _pipeline(Part(found[0], ""), second)
+    pipeline = _pipeline(Part(found[0], ""), second)
+    if not pipeline.workspace and (place := next(platform.unshared(found[0], ""), None)):
+        raise Refused(f"{place}: the pipeline has no workspace", hint="dsl.WorkspaceConfig(size=…)")
+    return pipeline
 
 
 def _pipeline(document: Part, second: Part) -> Pipeline:

@@ -3,7 +3,6 @@ process, and every change told to the graph and to whoever watches."""
 
 from __future__ import annotations
 
-import heapq
 import os
 import queue
 import signal
@@ -24,23 +23,30 @@ from clew.pipelines.engine import Engine, Instruction, Outcome, Over, Run
 from clew.pipelines.ir import Dag, Pipeline
 from clew.pipelines.mapping import Mapped
 from clew.pipelines.recording import Earlier, Recorder, Told
-from clew.pipelines.resolving import BadInput, filled
-from clew.pipelines.resources import Need, NotAQuantity, Room, Waiting, missing, need
+from clew.pipelines.resolving import BadInput
+from clew.pipelines.resources import Room
 from clew.pipelines.reusing import RUNS, Memo, Verdict, outputs_of
 from clew.pipelines.scopes import Node, Values
 from clew.pipelines.tasks import Attempt, Errand
-from clew.pipelines.volumes import Given, Unavailable, Volumes
+from clew.pipelines.turns import Turns
+from clew.pipelines.volumes import Given, Places, Unavailable, Volumes
 from clew.prov.questions.tasks import Done
 from clew.settings import Settings
 
 PIPELINE = "pipeline.yaml"
 """In a run's folder: what was run."""
+WORKSPACE = "workspace"
+"""In a run's folder: the one that its tasks share, if the pipeline asks for it."""
 _PATIENCE = 1.0
 """Seconds that a task has to end by itself when the run is canceled."""
 _LOOK = 0.2
 """Seconds between looks at whether the run was canceled."""
 _TURN = 0.0005
 """Seconds that the thread which tells the graph may keep the others waiting."""
+
+
+class _TooLong(Exception):
+    """The run is over, since its time is."""
 
 
 @dataclass(frozen=True)
@@ -126,25 +132,20 @@ class _Running:
         self._pipeline = pipeline
         self._inputs = inputs
         self._recorder = recorder
-        self._waiting: Waiting[Run] = Waiting(room)
-        self._needs: dict[str, Need] = {}
-        self._said: set[str] = set()
-        self._say = say
         self._memo = memo
         self._reuse = reuse
         self._watch = watch
         self._place = folder.root / RUNS / recorder.id
         self._facts = self._facts_of_run()
         self._engine = Engine(pipeline, inputs, self._facts)
-        self._ready: list[tuple[float, int, Run]] = []  # by when, and by who came first
-        self._order = 0
         self._on_host = on_host
         self._attempts = Attempts(folder, settings, python, self._facts, on_host=on_host, say=say)
         self._workers = self._attempts.workers
         self._busy: dict[str, Attempt] = {}
         self._platform = os.fspath(mapped.file) if mapped.file.exists() else None
         self._volumes = Volumes(mapped, folder.root, self._place, recorder.uid)
-        self._given: dict[str, Given] = {}
+        self._places: dict[str, Places] = {}
+        self._turns = Turns(room, self._volumes, self._facts, say)
         self._deadlines = Deadlines()
         self._done: dict[str, Done] = {}  # before this run was gone on with
         self._since: dict[str, float] = {}
@@ -178,6 +179,8 @@ class _Running:
 
     def _to_its_end(self) -> str:
         state, why = "failed", None
+        if self._pipeline.workspace:
+            (self._place / WORKSPACE).mkdir(parents=True, exist_ok=True)
         try:
             with _interrupting():
                 self._go()
@@ -187,6 +190,9 @@ class _Running:
         except KeyboardInterrupt:
             self._cancel()
             state, why = "canceled", "the run was canceled"
+        except _TooLong as error:
+            self._cancel()
+            why = str(error)
         except BaseException as error:
             self._cancel()
             why = f"{type(error).__name__}: {error}"
@@ -196,6 +202,7 @@ class _Running:
         return self._recorder.id
 
     def _go(self) -> None:
+        self._deadlines.begin("", self._pipeline.deadline, time.monotonic())
         self._take(self._engine.begin())
         self._start()
         while not self._engine.done:
@@ -226,44 +233,20 @@ class _Running:
     def _take(self, instructions: Iterable[Instruction]) -> None:
         for one in instructions:
             if isinstance(one, Run):
-                self._order += 1
-                heapq.heappush(self._ready, (time.monotonic() + one.wait, self._order, one))
+                when = time.monotonic() + one.wait
+                self._turns.add(one, when, done=one.node.path in self._done)
             else:
                 self._over(one)
 
     def _start(self) -> None:
         """Begin what is ready, as long as there is room."""
-        while True:
-            while self._ready and self._ready[0][0] <= time.monotonic():
-                self._line_up(heapq.heappop(self._ready)[2])
-            found = self._waiting.next(self._needs[path] for path in self._busy)
-            if found is None:
-                return
-            what, self._needs[what.node.path] = found
-            self._begin(what)
+        while (turn := self._turns.next(self._busy, time.monotonic())) is not None:
+            if turn.error is None:
+                self._begin(turn.what, turn.given)
+            else:
+                self._take(self._engine.ended(turn.what.node.path, Outcome(error=turn.error)))
 
-    def _line_up(self, what: Run) -> None:
-        """Its turn has come, as soon as there is room for it."""
-        node, room = what.node, self._waiting.room
-        try:
-            wanted = need(
-                node.component.resources, lambda value: filled(value, node.given, node, self._facts)
-            )
-            if node.path not in self._done:
-                self._given[node.path] = self._volumes.given(node, what.attempt, self._facts)
-        except (BadInput, NotAQuantity) as error:
-            self._take(self._engine.ended(node.path, Outcome(error=f"what it asks for: {error}")))
-            return
-        if lacks := missing(wanted, room):
-            wanted = Need(alone=True)
-            text = f"{node.task.name} runs alone: it asks for more than this machine has: {lacks}"
-            if text not in self._said:
-                self._said.add(text)
-                self._say(text)
-        given = self._given.get(node.path)
-        self._waiting.add(what, replace(wanted, places=given.places) if given else wanted)
-
-    def _begin(self, what: Run) -> None:
+    def _begin(self, what: Run, given: Given) -> None:
         node = what.node
         if node.path in self._done:
             outputs = outputs_of(node, self._done[node.path])
@@ -273,7 +256,6 @@ class _Running:
             self._since.setdefault(node.path, time.monotonic())
             self._launch(Chore(node, self._place / node.path, self._volumes, self._facts))
             return
-        given = self._given[node.path]
         try:
             variables, image = self._attempts.variables(node), self._attempts.image(node)
         except BadInput as error:
@@ -301,6 +283,7 @@ class _Running:
             self._volumes.close(given.places)
             self._take(self._engine.ended(node.path, Outcome(error=str(error))))
             return
+        self._places[node.path] = given.places
         self._launch(self._attempts.attempt(errand, variables))
 
     def _launch(self, attempt: Attempt) -> None:
@@ -313,14 +296,15 @@ class _Running:
     def _await(self) -> None:
         """Until a task ends, or one may be tried again, or somebody wants it all to end."""
         pause = _LOOK
-        if self._ready:
-            pause = min(pause, max(0.0, self._ready[0][0] - time.monotonic()))
-        if (when := self._deadlines.next()) is not None:
-            pause = min(pause, max(0.0, when - time.monotonic()))
+        for when in (self._turns.soonest, self._deadlines.next()):
+            if when is not None:
+                pause = min(pause, max(0.0, when - time.monotonic()))
         try:
             attempt = self._finished.get(timeout=pause)
         except queue.Empty:
             for late, number in self._deadlines.over(time.monotonic()):
+                if not late:
+                    raise _TooLong(self._deadlines.end(late)) from None
                 self._busy[late].stop(number)
             if self._recorder.canceled:
                 raise KeyboardInterrupt from None
@@ -329,8 +313,7 @@ class _Running:
         del self._busy[path]
         self._tried.setdefault(path, []).append(attempt)
         self._memo.changed()
-        if (given := self._given.pop(path, None)) is not None:
-            self._volumes.close(given.places)
+        self._volumes.close(self._places.pop(path, frozenset()))
         late_by = self._deadlines.end(path)
         outcome = Outcome(error=late_by) if late_by else attempt.outcome()
         self._take(self._engine.ended(path, outcome))
@@ -384,6 +367,7 @@ class _Running:
             "pipeline_job_resource_name": name,
             "pipeline_job_uuid": self._recorder.uid,
             "pipeline_root": str(self._place),
+            "workspace_path": str(self._place / WORKSPACE),
             "pipeline_job_create_time_utc": now,
             "pipeline_job_schedule_time_utc": now,
         }

@@ -16,7 +16,7 @@ import socket
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from clew.errors import UsageError
@@ -47,8 +47,8 @@ class Unavailable(Exception):
 class Given:
     """What one task finds, beside what every task does."""
 
-    variables: Mapping[str, str]
-    places: Places
+    variables: Mapping[str, str] = field(default_factory=dict)
+    places: Places = frozenset()
     """Paths, and the folders that they are to lead to."""
     shared: bool = False
     """One of them is a claim: what the task leaves there is seen by no one who reuses it."""
@@ -106,8 +106,8 @@ class Volumes:
 
     def _given(self, node: Node, attempt: int, facts: Mapping[str, str]) -> Given:
         variables, places = {}, set()
-        for name, field in node.component.platform.fields.items():
-            variables[name] = _fact(field, node, facts)
+        for name, path in node.component.platform.fields.items():
+            variables[name] = _fact(path, node, facts)
         for setting in node.component.platform.settings:
             name = str(filled(setting.name, node.given, node, facts))
             if (why := mapping.lacking(self._mapped, setting, name)) is not None:

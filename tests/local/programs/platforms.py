@@ -211,7 +211,41 @@ def late() -> None:
     kubernetes.set_timeout(name_of(word="in time"), 600)
 
 
+@dsl.component
+def note(folder: str, word: str) -> str:
+    with open(f"{folder}/notes", "a+") as file:
+        file.write(word)
+        file.seek(0)
+        return file.read()
+
+
+@dsl.component
+def change(data: dsl.Input[dsl.Dataset]) -> str:
+    with open(data.path, "a+") as file:
+        file.write(" changed")
+        file.seek(0)
+        return f"{file.read()} in {data.path}"
+
+
+@dsl.pipeline(
+    name="working-together",
+    pipeline_config=dsl.PipelineConfig(workspace=dsl.WorkspaceConfig(size="1Gi")),
+)
+def working_together(uri: str) -> str:
+    first = note(folder=dsl.WORKSPACE_PATH_PLACEHOLDER, word="one ")
+    data = dsl.importer(artifact_uri=uri, artifact_class=dsl.Dataset, download_to_workspace=True)
+    change(data=data.output)
+    return note(folder=dsl.WORKSPACE_PATH_PLACEHOLDER, word="two").after(first).output
+
+
+@dsl.pipeline(name="too-late", pipeline_config=dsl.PipelineConfig(active_deadline_seconds=2))
+def too_late() -> None:
+    take_long()
+
+
 ALL = (
+    working_together,
+    too_late,
     crowding,
     asking,
     keeping_secrets,

@@ -93,7 +93,7 @@ FIRST = ("root", "dag", "tasks", "a")
         (
             _task(inputs={"parameters": {"x": constant("{{$.workspace_path}}")}}),
             "root.dag.tasks.b.inputs.parameters.x.runtimeValue.constant",
-            "workspace_path",
+            "no workspace",
         ),
         (
             _task(inputs={"parameters": {"x": made("a") | {SELECTOR: "1+1"}}}),

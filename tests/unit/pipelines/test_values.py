@@ -91,5 +91,5 @@ def test_placeholders_are_filled_and_alone_keep_their_type() -> None:
 
 
 def test_an_unknown_placeholder_is_found_at_any_depth() -> None:
-    assert unknown({"a": ["{{$.workspace_path}}/x"]}) == "{{$.workspace_path}}"
+    assert unknown({"a": ["{{$.what_is_this}}/x"]}) == "{{$.what_is_this}}"
     assert unknown(["{{$.pipeline_task_name}}", "{{$.inputs.parameters['x']}}", 1]) is None
