@@ -25,7 +25,7 @@ def bind(pipeline: Pipeline, words: Mapping[str, str]) -> Values:
     found = Values()
     for name, slot in slots.parameters.items():
         try:
-            value = given(words[name], slot.type) if name in words else slot.default
+            value = given(words[name], slot.type, slot.literals) if name in words else slot.default
         except WrongType as error:
             raise UsageError(f"the parameter {name}: {error}", hint=f"-p {name}=VALUE") from error
         if value is not None:

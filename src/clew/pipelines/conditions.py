@@ -33,6 +33,9 @@ _OPERATOR = re.compile(r"\s*(==|!=|>=|<=|>|<)\s*")
 _CAST = re.compile(r"(int|double)\(\s*")
 
 
+Fill = Callable[[Any], Any]
+
+
 class NotACondition(ValueError):
     """The text is not of the grammar; the message says where it stops making sense."""
 
@@ -48,10 +51,10 @@ class Operand:
     """The input it is the value of, where it is no constant."""
     cast: str | None = None
 
-    def value(self, inputs: Mapping[str, Any]) -> Any:
+    def value(self, inputs: Mapping[str, Any], fill: Fill) -> Any:
         if self.name is not None and self.name not in inputs:
             raise CannotCompare(f"the condition asks for {self.name}, which has no value")
-        found = self.constant if self.name is None else inputs[self.name]
+        found = fill(self.constant) if self.name is None else inputs[self.name]
         if self.cast is None:
             return found
         try:
@@ -67,8 +70,8 @@ class Comparison:
     right: Operand
     negated: bool = False
 
-    def holds(self, inputs: Mapping[str, Any]) -> bool:
-        left, right = self.left.value(inputs), self.right.value(inputs)
+    def holds(self, inputs: Mapping[str, Any], fill: Fill) -> bool:
+        left, right = self.left.value(inputs, fill), self.right.value(inputs, fill)
         if isinstance(left, bool) != isinstance(right, bool) and self.sign in ("==", "!="):
             left, right = _truth(left), _truth(right)
         try:
@@ -84,8 +87,9 @@ class Condition:
     text: str
     terms: tuple[Comparison, ...]
 
-    def holds(self, inputs: Mapping[str, Any]) -> bool:
-        return all(term.holds(inputs) for term in self.terms)
+    def holds(self, inputs: Mapping[str, Any], fill: Fill = lambda constant: constant) -> bool:
+        """`fill` gives a constant the values of its placeholders."""
+        return all(term.holds(inputs, fill) for term in self.terms)
 
 
 def parse(text: str) -> Condition:

@@ -105,6 +105,7 @@ def _condition(trigger: Part) -> Condition | None:
     text = trigger.get("condition")
     if not text:
         return None
+    constant(trigger, "condition")
     try:
         return parse(str(text))
     except NotACondition as error:

@@ -16,6 +16,8 @@ class Parameter:
     type: str
     optional: bool = False
     default: Any = None
+    literals: tuple[Any, ...] = ()
+    """If there are any, it is one of them."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from clew.pipelines.ir import (
 )
 from clew.pipelines.values import TYPES, WrongType, typed
 
+NO_POD = "what a task would pass on to its own Pod is empty: there is none here"
+
 
 def text_of(file: Path) -> str:
     """The text of a compiled pipeline."""
@@ -90,7 +92,11 @@ def _pipeline(document: Part, second: Part) -> Pipeline:
 def _component(
     name: str, part: Part, known: dict[str, Part], asked: Part, remarks: list[str]
 ) -> Component:
-    part.only("inputDefinitions", "outputDefinitions", "executorLabel", "dag")
+    part.only(
+        "inputDefinitions", "outputDefinitions", "executorLabel", "dag", "taskConfigPassthroughs"
+    )
+    if part.get("taskConfigPassthroughs"):
+        remarks.append(NO_POD)
     outputs = _slots(part.part("outputDefinitions"))
     slots = _slots(part.part("inputDefinitions"))
     if "dag" in part:
@@ -119,16 +125,19 @@ def _slots(part: Part) -> Slots:
 
 def _parameter(part: Part) -> Parameter:
     part.only("parameterType", "isOptional", "defaultValue", "description", "literals")
-    if part.get("literals"):
-        raise part.refused("literals", "is not supported")
     kind = part.text("parameterType")
     if kind not in TYPES:
         raise part.refused("parameterType", f"{kind} is not supported")
     try:
-        default = typed(part.get("defaultValue"), kind)
+        literals = tuple(typed(one, kind) for one in part.get("literals") or ())
+    except (TypeError, WrongType) as error:
+        raise part.refused("literals", str(error)) from error
+    try:
+        default = typed(part.get("defaultValue"), kind, literals)
     except WrongType as error:
         raise part.refused("defaultValue", str(error)) from error
-    return Parameter(kind, bool(part.get("isOptional")) or default is not None, default)
+    optional = bool(part.get("isOptional")) or default is not None
+    return Parameter(kind, optional, default, literals)
 
 
 def _artifact(part: Part) -> ArtifactSlot:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 NUMBERS = ("NUMBER_INTEGER", "NUMBER_DOUBLE")
-TYPES = (*NUMBERS, "STRING", "BOOLEAN", "LIST", "STRUCT", "TASK_FINAL_STATUS")
+TYPES = (*NUMBERS, "STRING", "BOOLEAN", "LIST", "STRUCT", "TASK_FINAL_STATUS", "TASK_CONFIG")
 
 
 class WrongType(ValueError):
@@ -34,8 +35,16 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(tidy(value), ensure_ascii=False)
 
 
-def typed(value: Any, kind: str) -> Any:
-    """`value` as one of the type `kind`; WrongType where it is none."""
+def typed(value: Any, kind: str, literals: Sequence[Any] = ()) -> Any:
+    """`value` as one of the type `kind`, and one of the `literals` if there are any; WrongType
+    where it is none."""
+    found = _typed(value, kind)
+    if literals and found is not None and found not in literals:
+        raise WrongType(f"{_short(value)} is none of {', '.join(map(repr, literals))}")
+    return found
+
+
+def _typed(value: Any, kind: str) -> Any:
     if value is None:
         return None
     if kind == "STRING":
@@ -45,17 +54,20 @@ def typed(value: Any, kind: str) -> Any:
         return int(value)
     if kind == "NUMBER_DOUBLE" and number:
         return float(value)
-    plain = {"BOOLEAN": bool, "LIST": list | tuple, "STRUCT": dict, "TASK_FINAL_STATUS": dict}
-    wanted = plain.get(kind)
+    wanted = _PLAIN.get(kind)
     if wanted is not None and isinstance(value, wanted):
         return tidy(value)
     if isinstance(value, str) and kind in ("LIST", "STRUCT"):
-        return typed(_json(value, kind), kind)
+        return _typed(_json(value, kind), kind)
     raise WrongType(f"{_short(value)} is no {_WORDS.get(kind, kind)}")
 
 
-def given(words: str, kind: str) -> Any:
+def given(words: str, kind: str, literals: Sequence[Any] = ()) -> Any:
     """What a user typed for a parameter of this type."""
+    return typed(_given(words, kind), kind, literals)
+
+
+def _given(words: str, kind: str) -> Any:
     if kind == "STRING":
         return words
     if kind == "BOOLEAN":
@@ -63,7 +75,7 @@ def given(words: str, kind: str) -> Any:
         if said is None:
             raise WrongType(f"{_short(words)} is neither true nor false")
         return said
-    return typed(_json(words, kind), kind)
+    return _json(words, kind)
 
 
 def _json(words: str, kind: str) -> Any:
@@ -73,6 +85,13 @@ def _json(words: str, kind: str) -> Any:
         raise WrongType(f"{_short(words)} is no {_WORDS.get(kind, kind)}") from error
 
 
+_PLAIN: dict[str, Any] = {
+    "BOOLEAN": bool,
+    "LIST": list | tuple,
+    "STRUCT": dict,
+    "TASK_FINAL_STATUS": dict,
+    "TASK_CONFIG": dict,
+}
 _WORDS = {
     "NUMBER_INTEGER": "integer",
     "NUMBER_DOUBLE": "number",
@@ -80,6 +99,7 @@ _WORDS = {
     "LIST": "list",
     "STRUCT": "structure",
     "TASK_FINAL_STATUS": "final status",
+    "TASK_CONFIG": "task configuration",
 }
 
 

@@ -307,6 +307,28 @@ def test_members_and_placeholders() -> None:
     assert seen[1] == {"n": 3, "text": "job: 3"}
 
 
+def test_a_condition_knows_the_run_and_a_literal_its_values() -> None:
+    about = {"condition": "inputs.parameter_values['x'] == '{{$.pipeline_job_name}}'"}
+    literal = leaf({"x": "STRING", "conf": "TASK_CONFIG"})
+    literal["inputDefinitions"]["parameters"]["x"]["literals"] = ["job", "other"]
+    what = pipeline(
+        {
+            name: task("comp", parameters={"x": constant(value)}, **more)
+            for name, value, more in (
+                ("here", "job", {"triggerPolicy": about}),
+                ("not", "other", {"triggerPolicy": about}),
+                ("bad", "third", {}),
+            )
+        },
+        {"comp": literal},
+    )
+    seen: dict[str, Any] = {}
+    story = Story(what, lambda node: seen.setdefault(node.path, node.inputs.parameters))
+    assert story.states == {"here": "succeeded", "not": "skipped", "bad": "failed"}
+    assert story.why["bad"] == "the input x: 'third' is none of 'job', 'other'"
+    assert seen == {"here": {"x": "job", "conf": {}}}
+
+
 def test_a_long_loop_of_nothing_but_skipped_tasks_ends() -> None:
     never = {"condition": "inputs.parameter_values['item'] == 'x'"}
     loop = {

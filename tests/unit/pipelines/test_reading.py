@@ -75,6 +75,7 @@ def _at(*way: str, value: Any) -> Callable[[dict[str, Any]], None]:
 
 SELECTOR = "parameterExpressionSelector"
 PARAMETER = ("components", "comp-a", "inputDefinitions", "parameters", "x")
+LITERAL = {"parameterType": "STRING", "literals": ["small", "large"]}
 FIRST = ("root", "dag", "tasks", "a")
 
 
@@ -111,9 +112,24 @@ FIRST = ("root", "dag", "tasks", "a")
             "",
         ),
         (
-            _at(*PARAMETER, value={"parameterType": "TASK_CONFIG"}),
+            _at(*PARAMETER, value={"parameterType": "TASK_THOUGHTS"}),
             ".".join((*PARAMETER, "parameterType")),
-            "TASK_CONFIG",
+            "TASK_THOUGHTS",
+        ),
+        (
+            _at(*PARAMETER, value={"parameterType": "NUMBER_INTEGER", "literals": [1, "b"]}),
+            ".".join((*PARAMETER, "literals")),
+            "'b' is no integer",
+        ),
+        (
+            _at(*PARAMETER, value={**LITERAL, "defaultValue": "huge"}),
+            ".".join((*PARAMETER, "defaultValue")),
+            "'huge' is none of 'small', 'large'",
+        ),
+        (
+            _task(triggerPolicy={"condition": "inputs.parameter_values['x'] == '{{$.what}}'"}),
+            "root.dag.tasks.b.triggerPolicy.condition",
+            "what",
         ),
         (_at("schemaVersion", value="1.0"), "schemaVersion", ""),
         (_at("extra", value=1), "extra", ""),
@@ -167,3 +183,12 @@ def test_parameters_are_bound_by_their_types() -> None:
     for words in ({}, {"name": "a", "n": "x"}, {"name": "a", "other": "1"}):
         with pytest.raises(UsageError):
             bind(found, words)
+
+
+def test_a_literal_is_one_of_those_that_are_named() -> None:
+    written = base()
+    written["root"]["inputDefinitions"] = {"parameters": {"size": LITERAL}}
+    found = parse(text(written))
+    assert bind(found, {"size": "large"}).parameters == {"size": "large"}
+    with pytest.raises(UsageError, match="'huge' is none of 'small', 'large'"):
+        bind(found, {"size": "huge"})
