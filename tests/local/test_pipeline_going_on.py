@@ -139,3 +139,35 @@ def test_why(gated: tuple[Project, list[str], Path]) -> None:
     said = project.command("pipeline", "why", "r2/third").stdout.decode()
     assert "facts hold" in said
     assert "launcher.py" in said
+
+
+def test_runs_are_compared_traced_and_repeated(project: Project, tmp_path: Path) -> None:
+    (project / "two.py").write_text(
+        "from kfp import dsl\n"
+        "from kfp.dsl import Dataset, Input, Output\n"
+        "@dsl.component\ndef make(text: str, data: Output[Dataset]):\n"
+        "    open(data.path, 'w').write(text)\n"
+        "@dsl.component\ndef pick(data: Input[Dataset]) -> str:\n"
+        "    import random\n    return open(data.path).read() + str(random.random())\n"
+        "@dsl.pipeline\ndef two(text: str = 'a') -> str:\n"
+        "    return pick(data=make(text=text).outputs['data']).output\n"
+    )
+    run(project, "two.py")
+    run(project, "two.py", "--no-cache")
+    run(project, "two.py", "-p", "text=b")
+    by_chance = project.command("diff", "r1", "r2", "--json")
+    found = json.loads(by_chance.stdout)
+    assert by_chance.returncode == 3
+    assert [task["name"] for task in found["tasks"]] == ["pick"]
+    assert (found["divergence"], found["inputs"]) == ("pick", {})
+    by_parameter = json.loads(project.command("diff", "r1", "r3", "--json").stdout)
+    assert by_parameter["inputs"] == {"text": ["a", "b"]}
+    assert by_parameter["divergence"] is None
+    assert project.command("diff", "r1", "r1").returncode == 0
+    labels = {node["label"] for node in answer(project, "trace", "r1")["nodes"]}
+    assert {"r1/make", "r1/pick"} <= labels
+    repeated = project.command("repeat", "r1", "--json")
+    verdicts = {one["task"]: one["verdict"] for one in json.loads(repeated.stdout)["tasks"]}
+    assert repeated.returncode == 3
+    assert verdicts == {"r1/make": "equivalent", "r1/pick": "different"}
+    assert answer(project, "show", "r1") == answer(project, "pipeline", "show", "r1")

@@ -146,6 +146,23 @@ class Pipelines:
         asked = facts(project._folder, project._settings, found["execution"])
         return {**document, "facts": asked}
 
+    def diff(self, a: str, b: str) -> dict[str, Any]:
+        """In what run `b` differs from run `a`, task by task."""
+        from clew.api.runs import diff
+
+        return diff(self._project, a, b)
+
+    def repeat(
+        self,
+        id: str,  # noqa: A002
+        *,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> dict[str, Any]:
+        """Every task of a run again, each in isolation, compared with what it made."""
+        from clew.api.runs import repeat
+
+        return repeat(self._project, id, say=say)
+
     def _ready(self) -> None:
         from clew.witness import native
 

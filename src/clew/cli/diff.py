@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
 
+from clew.api.runs import is_run
 from clew.cli.main import COMMANDS
 from clew.cli.options import complete_executions, json_option
 from clew.cli.output import clean, command_line, print_json, print_table, say, strong
@@ -30,7 +32,7 @@ _MOST = 20
 @json_option
 def command(a: str | None, b: str | None, confirm: bool, rules: bool, as_json: bool) -> int:
     """Compare execution B with execution A: command, environment, packages, hardware, processes,
-    inputs and outputs, and which process diverged first.
+    inputs and outputs, and which process diverged first; or run B with run A, task by task.
 
     Only what differs is shown, small text files line by line. With --confirm the process that
     diverged first is run again in isolation with one possible cause after the other pinned.
@@ -47,6 +49,8 @@ def command(a: str | None, b: str | None, confirm: bool, rules: bool, as_json: b
     if a is None or b is None:
         raise click.UsageError("name two executions: clew diff A B")
     with clew.open() as project:
+        if is_run(a) and is_run(b):
+            return _runs(project.pipelines.diff(a, b), as_json)
         document = project.diff(a, b, confirm=confirm)
     if as_json:
         print_json(document)
@@ -54,6 +58,31 @@ def command(a: str | None, b: str | None, confirm: bool, rules: bool, as_json: b
         for line in summary(document):
             say(line)
     return DIFFERENT if differs(document) else 0
+
+
+def _runs(document: dict[str, Any], as_json: bool) -> int:
+    if as_json:
+        print_json(document)
+    else:
+        say(f"{document['a']} → {document['b']}")
+        for part in ("inputs", "outputs"):
+            for name, (then, now) in document[part].items():
+                say(f"  {part[:-1]} {clean(name)}: {_value(then)} → {_value(now)}")
+        for task in document["tasks"]:
+            then, now = task["state"]
+            state = f"  {then} → {now}" if then != now else ""
+            say(f"  {clean(task['name'])}{state}")
+            changes = {**task.get("parameters", {}), **task["made"]}
+            for name, (before, after) in changes.items():
+                say(f"    {clean(name)}: {_value(before)} → {_value(after)}")
+        if document["divergence"]:
+            say(f"first to differ though it was given the same: {clean(document['divergence'])}")
+    return DIFFERENT if document["tasks"] or document["outputs"] else 0
+
+
+def _value(value: Any) -> str:
+    text = clean(json.dumps(value, ensure_ascii=False))
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _show_rules(rules: Sequence[Mapping[str, Any]], as_json: bool) -> None:

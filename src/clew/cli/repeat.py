@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from clew.api.runs import is_run
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
 from clew.cli.output import clean, command_line, counted, duration, print_json, remark
@@ -43,9 +44,14 @@ def command(
     nothing else of this machine, and compare the results.
 
     With --set, N counts the words of the command from 0, the program. A value that names a file
-    which the record does not have is brought in. Exits with 3 when the results differ.
+    which the record does not have is brought in. A pipeline run (r2) is repeated task by task.
+    Exits with 3 when the results differ.
     """
     parameters = dict(map(_parameter, changes))
+    if is_run(execution):
+        if parameters or incremental or keep or network:
+            raise click.UsageError("a run is repeated as it was: name one of its tasks instead")
+        return _run(execution, as_json)
     return run(
         execution,
         parameters,
@@ -54,6 +60,19 @@ def command(
         network=network,
         as_json=as_json,
     )
+
+
+def _run(text: str, as_json: bool) -> int:
+    """A pipeline run, task by task."""
+    import clew
+
+    with clew.open() as project:
+        document = project.pipelines.repeat(text, say=lambda said: remark(f"clew: {clean(said)}"))
+    if as_json:
+        print_json(document)
+    count = counted(len(document["tasks"]), "task")
+    remark(f"clew: {document['of']} repeated: {document['verdict']} ({count})")
+    return DIFFERENT if document["verdict"] == "different" else 0
 
 
 def run(

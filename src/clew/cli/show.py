@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from clew.api.runs import is_run
 from clew.cli.list import state
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
@@ -45,6 +46,11 @@ def command(execution: str, part: str | None, as_json: bool) -> None:
     """
     import clew
 
+    if is_run(execution) and part is None:
+        from clew.cli.pipeline.show import shown
+
+        shown(execution, as_json)
+        return
     with clew.open() as project:
         if part in ("requirements", "packages", "readme"):
             text = project.report(execution, part)

@@ -15,7 +15,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from clew import db
@@ -71,6 +71,7 @@ class Told:
     place: str | None = None
     done: Callable[[str | None], None] = lambda _: None
     """Called with its execution's id when it is told."""
+    at: int = field(default_factory=time.time_ns)
 
 
 class Recorder:
@@ -244,7 +245,8 @@ class Recorder:
             "reused_from": reused.task if reused else None,
             **({"key": verdict.key, "parts": verdict.parts} if verdict else {}),
         }
-        return Ended(**self._next(), activity=self._activity(node), facets=facets)
+        number = {**self._next(), "at": one.at}
+        return Ended(**number, activity=self._activity(node), facets=facets)
 
     def _execution(self, graph: Graph, one: Told) -> str | None:
         uid = next((a.execution for a in reversed(one.attempts) if a.execution), None)

@@ -16,6 +16,10 @@ from clew.cli.output import clean, duration, print_json, print_table, say
 @json_option
 def command(run: str, as_json: bool) -> None:
     """Show a run: its parameters, what it gave, and how each of its tasks went."""
+    shown(run, as_json)
+
+
+def shown(run: str, as_json: bool) -> None:
     import clew
 
     with clew.open() as project:

@@ -51,7 +51,8 @@ def lineage(
     elif target.kind == "process":
         walk.from_activities(target.keys, depth)
     elif target.kind == "execution":
-        keys = [row[0] for row in graph.connection.rows(_PROCESSES, (target.keys[0],))]
+        rows = (graph.connection.rows(_PROCESSES, (key,)) for key in reversed(target.keys))
+        keys = [row[0] for found in rows for row in found]
         walk.from_activities(keys, depth)
     return walk.answer(target, direction)
 

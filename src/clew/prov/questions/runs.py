@@ -70,6 +70,15 @@ def task(graph: Graph, text: str, *, alive: Alive) -> dict[str, Any]:
     return dict(alike[0])
 
 
+def executions_of(graph: Graph, text: str) -> list[str]:
+    """The executions of all tasks of the run that `text` names; none where it names none."""
+    try:
+        found = run(graph, text, alive=lambda _: False)
+    except NotFound:
+        return []
+    return [one["execution"] for one in found["tasks"] if one["execution"]]
+
+
 def recorded_as(graph: Graph, text: str) -> str | None:
     """The execution of a task (`r1/train`), or the version of an artifact (`r1/train:model`),
     in words that name it anywhere; None where the text speaks of neither."""

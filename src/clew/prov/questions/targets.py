@@ -1,6 +1,7 @@
 """From what a user typed to what it names.
 
     e2  NAME                an execution
+    r2                      a pipeline run: the executions of its tasks
     e2.p3                   one of its processes
     e2:PATH                 the version it left: what it wrote last, else what it read
     e2:PATH@input  @N       the version it found; the N-th it met
@@ -25,6 +26,7 @@ from clew.prov.graph import Graph
 from clew.prov.keys import digest_text, location_key
 from clew.prov.locators import file_locator, path_of
 from clew.prov.questions.executions import Found, find
+from clew.prov.questions.runs import executions_of
 from clew.prov.questions.shapes import STREAM, process_id, version_id
 
 _PROCESS = re.compile(r"(.+)\.p(\d{1,15})")
@@ -93,6 +95,9 @@ def resolve(
         return _version(graph, find(graph, inside[1]), inside[2], machine, locate)
     if (process := _PROCESS.fullmatch(text)) and _known(graph, process[1]):
         return _process(graph, find(graph, process[1]), int(process[2]))
+    if executions := executions_of(graph, text):
+        keys = tuple(find(graph, uid).key for uid in executions)
+        return Target("execution", text, keys)
     if found := _known(graph, text):
         return Target("execution", found.id, (found.key,), execution=found.number)
     path = locate(os.fsencode(text))
