@@ -312,3 +312,13 @@ def test_a_run_that_takes_too_long_is_ended(project: Project, platforms: Path) -
     document, _ = run(project, platforms / "too-late.yaml", status=1)
     assert (document["state"], document["error"]) == ("failed", "it took longer than its 2 seconds")
     assert [task["state"] for task in document["tasks"]] == ["canceled"]
+
+
+def test_a_pipeline_in_a_pipeline_is_tried_again_later(
+    project: Project, platforms: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "tries"
+    folder.mkdir()
+    document, _ = run(project, platforms / "trying-again.yaml", "-p", f"folder={folder}")
+    assert document["outputs"] == {"Output": 3}
+    assert len(list(folder.iterdir())) == 3

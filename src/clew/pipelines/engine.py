@@ -26,7 +26,8 @@ from clew.pipelines.scopes import OVER, Node, Scope, Values, below, collected
 
 @dataclass(frozen=True)
 class Run:
-    """Run this task; `wait` seconds from now where it failed before."""
+    """Run this task; `wait` seconds from now where it failed before. A pipeline is run by telling
+    the engine that it is time to (`again`)."""
 
     node: Node
     attempt: int
@@ -64,6 +65,7 @@ class Engine:
         self._facts = facts or {}
         self._homes: dict[str, Scope] = {}
         self._running: dict[str, Node] = {}
+        self._resting: dict[str, Node] = {}
         self._due: deque[Scope] = deque()
         self._said: list[Instruction] = []
         self._root = self._scope("", pipeline.root.body, inputs, None)
@@ -95,6 +97,12 @@ class Engine:
             self._run(node, wait=node.task.retry.pause(node.attempts))
         else:
             self._settle(node, "failed")
+        return self._pump()
+
+    def again(self, path: str) -> list[Instruction]:
+        """The pipeline at `path`, which was to be run again, has waited long enough."""
+        node = self._resting.pop(path)
+        self._start(node, node.inputs)
         return self._pump()
 
     def cancel(self) -> list[Over]:
@@ -212,7 +220,9 @@ class Engine:
             node.error = f"{failed.path} failed: {failed.error}"
             node.attempts += 1
             if node.attempts <= node.task.retry.most:
-                self._start(node, node.inputs)
+                self._resting[node.path] = node
+                wait = node.task.retry.pause(node.attempts)
+                self._said.append(Run(node, node.attempts + 1, wait))
                 return
             node.state = "failed"
         self._due.append(self._home(node))

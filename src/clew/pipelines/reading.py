@@ -10,7 +10,7 @@ from pathlib import Path
 
 from clew.errors import NotFound, UsageError
 from clew.pipelines import executors, inputs, platform, resources
-from clew.pipelines.documents import HINT, Part, Refused
+from clew.pipelines.documents import Part, Refused
 from clew.pipelines.ir import (
     ArtifactSlot,
     Component,
@@ -205,9 +205,6 @@ def _check(component: Component, components: dict[str, Component]) -> None:
         inner = isinstance(components[task.component].body, Dag)
         if task.loop and not inner:
             raise Refused(f"{where}: a loop needs a component with tasks", hint="recompile it")
-        if task.retry.most and task.retry.wait and inner:
-            where = f"{where}.retryPolicy.backoffDuration"
-            raise Refused(f"{where}: a pipeline is tried again at once only", hint=HINT)
     for sources in (*dag.parameters.values(), *dag.artifacts.values()):
         for source in sources:
             if source.task not in dag.tasks:

@@ -7,10 +7,8 @@ import os
 import queue
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from clew.pipelines.attempts import Attempts
 from clew.pipelines.chores import Chore, is_chore
 from clew.pipelines.deadlines import Deadlines
 from clew.pipelines.engine import Engine, Instruction, Outcome, Over, Run
+from clew.pipelines.interrupts import interrupting
 from clew.pipelines.ir import Dag, Pipeline
 from clew.pipelines.mapping import Mapped
 from clew.pipelines.recording import Earlier, Recorder, Told
@@ -182,7 +181,7 @@ class _Running:
         if self._pipeline.workspace:
             (self._place / WORKSPACE).mkdir(parents=True, exist_ok=True)
         try:
-            with _interrupting():
+            with interrupting():
                 self._go()
             failed = self._engine.failed
             state = "failed" if failed else "succeeded"
@@ -234,7 +233,8 @@ class _Running:
         for one in instructions:
             if isinstance(one, Run):
                 when = time.monotonic() + one.wait
-                self._turns.add(one, when, done=one.node.path in self._done)
+                bare = one.node.path in self._done or isinstance(one.node.component.body, Dag)
+                self._turns.add(one, when, bare=bare)
             else:
                 self._over(one)
 
@@ -248,6 +248,9 @@ class _Running:
 
     def _begin(self, what: Run, given: Given) -> None:
         node = what.node
+        if isinstance(node.component.body, Dag):
+            self._take(self._engine.again(node.path))
+            return
         if node.path in self._done:
             outputs = outputs_of(node, self._done[node.path])
             self._take(self._engine.ended(node.path, Outcome(outputs=outputs)))
@@ -268,7 +271,7 @@ class _Running:
                 node,
                 self._workers.surroundings(variables),
                 image=image,
-                reuse=self._reuse and node.task.reuse and not given.shared,
+                reuse=self._reuse and node.task.reuse and not self._unseen(image, given),
             )
             self._recorder.task_started(node, verdict)
             self._verdicts[node.path] = verdict
@@ -285,6 +288,11 @@ class _Running:
             return
         self._places[node.path] = given.places
         self._launch(self._attempts.attempt(errand, variables))
+
+    def _unseen(self, image: str | None, given: Given) -> bool:
+        """Whether a task may read, or leave, what nobody who reuses it would know of."""
+        more = bool(given.places or given.variables or self._pipeline.workspace)
+        return given.shared or (image is not None and more)
 
     def _launch(self, attempt: Attempt) -> None:
         node = attempt.node
@@ -380,20 +388,3 @@ class _Running:
             number += 1
             found = place.with_name(f"{place.name}~{number}")
         return found
-
-
-@contextmanager
-def _interrupting() -> Iterator[None]:
-    """An order to end is an interrupt: what runs is stopped, and that is recorded."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

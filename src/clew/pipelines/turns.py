@@ -36,10 +36,10 @@ class Turns:
         self._say = say
         self._said: set[str] = set()
 
-    def add(self, what: Run, when: float, *, done: bool = False) -> None:
-        """Its turn comes at that time, or later. `done`: it needs nothing any more."""
+    def add(self, what: Run, when: float, *, bare: bool = False) -> None:
+        """Its turn comes at that time, or later. `bare`: it needs nothing of the machine."""
         self._order += 1
-        heapq.heappush(self._later, (when, self._order, what, done))
+        heapq.heappush(self._later, (when, self._order, what, bare))
 
     @property
     def soonest(self) -> float | None:
@@ -49,9 +49,9 @@ class Turns:
     def next(self, busy: Iterable[str], now: float) -> Turn | None:
         """The one that begins now, beside those that are `busy`."""
         while self._later and self._later[0][0] <= now:
-            _, _, what, done = heapq.heappop(self._later)
-            turn, wanted = (Turn(what), Need()) if done else self._wanted(what)
-            if done or turn.error is not None:
+            _, _, what, bare = heapq.heappop(self._later)
+            turn, wanted = (Turn(what), Need()) if bare else self._wanted(what)
+            if bare or turn.error is not None:
                 return turn
             self._waiting.add(turn, wanted)
         found = self._waiting.next(self._needs[path] for path in busy)

@@ -243,7 +243,30 @@ def too_late() -> None:
     take_long()
 
 
+@dsl.component
+def succeed_later(folder: str) -> int:
+    import os
+
+    tries = len(os.listdir(folder)) + 1
+    open(os.path.join(folder, f"try{tries}"), "w").close()
+    if tries < 3:
+        raise RuntimeError("not yet")
+    return tries
+
+
+@dsl.pipeline
+def attempt_all(folder: str) -> int:
+    return succeed_later(folder=folder).output
+
+
+@dsl.pipeline(name="trying-again")
+def trying_again(folder: str) -> int:
+    whole = attempt_all(folder=folder)
+    return whole.set_retry(num_retries=3, backoff_duration="1s", backoff_factor=1).output
+
+
 ALL = (
+    trying_again,
     working_together,
     too_late,
     crowding,

@@ -1,0 +1,59 @@
+"""A pipeline within a pipeline is tried again as a whole, and later each time."""
+
+from __future__ import annotations
+
+from tests.unit.pipelines.irs import leaf, pipeline, task
+
+from clew.pipelines.engine import Engine, Instruction, Outcome, Run
+from clew.pipelines.scopes import Values
+
+COMPONENTS = {
+    "comp": leaf(outputs={"Output": "NUMBER_INTEGER"}),
+    "inner": {"dag": {"tasks": {"a": task("comp"), "b": task("comp", ["a"])}}},
+}
+POLICY = {"maxRetryCount": 2, "backoffDuration": "3s", "backoffFactor": 2.0}
+WORKED, FAILED = Outcome(outputs=Values({"Output": 1})), Outcome(error="broken")
+
+
+def runs(said: list[Instruction]) -> list[tuple[str, float]]:
+    return [(one.node.path, one.wait) for one in said if isinstance(one, Run)]
+
+
+def begun() -> Engine:
+    what = pipeline({"all": task("inner", retryPolicy=POLICY), "after": task("comp", ["all"])},
+                    COMPONENTS)  # fmt: skip
+    engine = Engine(what, Values())
+    assert runs(engine.begin()) == [("all/a", 0.0)]
+    return engine
+
+
+def test_it_waits_and_begins_anew() -> None:
+    engine = begun()
+    assert runs(engine.ended("all/a", WORKED)) == [("all/b", 0.0)]
+    assert runs(engine.ended("all/b", FAILED)) == [("all", 3.0)]
+    assert not engine.done
+    assert runs(engine.again("all")) == [("all/a", 0.0)]
+    assert runs(engine.ended("all/a", FAILED)) == [("all", 6.0)]
+    engine.again("all")
+    engine.ended("all/a", WORKED)
+    assert runs(engine.ended("all/b", WORKED)) == [("after", 0.0)]
+    engine.ended("after", WORKED)
+    assert engine.done
+    assert engine.failed is None
+
+
+def test_it_fails_at_last() -> None:
+    engine = begun()
+    for wait in (3.0, 6.0):
+        assert runs(engine.ended("all/a", FAILED)) == [("all", wait)]
+        engine.again("all")
+    assert runs(engine.ended("all/a", FAILED)) == []
+    assert engine.done
+    assert engine.failed is not None
+    assert engine.failed.error == "all/a failed: broken"
+
+
+def test_one_that_waits_is_no_task_that_could_be_canceled() -> None:
+    engine = begun()
+    engine.ended("all/a", FAILED)
+    assert engine.cancel() == []
