@@ -42,6 +42,19 @@ def adding(a: int = 1) -> int:
     return add(a=a, b=2).outputs["Output"]
 """
 
+MAPPING = """
+[configmaps.settings]
+mode = "fast"
+
+[pvcs]
+data = "data"
+"""
+MOUNTED = """
+    task = one()
+    kubernetes.mount_pvc(task, "data", mount_path="/somewhere")
+    kubernetes.use_config_map_as_env(task, "settings", {"mode": "MODE"})
+"""
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
@@ -232,6 +245,20 @@ def test_variables_and_failures_in_an_image(boxes: Project) -> None:
     (boxes / file).write_text(text.replace("{}", "9"))
     document = run(boxes, file, status=1)
     assert document["tasks"][0]["error"] == "it ended with status 9"
+
+
+def test_volumes_and_settings_in_an_image(boxes: Project) -> None:
+    (boxes / "data").mkdir()
+    (boxes / "data" / "words").write_text("from a volume")
+    (boxes / "pipeline-platform.toml").write_text(MAPPING)
+    file = alone(boxes, 'f"cp /somewhere/words {data.path}; echo -n $MODE > {out}"')
+    text = (boxes / file).read_text().replace("    one()", MOUNTED)
+    (boxes / file).write_text(f"from kfp import kubernetes\n{text}")
+    assert tasks(run(boxes, file))["one"]["outputs"] == {"out": "fast"}
+    assert boxes.command("cat", "r1/one:data").stdout == b"from a volume"
+    (boxes / "data" / "words").write_text("another")
+    run(boxes, file)
+    assert boxes.command("cat", "r2/one:data").stdout == b"another"
 
 
 def test_canceling_ends_the_container(boxes: Project, daemon: Docker) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,6 +130,21 @@ def test_two_builders_at_once_and_a_killed_one(project: Project, index: Index) -
     said = [process.communicate(timeout=120)[1] for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert sum(text.count("installing clewtest in") for text in said) == 1
+
+
+def test_canceling_stops_an_install(project: Project, index: Index, tmp_path: Path) -> None:
+    (project / "packages.py").write_text(PIPELINE.format(index=index.address))
+    words = ["env", "--default-signal=INT", *CLEW, "pipeline", "run", "packages.py"]
+    index.opened.clear()
+    with subprocess.Popen(
+        words, cwd=project.folder, env=project.environment, stderr=subprocess.DEVNULL
+    ) as process:
+        assert index.asked.wait(60)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    [lock] = (tmp_path / "cache/clew/venvs").glob("*.lock")
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # no installer is left that holds it
 
 
 @pytest.mark.heavy

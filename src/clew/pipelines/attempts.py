@@ -18,6 +18,7 @@ from clew.pipelines.scopes import Node
 from clew.pipelines.tasks import Attempt, Errand, Warm
 from clew.pipelines.values import text
 from clew.pipelines.venvs import Venvs
+from clew.pipelines.volumes import MASKED, Places
 from clew.pipelines.workers import Workers
 from clew.run import caller
 from clew.settings import Settings
@@ -97,17 +98,23 @@ class Attempts:
             raise BadInput(f"the image {image} is not on this machine")
         return digest
 
-    def attempt(self, errand: Errand, variables: Mapping[str, str]) -> Attempt:
+    def attempt(
+        self, errand: Errand, variables: Mapping[str, str], places: Places = frozenset()
+    ) -> Attempt:
+        """`places`: paths where the task finds volumes, and the folders that those are."""
         body = errand.node.component.body
         if isinstance(body, Command):
-            return self._command(errand, body, variables)
+            return self._command(errand, body, variables, places)
         assert isinstance(body, PythonFunction)
         if not body.installs:
             return Warm(errand, self.workers, self._python, variables)
         venv = self._venvs.of(body.installs)
-        return Warm(errand, self.workers, venv.python, variables, (self._venvs, venv))
+        building = self._venvs.building(venv)
+        return Warm(errand, self.workers, venv.python, variables, building)
 
-    def _command(self, errand: Errand, body: Command, variables: Mapping[str, str]) -> Attempt:
+    def _command(
+        self, errand: Errand, body: Command, variables: Mapping[str, str], places: Places
+    ) -> Attempt:
         def words(errand: Errand) -> list[str]:
             return self._filled(errand, body.command)
 
@@ -124,11 +131,17 @@ class Attempts:
             here,
             commands.image(body, errand.node, self._facts),
             arguments,
-            sorted(variables),
+            sorted(name for name in variables if not name.startswith(MASKED)),
+            sorted((folder, path) for path, folder in {*places, *self._shared()}),
             name,
             self._folder.cache / "containers" / name,
         )
         return Cold(errand, self._folder, self._settings, variables, words, container)
+
+    def _shared(self) -> Places:
+        """The folder that all tasks of the run share, if there is one."""
+        found = self._facts.get("workspace_path", "")
+        return frozenset([(found, found)]) if os.path.isdir(found) else frozenset()
 
     def _filled(self, errand: Errand, templates: tuple[str, ...]) -> list[str]:
         return commands.words(templates, errand.node, errand.executor_input, self._facts)

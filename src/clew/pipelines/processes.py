@@ -145,6 +145,8 @@ class Container:
     arguments: Words
     """What comes after the command, or alone where the image brings one."""
     variables: Sequence[str]
+    volumes: Sequence[tuple[str, str]]
+    """Folders, and where they are seen."""
     name: str
     made: Path
     """Where it leaves what it makes, unseen."""
@@ -164,6 +166,7 @@ class Container:
             mounts=[
                 (os.fspath(made), os.fspath(errand.place), True),
                 *((path, path, False) for path in inputs),
+                *((folder, path, True) for folder, path in self.volumes),
             ],
         )
         plan = {"command": words, "inputs": inputs, "made": os.fspath(made)}

@@ -287,7 +287,7 @@ class _Running:
             self._take(self._engine.ended(node.path, Outcome(error=str(error))))
             return
         self._places[node.path] = given.places
-        self._launch(self._attempts.attempt(errand, variables))
+        self._launch(self._attempts.attempt(errand, variables, given.places))
 
     def _unseen(self, image: str | None, given: Given) -> bool:
         """Whether a task may read, or leave, what nobody who reuses it would know of."""

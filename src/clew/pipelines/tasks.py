@@ -21,7 +21,7 @@ from clew.pipelines.placeholders import path_of
 from clew.pipelines.reusing import RUNS
 from clew.pipelines.scopes import Artifact, Node, Values
 from clew.pipelines.values import WrongType, given, typed
-from clew.pipelines.venvs import NotInstalled, Venv, Venvs
+from clew.pipelines.venvs import Building, NotInstalled
 from clew.pipelines.workers import Workers
 from clew.prov.events import AnyEvent
 from clew.run.sessions import Piece, Session
@@ -147,29 +147,30 @@ class Warm:
         workers: Workers,
         python: str,
         variables: Mapping[str, str],
-        venv: tuple[Venvs, Venv] | None = None,
+        building: Building | None = None,
     ) -> None:
-        """`venv`: where its packages are, or are to be installed; `python` is that of it."""
+        """`building`: of the environment that `python` is in."""
         self.node = errand.node
         self._errand = errand
         self._workers = workers
         self._python = python
         self._variables = variables
-        self._venv = venv
+        self._building = building
         self._stopped = False
         self._session: Session | None = None
         self._piece: Piece | None = None
         self._refused: str | None = None
 
     def start(self, ended: Ended) -> None:
-        if self._venv is None or self._venv[1].built():
+        building = self._building
+        if building is None or building.venv.built():
             self._start(ended)
         else:
-            threading.Thread(target=self._install, args=(*self._venv, ended), daemon=True).start()
+            threading.Thread(target=self._build, args=(building, ended), daemon=True).start()
 
-    def _install(self, venvs: Venvs, venv: Venv, ended: Ended) -> None:
+    def _build(self, building: Building, ended: Ended) -> None:
         try:
-            venvs.build(venv)
+            building.run()
         except (NotInstalled, OSError) as error:
             self._refused = str(error)
             ended(self)
@@ -201,8 +202,8 @@ class Warm:
 
     def stop(self, number: int) -> None:
         self._stopped = True
-        if self._venv is not None:
-            self._venv[0].stop(number)
+        if self._building is not None:
+            self._building.stop(number)
         if self._piece is not None:
             self._piece.stop(number)
 

@@ -60,16 +60,13 @@ class Venv:
 
 
 class Venvs:
-    """Those of one Python; `build` may be called from any thread."""
+    """Those of one Python."""
 
     def __init__(self, cache: Path, python: str, say: Callable[[str], None]) -> None:
         self._home = cache / "venvs"
         self._python = python
         self._say = say
         self._about: tuple[str, ...] | None = None
-        self._stopped = False
-        self._at_work: list[subprocess.Popen[str]] = []
-        self._lock = threading.Lock()  # of those at work
 
     def of(self, installs: Installs) -> Venv:
         if self._about is None:
@@ -81,11 +78,25 @@ class Venvs:
         told = json.dumps([self._about, installs])
         return Venv(self._home / blake3(told.encode()).hexdigest(length=12), self._about, installs)
 
-    def build(self, venv: Venv) -> None:
+    def building(self, venv: Venv) -> Building:
+        return Building(venv, self._python, self._say)
+
+
+class Building:
+    """One that is wanted; `run` and `stop` may be called from different threads."""
+
+    def __init__(self, venv: Venv, python: str, say: Callable[[str], None]) -> None:
+        self.venv = venv
+        self._python = python
+        self._say = say
+        self._stopped = False
+        self._process: subprocess.Popen[str] | None = None
+        self._lock = threading.Lock()  # of the process
+
+    def run(self) -> None:
         """Until it is there, whoever builds it; NotInstalled if it cannot be."""
-        if venv.built():
-            return
-        self._home.mkdir(parents=True, exist_ok=True)
+        venv = self.venv
+        venv.folder.parent.mkdir(parents=True, exist_ok=True)
         with self._held(venv.folder.with_suffix(".lock")) as lock:
             if venv.built():
                 return
@@ -104,12 +115,12 @@ class Venvs:
             draft.rename(venv.folder / _DONE)
 
     def stop(self, number: int) -> None:
-        """Build no more."""
+        """Build, or wait, no more."""
         self._stopped = True
         with self._lock:
-            for process in self._at_work:
+            if self._process is not None:
                 with suppress(ProcessLookupError):
-                    os.killpg(process.pid, number)
+                    os.killpg(self._process.pid, number)
 
     @contextmanager
     def _held(self, path: Path) -> Iterator[int]:
@@ -138,10 +149,10 @@ class Venvs:
                 pass_fds=(lock,),
                 process_group=0,
             )
-            self._at_work.append(process)
+            self._process = process
         said, _ = process.communicate()
         with self._lock:
-            self._at_work.remove(process)
+            self._process = None
         if process.returncode and must:
             raise NotInstalled(f"its packages cannot be installed: {_last_words(said)}")
         return process.returncode

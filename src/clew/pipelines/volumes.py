@@ -33,7 +33,7 @@ FOLDER = "pipeline-volumes"
 """Beside `.clew/`: what pipelines made as claims, until one deletes it."""
 _MEMORY = Path("/dev/shm")  # noqa: S108 -- the folder in it is its owner's alone
 _HIDDEN = "clew-secrets-"
-_MASKED = "CLEW_SECRET_"
+MASKED = "CLEW_SECRET_"
 """Begins variables that only serve to mask, in what a task prints, the secrets it has as files."""
 
 Places = frozenset[tuple[str, str]]
@@ -51,7 +51,7 @@ class Given:
     places: Places = frozenset()
     """Paths, and the folders that they are to lead to."""
     shared: bool = False
-    """One of them is a claim: what the task leaves there is seen by no one who reuses it."""
+    """It is given what others change: what it leaves there is missing where it is reused."""
 
 
 def guarded(
@@ -67,7 +67,7 @@ def guarded(
     hidden = f"{_memory()}/{_HIDDEN}*"
     return (
         replace(folder, exclude=(*folder.exclude, hidden)),
-        replace(settings, redact=(*settings.redact, *sorted(names), f"{_MASKED}*")),
+        replace(settings, redact=(*settings.redact, *sorted(names), f"{MASKED}*")),
     )
 
 
@@ -124,9 +124,11 @@ class Volumes:
             if mount.kind == "secret":
                 for key, value in (self._mapped.keys("secret", name) or {}).items():
                     if b"\0" not in value:
-                        variables[f"{_MASKED}{name}_{key}"] = _line(value)
-        claims = any(mount.kind == "pvc" for mount in node.component.platform.mounts)
-        return Given(variables, frozenset(places), claims)
+                        variables[f"{MASKED}{name}_{key}"] = _line(value)
+        shared = any(mount.kind == "pvc" for mount in node.component.platform.mounts)
+        for found in node.inputs.artifacts.values():
+            shared |= any(str(one["uri"]).startswith(facts["workspace_path"]) for one in found)
+        return Given(variables, frozenset(places), shared)
 
     def _target(self, mount: Mount, name: str, task: str) -> Path | None:
         """Where the volume is; None: it is optional, and is not."""

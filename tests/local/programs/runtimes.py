@@ -16,7 +16,20 @@ from pathlib import Path
 import pytest
 
 _PLACES = "/usr/local/sbin:/usr/sbin:/sbin"
-_TOOLS = ("sh", "cat", "echo", "printf", "mkdir", "dirname", "grep", "head", "wc", "tr", "sleep")
+_TOOLS = (
+    "sh",
+    "cat",
+    "cp",
+    "echo",
+    "printf",
+    "mkdir",
+    "dirname",
+    "grep",
+    "head",
+    "wc",
+    "tr",
+    "sleep",
+)
 
 
 class Docker:
