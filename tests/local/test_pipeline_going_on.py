@@ -171,3 +171,24 @@ def test_runs_are_compared_traced_and_repeated(project: Project, tmp_path: Path)
     assert repeated.returncode == 3
     assert verdicts == {"r1/make": "equivalent", "r1/pick": "different"}
     assert answer(project, "show", "r1") == answer(project, "pipeline", "show", "r1")
+
+
+def test_a_task_travels_with_the_worker_it_came_from(project: Project, tmp_path: Path) -> None:
+    (project / "one.py").write_text(
+        "from kfp import dsl\n"
+        "@dsl.component\ndef say() -> str:\n    return 'word'\n"
+        "@dsl.pipeline\ndef one() -> str:\n    return say().output\n"
+    )
+    task = tasks(run(project, "one.py"))["say"]["execution"]
+    worker = next(one["id"] for one in answer(project, "list") if one["id"] != task)
+    refused = project.command("rm", worker, "--yes", "--json")
+    assert refused.returncode == 2
+    assert task in json.loads(refused.stdout)["error"]["message"]
+    assert project.command("push", str(tmp_path / "remote"), task).returncode == 0
+    other = Project(tmp_path / "other")
+    assert other.command("pull", str(tmp_path / "remote"), task).returncode == 0
+    assert len(answer(other, "list")) == 2
+    pulled = next(one["id"] for one in answer(other, "list") if len(one["command"]) == 4)
+    repeated = other.command("repeat", pulled, "--json")
+    assert json.loads(repeated.stdout)["verdict"] == "equivalent"
+    assert other.command("rm", "e1", "e2", "--yes").returncode == 0

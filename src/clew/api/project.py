@@ -455,10 +455,16 @@ class Project:
 
     def remove(self, ids: Iterable[str], *, dry_run: bool = False) -> list[Execution]:
         """Forget executions; `gc` then frees their bytes. None is forgotten if one is unknown."""
+        from clew.prov.questions.inheriting import heirs
+        from clew.prov.questions.shapes import execution_id
+
         doomed = {found.uid: found for found in map(self.execution, ids)}
         for execution in doomed.values():
             if execution.state == "running":
                 raise Busy(f"{execution.id} is still running", hint="wait for its end, or stop it")
+        if left := heirs(self._graph, doomed):
+            names = " ".join(execution_id(number) for _, number in left)
+            raise UsageError(f"without it {names} would not be whole", hint=f"clew rm {names}, too")
         if not dry_run:
             from clew.run.recovering import discarding
 

@@ -8,7 +8,7 @@ transaction. So on either side an execution is there whole, or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +20,7 @@ from clew.prov.export.events import contents_of, events_of
 from clew.prov.export.remarks import Remark, remarks_of, take
 from clew.prov.questions.contents import digests
 from clew.prov.questions.executions import find
+from clew.prov.questions.inheriting import source_of
 from clew.store import Store
 from clew.store.records import digest_of
 from clew.store.remotes import Remote, document_name, open_remote
@@ -42,6 +43,8 @@ class Document(msgspec.Struct, frozen=True):
     events: str
     """The digest of its events, a content in the packs."""
     remarks: list[Remark]
+    inherits: str | None = None
+    """The uid of the execution without which it is not whole."""
 
 
 Offers = dict[str, list[Document]]
@@ -69,6 +72,10 @@ def push(
 def _to_push(project: Project, ids: Iterable[str] | None) -> tuple[list[Execution], list[str]]:
     if ids is not None:
         chosen = {found.uid: found for found in map(project.execution, ids)}
+        sources = {source_of(project._graph, uid) for uid in chosen}
+        for uid in sources - chosen.keys():
+            with suppress(NotFound):  # it was forgotten
+                chosen[uid or ""] = project.execution(uid or "")
         for execution in chosen.values():
             if execution.state == "running":
                 raise Busy(f"{execution.id} is still running", hint="push it when it has ended")
@@ -107,7 +114,8 @@ def _send(
         documents: list[tuple[str, bytes]] = []
         for execution, one in found:
             events = sending.send_bytes(to_batch(events_of(graph, one)))
-            document = Document(execution.as_json(), events, remarks_of(graph, one))
+            source = source_of(graph, one.uid)
+            document = Document(execution.as_json(), events, remarks_of(graph, one), source)
             documents.append((one.uid, msgspec.json.encode(document, order="sorted")))
             find(graph, one.uid)  # forgotten meanwhile: then this was not all of it
         sending.finish()
@@ -139,6 +147,8 @@ def pull(
             wanted = offers.keys() - here
         else:
             wanted = {choose(offers, text, url) for text in ids}
+            sources = {document.inherits for uid in wanted for document in offers[uid]}
+            wanted |= {uid for uid in sources if uid in offers} - here
         receiving = store.receiving(remote, progress or _silent)
         came = [uid for uid in _oldest_first(offers) if uid in wanted]
         for uid in came:
