@@ -7,13 +7,14 @@ import json
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.recording import HERE, Project
+from tests.local.programs.recording import CLEW, HERE, Project
 
 from clew.store import Store
 
@@ -322,3 +323,36 @@ def test_a_pipeline_in_a_pipeline_is_tried_again_later(
     document, _ = run(project, platforms / "trying-again.yaml", "-p", f"folder={folder}")
     assert document["outputs"] == {"Output": 3}
     assert len(list(folder.iterdir())) == 3
+
+
+def test_what_goes_on_finds_the_same_mapping(
+    project: Project, platforms: Path, tmp_path: Path
+) -> None:
+    mapped(project, platforms)
+    run(project, platforms / "going-on.yaml", "-p", f"mark={tmp_path / 'mark'}", status=1)
+    ran = project.command("pipeline", "resume", "r1", "--json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["outputs"] == {"Output": f"fast{len(PASSWORD)}"}
+
+
+def test_secrets_of_a_killed_run_go_with_the_next(
+    project: Project, platforms: Path, tmp_path: Path
+) -> None:
+    mapped(project, platforms)
+    (platforms / "mounts").mkdir(exist_ok=True)
+    mark = tmp_path / "mark"
+    words = [*CLEW, "pipeline", "run", platforms / "dying.yaml", "-p", f"mark={mark}"]
+    before = set(Path("/dev/shm").glob("clew-secrets-*"))
+    with subprocess.Popen(
+        words, cwd=project.folder, env=project.environment, stderr=subprocess.DEVNULL
+    ) as process:
+        while not mark.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        (left,) = set(Path("/dev/shm").glob("clew-secrets-*")) - before
+        assert left.stat().st_mode & 0o777 == 0o700
+        process.kill()
+    assert left.exists()
+    (platforms / "mounts" / "dying").unlink()  # a link is left to its user
+    run(project, platforms / "measuring-secrets.yaml")
+    assert not left.exists()

@@ -11,7 +11,7 @@ PATIENCE = 1.0
 
 @dataclass
 class Deadlines:
-    """Of the tasks that run: when each is to be asked to end, and when it is to be killed."""
+    """Of the tasks that run: when each is to be asked to end, and then killed, until it has."""
 
     _due: dict[str, tuple[float, signal.Signals]] = field(default_factory=dict)
     _late: dict[str, int] = field(default_factory=dict)
@@ -29,12 +29,9 @@ class Deadlines:
     def over(self, now: float) -> list[tuple[str, signal.Signals]]:
         """Which tasks are to be sent which signal now."""
         found = [(path, number) for path, (when, number) in self._due.items() if when <= now]
-        for path, number in found:
+        for path, _ in found:
             self._late[path] = self._seconds[path]
-            if number == signal.SIGTERM:
-                self._due[path] = (now + PATIENCE, signal.SIGKILL)
-            else:
-                del self._due[path]
+            self._due[path] = (now + PATIENCE, signal.SIGKILL)
         return found
 
     def end(self, path: str) -> str | None:

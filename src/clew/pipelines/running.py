@@ -142,7 +142,7 @@ class _Running:
         self._workers = self._attempts.workers
         self._busy: dict[str, Attempt] = {}
         self._platform = os.fspath(mapped.file) if mapped.file.exists() else None
-        self._volumes = Volumes(mapped, folder.root, self._place, recorder.uid)
+        self._volumes = Volumes(mapped, folder, self._place, recorder.uid)
         self._places: dict[str, Places] = {}
         self._turns = Turns(room, self._volumes, self._facts, say)
         self._deadlines = Deadlines()
@@ -283,7 +283,6 @@ class _Running:
         try:
             self._volumes.open(given.places)
         except Unavailable as error:
-            self._volumes.close(given.places)
             self._take(self._engine.ended(node.path, Outcome(error=str(error))))
             return
         self._places[node.path] = given.places

@@ -27,6 +27,7 @@ from clew.pipelines.ir import Component, Mount
 from clew.pipelines.mapping import Mapped
 from clew.pipelines.resolving import BadInput, filled
 from clew.pipelines.scopes import Node
+from clew.run import locks
 from clew.settings import Settings
 
 FOLDER = "pipeline-volumes"
@@ -89,11 +90,15 @@ def check(mapped: Mapped, components: Iterable[Component], root: Path) -> None:
 class Volumes:
     """Those of one run."""
 
-    def __init__(self, mapped: Mapped, root: Path, place: Path, uid: str) -> None:
+    def __init__(self, mapped: Mapped, folder: Folder, place: Path, uid: str) -> None:
         self._mapped = mapped
-        self._claims = root / FOLDER
+        self._claims = folder.root / FOLDER
         self._place = place / "volumes"
-        self._secrets = _memory() / f"{_HIDDEN}{uid}"
+        own = f"{_HIDDEN}{folder.uid}-"
+        self._secrets = _memory() / f"{own}{uid}"
+        for left in _memory().glob(f"{own}*"):  # by a run that was killed
+            if not locks.alive(folder, left.name.removeprefix(own)):
+                shutil.rmtree(left, ignore_errors=True)
         self._open: Counter[tuple[str, str]] = Counter()
         self._made: dict[str, list[Path]] = {}
 
@@ -148,15 +153,18 @@ class Volumes:
     # -- links
 
     def open(self, places: Places) -> None:
-        """Let each path lead to its volume."""
+        """Let each path lead to its volume; all of them, or none."""
+        opened: set[tuple[str, str]] = set()
         for path, target in sorted(places):
-            self._open[path, target] += 1
-            if self._open[path, target] == 1:
-                try:
+            try:
+                if not self._open[path, target]:
                     self._fill(Path(target))
                     self._made[path] = _link(Path(path), Path(target))
-                except OSError as error:
-                    raise Unavailable(f"{path}: {error.strerror}") from error
+            except OSError as error:
+                self.close(frozenset(opened))
+                raise Unavailable(f"{path}: {error.strerror}") from error
+            self._open[path, target] += 1
+            opened.add((path, target))
 
     def close(self, places: Places) -> None:
         """The task that asked for them has ended."""

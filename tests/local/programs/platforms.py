@@ -265,7 +265,41 @@ def trying_again(folder: str) -> int:
     return whole.set_retry(num_retries=3, backoff_duration="1s", backoff_factor=1).output
 
 
+@dsl.component
+def fail_first(mark: str) -> str:
+    import os
+
+    if not os.path.exists(mark):
+        open(mark, "w").close()
+        raise RuntimeError("the first time")
+    return os.environ["MODE"] + str(len(os.environ["PASSWORD_OF_THE_DATABASE"]))
+
+
+@dsl.pipeline(name="going-on")
+def going_on(mark: str) -> str:
+    task = fail_first(mark=mark).after(name_of(word="before"))
+    kubernetes.use_secret_as_env(task, "database", {"password": "PASSWORD_OF_THE_DATABASE"})
+    kubernetes.use_config_map_as_env(task, "settings", {"mode": "MODE"})
+    return task.output
+
+
+@dsl.component
+def wait_for_ever(mark: str) -> None:
+    import time
+
+    open(mark, "w").close()
+    time.sleep(600)
+
+
+@dsl.pipeline(name="dying")
+def dying(mark: str) -> None:
+    task = wait_for_ever(mark=mark)
+    kubernetes.use_secret_as_volume(task, "certificate", str(MOUNTS / "dying"))
+
+
 ALL = (
+    going_on,
+    dying,
     trying_again,
     working_together,
     too_late,
