@@ -108,6 +108,11 @@ class Recorder:
             self.number = graph.begin_run(self.uid)
         self._thread.start()
 
+    def forget(self) -> None:
+        """The run never began."""
+        with self.graph() as graph:
+            graph.remove(self.uid)
+
     def finish(self) -> None:
         """Wait until all is told."""
         self._ending.set()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from clew.errors import NotAllowed
 from clew.folder import Folder
 from clew.pipelines import machine
 from clew.pipelines.attempts import Attempts
@@ -155,6 +156,7 @@ class _Running:
     def run(self, file: Path, text: str) -> str:
         dag = self._pipeline.root.body
         assert isinstance(dag, Dag)
+        self._make_place(text)
         self._recorder.started(
             self._pipeline.name,
             self._inputs,
@@ -167,9 +169,18 @@ class _Running:
                 "platform": self._platform,
             },
         )
-        self._place.mkdir(parents=True, exist_ok=True)
-        (self._place / PIPELINE).write_text(text)
         return self._to_its_end()
+
+    def _make_place(self, text: str) -> None:
+        try:
+            self._place.mkdir(parents=True, exist_ok=True)
+            (self._place / PIPELINE).write_text(text)
+        except OSError as error:
+            self._recorder.forget()
+            raise NotAllowed(
+                f"{self._place} cannot be made: {error.strerror}",
+                hint="is there room, and may you write there?",
+            ) from error
 
     def go_on(self, earlier: Earlier) -> str:
         self._done = earlier.done

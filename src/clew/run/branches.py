@@ -50,6 +50,8 @@ class Branches:
     def __init__(self) -> None:
         self.own: list[AnyRecord] = []
         """Those of the command itself."""
+        self.over = False
+        """The command itself has ended; its branches may go on."""
         self._root: int | None = None
         self._of: dict[int, Branch] = {}
         self._described: dict[int, Open | Look] = {}
@@ -97,6 +99,7 @@ class Branches:
         branch = self._of.get(record.image)
         if branch is None:
             self.own.append(record)
+            self.over = self.over or (isinstance(record, Exit) and record.image == self._root)
             return None
         branch.records.append(record)
         if isinstance(record, Exit):

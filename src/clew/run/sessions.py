@@ -27,7 +27,7 @@ import msgspec
 
 from clew.errors import ClewError, RecordingFailed
 from clew.folder import Folder
-from clew.prov.events import AnyEvent, Informed, Started
+from clew.prov.events import AnyEvent, Informed
 from clew.run import failing, locks, reporting, starting, streams
 from clew.run.branches import Branch, Branches
 from clew.run.pins import UNPINNED
@@ -38,7 +38,7 @@ from clew.settings import Settings
 from clew.store import Store
 from clew.witness.contents import Contents
 from clew.witness.packages import Packages
-from clew.witness.records import AnyRecord, Exec, Held, Mark, Opening, Trace
+from clew.witness.records import AnyRecord, Exec, Held, Hidden, Mark, Opening, Signal, Trace
 from clew.witness.secrets import Redactor
 from clew.witness.story import Scene, Story
 from clew.witness.syscalls import hear
@@ -243,6 +243,8 @@ class Session:
             for branch in branches:
                 if branch.over:
                     branch.followed.set()
+            if self._branches.over:
+                self._left_alone()
             if not word:
                 break
         os.close(self._notify)
@@ -253,6 +255,16 @@ class Session:
         for piece in lost:
             piece.lost = True
             self._finish(piece)
+
+    def _left_alone(self) -> None:
+        """The command has ended: so does all that it was asked for."""
+        with self._lock:
+            self.ended = True
+            left = list(self._pieces.values())
+        for piece in left:
+            piece.stop(signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)  # somebody may be waiting there
 
     def _keep(self, new: list[AnyRecord]) -> None:
         if self._failure is None:
@@ -350,12 +362,7 @@ class Session:
             why = failing.said(self._failure or self._contents.failure or OSError()).message
             events.append(reporting.gap(piece.uid, 6, "content", f"not all was stored: {why}"))
         first = story.processes[branch.spawn.image].uid
-        events = [
-            msgspec.structs.replace(event, name=piece.name)
-            if isinstance(event, Started) and event.activity == first
-            else event
-            for event in events
-        ]
+        events = reporting.called(events, first, piece.name)
         forked = Informed(
             execution=piece.uid,
             n=8,
@@ -416,4 +423,17 @@ class Session:
         assert branch.exit is not None
         printed = piece.kept.kept["stdout"].size
         end = Mark(branch.exit.seq, branch.exit.at, branch.root, 1, 1, printed, -1)
-        return self._branches.trace([*begun, *rest, end])
+        return self._branches.trace([*begun, *map(_within(branch), rest), end])
+
+
+def _within(branch: Branch) -> Callable[[AnyRecord], AnyRecord]:
+    """Of a signal to the command itself, or to another of its children, only that it was sent."""
+    images = {record.image for record in branch.records}
+
+    def told(record: AnyRecord) -> AnyRecord:
+        if not isinstance(record, Signal) or record.to in images:
+            return record
+        why = b"it signalled a process that is none of its own"
+        return Hidden(record.seq, record.at, record.image, b"signal", None, why)
+
+    return told

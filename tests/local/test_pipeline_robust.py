@@ -1,0 +1,98 @@
+"""Tasks that misbehave do not take the run, its record or other tasks with them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.programs.recording import CLEW, HERE, Project
+from tests.local.test_cmd_pipeline import answer, run, states, tasks
+
+
+@pytest.fixture(scope="session")
+def troubles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("troubles") / "troubles.yaml"
+    subprocess.run([sys.executable, "-W", "ignore", HERE / "troubles.py", file], check=True)
+    return file
+
+
+def trouble(project: Project, file: Path, kind: str, *words: str, status: int) -> dict[str, Any]:
+    return run(project, file, "-p", f"kind={kind}", *words, status=status)
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [("crash", "signal 11"), ("exit", "status 1"), ("worker", "signal 9")],
+)
+def test_a_task_that_ends_badly(project: Project, troubles: Path, kind: str, error: str) -> None:
+    document = trouble(project, troubles, kind, status=1)
+    found = tasks(document)
+    assert error in found["trouble"]["error"]
+    assert found["after"]["state"] == "skipped"
+    if kind != "worker":
+        assert document["outputs"] == {}
+        assert found["length"]["state"] == "succeeded"
+    if kind == "exit":
+        log = project.command("pipeline", "logs", "r1/trouble").stdout
+        assert b"these are its last words" in log
+    assert project.command("fsck").returncode == 0
+    assert run(project, troubles, "-p", "kind=none")["state"] == "succeeded"
+
+
+def test_output_without_end(project: Project, troubles: Path) -> None:
+    document = trouble(project, troubles, "endless", status=0)
+    assert document["outputs"] == {"Output": 1}
+    found = tasks(document)["trouble"]
+    shown = answer(project, "show", found["execution"], "--detail")
+    printed = next(one for one in shown["files"] if one["path"] == "stdout")
+    assert printed["size"] > 64 << 20
+    assert project.command("pipeline", "logs", "r1/trouble").returncode != 0  # its digest alone
+
+
+def test_what_a_task_leaves_running_ends_with_it(
+    project: Project, troubles: Path, tmp_path: Path
+) -> None:
+    mark = tmp_path / "mark"
+    document = trouble(project, troubles, "daemon", "-p", f"mark={mark}", status=0)
+    assert set(states(document).values()) == {"succeeded"}
+    stat = Path(f"/proc/{mark.read_text()}/stat")
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] in "ZX"
+
+
+def test_a_parameter_of_fifty_megabytes(project: Project, troubles: Path) -> None:
+    count = 50 << 20
+    document = trouble(project, troubles, "none", "-p", f"count={count}", status=0)
+    assert document["outputs"] == {"Output": count}
+
+
+def test_two_runs_at_once(project: Project, troubles: Path) -> None:
+    words = [*CLEW, "pipeline", "run", troubles, "--json", "-p"]
+    both = [
+        subprocess.Popen(
+            [*words, f"kind=none{number}"],
+            cwd=project.folder,
+            env=project.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        for number in range(2)
+    ]
+    documents = [json.loads(process.communicate()[0]) for process in both]
+    assert [document["state"] for document in documents] == ["succeeded"] * 2
+    assert {document["id"] for document in documents} == {"r1", "r2"}
+    assert project.command("fsck").returncode == 0
+
+
+def test_a_run_from_a_folder_that_cannot_be_written(
+    project: Project, troubles: Path, tmp_path: Path
+) -> None:
+    """What cannot be begun says so, and nothing is left half-made."""
+    (project / "pipeline-runs").write_text("in the way")
+    refused = project.command("pipeline", "run", troubles, "-p", "kind=none", "--json")
+    assert refused.returncode not in (0, 1), refused.stderr
+    assert b"Traceback" not in refused.stderr
+    assert json.loads(refused.stdout)["error"]["hint"]
