@@ -356,3 +356,12 @@ def test_secrets_of_a_killed_run_go_with_the_next(
     (platforms / "mounts" / "dying").unlink()  # a link is left to its user
     run(project, platforms / "measuring-secrets.yaml")
     assert not left.exists()
+
+
+def test_names_that_come_from_outside_a_loop_or_not_at_all(
+    project: Project, platforms: Path
+) -> None:
+    mapped(project, platforms)
+    document, _ = run(project, platforms / "optional-names.yaml")
+    found = outputs(document)
+    assert [found[f"for-loop-2/{n}/each"] for n in (0, 1)] == ["afast-", "bfast-"]

@@ -23,7 +23,7 @@ from clew.errors import UsageError
 from clew.folder import Folder
 from clew.pipelines import mapping
 from clew.pipelines.documents import Refused
-from clew.pipelines.ir import Component, Mount
+from clew.pipelines.ir import Component, Mount, Setting
 from clew.pipelines.mapping import Mapped
 from clew.pipelines.resolving import BadInput, filled
 from clew.pipelines.scopes import Node
@@ -78,6 +78,8 @@ def check(mapped: Mapped, components: Iterable[Component], root: Path) -> None:
     mapping.check(mapped, components, root / FOLDER)
     for component in components:
         for one in component.platform.mounts:
+            if one.optional and mapped.keys(one.kind, one.name) is None:
+                continue  # perhaps nothing is there to be mounted
             claim = mapped.claims.get(one.name) if one.kind == "pvc" else None
             target = claim / one.below if claim else None
             if (why := _hindrance(Path(one.path), target)) is not None:
@@ -111,19 +113,21 @@ class Volumes:
 
     def _given(self, node: Node, attempt: int, facts: Mapping[str, str]) -> Given:
         variables, places = {}, set()
-        for name, path in node.component.platform.fields.items():
-            variables[name] = _fact(path, node, facts)
+        for variable, path in node.component.platform.fields.items():
+            variables[variable] = _fact(path, node, facts)
         for setting in node.component.platform.settings:
-            name = str(filled(setting.name, node.given, node, facts))
+            name = _name(setting, node, facts)
+            if name is None:
+                continue
             if (why := mapping.lacking(self._mapped, setting, name)) is not None:
                 raise BadInput(why)
             value = (self._mapped.keys(setting.kind, name) or {}).get(setting.key)
             if value is not None:
                 variables[setting.variable] = _line(value)
         for mount in node.component.platform.mounts:
-            name = str(filled(mount.name, node.given, node, facts))
-            target = self._target(mount, name, f"{node.path}@{attempt}")
-            if target is None:
+            name = _name(mount, node, facts)
+            target = self._target(mount, name, f"{node.path}@{attempt}") if name else None
+            if name is None or target is None:
                 continue
             places.add((mount.path, os.fspath(target)))
             if mount.kind == "secret":
@@ -217,6 +221,16 @@ class Volumes:
 
 def _memory() -> Path:
     return _MEMORY if os.access(_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+
+
+def _name(one: Setting | Mount, node: Node, facts: Mapping[str, str]) -> str | None:
+    """What a task names; None: something optional, by an input that has no value."""
+    try:
+        return str(filled(one.name, node.given, node, facts))
+    except BadInput:
+        if one.optional:
+            return None
+        raise
 
 
 def _line(value: bytes) -> str:

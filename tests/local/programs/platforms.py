@@ -1,10 +1,11 @@
 """Pipelines that ask their platform for something: `python platforms.py FOLDER` compiles them."""
 
 # What the SDK compiles is written as its own pages write it.
-# ruff: noqa: SIM112, SIM115, T201
+# ruff: noqa: SIM112, SIM115, T201, UP045
 
 import sys
 from pathlib import Path
+from typing import Optional
 
 from kfp import compiler, dsl, kubernetes
 
@@ -297,7 +298,25 @@ def dying(mark: str) -> None:
     kubernetes.use_secret_as_volume(task, "certificate", str(MOUNTS / "dying"))
 
 
+@dsl.component
+def each(word: str) -> str:
+    import os
+
+    return word + os.environ.get("MODE", "-") + os.environ.get("GONE", "-")
+
+
+@dsl.pipeline(name="optional-names")
+def optional_names(gone: Optional[str] = None, there: str = "settings") -> None:
+    given = name_of(word=there)
+    with dsl.ParallelFor(["a", "b"]) as word:
+        task = each(word=word)
+        kubernetes.use_config_map_as_env(task, given.output, {"mode": "MODE"})
+        kubernetes.use_secret_as_env(task, gone, {"key": "GONE"}, optional=True)
+        kubernetes.use_secret_as_volume(task, gone, "/etc/passwd/none", optional=True)
+
+
 ALL = (
+    optional_names,
     going_on,
     dying,
     trying_again,
