@@ -42,6 +42,19 @@ def adding(a: int = 1) -> int:
     return add(a=a, b=2).outputs["Output"]
 """
 
+LIGHT = """
+from kfp import dsl
+
+@dsl.component
+def light(number: dsl.OutputPath(int), text: dsl.OutputPath(str)):
+    for path in (number, text):
+        with open(path, "w") as file:
+            file.write(" 5\\n")
+
+@dsl.pipeline
+def alone():
+    light()
+"""
 MAPPING = """
 [configmaps.settings]
 mode = "fast"
@@ -169,6 +182,17 @@ def test_failures(project: Project, script: str, why: str) -> None:
     assert document["tasks"][0]["error"] == why
 
 
+def test_words_that_are_too_long(project: Project) -> None:
+    document = run(project, alone(project, '"x" * 200_000'), "--on-host", status=1)
+    assert "hand over a file" in document["tasks"][0]["error"]
+
+
+def test_lightweight_components_write_outputs_to_files_too(project: Project) -> None:
+    (project / "light.py").write_text(LIGHT)
+    document = run(project, "light.py")
+    assert document["tasks"][0]["outputs"] == {"number": 5, "text": " 5\n"}
+
+
 def test_a_program_that_is_not_there(project: Project) -> None:
     file = alone(project, '"true"')
     text = (project / file).read_text().replace('"sh", "-ec"', '"no-such-program"')
@@ -216,6 +240,7 @@ def test_published_components_in_their_image(boxes: Project, daemon: Docker) -> 
     assert said == b'--options {"keep": true} --prefix <a b>\n'
     traced = json.loads(boxes.command("trace", "r1/join-lines:joined", "--json").stdout)
     labels = {node["label"] for node in traced["nodes"]}
+    assert labels >= {"r1/join-lines", "r1/filter-text", "r1/write"}
     assert str(boxes / "pipeline-runs" / "r1" / "write" / "text") in labels
     assert states(run(boxes, BOXED)) == {"reused"}
     Path(tasks(document)["join-lines"]["artifacts"]["joined"][0]["uri"]).write_text("damaged")
@@ -225,6 +250,8 @@ def test_published_components_in_their_image(boxes: Project, daemon: Docker) -> 
 def test_another_image_of_the_same_name_runs_again(boxes: Project, daemon: Docker) -> None:
     file = alone(boxes, 'f"cat /mark > {out}; echo {n} > {data.path}; [ ! -e /etc/os-release ]"')
     assert tasks(run(boxes, file))["one"]["outputs"] == {"out": "first"}
+    why = json.loads(boxes.command("pipeline", "why", "r1/one", "--json").stdout)
+    assert why["parts"]["image"] == daemon("image", "inspect", "-f", "{{.Id}}", IMAGE).strip()
     assert states(run(boxes, file)) == {"reused"}
     daemon.image(IMAGE, "second")
     again = tasks(run(boxes, file))["one"]

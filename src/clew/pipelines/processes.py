@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -33,6 +34,7 @@ from clew.witness.secrets import Redactor
 
 CONTAINED = Path(__file__).with_name("contained.py")
 _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
+_TOO_LONG = "its words are longer than a program may be given: hand over a file instead"
 
 Words = Callable[[Errand], Sequence[str]]
 """What a task is called with, once its folder is there."""
@@ -115,7 +117,8 @@ class Cold:
         except ClewError as error:
             self._outcome = Outcome(error=error.message)
         except (OSError, BadInput) as error:
-            self._outcome = Outcome(error=str(error))
+            long = isinstance(error, OSError) and error.errno == errno.E2BIG
+            self._outcome = Outcome(error=_TOO_LONG if long else str(error))
         finally:
             ended(self)
 
@@ -128,7 +131,9 @@ class Cold:
         if self._stopped:
             return Outcome(error="it was stopped before it began")
         try:
-            ran = record(self._folder, self._settings, command, stage=self._stage)
+            ran = record(
+                self._folder, self._settings, command, stage=self._stage, label=self._errand.name
+            )
         finally:
             if self._container is not None:
                 self._container.clear()

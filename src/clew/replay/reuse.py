@@ -118,9 +118,13 @@ class Reuse:
         return Answer(inherited.why_not, mine.facts + inherited.facts)
 
     def facts(self, uid: str) -> list[dict[str, str]]:
-        """All that an execution relied on, that of the command which forked it included."""
+        """All that an execution relied on, that of the command which forked it included; none
+        where it relied on what cannot be asked again."""
         record = recorded(self._graph, uid)
-        unit = reading(Past(record, self._names).ledger, record.processes[0])
+        try:
+            unit = reading(Past(record, self._names).ledger, record.processes[0])
+        except NotAlone:
+            return []
         return [
             {
                 "kind": need.kind,

@@ -79,10 +79,12 @@ def record(
     exclude: Sequence[str] = (),
     pins: Pins = UNPINNED,
     decider: Decider | None = None,
+    label: str | None = None,
 ) -> Outcome:
-    """Run `command` on this stage, and record it. `decider` knows what of it need not run."""
+    """Run `command` on this stage, and record it. `decider` knows what of it need not run;
+    `label`: what to call its first process where the command says little."""
     return _Recording(
-        folder, settings, tuple(command), stage, name, content, tuple(exclude), pins, decider
+        folder, settings, tuple(command), stage, name, content, tuple(exclude), pins, decider, label
     ).run()
 
 
@@ -100,6 +102,7 @@ class _Recording:
         exclude: tuple[str, ...],
         pins: Pins,
         decider: Decider | None,
+        label: str | None,
     ) -> None:
         self._folder = folder
         self._settings = settings
@@ -110,6 +113,7 @@ class _Recording:
         self._exclude = (*folder.exclude, *exclude)
         self._pins = pins
         self._decider = decider
+        self._label = label
         self._uid = os.urandom(16).hex()
         self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
         self._whole_or_none = stage.descent is not None
@@ -335,7 +339,9 @@ class _Recording:
         story = hear(scene, follower.records, contents, retold)
         teller = Teller(scene, story, contents, self._stage.owners(story.found()))
         printed = reporting.stream_events(self._uid, store, kept.kept, keep=self._content)
-        events = [*teller.events(), *printed]
+        first = next(iter(story.processes.values()), None)
+        told = reporting.called(teller.events(), first.uid if first else "", self._label)
+        events = [*told, *printed]
         warning = contents.failure or (failing.said(follower.failure) if follower.failure else None)
         try:
             store.flush()

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from clew.errors import ClewError
 from clew.prov.events import AnyEvent, Content, Ended, Gap, Started, Version
@@ -132,3 +134,15 @@ def ending(
             **facets,
         },
     )
+
+
+def called(events: Iterable[AnyEvent], process: str, label: str | None) -> list[AnyEvent]:
+    """The same, with a process called by a name where its command says little."""
+    if label is None:
+        return list(events)
+    return [
+        msgspec.structs.replace(event, name=label)
+        if isinstance(event, Started) and event.activity == process
+        else event
+        for event in events
+    ]
