@@ -46,6 +46,8 @@ COMMANDS = {
     "fsck": "Prove that every stored byte is what it says.",
 }
 
+_RECORDING = ("exec", "repeat", "given", "commit")
+
 CLOSED_PIPE = 128 + signal.SIGPIPE
 """What a shell reports for a program that SIGPIPE ended: the reader of our stdout went away."""
 
@@ -99,8 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _run(list(arguments))
     words = sys.argv[1:]
-    if _command(words) == "exec":
-        gc.disable()  # it makes a great many plain values, and keeps them all to its end
+    if _command(words) in _RECORDING:
+        gc.disable()  # they make a great many plain values, and keep them all to their end
     try:
         return _run(words)
     finally:
