@@ -262,6 +262,16 @@ def test_another_image_of_the_same_name_runs_again(boxes: Project, daemon: Docke
     daemon.image(IMAGE, "first")
 
 
+def test_a_folder_made_in_an_image(boxes: Project) -> None:
+    file = alone(
+        boxes, 'f"mkdir -p {data.path}/in; echo -n x > {data.path}/in/it; echo -n > {out}"'
+    )
+    made = Path(tasks(run(boxes, file))["one"]["artifacts"]["data"][0]["uri"])
+    assert (made / "in" / "it").read_text() == "x"
+    assert made.parent.stat().st_mode & 0o022 == 0  # as open as before, no more
+    assert tasks(run(boxes, file))["one"]["state"] == "succeeded"
+
+
 def test_variables_and_failures_in_an_image(boxes: Project) -> None:
     file = alone(boxes, 'f"echo -n $GREETING $HOME > {out}; exit $STATUS"')
     more = 'set_env_variable("GREETING", "hi").set_env_variable("STATUS", "{}")'

@@ -13,10 +13,9 @@ from clew.pipelines.containers import Runtime, runtime
 from clew.pipelines.documents import Refused
 from clew.pipelines.ir import Command, Pipeline, PythonFunction
 from clew.pipelines.processes import Cold, Container
-from clew.pipelines.resolving import BadInput, filled
+from clew.pipelines.resolving import BadInput
 from clew.pipelines.scopes import Node
 from clew.pipelines.tasks import Attempt, Errand, Warm
-from clew.pipelines.values import text
 from clew.pipelines.venvs import Venvs
 from clew.pipelines.volumes import MASKED, Places
 from clew.pipelines.workers import Workers
@@ -75,7 +74,7 @@ class Attempts:
         body = node.component.body
         path = caller.environment().get("PATH", os.defpath)
         if isinstance(body, Command):
-            own = commands.variables(body, node, self._facts)
+            own = commands.variables(body.environment, node, self._facts)
             if self._on_host and shutil.which("python3") != self._python:
                 return {"PATH": f"{os.path.dirname(self._python)}:{path}", **own}
             return own
@@ -83,9 +82,7 @@ class Attempts:
         found = {"_KFP_RUNTIME": "true"}
         if body.installs:
             found |= self._venvs.of(body.installs).variables(path)
-        for name, value in body.environment.items():
-            found[name] = text(filled(value, node.given, node, self._facts))
-        return found
+        return found | commands.variables(body.environment, node, self._facts)
 
     def image(self, node: Node) -> str | None:
         """The digest of the image that a task runs in; None: in none."""

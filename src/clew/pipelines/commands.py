@@ -43,11 +43,11 @@ def words(
     ]
 
 
-def variables(body: Command, node: Node, facts: Mapping[str, str]) -> dict[str, str]:
+def variables(
+    environment: Mapping[str, str], node: Node, facts: Mapping[str, str]
+) -> dict[str, str]:
     inputs = _inputs(node)
-    return {
-        name: text(filled(value, inputs, node, facts)) for name, value in body.environment.items()
-    }
+    return {name: text(filled(value, inputs, node, facts)) for name, value in environment.items()}
 
 
 def image(body: Command, node: Node, facts: Mapping[str, str]) -> str:

@@ -33,7 +33,12 @@ def perform(folder: str) -> int:
         for name in files(path):
             read(name)
     status = subprocess.run(plan["command"], check=False).returncode
-    shutil.copytree(plan["made"], folder, symlinks=True, dirs_exist_ok=True)
+    for made in os.scandir(plan["made"]):
+        target = os.path.join(folder, made.name)
+        if made.is_dir(follow_symlinks=False):
+            shutil.copytree(made.path, target, symlinks=True)
+        else:
+            shutil.copy2(made.path, target, follow_symlinks=False)
     return status if status >= 0 else 128 - status
 
 

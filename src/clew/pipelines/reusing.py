@@ -88,7 +88,10 @@ class Memo:
         """Whether all that was made in an image is there, as it was made."""
         made = [one for found in done.artifacts.values() for one in found]
         for one in made:
-            if one["digest"] is None or self._content(Path(path_of(one))) != one["digest"]:
+            content = self._content(Path(path_of(one)))
+            if isinstance(content, dict):
+                return Answer(f"what was in {one['uri']} is not known")
+            if content != one["digest"]:
                 return Answer(f"{one['uri']}, which it made, changed")
         return Answer(None, len(made) + 1)
 

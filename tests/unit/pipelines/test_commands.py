@@ -118,7 +118,7 @@ def test_variables_and_image_know_what_only_the_task_names() -> None:
     made = node({"n": 1}, given={"pipelinechannel--tag": "v2"})
     body = made.component.body
     assert isinstance(body, Command)
-    assert variables(body, made, FACTS) == {"A": "1!"}
+    assert variables(body.environment, made, FACTS) == {"A": "1!"}
     tagged = Command("x:{{$.inputs.parameters['pipelinechannel--tag']}}", (), (), {}, "")
     assert image(tagged, made, FACTS) == "x:v2"
 
