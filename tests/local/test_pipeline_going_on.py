@@ -136,6 +136,8 @@ def test_why(gated: tuple[Project, list[str], Path]) -> None:
     assert any(one["answer"].startswith("blake3:") for one in launcher)
     miss = answer(project, "pipeline", "why", "r2/first")
     assert (miss["state"], miss["why"]) == ("succeeded", "it is not to be reused")
+    labels = {node["label"] for node in answer(project, "trace", "r1/third")["nodes"]}
+    assert {"r1/first", "r1/second", "r1/third"} <= labels  # by the parameters they gave
     said = project.command("pipeline", "why", "r2/third").stdout.decode()
     assert "facts hold" in said
     assert "launcher.py" in said

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from clew.pipelines.conditions import CannotCompare
 from clew.pipelines.ir import Dag, Importer, Pipeline
+from clew.pipelines.producing import producers
 from clew.pipelines.resolving import (
     BadInput,
     declared,
@@ -168,6 +169,7 @@ class Engine:
             self._settle(node, "succeeded")
         elif not isinstance(body, Dag):
             node.inputs, node.given = declared(node, found), found
+            node.informed = frozenset(producers(self._homes, node))
             self._run(node)
         elif loop is None:
             node.inputs = found

@@ -24,11 +24,11 @@ from clew.folder import Folder
 from clew.pipelines.reusing import Verdict
 from clew.pipelines.scopes import Artifact, Node, Values
 from clew.pipelines.tasks import Attempt
-from clew.prov.events import AnyEvent, Ended, Started
+from clew.prov.events import AnyEvent, Ended, Informed, Started
 from clew.prov.graph import Graph
 from clew.prov.questions.executions import find
 from clew.prov.questions.targets import resolve
-from clew.prov.questions.tasks import PROGRAM, Done
+from clew.prov.questions.tasks import PROGRAM, Done, first_process
 from clew.run import locks
 from clew.settings import Settings, machine_id
 from clew.witness import environment
@@ -88,6 +88,7 @@ class Recorder:
         self._machine = machine_id(settings)
         self._numbers = itertools.count(earlier.told + 1 if earlier else 1)
         self._begun: set[str] = set()
+        self._processes: dict[str, str] = {}  # by task, the process that did it
         self._queue: queue.SimpleQueue[AnyEvent | Told | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -203,28 +204,51 @@ class Recorder:
                 self.failure = error
 
     def _tell(self, waiting: Sequence[AnyEvent | Told]) -> None:
-        events: list[AnyEvent] = []
-        sessions = {}
+        events = [one for one in waiting if not isinstance(one, Told)]
         over = [one for one in waiting if isinstance(one, Told)]
         later = [one for one in over if one.attempts and one.node.outputs.artifacts]
-        for one in waiting:
-            if not isinstance(one, Told):
-                events.append(one)
-                continue
-            for attempt in one.attempts:
-                session, found = attempt.events()
-                events += found
-                if session is not None:
-                    sessions[session.uid] = session
-        for session in sessions.values():
-            session.flush()
+        sessions = {}
         with self.graph() as graph:
+            for one in over:
+                for attempt in one.attempts:
+                    session, found = attempt.events()
+                    events += found
+                    if session is not None:
+                        sessions[session.uid] = session
+                events += self._informed(graph, one, events)
+            for session in sessions.values():
+                session.flush()
             graph.fold([*events, *(self._over(graph, one) for one in over if one not in later)])
             if later:  # what their executions made is known by now
                 graph.fold([self._over(graph, one) for one in later])
             ids = [self._execution(graph, one) for one in over]
         for one, execution in zip(over, ids, strict=True):
             one.done(execution)
+
+    def _informed(self, graph: Graph, one: Told, events: Sequence[AnyEvent]) -> list[AnyEvent]:
+        """What the task was told by others without a file; of one that was reused, nothing new."""
+        reused = one.verdict.reused if one.verdict else None
+        execution = reused.execution if reused else _last(one.attempts)
+        if execution is None:
+            return []
+        own = (e for e in events if isinstance(e, Started) and e.execution == execution)
+        told = (event.activity for event in own if event.number == 1)
+        process = next(told, None) or first_process(graph, execution)
+        if process is None:
+            return []
+        self._processes[one.node.path] = process
+        return [
+            Informed(
+                execution=execution,
+                n=9,
+                at=one.at,
+                activity=process,
+                by=self._processes[path],
+                via="parameter",
+            )
+            for path in sorted(one.node.informed & self._processes.keys())
+            if not reused
+        ]
 
     def _over(self, graph: Graph, one: Told) -> Ended:
         node, verdict = one.node, one.verdict
@@ -254,7 +278,7 @@ class Recorder:
         return Ended(**number, activity=self._activity(node), facets=facets)
 
     def _execution(self, graph: Graph, one: Told) -> str | None:
-        uid = next((a.execution for a in reversed(one.attempts) if a.execution), None)
+        uid = _last(one.attempts)
         return find(graph, uid).id if uid else None
 
     def _activity(self, node: Node) -> str:
@@ -291,6 +315,11 @@ class Recorder:
     def graph(self) -> Iterator[Graph]:
         with db.connect(self._folder.graph, address=self._settings.graph) as connection:
             yield Graph(connection, self._folder.uid)
+
+
+def _last(attempts: Sequence[Attempt]) -> str | None:
+    """The execution of the last attempt that came to one."""
+    return next((one.execution for one in reversed(attempts) if one.execution), None)
 
 
 def _shown(artifacts: dict[str, list[Artifact]]) -> dict[str, list[dict[str, Any]]]:

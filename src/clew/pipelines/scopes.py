@@ -37,6 +37,8 @@ class Node:
     given: Values = field(default_factory=Values)
     """All that the task names, also what its component does not declare."""
     outputs: Values = field(default_factory=Values)
+    informed: frozenset[str] = frozenset()
+    """The paths of tasks that its parameters come from."""
     attempts: int = 0
     error: str | None = None
     scopes: list[Scope] = field(default_factory=list)

@@ -43,7 +43,7 @@ class Rows:
     """The rows of some events, by table, each list in the order of its table's key."""
 
     def __init__(self, project: str) -> None:
-        self.executions: set[str] = set()
+        self.executions: dict[str, None] = {}  # in the order they are first spoken of
         self.runs: set[str] = set()
         """Those of them that are pipeline runs."""
         self.names: dict[str, str] = {}
@@ -70,7 +70,7 @@ class Rows:
         for event in events:
             handler = handlers.get(type(event))
             if handler is not None:
-                executions.add(event.execution)
+                executions[event.execution] = None
                 handler(self, event)
 
     def tables(self) -> dict[str, list[Row]]:

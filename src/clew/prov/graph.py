@@ -78,7 +78,7 @@ class Graph:
         prepared = rows.tables()
 
         def write() -> None:
-            for uid in sorted(rows.executions):
+            for uid in rows.executions:
                 self._begin(uid, None, run=uid in rows.runs)
             for uid, name in sorted(rows.names.items()):
                 if _good_name(name):

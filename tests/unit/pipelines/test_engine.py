@@ -388,3 +388,52 @@ def test_canceling_ends_what_is_under_way() -> None:
     engine = Engine(pipeline({"a": task("comp"), "b": task("comp", ["a"])}, INT), Values())
     engine.begin()
     assert [(over.node.path, over.node.state) for over in engine.cancel()] == [("a", "canceled")]
+
+
+def test_a_task_knows_whom_its_parameters_come_from() -> None:
+    """Through a pipeline within, a loop over what a task gave, and what all iterations gave."""
+    inner = {
+        "inputDefinitions": {"parameters": {"n": {"parameterType": "NUMBER_INTEGER"}}},
+        "outputDefinitions": {"parameters": {"Output": {"parameterType": "NUMBER_INTEGER"}}},
+        "dag": {
+            "tasks": {
+                "deep": task("comp", parameters={"x": {"componentInputParameter": "n"}}),
+            },
+            "outputs": {
+                "parameters": {
+                    "Output": {
+                        "valueFromParameter": {
+                            "producerSubtask": "deep",
+                            "outputParameterKey": "Output",
+                        }
+                    }
+                }
+            },
+        },
+    }
+    many = {"many": leaf({}, {"Output": "LIST"})}
+    loop = task(
+        "inner",
+        parameters={"items": made("list")},
+        parameterIterator={"items": {"inputParameter": "items"}, "itemInput": "n"},
+    )
+    tasks = {
+        "list": task("many"),
+        "loop": loop,
+        "all": task("comp", parameters={"xs": made("loop")}),
+        "alone": task("comp", parameters={"x": constant(1)}),
+    }
+    found: dict[str, set[str]] = {}
+
+    def work(node: Node) -> Any:
+        found[node.path] = set(node.informed)
+        return [5, 6] if node.path == "list" else 1
+
+    Story(pipeline(tasks, {**INT, **many, "inner": inner}), work)
+    assert found == {
+        "list": set(),
+        "loop/0/deep": {"list"},
+        "loop/1/deep": {"list"},
+        "all": {"loop/0/deep", "loop/1/deep"},
+        "alone": set(),
+    }

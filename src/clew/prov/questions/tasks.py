@@ -31,6 +31,7 @@ SELECT x.number, s.name, e.facets
 FROM started s JOIN execution x ON x.id = s.execution JOIN ended e ON e.activity = s.id
 WHERE s.execution = ? ORDER BY e.n
 """
+_FIRST = "SELECT uid FROM started WHERE execution = ? AND number = 1 AND id <> execution"
 _LAST_NUMBER = """
 SELECT max(n) FROM (
     SELECT n FROM started WHERE execution = ? UNION ALL
@@ -95,6 +96,13 @@ def begun_with(graph: Graph, run: int) -> dict[str, Any]:
     """What a run was begun with: what its placeholders stand for, and its options."""
     row = graph.connection.one("SELECT facets FROM started WHERE id = ?", (run,))
     return dict(json.loads(row[0])) if row else {}
+
+
+def first_process(graph: Graph, execution: str) -> str | None:
+    """The uid of the process that an execution began with."""
+    key = activity_key(graph.project_uid, execution)
+    row = graph.connection.one(_FIRST, (key,))
+    return str(row[0]) if row else None
 
 
 def last_number(graph: Graph, run: int) -> int:
