@@ -40,7 +40,9 @@ def shown(run: str, as_json: bool) -> None:
 def _row(task: dict[str, Any]) -> tuple[str, ...]:
     made = [f"{name}={_short(value)}" for name, value in task["outputs"].items()]
     made += [f"{task['id']}:{name}" for name in task["artifacts"]]
-    reason = task["error"] or task["why"]
+    done = task["state"] in ("succeeded", "reused")
+    reason = task["error"] or (None if done else task["why"])
+    made += [f"from {task['reused_from']}"] if task["reused_from"] else []
     return (
         task["name"],
         task["state"],
