@@ -190,7 +190,7 @@ class Pipelines:
         named = Path(fspath(platform)).resolve() if platform else None
         mapped = mapping.load(file, named, caller.environment())
         components = pipeline.components.values()
-        volumes.check(mapped, components, project.root)
+        volumes.check(mapped, components, project.root, on_host=on_host)
         for remark in (*pipeline.remarks, *attempts.admit(pipeline, on_host=on_host)):
             say(remark)
         more["on_host"] = on_host

@@ -292,11 +292,10 @@ class _Running:
         again = f"@{what.attempt}" if what.attempt > 1 else ""
         errand = Errand(node, self._free(self._place / f"{node.path}{again}"))
         try:
-            self._volumes.open(given.places)
+            self._places[node.path] = self._volumes.open(given.places, mounted=image is not None)
         except Unavailable as error:
             self._take(self._engine.ended(node.path, Outcome(error=str(error))))
             return
-        self._places[node.path] = given.places
         self._launch(self._attempts.attempt(errand, variables, given.places))
 
     def _unseen(self, image: str | None, given: Given) -> bool:

@@ -23,7 +23,7 @@ from clew.errors import UsageError
 from clew.folder import Folder
 from clew.pipelines import mapping
 from clew.pipelines.documents import Refused
-from clew.pipelines.ir import Component, Mount, Setting
+from clew.pipelines.ir import Command, Component, Mount, Setting
 from clew.pipelines.mapping import Mapped
 from clew.pipelines.resolving import BadInput, filled
 from clew.pipelines.scopes import Node
@@ -72,11 +72,16 @@ def guarded(
     )
 
 
-def check(mapped: Mapped, components: Iterable[Component], root: Path) -> None:
-    """Refuse, before anything runs, what is not here and paths that cannot be made."""
+def check(
+    mapped: Mapped, components: Iterable[Component], root: Path, *, on_host: bool = False
+) -> None:
+    """Refuse, before anything runs, what is not here and paths that cannot be made. `on_host`: no
+    task runs in an image, where any path can be mounted."""
     components = list(components)
     mapping.check(mapped, components, root / FOLDER)
     for component in components:
+        if isinstance(component.body, Command) and not on_host:
+            continue
         for one in component.platform.mounts:
             if one.optional and mapped.keys(one.kind, one.name) is None:
                 continue  # perhaps nothing is there to be mounted
@@ -145,7 +150,7 @@ class Volumes:
             return self._place / task / name
         if mount.kind == "pvc":
             claim = self._mapped.claims.get(name) or self._claims / name
-            if not claim.is_dir():
+            if "/" in name or not claim.is_dir():
                 raise BadInput(f"there is no volume {name} here")
             return claim / mount.below
         if (why := mapping.lacking(self._mapped, mount, name)) is not None:
@@ -156,19 +161,23 @@ class Volumes:
 
     # -- links
 
-    def open(self, places: Places) -> None:
-        """Let each path lead to its volume; all of them, or none."""
+    def open(self, places: Places, *, mounted: bool = False) -> Places:
+        """Let each path lead to its volume; all of them, or none. The answer is what to close.
+        `mounted`: in the image that the task runs in, so that no links are needed."""
         opened: set[tuple[str, str]] = set()
         for path, target in sorted(places):
             try:
                 if not self._open[path, target]:
                     self._fill(Path(target))
+                if not self._open[path, target] and not mounted:
                     self._made[path] = _link(Path(path), Path(target))
             except OSError as error:
                 self.close(frozenset(opened))
                 raise Unavailable(f"{path}: {error.strerror}") from error
-            self._open[path, target] += 1
-            opened.add((path, target))
+            if not mounted:
+                self._open[path, target] += 1
+                opened.add((path, target))
+        return frozenset(opened)
 
     def close(self, places: Places) -> None:
         """The task that asked for them has ended."""

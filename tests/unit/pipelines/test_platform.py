@@ -197,6 +197,16 @@ def test_links_are_shared_and_go_with_the_last(tmp_path: Path) -> None:
     assert not (tmp_path / "some").exists()
 
 
+def test_in_an_image_a_volume_needs_no_link(tmp_path: Path) -> None:
+    volumes = Volumes(mapping.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
+    places = frozenset({(str(tmp_path / "path"), str(tmp_path / "target"))})
+    volumes.close(volumes.open(places, mounted=True))
+    assert not (tmp_path / "path").exists()
+    assert (tmp_path / "target").is_dir()
+    volumes.close(volumes.open(places))
+    assert not (tmp_path / "path").exists()
+
+
 def test_a_link_takes_nobody_s_place(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("mine")
     first = (str(tmp_path / "a"), str(tmp_path / "target"))
