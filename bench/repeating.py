@@ -177,11 +177,12 @@ def training(home: Path, rounds: int) -> dict[str, float]:
         os.environ["PATH"] = path
         recording = tool.record("./run.sh")
         tool.repeat()
-        if isinstance(tool, Clew):
-            again = [run([CLEW, "exec", "--", "./run.sh"], tool.home)[0] for _ in range(rounds)]
-            recording = statistics.median(again)
-        repeats = [tool.repeat()[0] for _ in range(rounds)]
-        answers[tool.name] = statistics.median(repeats) / recording
+        ratios = []
+        for _ in range(rounds):  # in turn: whatever else the machine does touches both alike
+            if isinstance(tool, Clew):
+                recording, _ = run([CLEW, "exec", "--", "./run.sh"], tool.home)
+            ratios.append(tool.repeat()[0] / recording)
+        answers[tool.name] = statistics.median(ratios)
     return answers
 
 
