@@ -180,7 +180,7 @@ def training(home: Path, rounds: int) -> dict[str, float]:
         ratios = []
         for _ in range(rounds):  # in turn: whatever else the machine does touches both alike
             if isinstance(tool, Clew):
-                recording, _ = run([CLEW, "exec", "--", "./run.sh"], tool.home)
+                recording = run([CLEW, "exec", "--", "./run.sh"], tool.home)[0]
             ratios.append(tool.repeat()[0] / recording)
         answers[tool.name] = statistics.median(ratios)
     return answers
