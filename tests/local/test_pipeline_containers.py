@@ -250,6 +250,8 @@ def test_published_components_in_their_image(boxes: Project, daemon: Docker) -> 
 def test_another_image_of_the_same_name_runs_again(boxes: Project, daemon: Docker) -> None:
     file = alone(boxes, 'f"cat /mark > {out}; echo {n} > {data.path}; [ ! -e /etc/os-release ]"')
     assert tasks(run(boxes, file))["one"]["outputs"] == {"out": "first"}
+    shown = json.loads(boxes.command("show", "r1/one", "--json").stdout)
+    assert f"what was done in the image {IMAGE} was not seen" in str(shown["gaps"])
     why = json.loads(boxes.command("pipeline", "why", "r1/one", "--json").stdout)
     assert why["parts"]["image"] == daemon("image", "inspect", "-f", "{{.Id}}", IMAGE).strip()
     assert states(run(boxes, file)) == {"reused"}

@@ -23,7 +23,7 @@ from clew.pipelines.resolving import BadInput
 from clew.pipelines.tasks import Ended, Errand, failure
 from clew.pipelines.workers import task_stage
 from clew.prov.events import AnyEvent
-from clew.run import streams
+from clew.run import reporting, streams
 from clew.run.executing import record
 from clew.run.interest import Interest
 from clew.run.sessions import Session
@@ -109,7 +109,10 @@ class Cold:
         return self._outcome
 
     def events(self) -> tuple[Session | None, list[AnyEvent]]:
-        return None, []
+        if self._container is None or self.execution is None:
+            return None, []
+        why = f"what was done in the image {self._container.image} was not seen"
+        return None, [reporting.gap(self.execution, 9, "container", why)]
 
     def _run(self, ended: Ended) -> None:
         try:
