@@ -30,6 +30,7 @@ from clew.prov.questions.executions import find
 from clew.prov.questions.targets import resolve
 from clew.prov.questions.tasks import PROGRAM, Done, first_process
 from clew.run import locks
+from clew.run.sessions import Session
 from clew.settings import Settings, machine_id
 from clew.witness import environment
 
@@ -89,7 +90,7 @@ class Recorder:
         self._numbers = itertools.count(earlier.told + 1 if earlier else 1)
         self._begun: set[str] = set()
         self._processes: dict[str, str] = {}  # by task, the process that did it
-        self._queue: queue.SimpleQueue[AnyEvent | Told | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[AnyEvent | Told | Session | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._lock = locks.hold(folder, self.uid)
@@ -183,9 +184,9 @@ class Recorder:
         self.task_started(told.node)
         self._queue.put(told)
 
-    def tell(self, events: Sequence[AnyEvent]) -> None:
-        for event in events:
-            self._queue.put(event)
+    def leaves(self, worker: Session) -> None:
+        """It gets no more tasks."""
+        self._queue.put(worker)
 
     # -- telling it
 
@@ -203,8 +204,9 @@ class Recorder:
             except Exception as error:  # whatever it is, the tasks go on to their end
                 self.failure = error
 
-    def _tell(self, waiting: Sequence[AnyEvent | Told]) -> None:
-        events = [one for one in waiting if not isinstance(one, Told)]
+    def _tell(self, waiting: Sequence[AnyEvent | Told | Session]) -> None:
+        events = [one for one in waiting if not isinstance(one, Told | Session)]
+        leaving = [one for one in waiting if isinstance(one, Session)]
         over = [one for one in waiting if isinstance(one, Told)]
         later = [one for one in over if one.attempts and one.node.outputs.artifacts]
         sessions = {}
@@ -222,6 +224,8 @@ class Recorder:
             if later:  # what their executions made is known by now
                 graph.fold([self._over(graph, one) for one in later])
             ids = [self._execution(graph, one) for one in over]
+            for worker in leaving:
+                _leave(graph, worker)
         for one, execution in zip(over, ids, strict=True):
             one.done(execution)
 
@@ -315,6 +319,17 @@ class Recorder:
     def graph(self) -> Iterator[Graph]:
         with db.connect(self._folder.graph, address=self._settings.graph) as connection:
             yield Graph(connection, self._folder.uid)
+
+
+def _leave(graph: Graph, worker: Session) -> None:
+    """A worker ends, and that is told; then nothing is left of it but the record."""
+    worker.close()
+    try:
+        events = worker.last_events()
+        worker.flush()
+        graph.fold(events)
+    finally:
+        worker.discard()
 
 
 def _last(attempts: Sequence[Attempt]) -> str | None:

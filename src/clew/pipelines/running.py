@@ -226,16 +226,9 @@ class _Running:
         self._volumes.end()
         outputs = self._engine.outputs if state == "succeeded" else Values()
         self._recorder.ended(state, outputs, why)
-        for worker in self._workers.all:
-            worker.close()
+        for worker in self._workers.all():
+            self._recorder.leaves(worker)
         self._recorder.finish()
-        with self._recorder.graph() as graph:
-            for worker in self._workers.all:
-                events = worker.last_events()
-                worker.flush()
-                graph.fold(events)
-        for worker in self._workers.all:
-            worker.discard()
         self._memo.close()
 
     # -- one step
@@ -330,6 +323,8 @@ class _Running:
         del self._busy[path]
         self._tried.setdefault(path, []).append(attempt)
         self._memo.changed()
+        for worker in self._workers.done():
+            self._recorder.leaves(worker)
         self._volumes.close(self._places.pop(path, frozenset()))
         late_by = self._deadlines.end(path)
         outcome = Outcome(error=late_by) if late_by else attempt.outcome()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from clew.folder import Folder
@@ -21,7 +22,7 @@ from clew.settings import Settings
 from clew.witness.secrets import Redactor
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
-_MOST = 500
+_MOST = 200
 """Tasks of one worker: what is known of their files is kept as long as it lives."""
 _OF_THE_TERMINAL = frozenset(
     {
@@ -41,7 +42,7 @@ class Workers:
         self._settings = settings
         self._at_work: dict[tuple[str, frozenset[tuple[str, str]]], Session] = {}
         self._surroundings: dict[frozenset[tuple[str, str]], Surroundings] = {}
-        self.all: list[Session] = []
+        self._leaving: list[Session] = []
         self.lock = threading.Lock()
         """Held by whoever asks for a worker, until it has its task."""
 
@@ -69,9 +70,19 @@ class Workers:
             stage = task_stage(self._settings, self._folder, variables)
             found = Session(self._folder, self._settings, self.command(python), stage)
             found.start()
+            with suppress(KeyError):
+                self._leaving.append(self._at_work.pop(key))
             self._at_work[key] = found
-            self.all.append(found)
         return found
+
+    def done(self) -> list[Session]:
+        """Those that will get no more tasks, and of which all is told but their own end."""
+        found = [worker for worker in self._leaving if not worker.untold]
+        self._leaving = [worker for worker in self._leaving if worker.untold]
+        return found
+
+    def all(self) -> list[Session]:
+        return [*self._leaving, *self._at_work.values()]
 
 
 def task_stage(settings: Settings, folder: Folder, variables: Mapping[str, str]) -> Host:

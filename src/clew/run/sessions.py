@@ -93,6 +93,8 @@ class Session:
         self.uid = os.urandom(16).hex()
         self.count = 0
         """How many pieces it was sent."""
+        self.untold = 0
+        """How many of them are not told yet."""
         self._folder = folder
         self._settings = settings
         self._command = tuple(command)
@@ -193,6 +195,7 @@ class Session:
         """Let the command fork a child for this; `ended` is called when that is over, from another
         thread; `name`: what to call it where its command says little."""
         self.count += 1
+        self.untold += 1
         place = self._spool / f"piece-{self.count}"
         place.mkdir()
         kept = self._streams(place)
@@ -312,6 +315,7 @@ class Session:
             self._told = True
             told += self._piece_events(piece, piece.branch)
         self._branches.forget(piece.branch)
+        self.untold -= 1
         shutil.rmtree(piece.place, ignore_errors=True)
         return told
 
