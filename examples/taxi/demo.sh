@@ -27,7 +27,7 @@ say "4. Learn more slowly. What the learning rate does not touch is reused; each
 run clew pipeline run pipeline.py -p learning_rate=0.1
 run clew cat r2/evaluate:scores
 
-say "5. Where does that number come from? From the executions listed here (e1, e2, …), and at the ends from trips.csv."
+say "5. Where does that number come from? Task by task, back to trips.csv at the ends of the tree."
 run clew pipeline show r2
 run clew trace r2/evaluate:scores
 
