@@ -142,4 +142,42 @@ def test_a_changed_package_of_the_worker(ready: Project, reused: Path, tmp_path:
     run(ready, reused)
     assert set(states(run(ready, reused)).values()) == {"reused"}
     (tmp_path / "site" / "sitecustomize.py").write_text("")
-    assert "sitecustomize" in ran(ready, reused)["why"]
+    assert f"{tmp_path / 'site'}" in ran(ready, reused)["why"]
+
+
+WALKING = """
+from kfp import dsl
+
+@dsl.component
+def walk(path: str) -> int:
+    import os
+    import tempfile
+    from importlib.metadata import version
+
+    version("kfp")
+    with tempfile.TemporaryDirectory() as folder:
+        open(os.path.join(folder, "own"), "w").close()
+        return len(os.listdir(folder)) + len(os.path.realpath(path))
+
+@dsl.pipeline(name="walking")
+def walking(path: str) -> int:
+    return walk(path=path).output
+"""
+
+
+def test_folders_on_the_way_and_folders_of_its_own(project: Project, tmp_path: Path) -> None:
+    """Who resolves a path does not go by the times of the folders above, nor does what it made and
+    removed itself matter."""
+    (project / "walking.py").write_text(WALKING)
+    deep = tmp_path / "home" / "deep" / "file"
+    deep.parent.mkdir(parents=True)
+    deep.touch()
+    words = ("walking.py", "-p", f"path={deep}")
+    assert run(project, *words)["state"] == "succeeded"
+    for folder in (deep.parent.parent, project.folder):
+        (folder / "another").touch()
+    document = run(project, *words)
+    assert states(document) == {"walk": "reused"}, tasks(document)["walk"]["why"]
+    deep.parent.rename(deep.parent.with_name("moved"))
+    deep.parent.symlink_to("moved")
+    assert states(run(project, *words)) == {"walk": "succeeded"}

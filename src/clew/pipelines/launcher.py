@@ -20,6 +20,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Sequence
 from types import ModuleType
 
 del sys.path[0]  # this file's own folder: what lies beside it is none of the task's business
@@ -32,9 +33,7 @@ class Asking(importlib.abc.PathEntryFinder):
     """Finds modules in a folder by asking for each by its names. Python's own way is to list the
     folder: then a task would depend on every name in its working folder."""
 
-    def __init__(self, folder: str, below: str) -> None:
-        if not f"{folder}/".startswith(f"{below}/"):
-            raise ImportError
+    def __init__(self, folder: str) -> None:
         self.folder = folder
 
     def find_spec(
@@ -56,10 +55,29 @@ class Asking(importlib.abc.PathEntryFinder):
         return spec
 
 
+class Here(importlib.abc.MetaPathFinder):
+    """The working folder as the first place to look in. On sys.path it is the last one: whoever
+    looks there for what is installed lists one folder after the other until it is found."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        return Asking(self.folder).find_spec(name) if path is None else None
+
+    def below(self, folder: str) -> Asking:
+        if not f"{folder}/".startswith(f"{self.folder}/"):
+            raise ImportError
+        return Asking(folder)
+
+
 def perform(folder: str, function: str) -> None:
-    here = os.getcwd()
-    sys.path.insert(0, here)
-    sys.path_hooks.insert(0, lambda path: Asking(path, here))
+    here = Here(os.getcwd())
+    sys.meta_path.insert(sys.meta_path.index(importlib.machinery.PathFinder), here)
+    sys.path_hooks.insert(0, here.below)
+    sys.path.append(here.folder)
     with open(os.path.join(folder, "executor_input.json"), encoding="utf-8") as file:
         given = file.read()
     sys.argv[1:] = ["--component_module_path", os.path.join(folder, "component.py")]

@@ -13,6 +13,7 @@ from clew.prov.locators import file_locator, path_of
 from clew.prov.questions.recorded import Activity, Edge, Version
 from clew.prov.questions.shapes import STREAM
 from clew.replay.ledgers import DEEDS, Deed, Ledger, above
+from clew.replay.steps import without_steps
 from clew.replay.subtrees import MACHINE, Handed, Left, Need, NotAlone, Unit, chain, shown
 
 _MEMORY = b"/dev/shm/"
@@ -213,6 +214,13 @@ class _Examination:
 
     def _needs(self) -> list[Need]:
         needs: list[Need] = []
+        first: dict[bytes, int] = {}
+        for deed in self._deeds:
+            first.setdefault(deed.path, deed.at)
+
+        def own(path: bytes, at: int) -> bool:
+            return any(first.get(place, at) < at for place in above(path))
+
         for key in self._members:
             for edge in self._ledger.used[key]:
                 if self._counts(key, edge.at):
@@ -225,19 +233,17 @@ class _Examination:
                     continue
                 if path.startswith(MACHINE):
                     continue
-                if look.kind == "listing" and not look.answer:
+                if look.kind == "listing" and not look.answer and not own(path, look.at):
                     raise NotAlone(f"the names in {shown(path)} were not kept")
                 needs.append(Need(look.at, look.kind, path, look.answer, None))
         needs += self._removals()
         timed = {need.path for need in needs if need.kind == "times"}
         needs = [need for need in needs if not (need.path in timed and _in_the_way(need))]
+        needs = without_steps(needs)
         needs.sort(key=lambda need: need.at)
-        first: dict[bytes, int] = {}
-        for deed in self._deeds:
-            first.setdefault(deed.path, deed.at)
         for need in needs:
             self._undisturbed(need)
-        return [n for n in needs if not any(first.get(p, n.at) < n.at for p in above(n.path))]
+        return [need for need in needs if not own(need.path, need.at)]
 
     def _removals(self) -> list[Need]:
         """What can be removed must be there; a folder, empty."""

@@ -13,6 +13,7 @@ import os
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
 
@@ -50,10 +51,16 @@ class Check:
     world: World
     names: Callable[[str], list[bytes]]
     """The names of a folder that was listed, by the answer."""
-    before: Callable[[bytes, int], set[bytes]]
-    """The names that a folder had, as far as the unit's run met them, at a moment."""
+    before: Callable[[bytes, int], set[bytes]] | None
+    """The names that a folder had, as far as the unit's run met them, at a moment; None: the world
+    has others as well."""
     times: dict[int, int] = field(default_factory=dict)
     """What the times that it asked for have become."""
+
+    @cached_property
+    def _links(self) -> set[bytes]:
+        """Paths that were links then."""
+        return {need.path for need in self.unit.needs if need.kind == "link"}
 
     def unmet(self) -> str | None:
         """The first need that does not hold now; None: all do."""
@@ -136,6 +143,8 @@ class Check:
         if int(mode, 8) != found.st_mode:
             return f"the mode of {name} changed"
         if stat.S_ISDIR(found.st_mode):
+            if self.world.link(path) is not None and need.path not in self._links:
+                return f"{name} is a link now"
             return self._folder(need, path, name, same=found.st_mtime_ns == int(mtime))
         if stat.S_ISLNK(found.st_mode):  # nobody goes by the time of a link
             return None if found.st_size == int(size) else f"the link {name} leads elsewhere"
@@ -168,6 +177,9 @@ class Check:
         mine = self.unit.deeds_in.get(path, ())
         if same or any(deed.at < need.at for deed in mine):
             return None
+        if self.before is None:
+            listed = any(n.kind == "listing" and n.path == need.path for n in self.unit.needs)
+            return None if listed else f"names came or went in {name}"
         then, now = self.before(path, need.at), self._names_now(path, need.at)
         return None if then == now else _renamed(name, then, now)
 

@@ -107,7 +107,7 @@ class Reuse:
         why_not = (
             differing(past.record.itself.environment, now.variables)
             or _resealed(past.record.facets.get("sealed", {}), now.seals)
-            or Check(asked, self._world, self._names, past.names_at).unmet()
+            or Check(asked, self._world, self._names, None).unmet()
             or self._left(unit)
         )
         mine = Answer(why_not, len(asked.needs) + len(unit.leaves))
@@ -152,7 +152,7 @@ class Reuse:
         except (ClewError, IndexError):
             return Answer("the record of its worker is gone"), Standing()
         standing = Standing.now({need.path for need in unit.needs})
-        why_not = Check(unit, self._world, self._names, past.names_at).unmet()
+        why_not = Check(unit, self._world, self._names, None).unmet()
         return Answer(why_not, len(unit.needs)), standing
 
     def _left(self, unit: Unit) -> str | None:
