@@ -8,6 +8,7 @@
     │   └── NoContent       no-content        5    the version is known, its bytes were never stored
     ├── Damaged             damaged           3    a check found bytes that are not what they say
     ├── Busy                busy              1    somebody else holds what is needed
+    ├── Full                disk-full         1    no room left; what was not written is not there
     └── RecordingFailed     recording-failed  125  Clew's own failure while running a command
         ├── CannotExecute   not-executable    126
         └── NoSuchCommand   no-such-command   127
@@ -42,6 +43,11 @@ class UsageError(ClewError):
     code = "usage"
     exit_status = 2
     http_status = 400
+
+
+class Full(ClewError):
+    code = "disk-full"
+    http_status = 507
 
 
 class NotAllowed(ClewError):

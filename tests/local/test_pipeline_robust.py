@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.local.programs.recording import CLEW, HERE, Project
+from tests.local.surviving import as_root, mounted
 from tests.local.test_cmd_pipeline import answer, run, states, tasks
 
 
@@ -96,3 +97,41 @@ def test_a_run_from_a_folder_that_cannot_be_written(
     assert refused.returncode not in (0, 1), refused.stderr
     assert b"Traceback" not in refused.stderr
     assert json.loads(refused.stdout)["error"]["hint"]
+
+
+FILLING = """
+from kfp import dsl
+
+@dsl.component
+def fill(path: str) -> int:
+    try:
+        with open(path, "xb", buffering=0) as file:
+            while True:
+                file.write(bytes(65536))
+    except OSError:
+        return 1
+
+@dsl.pipeline(name="filling")
+def filling(path: str) -> int:
+    return fill(path=path).output
+"""
+
+
+@as_root
+def test_a_task_that_fills_the_disk(tmp_path: Path) -> None:
+    """It ends, says why, and is gone on with when there is room."""
+    with mounted(tmp_path / "small", "-t", "tmpfs", "-o", "size=48m", "tmpfs"):
+        project = Project(tmp_path / "small")
+        (project / "filling.py").write_text(FILLING)
+        big = tmp_path / "small" / "big"
+        refused = project.command(
+            "pipeline", "run", "filling.py", "-p", f"path={big}", "--json", timeout=100
+        )
+        assert refused.returncode == 1
+        error = json.loads(refused.stdout)["error"]
+        assert (error["code"], "o space" in error["message"]) == ("disk-full", True), error
+        big.write_bytes(b"")
+        assert answer(project, "pipeline", "show", "r1")["state"] == "failed"
+        assert project.command("fsck").returncode == 0
+        resumed = project.command("pipeline", "resume", "r1", "--json", timeout=100)
+        assert json.loads(resumed.stdout)["outputs"] == {"Output": 1}

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.errors import ClewError, NotAllowed
-from clew.store import Full, Store
+from clew.errors import ClewError, Full, NotAllowed
+from clew.store import Store
 
 WRITER = Path(__file__).with_name("store_writer.py")
 SWEEPER = """

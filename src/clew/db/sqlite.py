@@ -19,7 +19,7 @@ from pathlib import Path
 
 from clew.db import migrating
 from clew.db.connections import VALUES, Connection, Result, Row
-from clew.errors import Busy, ClewError, Damaged, NotAllowed
+from clew.errors import Busy, ClewError, Damaged, Full, NotAllowed
 
 PATIENCE = 30.0
 """Seconds to wait for another writer before giving up."""
@@ -147,7 +147,7 @@ class SQLite(Connection):
                 hint=f"check the folder and its permissions: ls -la {self._path.parent}",
             )
         if _is(error, "FULL") or (_is(error, "IOERR") and not _room(self._path.parent)):
-            return ClewError(f"no space left to write {where}", hint="clew gc, or free some space")
+            return Full(f"no space left to write {where}", hint="clew gc, or free some space")
         if _is(error, "CORRUPT", "NOTADB"):
             return Damaged(
                 f"{where} is damaged: {error}",

@@ -32,6 +32,7 @@ from clew.prov.questions.tasks import PROGRAM, Done, first_process
 from clew.run import locks
 from clew.run.sessions import Session
 from clew.settings import Settings, machine_id
+from clew.store.errors import from_os
 from clew.witness import environment
 
 _CANCEL = "cancel"
@@ -201,6 +202,8 @@ class Recorder:
             try:
                 if self.failure is None:
                     self._tell([one for one in waiting if one is not None])
+            except OSError as error:
+                self.failure = from_os(error, doing="record the run")
             except Exception as error:  # whatever it is, the tasks go on to their end
                 self.failure = error
 

@@ -318,6 +318,7 @@ class _Running:
                 self._busy[late].stop(number)
             if self._recorder.canceled:
                 raise KeyboardInterrupt from None
+            self._workers.look()
             return
         path = attempt.node.path
         del self._busy[path]

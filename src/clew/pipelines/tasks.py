@@ -211,7 +211,7 @@ class Warm:
         if self._piece is None:
             return Outcome(error=self._refused)
         if self._piece.lost:
-            return Outcome(error="the worker that ran it was ended")
+            return Outcome(error="its end was not seen: its worker was ended, or the disk is full")
         status = self._piece.status
         return Outcome(error=failure(status)) if status else self._errand.outcome()
 

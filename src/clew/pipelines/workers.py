@@ -81,6 +81,11 @@ class Workers:
         self._leaving = [worker for worker in self._leaving if worker.untold]
         return found
 
+    def look(self) -> None:
+        """Whether tasks are gone of which nobody will hear."""
+        for worker in self.all():
+            worker.look()
+
     def all(self) -> list[Session]:
         return [*self._leaving, *self._at_work.values()]
 

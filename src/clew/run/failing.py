@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from clew.errors import CannotExecute, ClewError, NoSuchCommand, RecordingFailed, UsageError
+from clew.errors import CannotExecute, ClewError, Full, NoSuchCommand, RecordingFailed, UsageError
 from clew.folder import Folder
 from clew.prov.events import AnyEvent, Content, Looked
-from clew.store import Full, Store
+from clew.store import Store
 from clew.witness.records import AnyRecord, Exit, Spawn
 
 

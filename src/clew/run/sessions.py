@@ -65,7 +65,8 @@ class Piece:
     lost: bool = False
     """The session ended before it did."""
     began: int = field(default_factory=time.time_ns)
-    over: threading.Event = field(default_factory=threading.Event)
+    gone: bool = False
+    """Its process was not there at the last look."""
 
     @property
     def status(self) -> int:
@@ -158,6 +159,7 @@ class Session:
         if ready != b"ready":
             self.close()
             said_by_it = (self._spool / "stdout").read_text(errors="replace")[-300:]
+            self.discard()
             raise RecordingFailed(
                 f"{self._command[0]} cannot run tasks: {said_by_it.strip() or 'it ended'}",
                 hint=" ".join(self._command),
@@ -222,6 +224,19 @@ class Session:
         elif piece.branch is not None:
             self._look(piece)
         return piece
+
+    def look(self) -> None:
+        """Give up pieces whose processes are gone and whose ends will not be told: there was no
+        room for the trace. To be called now and then."""
+        with self._lock:
+            lost = [piece for piece in self._pieces.values() if piece.gone and not _there(piece)]
+            for piece in self._pieces.values():
+                piece.gone = not _there(piece)
+            for piece in lost:
+                del self._pieces[piece.pid]
+        for piece in lost:
+            piece.lost = True
+            self._finish(piece)
 
     def _streams(self, place: Path) -> Streams:
         return streams.again(
@@ -299,7 +314,6 @@ class Session:
                 self._finish(piece)
 
     def _finish(self, piece: Piece) -> None:
-        piece.over.set()
         piece.ended(piece)
 
     # -- telling
@@ -428,6 +442,10 @@ class Session:
         printed = piece.kept.kept["stdout"].size
         end = Mark(branch.exit.seq, branch.exit.at, branch.root, 1, 1, printed, -1)
         return self._branches.trace([*begun, *map(_within(branch), rest), end])
+
+
+def _there(piece: Piece) -> bool:
+    return os.path.exists(f"/proc/{piece.pid}")
 
 
 def _within(branch: Branch) -> Callable[[AnyRecord], AnyRecord]:

@@ -10,12 +10,11 @@ Imported by `witness`, `run` and `api`; only this room touches packs, chunks or 
 from __future__ import annotations
 
 from clew.store.contents import Store
-from clew.store.errors import Changed, Full
+from clew.store.errors import Changed
 from clew.store.records import Problem, Reclaimed, Report, Signature, Snapshot, Stored
 
 __all__ = [
     "Changed",
-    "Full",
     "Problem",
     "Reclaimed",
     "Report",

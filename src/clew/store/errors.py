@@ -2,7 +2,6 @@
 
 ClewError
 ├── Changed       changed       1   a file was not, or did not stay, what the caller expected
-├── Full          disk-full     1   no room left; what was not flushed is not stored
 └── Unreachable   unreachable   1   a remote does not answer
 """
 
@@ -12,7 +11,7 @@ import errno
 import os
 import sqlite3
 
-from clew.errors import Busy, ClewError, Damaged, NotAllowed, NotFound
+from clew.errors import Busy, ClewError, Damaged, Full, NotAllowed, NotFound
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -21,11 +20,6 @@ _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 class Changed(ClewError):
     code = "changed"
     http_status = 409
-
-
-class Full(ClewError):
-    code = "disk-full"
-    http_status = 507
 
 
 class Unreachable(ClewError):

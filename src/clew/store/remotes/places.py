@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
-from clew.errors import ClewError, Damaged, NotAllowed, UsageError
-from clew.store.errors import Full, from_os
+from clew.errors import ClewError, Damaged, Full, NotAllowed, UsageError
+from clew.store.errors import from_os
 from clew.store.leases import abandoned, create_locked
 from clew.store.opening import sync_folder
 
