@@ -194,3 +194,27 @@ def test_a_task_travels_with_the_worker_it_came_from(project: Project, tmp_path:
     repeated = other.command("repeat", pulled, "--json")
     assert json.loads(repeated.stdout)["verdict"] == "equivalent"
     assert other.command("rm", "e1", "e2", "--yes").returncode == 0
+
+
+def test_a_run_of_very_many_short_tasks_is_canceled(project: Project) -> None:
+    (project / "many.py").write_text(
+        "from typing import List\nfrom kfp import dsl\n"
+        "@dsl.component\ndef step(x: int) -> int:\n    return x\n"
+        "@dsl.pipeline\ndef many(items: List[int]):\n"
+        "    with dsl.ParallelFor(items) as item:\n        step(x=item)\n"
+    )
+    words = ["many.py", "-p", f"items={list(range(5_000))}"]
+    with subprocess.Popen(
+        [*CLEW, "pipeline", "run", *words],
+        cwd=project.folder,
+        env=project.environment,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        place = project / "pipeline-runs" / "r1" / "for-loop-1"
+        await_("some tasks", lambda: place.exists() and len(list(place.iterdir())) > 5)
+        document = answer(project, "pipeline", "cancel", "r1")
+        assert process.wait(timeout=60) == 130
+    assert document["state"] == "canceled"
+    found = list(states(document).values())
+    assert set(found) == {"succeeded", "canceled"}
+    assert found.count("succeeded") < found.count("canceled")

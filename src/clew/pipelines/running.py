@@ -27,7 +27,7 @@ from clew.pipelines.resolving import BadInput
 from clew.pipelines.resources import Room
 from clew.pipelines.reusing import RUNS, Memo, Verdict, outputs_of
 from clew.pipelines.scopes import Node, Values
-from clew.pipelines.tasks import Attempt, Errand
+from clew.pipelines.tasks import Attempt, Errand, free
 from clew.pipelines.turns import Turns
 from clew.pipelines.volumes import Given, Places, Unavailable, Volumes
 from clew.prov.questions.tasks import Done
@@ -148,6 +148,7 @@ class _Running:
         self._turns = Turns(room, self._volumes, self._facts, say)
         self._deadlines = Deadlines()
         self._done: dict[str, Done] = {}  # before this run was gone on with
+        self._looked = 0.0
         self._since: dict[str, float] = {}
         self._verdicts: dict[str, Verdict] = {}
         self._tried: dict[str, list[Attempt]] = {}
@@ -283,7 +284,7 @@ class _Running:
                 self._take(self._engine.ended(node.path, Outcome(outputs=verdict.outputs)))
                 return
         again = f"@{what.attempt}" if what.attempt > 1 else ""
-        errand = Errand(node, self._free(self._place / f"{node.path}{again}"))
+        errand = Errand(node, free(self._place / f"{node.path}{again}"))
         try:
             self._places[node.path] = self._volumes.open(given.places, mounted=image is not None)
         except Unavailable as error:
@@ -304,7 +305,9 @@ class _Running:
         attempt.start(self._finished.put)
 
     def _await(self) -> None:
-        """Until a task ends, or one may be tried again, or somebody wants it all to end."""
+        """Until a task ends, or one may be tried again, or it is time to look around."""
+        if time.monotonic() - self._looked >= _LOOK:
+            self._look_around()
         pause = _LOOK
         for when in (self._turns.soonest, self._deadlines.next()):
             if when is not None:
@@ -312,13 +315,7 @@ class _Running:
         try:
             attempt = self._finished.get(timeout=pause)
         except queue.Empty:
-            for late, number in self._deadlines.over(time.monotonic()):
-                if not late:
-                    raise _TooLong(self._deadlines.end(late)) from None
-                self._busy[late].stop(number)
-            if self._recorder.canceled:
-                raise KeyboardInterrupt from None
-            self._workers.look()
+            self._looked = 0.0
             return
         path = attempt.node.path
         del self._busy[path]
@@ -330,6 +327,17 @@ class _Running:
         late_by = self._deadlines.end(path)
         outcome = Outcome(error=late_by) if late_by else attempt.outcome()
         self._take(self._engine.ended(path, outcome))
+
+    def _look_around(self) -> None:
+        """Does somebody want it all to end, has anything taken too long, is anything gone?"""
+        self._looked = time.monotonic()
+        for late, number in self._deadlines.over(self._looked):
+            if not late:
+                raise _TooLong(self._deadlines.end(late))
+            self._busy[late].stop(number)
+        if self._recorder.canceled:
+            raise KeyboardInterrupt
+        self._workers.look()
 
     def _over(self, one: Over) -> None:
         node = one.node
@@ -384,12 +392,3 @@ class _Running:
             "pipeline_job_create_time_utc": now,
             "pipeline_job_schedule_time_utc": now,
         }
-
-    @staticmethod
-    def _free(place: Path) -> Path:
-        """`place`, or one like it: a pipeline within that is tried again comes by here twice."""
-        number, found = 1, place
-        while found.exists():
-            number += 1
-            found = place.with_name(f"{place.name}~{number}")
-        return found

@@ -134,6 +134,15 @@ class Errand:
         return [path for one in found for path in map(path_of, one) if path.startswith("/")]
 
 
+def free(place: Path) -> Path:
+    """`place`, or one like it: a pipeline within that is tried again comes by here twice."""
+    number, found = 1, place
+    while found.exists():
+        number += 1
+        found = place.with_name(f"{place.name}~{number}")
+    return found
+
+
 def failure(status: int) -> str:
     return f"it ended with {f'signal {status - 128}' if status > 128 else f'status {status}'}"
 
