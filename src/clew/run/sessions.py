@@ -47,6 +47,9 @@ from clew.witness.telling import Teller
 _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
 _PATIENCE = 60.0
 """Seconds until a command that does not say it is ready is given up."""
+_SILENCE = 2.0
+"""Seconds after which a process that is gone, and of which nothing came, is given up: the tracer
+tells of it at once."""
 
 
 @dataclass
@@ -65,8 +68,8 @@ class Piece:
     lost: bool = False
     """The session ended before it did."""
     began: int = field(default_factory=time.time_ns)
-    gone: bool = False
-    """Its process was not there at the last look."""
+    gone: float | None = None
+    """Since when its process is known not to be there any more."""
 
     @property
     def status(self) -> int:
@@ -109,6 +112,7 @@ class Session:
         self._standing: Standing | None = None
         self._told = False
         self._failure: Exception | None = None
+        self._silent: float | None = None  # since when nothing came from the tracer
         self.ended = False
 
     # -- the command
@@ -228,10 +232,18 @@ class Session:
     def look(self) -> None:
         """Give up pieces whose processes are gone and whose ends will not be told: there was no
         room for the trace. To be called now and then."""
+        now, silent = time.monotonic(), self._silent
         with self._lock:
-            lost = [piece for piece in self._pieces.values() if piece.gone and not _there(piece)]
             for piece in self._pieces.values():
-                piece.gone = not _there(piece)
+                if piece.gone is None and not os.path.exists(f"/proc/{piece.pid}"):
+                    piece.gone = now
+            lost = [
+                piece
+                for piece in self._pieces.values()
+                if silent is not None
+                and piece.gone is not None
+                and now - max(silent, piece.gone) > _SILENCE
+            ]
             for piece in lost:
                 del self._pieces[piece.pid]
         for piece in lost:
@@ -252,7 +264,9 @@ class Session:
 
     def _follow(self) -> None:
         while True:
+            self._silent = time.monotonic()
             word = os.read(self._notify, 4096)
+            self._silent = None
             new = self._trace.read()
             branches = self._branches.take(new)
             self._route(branches)
@@ -442,10 +456,6 @@ class Session:
         printed = piece.kept.kept["stdout"].size
         end = Mark(branch.exit.seq, branch.exit.at, branch.root, 1, 1, printed, -1)
         return self._branches.trace([*begun, *map(_within(branch), rest), end])
-
-
-def _there(piece: Piece) -> bool:
-    return os.path.exists(f"/proc/{piece.pid}")
 
 
 def _within(branch: Branch) -> Callable[[AnyRecord], AnyRecord]:
