@@ -124,7 +124,11 @@ def test_a_terminal_stays_a_terminal(project: Project) -> None:
 def test_signals_reach_the_command(project: Project, number: signal.Signals) -> None:
     name = number.name.removeprefix("SIG")
     script = f"trap 'echo caught; exit 9' {name}; echo ready; while :; do sleep 0.05; done"
-    running = project.start("bash", "-c", script)
+    ignored = signal.signal(number, signal.SIG_DFL)  # as where tests run in the background
+    try:
+        running = project.start("bash", "-c", script)
+    finally:
+        signal.signal(number, ignored)
     assert running.stdout is not None
     assert running.stdout.readline() == b"ready\n"
     running.send_signal(number)
