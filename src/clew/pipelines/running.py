@@ -41,7 +41,7 @@ _PATIENCE = 1.0
 """Seconds that a task has to end by itself when the run is canceled."""
 _LOOK = 0.2
 """Seconds between looks at whether the run was canceled."""
-_TURN = 0.0005
+_TURN = 0.0001
 """Seconds that the thread which tells the graph may keep the others waiting."""
 
 
