@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.local.programs.recording import CLEW, HERE, Project
 from tests.local.programs.runtimes import Docker, docker
+from tests.local.test_cmd_pipeline import run, tasks
 
 BOXED = HERE / "boxed" / "pipeline.py"
 IMAGE = "example.org/busy:1"
@@ -80,17 +81,6 @@ def daemon() -> Iterator[Docker]:
     with docker() as found:
         found.image(IMAGE, "first")
         yield found
-
-
-def run(project: Project, *words: str | Path, status: int = 0) -> dict[str, Any]:
-    ran = project.command("pipeline", "run", *words, "--json")
-    assert ran.returncode == status, (ran.stdout, ran.stderr)
-    document: dict[str, Any] = json.loads(ran.stdout)
-    return document
-
-
-def tasks(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {task["name"]: task for task in document["tasks"]}
 
 
 def states(document: dict[str, Any]) -> set[str]:

@@ -24,7 +24,8 @@ from clew.pipelines.values import WrongType, given, typed
 from clew.pipelines.venvs import Building, NotInstalled
 from clew.pipelines.workers import Workers
 from clew.prov.events import AnyEvent
-from clew.run.sessions import Piece, Session
+from clew.run.pieces import Piece
+from clew.run.sessions import Session
 
 Ended = Callable[["Attempt"], None]
 

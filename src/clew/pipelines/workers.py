@@ -68,7 +68,7 @@ class Workers:
         found = self._at_work.get(key)
         if found is None or found.ended or found.count >= _MOST or found.stale() is not None:
             stage = task_stage(self._settings, self._folder, variables)
-            found = Session(self._folder, self._settings, self.command(python), stage)
+            found = Session(self._folder, self._settings, self.command(python), stage, "worker")
             found.start()
             with suppress(KeyError):
                 self._leaving.append(self._at_work.pop(key))

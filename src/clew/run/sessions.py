@@ -19,7 +19,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from clew.folder import Folder
 from clew.prov.events import AnyEvent, Informed
 from clew.run import failing, locks, reporting, starting, streams
 from clew.run.branches import Branch, Branches
+from clew.run.pieces import Piece, as_command
 from clew.run.pins import UNPINNED
 from clew.run.stages import Host, Start
 from clew.run.standing import Standing
@@ -38,7 +38,7 @@ from clew.settings import Settings
 from clew.store import Store
 from clew.witness.contents import Contents
 from clew.witness.packages import Packages
-from clew.witness.records import AnyRecord, Exec, Held, Hidden, Mark, Opening, Signal, Trace
+from clew.witness.records import AnyRecord, Exec, Held, Trace
 from clew.witness.secrets import Redactor
 from clew.witness.story import Scene, Story
 from clew.witness.syscalls import hear
@@ -52,48 +52,13 @@ _SILENCE = 2.0
 tells of it at once."""
 
 
-@dataclass
-class Piece:
-    """One piece of work: an execution."""
-
-    uid: str
-    command: tuple[str, ...]
-    """What would do it without the session."""
-    pid: int
-    kept: Streams
-    place: Path
-    ended: Callable[[Piece], None]
-    name: str | None = None
-    branch: Branch | None = None
-    lost: bool = False
-    """The session ended before it did."""
-    began: int = field(default_factory=time.time_ns)
-    gone: float | None = None
-    """Since when its process is known not to be there any more."""
-
-    @property
-    def status(self) -> int:
-        """As a shell tells it."""
-        exit_ = self.branch.exit if self.branch else None
-        if self.lost or exit_ is None:
-            return 125
-        return 128 + exit_.signal if exit_.signal else exit_.status
-
-    def stop(self, number: int) -> None:
-        """Send a signal to all that it started."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
-        for pid in list(self.branch.living.values()) if self.branch else ():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-
-
 class Session:
     """One such command; `send` may be called from one thread, `events` from another."""
 
     def __init__(
-        self, folder: Folder, settings: Settings, command: Sequence[str], stage: Host
+        self, folder: Folder, settings: Settings, command: Sequence[str], stage: Host, name: str
     ) -> None:
+        """`name`: what to call it in lineage."""
         self.uid = os.urandom(16).hex()
         self.count = 0
         """How many pieces it was sent."""
@@ -103,6 +68,7 @@ class Session:
         self._settings = settings
         self._command = tuple(command)
         self._stage = stage
+        self._name = name
         self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
         self._branches = Branches()
         self._pieces: dict[int, Piece] = {}
@@ -369,7 +335,8 @@ class Session:
         owners = self._packages.owners(story.found())
         self._used = set(owners.values())
         self._itself = next(iter(story.processes.values())).uid
-        return [self._beginning.event, *self._tell(self.uid, story, self._kept, owners)[0]]
+        events, _ = self._tell(self.uid, story, self._kept, owners)
+        return [self._beginning.event, *reporting.called(events, self._itself, self._name)]
 
     def _piece_events(self, piece: Piece, branch: Branch) -> list[AnyEvent]:
         started = msgspec.structs.replace(
@@ -381,7 +348,8 @@ class Session:
             facets={**self._beginning.event.facets, "inherits": self.uid},
         )
         before = self._store.added
-        story = self._hear(piece.uid, self._whole(piece, branch), piece.kept)
+        told = as_command(piece, branch, self._exec, self._openings)
+        story = self._hear(piece.uid, self._branches.trace(told), piece.kept)
         owners = self._packages.owners(story.found())
         events, size = self._tell(piece.uid, story, piece.kept, owners)
         events += reporting.stream_events(piece.uid, self._store, piece.kept.kept)
@@ -427,45 +395,3 @@ class Session:
             streams=kept.names,
             sealed=self._beginning.sealed,
         )
-
-    def _whole(self, piece: Piece, branch: Branch) -> list[AnyRecord]:
-        """The branch as the trace of a command, started by its own words with what it was given."""
-        spawn, *rest = branch.records
-        assert spawn is branch.spawn
-        seq, at, image = spawn.seq, spawn.at, spawn.image
-        output = next(iter(piece.kept.names))
-        openings = [
-            Opening(0, 1, os.fsencode(os.devnull), -1, 0, 0),
-            *(Opening(number, 2, output, -1, 0, 0) for number in (1, 2)),
-        ]
-        begun: list[AnyRecord] = [
-            msgspec.structs.replace(branch.spawn, parent=0),
-            msgspec.structs.replace(
-                self._exec,
-                seq=seq,
-                at=at,
-                image=image,
-                previous=image,
-                pid=piece.pid,
-                arguments=[os.fsencode(word) for word in piece.command],
-            ),
-            msgspec.structs.replace(self._openings, seq=seq, at=at, image=image, openings=openings),
-            Mark(seq, at, image, 0, 1, 0, 0),
-        ]
-        assert branch.exit is not None
-        printed = piece.kept.kept["stdout"].size
-        end = Mark(branch.exit.seq, branch.exit.at, branch.root, 1, 1, printed, -1)
-        return self._branches.trace([*begun, *map(_within(branch), rest), end])
-
-
-def _within(branch: Branch) -> Callable[[AnyRecord], AnyRecord]:
-    """Of a signal to the command itself, or to another of its children, only that it was sent."""
-    images = {record.image for record in branch.records}
-
-    def told(record: AnyRecord) -> AnyRecord:
-        if not isinstance(record, Signal) or record.to in images:
-            return record
-        why = b"it signalled a process that is none of its own"
-        return Hidden(record.seq, record.at, record.image, b"signal", None, why)
-
-    return told
