@@ -71,6 +71,21 @@ def test_all_that_is_known_there_is_known_here(pushed: tuple[Clew, Shared], othe
     assert other.json("gc", "--dry-run")["files"] == 0
 
 
+def test_what_was_done_there_need_not_be_done_here(
+    tmp_path: Path, remote: Shared, other: Clew
+) -> None:
+    """The memo comes along: an incremental repeat here reuses what ran there."""
+    clew = project(tmp_path / "here", remote)
+    clew.write("raw", "b\na\n")
+    clew.shell("sort raw > sorted\nwc -l < sorted > count")
+    clew("push", remote.url)
+    other("pull", remote.url)
+    again = other.json("repeat", "e1", "--incremental")
+    assert (again["verdict"], again["ran"]) == ("identical", [])
+    assert again["reused"]
+    assert all(one["from"].startswith("e1.") for one in again["reused"])
+
+
 def test_twice_changes_nothing(clew: Clew, other: Clew, remote: Shared) -> None:
     clew("note", "e1", "good=yes")
     clew("push", remote.url)
