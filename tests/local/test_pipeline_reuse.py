@@ -181,3 +181,16 @@ def test_folders_on_the_way_and_folders_of_its_own(project: Project, tmp_path: P
     deep.parent.rename(deep.parent.with_name("moved"))
     deep.parent.symlink_to("moved")
     assert states(run(project, *words)) == {"walk": "succeeded"}
+
+
+def test_equal_tasks_of_one_run_all_run(project: Project) -> None:
+    (project / "equal.py").write_text(
+        "from kfp import dsl\n"
+        "@dsl.component\ndef draw(after: float = 0) -> float:\n"
+        "    import random\n    return random.random() * 0\n"
+        "@dsl.pipeline(name='equal')\ndef equal():\n"
+        "    last = draw(after=0.0)\n"
+        "    for _ in range(5):\n        last = draw(after=last.output)\n"
+    )
+    assert set(states(run(project, "equal.py")).values()) == {"succeeded"}
+    assert set(states(run(project, "equal.py")).values()) == {"reused"}

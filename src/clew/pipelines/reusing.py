@@ -49,7 +49,9 @@ class Verdict:
 class Memo:
     """What is known of earlier runs, asked by one run."""
 
-    def __init__(self, folder: Folder, settings: Settings, pipeline: str) -> None:
+    def __init__(self, folder: Folder, settings: Settings, pipeline: str, run: str) -> None:
+        """`run`: the uid of the one that asks."""
+        self._run = run
         self._stack = ExitStack()
         connection = self._stack.enter_context(db.connect(folder.graph, address=settings.graph))
         self._graph = Graph(connection, folder.uid)
@@ -73,7 +75,7 @@ class Memo:
         if not reuse:
             return Verdict(key, parts, "it is not to be reused")
         why: str | None = None
-        for done in done_alike(self._graph, key):
+        for done in done_alike(self._graph, key, run=self._run):
             if image:
                 answer = self._kept(done)
             else:

@@ -86,7 +86,7 @@ def run(
     try:
         recorder.begin()
         room = machine.room(jobs)
-        memo = Memo(folder, settings, pipeline.name)
+        memo = Memo(folder, settings, pipeline.name, recorder.uid)
         running = _Running(
             folder,
             settings,

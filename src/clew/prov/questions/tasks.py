@@ -59,9 +59,11 @@ class Done:
     """What its key was made of."""
 
 
-def done_alike(graph: Graph, key: str) -> Iterator[Done]:
-    """Tasks of the same key that succeeded, the latest first."""
-    for _, activity in started_alike(graph, PROGRAM, (key,), ""):
+def done_alike(graph: Graph, key: str, *, run: str) -> Iterator[Done]:
+    """Tasks of the same key that succeeded in other runs than this, the latest first. Those of one
+    run all run: which of two equal ones ends first is chance, and each may have been wanted."""
+    found = started_alike(graph, PROGRAM, (key,), "")
+    for activity in [activity for uid, activity in found if uid != run]:
         for row in graph.connection.rows(_TASK, (activity,))[:1]:
             if (done := _done(*row)) is not None and done.key == key:
                 yield done
