@@ -24,6 +24,7 @@ COMMANDS = {
     "init": "Make a project.",
     "exec": "Run a command and record what it reads and writes.",
     "pipeline": "Run Kubeflow pipelines, and show their runs.",
+    "server": "Serve the project to the kfp client, and by an API of its own.",
     "list": "List the executions, oldest first.",
     "show": "Show one execution: processes, files, environment, packages.",
     "trace": "Ask where a file came from, or what it went into.",

@@ -24,7 +24,7 @@ VALUES = re.compile(r"(?<=VALUES )(\([?, ]+\))")
 
 
 class Connection(ABC):
-    """One open database. Not to be shared between threads."""
+    """One open database. One thread at a time may use it."""
 
     where: str
     """What an error calls this database."""

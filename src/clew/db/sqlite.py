@@ -102,6 +102,7 @@ class SQLite(Connection):
             f"file:{name.replace('#', '%23')}?mode={mode}",
             uri=True,
             timeout=self._patience,
+            check_same_thread=False,  # one after another may use it, as the server's do
             isolation_level=None,
             cached_statements=64,
         )

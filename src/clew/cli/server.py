@@ -1,0 +1,44 @@
+"""`clew server`: serve a project over HTTP."""
+
+from __future__ import annotations
+
+import click
+
+from clew.cli.main import COMMANDS
+from clew.cli.output import remark, say
+
+
+@click.command(
+    "server",
+    short_help=COMMANDS["server"],
+    epilog="Example: clew server --port 8100",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    default=8100,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port to listen on; 0: any that is free.",
+)
+@click.option("--graph", metavar="ADDRESS", help="A PostgreSQL to keep the graph in: CLEW_GRAPH.")
+def command(host: str, port: int, graph: str | None) -> None:
+    """Serve this project: to the stock kfp client and command line, and by an API of its own.
+
+    The address that is printed holds the token, without which nothing is answered.
+    """
+    import clew
+    from clew.errors import NoProject
+    from clew.server.serving import serve
+
+    try:
+        project = clew.open()
+    except NoProject:
+        project = clew.init(".")
+        remark(f"clew: made a project in {project.root}")
+
+    def started(address: str, token: str) -> None:
+        say(f"{address}/?token={token}")
+        remark(f"clew: serving {project.root}; end with Ctrl-C")
+
+    serve(project._folder, project._settings, host=host, port=port, graph=graph, started=started)

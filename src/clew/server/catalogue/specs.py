@@ -1,0 +1,34 @@
+"""Compiled pipelines, kept once however many versions and runs are of them."""
+
+from __future__ import annotations
+
+import hashlib
+
+from clew.prov.graph import Graph
+
+_KEEP = "INSERT INTO spec (project, digest, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_TEXT = "SELECT text FROM spec WHERE project = ? AND digest = ?"
+_SWEEP = """
+DELETE FROM spec WHERE project = ? AND digest = ?
+AND NOT EXISTS (SELECT 1 FROM pipeline_version v WHERE v.spec = digest)
+AND NOT EXISTS (SELECT 1 FROM run r WHERE r.spec = digest)
+AND NOT EXISTS (SELECT 1 FROM schedule s WHERE s.spec = digest)
+"""
+
+
+def keep(graph: Graph, text: str) -> str:
+    """Within a transaction: keep a pipeline's text, and answer by what it is found again."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    graph.connection.rows(_KEEP, (graph.project, digest, text))
+    return digest
+
+
+def text_of(graph: Graph, digest: str) -> str:
+    row = graph.connection.one(_TEXT, (graph.project, digest))
+    assert row is not None, "a spec is kept as long as something is of it"
+    return str(row[0])
+
+
+def sweep(graph: Graph, digest: str) -> None:
+    """Within a transaction: something that was of this pipeline is gone."""
+    graph.connection.rows(_SWEEP, (graph.project, digest))

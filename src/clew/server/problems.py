@@ -1,0 +1,42 @@
+"""Errors as HTTP says them: problem+json on our own routes, Kubeflow's shape on Kubeflow's.
+
+Every error of Clew carries its code, its status, a sentence and a hint; what is no error of ours
+is a bug, told in the log and not to the client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.responses import JSONResponse
+
+from clew.errors import ClewError
+
+KUBEFLOW = ("/apis/v2beta1", "/pipeline/apis/v2beta1")
+"""Where Kubeflow's own client asks."""
+_GRPC = {400: 3, 401: 16, 403: 7, 404: 5, 408: 4, 409: 6, 413: 3, 429: 8, 501: 12, 503: 14}
+_UNKNOWN = 13
+
+
+def answer(
+    path: str,
+    status: int,
+    code: str,
+    message: str,
+    *,
+    hint: str = "",
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """An error, in the shape that whoever asks at `path` reads."""
+    if path.startswith(KUBEFLOW):
+        said = f"{message} ({hint})" if hint else message
+        document = {"error": said, "code": _GRPC.get(status, _UNKNOWN), "message": said}
+        return JSONResponse({**document, "details": []}, status, headers)
+    document = {"type": f"urn:clew:{code}", "title": message, "status": status, "code": code}
+    return JSONResponse(
+        {**document, "detail": hint}, status, headers, media_type="application/problem+json"
+    )
+
+
+def of_error(path: str, error: ClewError) -> JSONResponse:
+    return answer(path, error.http_status, error.code, error.message, hint=error.hint)

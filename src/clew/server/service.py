@@ -1,0 +1,48 @@
+"""What every route is given: the project it serves, and whoever must hear of new work."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from clew.api.project import Project
+from clew.folder import Folder
+from clew.prov.graph import Graph
+from clew.settings import Settings
+
+
+class Service:
+    """One project, served. Safe to use from any thread."""
+
+    def __init__(self, folder: Folder, settings: Settings, token: str) -> None:
+        self.folder = folder
+        self.settings = settings
+        self.token = token
+        self.work = threading.Event()
+        """Set when there may be something to run."""
+        self._idle: list[Project] = []
+
+    @contextmanager
+    def project(self) -> Iterator[Project]:
+        """The project, for one request; one that failed is opened anew for the next."""
+        try:
+            found = self._idle.pop()
+        except IndexError:
+            found = Project(self.folder, self.settings)
+        try:
+            yield found
+        except BaseException:
+            found.close()
+            raise
+        self._idle.append(found)
+
+    @contextmanager
+    def graph(self) -> Iterator[Graph]:
+        """The project's database, for what the server itself keeps there."""
+        with self.project() as project:
+            yield project._graph
+
+    def close(self) -> None:
+        while self._idle:
+            self._idle.pop().close()

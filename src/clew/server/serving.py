@@ -1,0 +1,73 @@
+"""Listening: from the command to the last answer."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+
+import uvicorn
+
+from clew.errors import ClewError
+from clew.folder import Folder
+from clew.server.app import application
+from clew.server.service import Service
+from clew.settings import Settings
+
+_GRACE = 10
+"""Seconds that answers under way have to end when the server is told to."""
+_KEEP_ALIVE = 65
+_WAITING = 2048
+"""Connections that may wait to be taken."""
+
+
+def serve(
+    folder: Folder,
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    graph: str | None,
+    started: Callable[[str, str], None],
+) -> None:
+    """Answer until told to end; `started` is told the address and the token once it listens.
+    `graph`: a PostgreSQL that is stronger than the one in the settings."""
+    settings = replace(settings, graph=graph or settings.graph)
+    token = settings.token or folder.token.read_text().strip()
+    listening = _listen(host, port)
+    service = Service(folder, settings, token)
+    config = uvicorn.Config(
+        application(service),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    try:
+        address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
+        started(address, token)
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        listening.close()
+        service.close()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+        made.listen(_WAITING)
+    except OSError as error:
+        made.close()
+        raise ClewError(
+            f"cannot listen on {host}:{port}: {error.strerror}", hint="clew server --port 0"
+        ) from error
+    return made
+
+
+def _shown(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,1 @@
+"""Our own API: everything that is recorded, and how work goes."""
