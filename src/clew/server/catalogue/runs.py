@@ -139,9 +139,9 @@ def get(graph: Graph, run: str) -> Run:
 
 def read(row: tuple[Any, ...]) -> Run:
     """A row of `_COLUMNS`."""
-    *words, config = row
-    words[3], words[14] = bool(words[3]), bool(words[14])
-    return Run(*words, config=json.loads(config))
+    words = list(row)
+    words[3], words[14], words[18] = bool(words[3]), bool(words[14]), json.loads(words[18])
+    return Run(*words)
 
 
 # -- who runs it
