@@ -1,0 +1,67 @@
+"""A server that really runs: `clew server`, started in a project, spoken to over HTTP."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+from tests.local.programs.recording import CLEW, Project
+
+
+@dataclass
+class Server:
+    """One that listens. What it says on stderr goes to the file `log`."""
+
+    address: str
+    token: str
+    process: subprocess.Popen[str]
+    log: Path
+
+    def client(self, **more: Any) -> httpx2.Client:
+        """One that has the token."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx2.Client(
+            **{"base_url": self.address, "headers": headers, "timeout": 120, **more}
+        )
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What it has logged so far."""
+        said = self.log.read_text().splitlines()
+        return [json.loads(line) for line in said if line.startswith("{")]
+
+    def stop(self) -> int:
+        """Tell it to end, and wait until it has; the answer is its status."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        return self.process.wait(timeout=60)
+
+
+@contextmanager
+def serving(project: Project, *words: str) -> Iterator[Server]:
+    """`clew server` in the project, on a free port, until the end of the block."""
+    path = project.folder.parent / "server.log"
+    settings: dict[str, Any] = {"cwd": project.folder, "env": project.environment, "text": True}
+    command = [*CLEW, "server", "--port", "0", *words]
+    with (
+        path.open("a") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, **settings) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            said = urlsplit(process.stdout.readline().strip())
+            assert said.netloc, path.read_text()
+            token = parse_qs(said.query)["token"][0]
+            server = Server(f"{said.scheme}://{said.netloc}", token, process, path)
+            with server.client() as client:
+                assert client.get("/healthz").status_code == 200
+            yield server
+            server.stop()
+        finally:
+            process.kill()
