@@ -7,12 +7,13 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import NotFound, UsageError
+from clew.errors import UsageError
 
 if TYPE_CHECKING:
     from clew.api.project import Project
     from clew.pipelines.ir import Pipeline
     from clew.pipelines.running import Change
+    from clew.pipelines.saying import Said
     from clew.pipelines.scopes import Values
 
 _STATES = {
@@ -217,14 +218,18 @@ class Pipelines:
 
         return task(self._project._graph, id, alive=self._project._alive)
 
-    def logs(self, id: str) -> Iterator[bytes]:  # noqa: A002
-        """What a task printed in its last attempt, piece by piece."""
-        found = self.task(id)
-        if not found["execution"]:
-            why = found["why"] or found["state"]
-            raise NotFound(f"{found['id']} has not run to an end: {why}", hint="clew pipeline show")
-        try:
-            yield from self._project.chunks(f"{found['execution']}:stdout")
-        except NotFound as error:
-            if error.code != "not-found":
-                raise  # it printed something, of which only the digest was kept
+    def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
+        """What a task printed in its last attempt, piece by piece: so far, if it still runs; with
+        `follow`, until it ends."""
+        from clew.api.logs import logs
+
+        return logs(self._project, id, follow=follow)
+
+    def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
+        """What a task printed in its last attempt from byte `offset` on, as far as is known now:
+        a piece of at most 256 KiB, whether that is all there will be, and which attempt said it.
+        The bytes are those of the log that is stored in the end, at the same offsets. After
+        another `attempt` than the last time, begin again at 0."""
+        from clew.api.logs import said
+
+        return said(self._project, id, offset)

@@ -15,6 +15,7 @@ import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import io
 import os
 import signal
 import socket
@@ -82,6 +83,8 @@ def perform(folder: str, function: str) -> None:
         given = file.read()
     sys.argv[1:] = ["--component_module_path", os.path.join(folder, "component.py")]
     sys.argv += ["--function_to_execute", function, "--executor_input", given]
+    if isinstance(sys.stdout, io.TextIOWrapper):  # whoever follows it need not wait for a block
+        sys.stdout.reconfigure(line_buffering=True)
     executor_main()
 
 

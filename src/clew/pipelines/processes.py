@@ -20,6 +20,7 @@ from clew.folder import Folder
 from clew.pipelines.containers import Runtime
 from clew.pipelines.engine import Outcome
 from clew.pipelines.resolving import BadInput
+from clew.pipelines.saying import Heard
 from clew.pipelines.tasks import Ended, Errand, failure
 from clew.pipelines.workers import task_stage
 from clew.prov.events import AnyEvent
@@ -43,8 +44,11 @@ Words = Callable[[Errand], Sequence[str]]
 class _Stage(Host):
     """The host, with nothing to read, and the output only kept."""
 
-    def __init__(self, folder: Folder, settings: Settings, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, folder: Folder, settings: Settings, variables: Mapping[str, str], heard: Heard
+    ) -> None:
         super().__init__(settings, folder.cache)
+        self._heard = heard
         self.environ = task_stage(settings, folder, variables).environ
         self._tracer: int | None = None
 
@@ -54,7 +58,9 @@ class _Stage(Host):
     def prepare(
         self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
     ) -> Streams:
-        return streams.again(spool, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None)
+        kept = streams.again(spool, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None)
+        self._heard(spool.name, kept.kept["stdout"].path)
+        return kept
 
     def start(self, what: Start) -> int:
         self._tracer = super().start(what)
@@ -130,7 +136,7 @@ class Cold:
         command = list(self._words(self._errand))
         if self._container is not None:
             command = self._container.lay_out(self._errand, command)
-        self._stage = _Stage(self._folder, self._settings, self._variables)
+        self._stage = _Stage(self._folder, self._settings, self._variables, self._errand.heard)
         if self._stopped:
             return Outcome(error="it was stopped before it began")
         try:

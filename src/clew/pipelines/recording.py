@@ -15,13 +15,15 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from clew import db
 from clew.errors import ClewError
 from clew.folder import Folder
 from clew.pipelines.reusing import Verdict
+from clew.pipelines.saying import Sayings
 from clew.pipelines.scopes import Artifact, Node, Values
 from clew.pipelines.tasks import Attempt
 from clew.prov.events import AnyEvent, Ended, Informed, Started
@@ -73,6 +75,8 @@ class Told:
     place: str | None = None
     done: Callable[[str | None], None] = lambda _: None
     """Called with its execution's id when it is told."""
+    said: Path | None = None
+    """Where what it printed can be read until then."""
     at: int = field(default_factory=time.time_ns)
 
 
@@ -95,6 +99,7 @@ class Recorder:
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._lock = locks.hold(folder, self.uid)
+        self.sayings = Sayings(folder.spool / self.uid)
 
     @property
     def id(self) -> str:
@@ -183,7 +188,7 @@ class Recorder:
 
     def task_over(self, told: Told) -> None:
         self.task_started(told.node)
-        self._queue.put(told)
+        self._queue.put(replace(told, said=self.sayings.over(told.node.path)))
 
     def leaves(self, worker: Session) -> None:
         """It gets no more tasks."""
@@ -230,6 +235,8 @@ class Recorder:
             for worker in leaving:
                 _leave(graph, worker)
         for one, execution in zip(over, ids, strict=True):
+            if one.said is not None:
+                one.said.unlink(missing_ok=True)
             one.done(execution)
 
     def _informed(self, graph: Graph, one: Told, events: Sequence[AnyEvent]) -> list[AnyEvent]:

@@ -284,7 +284,8 @@ class _Running:
                 self._take(self._engine.ended(node.path, Outcome(outputs=verdict.outputs)))
                 return
         again = f"@{what.attempt}" if what.attempt > 1 else ""
-        errand = Errand(node, free(self._place / f"{node.path}{again}"))
+        heard = self._recorder.sayings.listen(node.path)
+        errand = Errand(node, free(self._place / f"{node.path}{again}"), heard)
         try:
             self._places[node.path] = self._volumes.open(given.places, mounted=image is not None)
         except Unavailable as error:

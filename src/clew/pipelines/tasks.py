@@ -19,6 +19,7 @@ from clew.pipelines.engine import Outcome
 from clew.pipelines.ir import PythonFunction
 from clew.pipelines.placeholders import path_of
 from clew.pipelines.reusing import RUNS
+from clew.pipelines.saying import Heard
 from clew.pipelines.scopes import Artifact, Node, Values
 from clew.pipelines.values import WrongType, given, typed
 from clew.pipelines.venvs import Building, NotInstalled
@@ -63,6 +64,8 @@ class Errand:
     node: Node
     place: Path
     """It does not exist yet."""
+    heard: Heard
+    """Told where its output is kept."""
 
     @property
     def name(self) -> str:
@@ -200,7 +203,11 @@ class Warm:
                     raise ValueError("it was stopped before it began")
                 self._session = self._workers.ready(self._python, self._variables)
                 self._piece = self._session.send(
-                    message, command, lambda _: ended(self), name=self._errand.name
+                    message,
+                    command,
+                    lambda _: ended(self),
+                    heard=self._errand.heard,
+                    name=self._errand.name,
                 )
         except (ClewError, OSError, ValueError) as error:
             self._refused = error.message if isinstance(error, ClewError) else f"{error}"

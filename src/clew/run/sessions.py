@@ -162,15 +162,18 @@ class Session:
         command: Sequence[str],
         ended: Callable[[Piece], None],
         *,
+        heard: Callable[[str, Path], None] = lambda _, __: None,
         name: str | None = None,
     ) -> Piece:
         """Let the command fork a child for this; `ended` is called when that is over, from another
-        thread; `name`: what to call it where its command says little."""
+        thread, and `heard` before it begins, with its uid and the file where its output is kept;
+        `name`: what to call it where its command says little."""
         self.count += 1
         self.untold += 1
         place = self._spool / f"piece-{self.count}"
         place.mkdir()
         kept = self._streams(place)
+        heard(uid := os.urandom(16).hex(), kept.kept["stdout"].path)
         socket.send_fds(self._socket, [message], [kept.descriptors[1]])
         kept.started()
         answer = self._socket.recv(32)
@@ -180,7 +183,7 @@ class Session:
                 f"no process could be started: {answer.decode() or 'the worker has ended'}",
                 hint="is there memory, and room for another process?",
             )
-        piece = Piece(os.urandom(16).hex(), tuple(command), int(answer), kept, place, ended, name)
+        piece = Piece(uid, tuple(command), int(answer), kept, place, ended, name)
         with self._lock:
             if self.ended:
                 piece.lost = True

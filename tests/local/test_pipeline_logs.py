@@ -1,0 +1,185 @@
+"""What tasks print, asked for while they run: by another process than the engine's."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.local.programs.recording import CLEW, HERE, Project
+
+import clew
+from clew.errors import NotFound
+
+TALK, SHELL = "r1/condition-1/talk", "r1/condition-2/shell"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where tasks leave marks, and beside which they find those that let them go on."""
+    made = tmp_path / "marks"
+    made.mkdir()
+    return made
+
+
+@contextmanager
+def running(project: Project, folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    command = [*CLEW, "pipeline", "run", HERE / "talking.py", "--on-host", *words]
+    command += ["-p", f"folder={folder}"]
+    with subprocess.Popen(
+        command, cwd=project.folder, env=project.environment, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def following(project: Project, task: str) -> subprocess.Popen[bytes]:
+    words = [*CLEW, "pipeline", "logs", "-f", task]
+    return subprocess.Popen(
+        words, cwd=project.folder, env=project.environment, stdout=subprocess.PIPE
+    )
+
+
+@pytest.fixture
+def opened(project: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[clew.Project]:
+    for name in ("CLEW_GRAPH", "XDG_STATE_HOME"):
+        if name in project.environment:
+            monkeypatch.setenv(name, project.environment[name])
+    with clew.open(project.folder) as found:
+        yield found
+
+
+def until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def so_far(opened: clew.Project, task: str) -> bytes:
+    try:
+        return opened.pipelines.said(task).data
+    except NotFound:  # the run has not begun
+        return b""
+
+
+def all_said(opened: clew.Project, task: str) -> bytes:
+    """What somebody hears who asks again and again, until there is no more."""
+    heard, attempt = b"", ""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        said = opened.pipelines.said(task, len(heard))
+        if said.attempt not in ("", attempt):
+            assert attempt == ""  # it is tried once
+            attempt = said.attempt
+        heard += said.data
+        if said.over:
+            return heard
+    raise AssertionError(heard[-100:])
+
+
+def test_a_task_that_runs_is_heard(project: Project, opened: clew.Project, folder: Path) -> None:
+    project.environment["TALK_TOKEN"] = "very-secret-indeed"
+    with running(project, folder, "-p", "kind=python") as process:
+        until(lambda: b"attempt 1" in so_far(opened, TALK))
+        data, over, attempt = opened.pipelines.said(TALK)
+        assert not over
+        assert len(attempt) == 32
+        assert b"knows" in data
+        assert b"very-secret" not in data
+        assert project.command("pipeline", "logs", "r1/talk").stdout == data
+        end = opened.pipelines.said(TALK, len(data))
+        assert (end.data, end.over) == (b"", False)
+        with following(project, "r1/talk") as follower:
+            assert follower.stdout is not None
+            first = follower.stdout.read(len(data))
+            assert first == data
+            Path(f"{folder}.go-1").touch()
+            followed = first + follower.stdout.read()
+        assert follower.returncode == 0
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    stored = b"".join(opened.pipelines.logs(TALK))
+    assert followed == stored
+    assert b"\nline 59999\n" in stored
+    assert len(stored) > 2 << 18  # more than one piece holds
+    piece = opened.pipelines.said(TALK)
+    assert (len(piece.data), piece.over, piece.attempt) == (1 << 18, False, attempt)
+    assert all_said(opened, TALK) == stored
+
+
+def test_of_several_tries_the_last_is_heard(
+    project: Project, opened: clew.Project, folder: Path
+) -> None:
+    with running(project, folder, "-p", "kind=python", "-p", "tries=2") as process:
+        until(lambda: b"attempt 1" in so_far(opened, TALK))
+        first = opened.pipelines.said(TALK).attempt
+        Path(f"{folder}.go-1").touch()
+        until(lambda: b"attempt 2" in so_far(opened, TALK))
+        second = opened.pipelines.said(TALK)
+        assert second.attempt != first
+        assert b"attempt 1" not in second.data
+        Path(f"{folder}.go-2").touch()
+        process.communicate(timeout=60)
+    last = opened.pipelines.said(TALK)
+    assert last.attempt == second.attempt
+    assert last.data.startswith(second.data)
+    assert len(opened.pipelines.task(TALK)["attempts"]) == 2
+
+
+def test_a_command_is_heard(project: Project, opened: clew.Project, folder: Path) -> None:
+    with running(project, folder, "-p", "kind=shell") as process:
+        until(lambda: so_far(opened, SHELL) == b"started\n")
+        with following(project, SHELL) as follower:
+            Path(f"{folder}.go-1").touch()
+            heard, _ = follower.communicate(timeout=60)
+        process.communicate(timeout=60)
+    assert heard == b"started\ndone\n"
+    assert all_said(opened, SHELL) == b"started\ndone\n"
+
+
+def test_nothing_is_missed_at_the_end(project: Project, opened: clew.Project, folder: Path) -> None:
+    """Whoever asks all the time hears each task whole, also in the moments around its end."""
+    names = [f"r1/condition-3/for-loop-5/{number}/brief" for number in range(6)]
+    with running(project, folder, "-p", "kind=brief", "--jobs", "1") as process:
+        for number, name in enumerate(names):
+            until(lambda name=name: name in _known(opened))  # type: ignore[misc]
+            assert f"word {'abcdef'[number]}\n".encode() in all_said(opened, name)
+        process.communicate(timeout=60)
+    for name in names:
+        assert b"".join(opened.pipelines.logs(name)) == opened.pipelines.said(name).data
+
+
+def test_a_killed_run_has_said_what_it_said(
+    project: Project, opened: clew.Project, folder: Path
+) -> None:
+    with running(project, folder, "-p", "kind=python") as process:
+        until(lambda: b"attempt 1" in so_far(opened, TALK))
+        process.kill()
+        process.wait()
+    said = opened.pipelines.said(TALK)
+    assert b"attempt 1" in said.data
+    assert said.over
+    assert b"".join(opened.pipelines.logs(TALK, follow=True)) == said.data
+
+
+def test_a_task_that_never_ran(project: Project, opened: clew.Project, folder: Path) -> None:
+    with running(project, folder, "-p", "kind=none") as process:
+        process.communicate(timeout=60)
+    (skipped, *_) = opened.pipelines.show("r1")["tasks"]
+    assert opened.pipelines.said(skipped["id"]) == (b"", True, "")
+    refused = project.command("pipeline", "logs", "--follow", skipped["id"])
+    assert refused.returncode == 5
+    assert b"the condition does not hold" in refused.stderr
+
+
+def _known(opened: clew.Project) -> set[str]:
+    try:
+        return {one["id"] for one in opened.pipelines.show("r1")["tasks"]}
+    except NotFound:
+        return set()
