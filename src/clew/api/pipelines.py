@@ -84,6 +84,15 @@ class Pipelines:
         watch: Callable[[Change], None] = lambda _: None,
     ) -> dict[str, Any]:
         """Go on with a run that failed, was canceled or was killed: what is done stays done."""
+        return self._resume(id, jobs=jobs, say=say, watch=watch)
+
+    def stop(self, id: str) -> None:  # noqa: A002
+        """Let a run end that goes on here, and do not wait for it."""
+        from clew.pipelines.recording import stop
+
+        stop(self._project._folder, self.show(id)["uid"])
+
+    def _resume(self, id: str, **more: Any) -> dict[str, Any]:  # noqa: A002
         from clew.pipelines import pythons, reading, running
         from clew.pipelines.recording import Earlier
         from clew.pipelines.reusing import RUNS
@@ -117,10 +126,8 @@ class Pipelines:
                 begun["facts"],
                 done_in(project._graph, found.key),
             ),
-            jobs=jobs,
             **begun["options"],
-            say=say,
-            watch=watch,
+            **more,
         )
 
     def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002

@@ -22,7 +22,16 @@ from clew.cli.output import remark, say
     help="The port to listen on; 0: any that is free.",
 )
 @click.option("--graph", metavar="ADDRESS", help="A PostgreSQL to keep the graph in: CLEW_GRAPH.")
-def command(host: str, port: int, graph: str | None) -> None:
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many pipelines may run at once; as many as there are cores.",
+)
+@click.option(
+    "--on-host", is_flag=True, help="Run container components as processes, without their images."
+)
+def command(host: str, port: int, graph: str | None, runs: int | None, on_host: bool) -> None:
     """Serve this project: to the stock kfp client and command line, and by an API of its own.
 
     The address that is printed holds the token, without which nothing is answered.
@@ -41,4 +50,13 @@ def command(host: str, port: int, graph: str | None) -> None:
         say(f"{address}/?token={token}")
         remark(f"clew: serving {project.root}; end with Ctrl-C")
 
-    serve(project._folder, project._settings, host=host, port=port, graph=graph, started=started)
+    serve(
+        project._folder,
+        project._settings,
+        host=host,
+        port=port,
+        graph=graph,
+        runs=runs,
+        on_host=on_host,
+        started=started,
+    )

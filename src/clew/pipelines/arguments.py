@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from clew.errors import UsageError
 from clew.pipelines.ir import Pipeline
 from clew.pipelines.scopes import Values
-from clew.pipelines.values import WrongType, given
+from clew.pipelines.values import WrongType, given, typed
 
 
 def bind(pipeline: Pipeline, words: Mapping[str, str]) -> Values:
     """The values of a run's inputs: those that were given, and the defaults of the others."""
+    return _bound(pipeline, words, given)
+
+
+def fit(pipeline: Pipeline, values: Mapping[str, Any]) -> Values:
+    """As `bind`, of values that have types already."""
+    return _bound(pipeline, values, typed)
+
+
+def _bound(
+    pipeline: Pipeline, words: Mapping[str, Any], read: Callable[[Any, str, Sequence[Any]], Any]
+) -> Values:
     slots = pipeline.root.inputs
     if slots.artifacts:
         raise UsageError(
@@ -25,7 +37,7 @@ def bind(pipeline: Pipeline, words: Mapping[str, str]) -> Values:
     found = Values()
     for name, slot in slots.parameters.items():
         try:
-            value = given(words[name], slot.type, slot.literals) if name in words else slot.default
+            value = read(words[name], slot.type, slot.literals) if name in words else slot.default
         except WrongType as error:
             raise UsageError(f"the parameter {name}: {error}", hint=f"-p {name}=VALUE") from error
         if value is not None:

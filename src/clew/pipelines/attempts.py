@@ -22,6 +22,8 @@ from clew.pipelines.workers import Workers
 from clew.run import caller
 from clew.settings import Settings
 
+PLAIN = {"_KFP_RUNTIME": "true"}
+"""What every lightweight component finds: it makes the SDK load what a task needs, and no more."""
 HOST = "container components run as processes of this machine, not in their images"
 
 
@@ -56,11 +58,12 @@ class Attempts:
         settings: Settings,
         python: str,
         facts: Mapping[str, str],
+        workers: Workers,
         *,
         on_host: bool,
         say: Callable[[str], None],
     ) -> None:
-        self.workers = Workers(folder, settings)
+        self._workers = workers
         self._folder = folder
         self._settings = settings
         self._venvs = Venvs(settings.cache, python, say)
@@ -79,7 +82,7 @@ class Attempts:
                 return {"PATH": f"{os.path.dirname(self._python)}:{path}", **own}
             return own
         assert isinstance(body, PythonFunction)
-        found = {"_KFP_RUNTIME": "true"}
+        found = dict(PLAIN)
         if body.installs:
             found |= self._venvs.of(body.installs).variables(path)
         return found | commands.variables(body.environment, node, self._facts)
@@ -104,10 +107,10 @@ class Attempts:
             return self._command(errand, body, variables, places)
         assert isinstance(body, PythonFunction)
         if not body.installs:
-            return Warm(errand, self.workers, self._python, variables)
+            return Warm(errand, self._workers, self._python, variables)
         venv = self._venvs.of(body.installs)
         building = self._venvs.building(venv)
-        return Warm(errand, self.workers, venv.python, variables, building)
+        return Warm(errand, self._workers, venv.python, variables, building)
 
     def _command(
         self, errand: Errand, body: Command, variables: Mapping[str, str], places: Places

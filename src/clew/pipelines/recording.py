@@ -42,12 +42,19 @@ _GATHERING = 0.02
 """Seconds in which what happens is told together."""
 
 
-def cancel(folder: Folder, uid: str) -> bool:
-    """Let a run end, and wait until it has; false where it does not run on this machine."""
+def stop(folder: Folder, uid: str) -> bool:
+    """Let a run end; false where it does not run on this machine."""
     if not locks.alive(folder, uid):
         return False
     with contextlib.suppress(FileNotFoundError):  # it has just ended
         (folder.spool / uid / _CANCEL).touch()
+    return True
+
+
+def cancel(folder: Folder, uid: str) -> bool:
+    """As `stop`, and wait until it has ended."""
+    if not stop(folder, uid):
+        return False
     while locks.alive(folder, uid):
         time.sleep(0.02)
     return True
@@ -83,9 +90,16 @@ class Told:
 class Recorder:
     """Tells the graph of one run. The lock it holds says that the run goes on."""
 
-    def __init__(self, folder: Folder, settings: Settings, earlier: Earlier | None = None) -> None:
-        """`earlier`: a run that is gone on with."""
-        self.uid = earlier.uid if earlier else os.urandom(16).hex()
+    def __init__(
+        self,
+        folder: Folder,
+        settings: Settings,
+        earlier: Earlier | None = None,
+        *,
+        uid: str | None = None,
+    ) -> None:
+        """`earlier`: a run that is gone on with; `uid`: what a new one is called."""
+        self.uid = earlier.uid if earlier else uid or os.urandom(16).hex()
         self.number = 0
         self.failure: Exception | None = None
         """Why nothing more is told."""

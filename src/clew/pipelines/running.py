@@ -8,7 +8,7 @@ import queue
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from clew.pipelines.scopes import Node, Values
 from clew.pipelines.tasks import Attempt, Errand, free
 from clew.pipelines.turns import Turns
 from clew.pipelines.volumes import Given, Places, Unavailable, Volumes
+from clew.pipelines.workers import Workers
 from clew.prov.questions.tasks import Done
 from clew.settings import Settings
 
@@ -71,6 +72,9 @@ def run(
     text: str,
     python: str,
     earlier: Earlier | None = None,
+    uid: str | None = None,
+    facts: Mapping[str, str] | None = None,
+    workers: Workers | None = None,
     jobs: int | None = None,
     reuse: bool = True,
     on_host: bool = False,
@@ -79,8 +83,9 @@ def run(
     watch: Callable[[Change], None] = lambda _: None,
 ) -> str:
     """Run a pipeline to its end, however that is; the answer is the run's id. `text` is what it
-    was read from; `earlier`: the run that is gone on with."""
-    recorder = Recorder(folder, settings, earlier)
+    was read from; `earlier`: the run that is gone on with; `uid`, `facts`: what a new one is
+    called, and what else its tasks may ask about it; `workers`: those that wait for it."""
+    recorder = Recorder(folder, settings, earlier, uid=uid)
     turn = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
     try:
@@ -101,6 +106,8 @@ def run(
             mapped,
             say,
             watch,
+            facts or {},
+            workers or Workers(folder, settings),
         )
         if earlier is not None:
             return running.go_on(earlier)
@@ -126,6 +133,8 @@ class _Running:
         mapped: Mapped,
         say: Callable[[str], None],
         watch: Callable[[Change], None],
+        facts: Mapping[str, str],
+        workers: Workers,
     ) -> None:
         self._folder = folder
         self._settings = settings
@@ -136,11 +145,13 @@ class _Running:
         self._reuse = reuse
         self._watch = watch
         self._place = folder.root / RUNS / recorder.id
-        self._facts = self._facts_of_run()
+        self._facts = {**self._facts_of_run(), **facts}
         self._engine = Engine(pipeline, inputs, self._facts)
         self._on_host = on_host
-        self._attempts = Attempts(folder, settings, python, self._facts, on_host=on_host, say=say)
-        self._workers = self._attempts.workers
+        self._workers = workers
+        self._attempts = Attempts(
+            folder, settings, python, self._facts, workers, on_host=on_host, say=say
+        )
         self._busy: dict[str, Attempt] = {}
         self._platform = os.fspath(mapped.file) if mapped.file.exists() else None
         self._volumes = Volumes(mapped, folder, self._place, recorder.uid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,8 @@ import uvicorn
 from clew.errors import ClewError
 from clew.folder import Folder
 from clew.server.app import application
+from clew.server.running.runners import Runners
+from clew.server.running.ticking import Ticking
 from clew.server.service import Service
 from clew.settings import Settings
 
@@ -28,10 +31,13 @@ def serve(
     host: str,
     port: int,
     graph: str | None,
+    runs: int | None,
+    on_host: bool,
     started: Callable[[str, str], None],
 ) -> None:
     """Answer until told to end; `started` is told the address and the token once it listens.
-    `graph`: a PostgreSQL that is stronger than the one in the settings."""
+    `graph`: a PostgreSQL that is stronger than the one in the settings; `runs`: how many pipelines
+    may run at once; `on_host`: container components run as processes, without their images."""
     settings = replace(settings, graph=graph or settings.graph)
     token = settings.token or folder.token.read_text().strip()
     listening = _listen(host, port)
@@ -45,12 +51,18 @@ def serve(
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=_GRACE,
     )
+    runners = Runners(service, runs or len(os.sched_getaffinity(0)), on_host=on_host)
+    ticking = Ticking(service)
     try:
+        runners.start()
+        ticking.start()
         address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
         started(address, token)
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()
+        ticking.close()
+        runners.close()
         service.close()
 
 

@@ -150,17 +150,10 @@ def read(row: tuple[Any, ...]) -> Run:
 def claim(graph: Graph, holder: str, *, now: int, lease: int) -> Run | None:
     """The oldest run that nobody holds, held by `holder` from now on; None: there is none."""
 
-    def take() -> str | None:
-        row = graph.connection.one(_FREE, (graph.project, now))
-        if row is None:
-            return None
-        taken = graph.connection.one(_CLAIM, (holder, lease, row[0], now))
-        return str(row[0]) if taken else ""
-
-    found = graph.connection.atomically(take)
-    while found == "":  # somebody was faster
-        found = graph.connection.atomically(take)
-    return None if found is None else get(graph, found)
+    while row := graph.connection.one(_FREE, (graph.project, now)):
+        if graph.connection.one(_CLAIM, (holder, lease, row[0], now)):
+            return get(graph, str(row[0]))
+    return None
 
 
 def hold(graph: Graph, run: str, holder: str, *, lease: int) -> bool | None:

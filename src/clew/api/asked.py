@@ -1,0 +1,117 @@
+"""Runs that a server was asked for: begun under a uid that is known before, or gone on with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import Busy, NotFound
+
+if TYPE_CHECKING:
+    from clew.api.project import Project
+    from clew.pipelines.workers import Workers
+
+
+class Waiting:
+    """A worker that waits for the next run, so that the run need not wait for it."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._workers: Workers | None = None
+
+    def prepare(self) -> None:
+        """Have one at hand; where none can be had the run will say why."""
+        if self._workers is not None:
+            return
+        from clew.errors import ClewError
+        from clew.pipelines import pythons
+        from clew.pipelines.attempts import PLAIN
+        from clew.pipelines.workers import Workers
+
+        workers = Workers(self._project._folder, self._project._settings)
+        try:
+            workers.ready(pythons.interpreter(), PLAIN)
+        except ClewError:
+            return
+        self._workers = workers
+
+    def take(self) -> Workers | None:
+        found, self._workers = self._workers, None
+        return found
+
+
+def perform(
+    project: Project,
+    waiting: Waiting,
+    *,
+    uid: str,
+    name: str,
+    text: str,
+    values: Mapping[str, Any],
+    scheduled: int | None,
+    since: int | None,
+    on_host: bool,
+    say: Callable[[str], None],
+) -> tuple[str, str | None]:
+    """Do a run to its end; the answer is its state, and why it is that.
+
+    One that was begun before is gone on with, unless it has come to its end after `since`: then
+    only nobody has heard of it. `scheduled`: when it was due.
+    """
+    known = _known(project, uid)
+    if known is not None and known["state"] == "running":
+        raise Busy(f"{known['id']} still runs on this machine", hint="clew pipeline list")
+    if known is None or known["started"] is None:
+        found = _begin(project, waiting, uid, name, text, values, scheduled, on_host, say)
+    elif known["ended"] and _ns(known["ended"]) > (since or 0):
+        found = known
+    else:
+        found = project.pipelines._resume(uid, workers=waiting.take(), say=say)
+    return found["state"], found["error"]
+
+
+def _known(project: Project, uid: str) -> dict[str, Any] | None:
+    try:
+        return project.pipelines.show(uid)
+    except NotFound:
+        return None
+
+
+def _begin(
+    project: Project,
+    waiting: Waiting,
+    uid: str,
+    name: str,
+    text: str,
+    values: Mapping[str, Any],
+    scheduled: int | None,
+    on_host: bool,
+    say: Callable[[str], None],
+) -> dict[str, Any]:
+    from clew.pipelines import arguments, pythons, reading
+
+    pipelines = project.pipelines
+    pipelines._ready()
+    pipeline = reading.parse(text)
+    facts = {"pipeline_job_name": name}
+    if scheduled is not None:
+        due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(scheduled // 10**9))
+        facts["pipeline_job_schedule_time_utc"] = due
+    return pipelines._run(
+        pipeline,
+        arguments.fit(pipeline, values),
+        file=project.root / "pipeline.yaml",  # what is mapped here stands beside it
+        text=text,
+        python=pythons.interpreter(),
+        uid=uid,
+        facts=facts,
+        workers=waiting.take(),
+        on_host=on_host,
+        say=say,
+    )
+
+
+def _ns(stamp: str) -> int:
+    return int(datetime.fromisoformat(stamp).timestamp() * 1e9)

@@ -1,0 +1,110 @@
+"""The processes that do the runs, kept at hand as long as the server lives."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+
+from clew.errors import ClewError
+from clew.server.catalogue import runs
+from clew.server.service import Service
+
+_LOG = logging.getLogger("clew.server.running")
+_LOOK = 0.5
+"""Seconds between looks at whether all are there."""
+_OURS = ("CLEW_GRAPH", "CLEW_SERVER", "CLEW_TOKEN", "CLEW_PROJECT")
+"""Variables that no task is to find: some hold secrets."""
+_PAUSE = 5.0
+"""Seconds before one that has hardly begun when it ended is started again."""
+
+
+@dataclass
+class _Runner:
+    holder: str
+    process: subprocess.Popen[bytes]
+    since: float
+
+
+class Runners:
+    """As many as runs may go on at once."""
+
+    def __init__(self, service: Service, count: int, *, on_host: bool) -> None:
+        self._service = service
+        self._count = count
+        self._on_host = on_host
+        self._all: list[_Runner] = []
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._look_after, name="runners")
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """They end at once; what they were at is free for others to go on with."""
+        self._ending.set()
+        self._service.work.set()
+        self._thread.join()
+        for runner in self._all:
+            runner.process.kill()
+        for runner in self._all:
+            runner.process.wait()
+            self._let_go(runner)
+
+    def _look_after(self) -> None:
+        while not self._ending.is_set():
+            for runner in [one for one in self._all if one.process.poll() is not None]:
+                self._all.remove(runner)
+                self._gone(runner)
+            while len(self._all) < self._count and not self._ending.is_set():
+                self._all.append(self._started())
+            if self._service.work.wait(_LOOK):
+                self._service.work.clear()
+                self._wake()
+
+    def _started(self) -> _Runner:
+        holder = os.urandom(16).hex()
+        root = os.fspath(self._service.folder.root)
+        command = [sys.executable, "-m", "clew.server.running.runner", root]
+        environ = {name: value for name, value in os.environ.items() if name not in _OURS}
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            env=environ,
+            start_new_session=True,  # an interrupt at the terminal is the server's to deal with
+            bufsize=0,
+        )
+        assert process.stdin is not None
+        told = {
+            "holder": holder,
+            "graph": self._service.settings.graph,
+            "on_host": self._on_host,
+        }
+        with suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(told).encode() + b"\n")
+        return _Runner(holder, process, time.monotonic())
+
+    def _gone(self, runner: _Runner) -> None:
+        assert runner.process.stdin is not None
+        runner.process.stdin.close()
+        if runner.process.returncode:
+            _LOG.error("a runner ended with status %s", runner.process.returncode)
+            if time.monotonic() - runner.since < _PAUSE:
+                self._ending.wait(_PAUSE)
+
+    def _wake(self) -> None:
+        for runner in self._all:
+            assert runner.process.stdin is not None
+            with suppress(BrokenPipeError, BlockingIOError):
+                runner.process.stdin.write(b"\n")
+
+    def _let_go(self, runner: _Runner) -> None:
+        with suppress(ClewError), self._service.graph() as graph:
+            runs.let_go(graph, runner.holder)
