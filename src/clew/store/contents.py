@@ -37,7 +37,8 @@ from clew.store.records import (
 if TYPE_CHECKING:
     from clew.store.remotes import Remote
     from clew.store.remotes.receiving import Receiving
-    from clew.store.remotes.sending import Progress, Sending
+    from clew.store.remotes.sending import Progress, Sending, There
+    from clew.store.remotes.taking import Taking
     from clew.store.sweeping import Live
 
 
@@ -203,6 +204,10 @@ class Store:
         """The bytes, verified as they come; Damaged at the latest when the last is given."""
         return reading.filled(self._reader.read(self._stored(digest)))
 
+    def read_part(self, digest: str, start: int, stop: int) -> Iterator[bytes]:
+        """The bytes from `start` to before `stop`, without reading what lies before them."""
+        return reading.filled(self._reader.part(self._stored(digest), start, stop))
+
     def restore(
         self,
         digest: str,
@@ -237,11 +242,11 @@ class Store:
     # -- sharing
 
     @contextmanager
-    def sending(self, remote: Remote, progress: Progress) -> Iterator[Sending]:
-        """What of this store a remote lacks can be sent there."""
+    def sending(self, there: There, progress: Progress) -> Iterator[Sending]:
+        """What of this store is lacking elsewhere can be sent there."""
         from clew.store.remotes.sending import Sending
 
-        made = Sending(self._index, self._reader, remote, progress)
+        made = Sending(self._index, self._reader, there, progress)
         try:
             yield made
         finally:
@@ -252,6 +257,12 @@ class Store:
         from clew.store.remotes.receiving import Receiving
 
         return Receiving(remote, self._writer, self._reader, progress)
+
+    def taking(self) -> Taking:
+        """What this store lacks can be brought in packs; it is leased, and flushed as it comes."""
+        from clew.store.remotes.taking import Taking
+
+        return Taking(self._index, self._writer, self._reader)
 
     def hold(self, digests: Iterable[str]) -> list[bytes]:
         """Keep contents from a sweep until this Store is closed; NoContent when one is not here."""

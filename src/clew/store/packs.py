@@ -107,6 +107,16 @@ def read_tail(tail: bytes, *, where: str) -> tuple[Table, int]:
     raise Damaged(f"{where} is damaged")
 
 
+def read_pack(data: bytes, *, where: str) -> Table:
+    """The table of a pack that is in memory, verified."""
+    if data[: len(MAGIC)] == MAGIC and len(data) >= len(MAGIC) + _FOOTER.size:
+        position = _FOOTER.unpack(data[-_FOOTER.size :])[0]
+        table, size = read_tail(data[position:], where=where)
+        if size == len(data):
+            return table
+    raise Damaged(f"{where} is no pack, or cut short")
+
+
 def _decode(body: bytes) -> Table:
     at = _COUNT.size
     blocks: list[Block] = []

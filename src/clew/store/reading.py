@@ -56,6 +56,17 @@ class Reader:
         if whole.digest() != digest:
             raise Damaged(f"{named(digest)} does not have that digest", hint="clew fsck")
 
+    def part(self, digest: bytes, start: int, stop: int) -> Iterator[bytes | int]:
+        """As `read`, from byte `start` to before `stop`: only the chunks are verified."""
+        at = 0
+        for part, length in self.parts(digest):
+            low, high = max(start - at, 0), min(stop - at, length)
+            if low < high:
+                yield high - low if part == packs.HOLE else self.chunk(part)[low:high]
+            at += length
+            if at >= stop:
+                return
+
     def bad(self, digest: bytes) -> list[bytes]:
         """The chunks of a content that are not what they should be."""
         found: list[bytes] = []

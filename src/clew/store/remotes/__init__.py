@@ -5,6 +5,7 @@
     catalogue   what a remote holds, learnt from the tables of its packs
     sending     what is missing there, packed and sent
     receiving   what is missing here, fetched and verified
+    taking      what a sender brings to the door of a server, verified
 
 `docs/formats/remote.md` describes the objects. Like the rest of the store this knows bytes and
 digests: what an execution is stays with whoever writes its document.

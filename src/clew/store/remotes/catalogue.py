@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
@@ -52,6 +52,26 @@ class Remote:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    # -- content
+
+    at_once = 3
+
+    def lacking(self, chunks: Sequence[bytes]) -> set[bytes]:
+        """Those of these chunks that are not here."""
+        here = {d for d, _ in self.index.known(chunks) if self.index.place(d) is not None}
+        return set(chunks) - here
+
+    def untold(self, contents: Sequence[bytes]) -> set[bytes]:
+        """Those of these contents that have no record here."""
+        return {digest for digest in contents if self.index.file(digest) is None}
+
+    def put_pack(self, pack: bytes, tail: bytes) -> int:
+        """Put a pack, and then its table; the bytes of both."""
+        name = packs.tail_name(tail)
+        self.place.put(f"packs/{name}.pack", pack)
+        self.place.put(f"tables/{name}", tail)
+        return len(pack) + len(tail)
 
     # -- documents
 

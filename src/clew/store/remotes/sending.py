@@ -1,14 +1,15 @@
 """Sending: which chunks are missing there, packed as in a store, and put.
 
-A pack goes first, its table after it. Whoever is killed leaves whole packs that are found and
-kept by the next push, and at most one pack of each thread that nothing speaks of.
+Whoever is killed leaves whole packs that are found and kept the next time, and at most one pack of
+each thread that nothing speaks of.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
 
 import blake3
 
@@ -18,28 +19,42 @@ from clew.store.index import Index
 from clew.store.packing import OpenBlock, compress
 from clew.store.reading import Reader
 from clew.store.records import named
-from clew.store.remotes.catalogue import Remote
 
 PACK = 16 << 20
 """Content in one pack: little is lost when a push is cut short, and objects stay few."""
 BLOCK = 128 << 10
 """Small chunks that are compressed together; fewer than in a store, and larger chunks stay alone,
 since whoever lacks one fetches its block."""
-_THREADS = 3
 
 Progress = Callable[[int, int], None]
 """Told how many bytes of content have travelled, and of how many."""
 
 
-class Sending:
-    """What is missing at a remote, on its way there."""
+class There(Protocol):
+    """Whom content is sent to: a remote, or a server."""
 
-    def __init__(self, index: Index, reader: Reader, remote: Remote, progress: Progress) -> None:
+    at_once: int
+    """Packs that may be on their way at once; with 1 they arrive in the order they were made."""
+
+    def lacking(self, chunks: Sequence[bytes]) -> set[bytes]:
+        """Those of these chunks that are not there."""
+
+    def untold(self, contents: Sequence[bytes]) -> set[bytes]:
+        """Those of these contents of which it does not know what chunks they are made of."""
+
+    def put_pack(self, pack: bytes, tail: bytes) -> int:
+        """When this returns, the pack is there for good; the bytes it took. `tail`: its table."""
+
+
+class Sending:
+    """What is missing there, on its way."""
+
+    def __init__(self, index: Index, reader: Reader, there: There, progress: Progress) -> None:
         self._index = index
         self._reader = reader
-        self._remote = remote
+        self._there = there
         self._progress = progress
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="clew-send")
+        self._pool = ThreadPoolExecutor(there.at_once, thread_name_prefix="clew-send")
         self._waiting: deque[tuple[int, Future[int]]] = deque()
         self._blocks: list[OpenBlock] = [OpenBlock()]
         self._given: set[bytes] = set()  # chunks
@@ -49,7 +64,7 @@ class Sending:
         """What was put there."""
 
     def send(self, contents: Iterable[bytes]) -> None:
-        """Contents of this store, as far as the remote lacks them."""
+        """Contents of this store, as far as they are not there."""
         wanted = list(contents)
         records = self._records(wanted)
         chunks = self._chunks(wanted)
@@ -66,14 +81,14 @@ class Sending:
         digest = blake3.blake3(data).digest()
         pieces = cutting.slices(memoryview(data), cutting.cuts(data))
         found = [(blake3.blake3(piece).digest(), piece) for piece in pieces]
-        absent = set(self._absent([part for part, _ in found]))
+        absent = self._absent([part for part, _ in found])
         single = len(found) == 1
         for part, piece in found:
             if part in absent:
                 self._total += len(piece)
                 self._add(part, bytes(piece), whole=single)
                 absent.discard(part)
-        if not single and self._remote.index.file(digest) is None:
+        if not single and self._there.untold([digest]):
             parts = packs.pack_parts((part, len(piece)) for part, piece in found)
             self._add_record(packs.File(digest, len(data), packs.FILE, parts))
         return named(digest)
@@ -89,16 +104,13 @@ class Sending:
     # -- deciding
 
     def _records(self, contents: list[bytes]) -> dict[bytes, packs.File]:
-        """How contents are made of chunks, where the remote does not know."""
-        found = ((digest, self._index.file(digest)) for digest in contents)
-        return {
-            digest: packs.File(digest, *file)
-            for digest, file in found
-            if file is not None and self._remote.index.file(digest) is None
-        }
+        """How contents are made of chunks, where that is not known there."""
+        found = {d: packs.File(d, *file) for d in contents if (file := self._index.file(d))}
+        untold = self._there.untold(list(found))
+        return {digest: file for digest, file in found.items() if digest in untold}
 
     def _chunks(self, contents: list[bytes]) -> dict[bytes, int]:
-        """The chunks that the remote lacks and their lengths, in the order they lie here."""
+        """The chunks that are not there and their lengths, in the order they lie here."""
         lengths: dict[bytes, int] = {}
         for digest in contents:
             lengths.update(part for part in self._reader.parts(digest) if part[0] != packs.HOLE)
@@ -110,11 +122,9 @@ class Sending:
             order.append((where.block, where.start, digest))
         return {digest: lengths[digest] for _, _, digest in sorted(order)}
 
-    def _absent(self, chunks: list[bytes]) -> Iterator[bytes]:
+    def _absent(self, chunks: list[bytes]) -> set[bytes]:
         """Those of these chunks that are not there, and not on their way."""
-        index = self._remote.index
-        there = {digest for digest, _ in index.known(chunks) if index.place(digest) is not None}
-        return (d for d in dict.fromkeys(chunks) if d not in there and d not in self._given)
+        return self._there.lacking([d for d in dict.fromkeys(chunks) if d not in self._given])
 
     # -- acting
 
@@ -140,8 +150,8 @@ class Sending:
         blocks, self._blocks = self._blocks, [OpenBlock()]
         if any(block.length or block.files for block in blocks):
             size = sum(block.length for block in blocks)
-            self._waiting.append((size, self._pool.submit(_put, self._remote, blocks)))
-            self._await(_THREADS)
+            self._waiting.append((size, self._pool.submit(_put, self._there, blocks)))
+            self._await(self._there.at_once)
 
     def _await(self, most: int) -> None:
         while len(self._waiting) > most:
@@ -151,8 +161,8 @@ class Sending:
             self._progress(self._done, self._total)
 
 
-def _put(remote: Remote, blocks: list[OpenBlock]) -> int:
-    """Put one pack and then its table; the bytes of both."""
+def _put(there: There, blocks: list[OpenBlock]) -> int:
+    """Put one pack; the bytes it took."""
     data = bytearray(packs.MAGIC)
     table = packs.Table([], [])
     for block in blocks:
@@ -164,7 +174,4 @@ def _put(remote: Remote, blocks: list[OpenBlock]) -> int:
         table.files.extend(block.files)
     tail = packs.encode(table, position=len(data))
     data += tail
-    name = packs.tail_name(tail)
-    remote.place.put(f"packs/{name}.pack", bytes(data))
-    remote.place.put(f"tables/{name}", tail)
-    return len(data) + len(tail)
+    return there.put_pack(bytes(data), tail)

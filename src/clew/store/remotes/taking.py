@@ -1,0 +1,110 @@
+"""Taking: content that somebody brings in packs, verified and stored.
+
+Nothing that comes is believed: each chunk is hashed before it is stored, each content as a whole
+before it gets its name, and no pack may unfold to more than is allowed. What was taken, or was
+asked for and found, is leased as long as the store is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import blake3
+
+from clew.errors import Damaged, UsageError
+from clew.store import packs
+from clew.store.index import Index
+from clew.store.putting import Writer
+from clew.store.reading import Reader, hash_zeros
+from clew.store.records import named
+
+MOST = 64 << 20
+"""Bytes of content in one pack. A sender ends one at 16 MiB; the last chunk may pass that."""
+
+
+class Taking:
+    """What a sender has and this store lacks."""
+
+    def __init__(self, index: Index, writer: Writer, reader: Reader) -> None:
+        self._index = index
+        self._writer = writer
+        self._reader = reader
+
+    def lacking(self, chunks: Sequence[bytes]) -> list[bytes]:
+        """Those of these chunks that are not here."""
+        self._writer.hold(list(chunks))
+        return [digest for digest in chunks if self._index.place(digest) is None]
+
+    def missing(self, contents: Iterable[bytes]) -> list[bytes]:
+        """Those of these contents that are not here. One of which the only chunk is here, but as
+        a part of others, is a content of its own from now on."""
+        wanted = list(contents)
+        self._writer.hold(wanted)
+        absent = []
+        for digest in wanted:
+            if self._writer.held.get(digest) is True:
+                continue
+            where = self._index.place(digest)
+            if where is None:
+                absent.append(digest)
+            else:
+                parts = packs.pack_parts([(digest, where.size)])
+                self._writer.add_file(packs.File(digest, where.size, packs.FILE, parts))
+        self._writer.flush()
+        return absent
+
+    def take(self, pack: bytes) -> None:
+        """Store what a pack holds. When this returns it is there for good."""
+        try:
+            table = packs.read_pack(pack, where="what was sent")
+            chunks = list(_chunks(pack, table))
+        except Damaged as error:
+            raise UsageError(error.message, hint="send it again") from error
+        lacking = set(self.lacking([chunk.digest for chunk, _ in chunks]))
+        for chunk, data in chunks:
+            if chunk.digest in lacking:
+                lacking.discard(chunk.digest)
+                self._writer.add_chunk(chunk.digest, data, whole=chunk.whole)
+        self._writer.flush()
+        for file in table.files:
+            self._name(file)
+        self._writer.flush()
+
+    def _name(self, file: packs.File) -> None:
+        """A content whose chunks are all here."""
+        whole, size = blake3.blake3(), 0
+        parts = packs.parts_of(file.parts)
+        absent = self.lacking([part for part, _ in parts if part != packs.HOLE])
+        if absent:
+            raise UsageError(
+                f"{named(file.digest)} is made of {named(absent[0])}, which is not here",
+                hint="send that first",
+            )
+        for part, length in parts:
+            if part == packs.HOLE:
+                hash_zeros(whole, length)
+                size += length
+            else:
+                data = self._reader.chunk(part)
+                whole.update(data)
+                size += len(data)
+        if whole.digest() != file.digest or size != file.size:
+            raise UsageError(f"{named(file.digest)} does not have that digest")
+        self._writer.hold([file.digest])
+        if self._writer.held.get(file.digest) is not True:
+            self._writer.add_file(file)
+
+
+def _chunks(pack: bytes, table: packs.Table) -> Iterator[tuple[packs.Chunk, bytes]]:
+    if sum(block.length for block in table.blocks) > MOST:
+        raise Damaged("what was sent unfolds to too much")
+    for block in table.blocks:
+        stored = pack[block.position : block.position + block.stored]
+        data = packs.expand(stored, length=block.length, codec=block.codec, where="what was sent")
+        at = 0
+        for chunk in block.chunks:
+            piece = data[at : at + chunk.length]
+            at += chunk.length
+            if blake3.blake3(piece).digest() != chunk.digest:
+                raise Damaged(f"{named(chunk.digest)} does not have that digest")
+            yield chunk, piece
