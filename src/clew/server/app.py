@@ -12,8 +12,10 @@ from starlette.types import ASGIApp
 
 from clew.errors import ClewError
 from clew.server.identity import Identity
+from clew.server.intake import Intake
 from clew.server.problems import answer, of_error
 from clew.server.service import Service
+from clew.server.v1 import ingest
 
 _LOG = logging.getLogger("clew.server")
 
@@ -22,11 +24,13 @@ def application(service: Service) -> ASGIApp:
     """Everything that the server answers."""
     app = FastAPI(openapi_url=None)
     app.state.service = service
+    app.state.intake = Intake(service.folder.store)
     app.add_exception_handler(ClewError, _failed)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _broken)
     app.add_route("/healthz", _healthy)
+    app.include_router(ingest.router)
     return Identity(app, token=service.token, project=service.folder.uid)
 
 

@@ -138,6 +138,11 @@ class Store:
             return trees.put(self._writer, os.fsencode(root))
 
     @property
+    def broken(self) -> bool:
+        """A write has failed: this Store takes no more."""
+        return self._writer.broken
+
+    @property
     def added(self) -> int:
         """Bytes of packs this Store has written; exact after `flush`."""
         return self._writer.added

@@ -70,6 +70,11 @@ class Taking:
             self._name(file)
         self._writer.flush()
 
+    def put(self, data: bytes) -> None:
+        """Store a content by itself."""
+        self._writer.put_data(data)
+        self._writer.flush()
+
     def _name(self, file: packs.File) -> None:
         """A content whose chunks are all here."""
         whole, size = blake3.blake3(), 0

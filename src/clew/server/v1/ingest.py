@@ -1,0 +1,212 @@
+"""Ingest: events in batches, and the content they name, as far as it is missing here.
+
+A batch is read whole before anything is folded, and folded in one transaction, with the bytes it
+names leased: so it is here whole or not at all, whenever either side is killed. The fold is a
+union of facts: a batch that comes twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import blake3
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+
+from clew.errors import ClewError, UsageError
+from clew.prov.events import AnyEvent
+from clew.prov.export.events import contents_of
+from clew.prov.questions.executions import execution
+from clew.server import batches
+from clew.server.intake import Intake
+from clew.server.service import Service
+from clew.store.records import digest_of, named
+
+PACK = 80 << 20
+"""Bytes of a pack, or of a content that comes by itself."""
+QUESTIONS = 20_000
+"""Digests in one question."""
+
+_PROBLEM: dict[str, Any] = {"content": {"application/problem+json": {}}}
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    400: {"description": "what was sent is not what it says", **_PROBLEM},
+    401: {"description": "no valid token was sent", **_PROBLEM},
+    408: {"description": "the body came too slowly", **_PROBLEM},
+    409: {"description": "events name content that is not here", **_PROBLEM},
+    413: {"description": "the body is too large", **_PROBLEM},
+    415: {"description": "neither JSON lines nor MessagePack", **_PROBLEM},
+    422: {"description": "malformed; nothing of it was taken", **_PROBLEM},
+    429: {"description": "too much is under way; Retry-After says when to come again", **_PROBLEM},
+    503: {"description": "the server is busy, or ends", **_PROBLEM},
+    507: {"description": "no room is left", **_PROBLEM},
+}
+
+router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=REFUSALS)
+
+Transfer = Annotated[
+    str,
+    Query(
+        alias="for",
+        max_length=100,
+        description="The transfer that this belongs to, by any name: content that was sent for it"
+        " is kept until its events are here.",
+    ),
+]
+
+
+class MissingContent(ClewError):
+    code = "missing-content"
+    http_status = 409
+
+
+class Taken(BaseModel):
+    """One execution that a batch spoke of."""
+
+    uid: str
+    id: str
+    name: str | None
+
+
+class Folded(BaseModel):
+    """What became of a batch."""
+
+    events: int
+    executions: list[Taken]
+
+
+class Digests(BaseModel):
+    """Contents (whole files) and chunks (parts of them), by name: `blake3:` and 64 digits."""
+
+    contents: list[str] = Field(default=[], max_length=QUESTIONS)
+    chunks: list[str] = Field(default=[], max_length=QUESTIONS)
+
+
+class Arrived(BaseModel):
+    bytes: int
+
+
+def _body(*kinds: str) -> dict[str, Any]:
+    """How OpenAPI tells of a body that the route reads by itself."""
+    schema = {"schema": {"type": "string", "format": "binary"}}
+    return {"requestBody": {"required": True, "content": dict.fromkeys(kinds, schema)}}
+
+
+@router.post("/events", openapi_extra=_body("application/x-ndjson", "application/msgpack"))
+async def take_events(request: Request, transfer: Transfer = "") -> Folded:
+    """Fold a batch of events. `Content-Encoding` may be zstd or gzip. Whatever content they say
+    is stored must be here already, else 409."""
+    intake = _intake(request)
+    with intake.slot():
+        body = await _read(request, batches.MOST)
+        coding = request.headers.get("content-encoding", "").strip().lower()
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+        def work() -> Folded:
+            events = batches.read(batches.plain(body, coding), kind)
+            return _fold(request.app.state.service, intake, events, transfer)
+
+        return await run_in_threadpool(work)
+
+
+@router.post("/content/missing")
+async def find_missing(request: Request, asked: Digests, transfer: Transfer = "") -> Digests:
+    """Which of these are not here. What is here is kept for the transfer."""
+    intake = _intake(request)
+
+    def work() -> Digests:
+        contents, chunks = map(_raw, (asked.contents, asked.chunks))
+        with intake.taking(transfer) as taking:
+            missing, lacking = taking.missing(contents), taking.lacking(chunks)
+        return Digests(contents=list(map(named, missing)), chunks=list(map(named, lacking)))
+
+    with intake.slot():
+        return await run_in_threadpool(work)
+
+
+@router.post("/content", openapi_extra=_body("application/octet-stream"))
+async def take_content(request: Request, transfer: Transfer = "") -> Arrived:
+    """Store the chunks and records of a pack (docs/formats/store.md), each checked against its
+    digest. When this answers, they are stored for good."""
+    intake = _intake(request)
+    with intake.slot():
+        pack = await _read(request, PACK)
+
+        def work() -> Arrived:
+            with intake.taking(transfer) as taking:
+                taking.take(pack)
+            intake.bytes += len(pack)
+            return Arrived(bytes=len(pack))
+
+        return await run_in_threadpool(work)
+
+
+@router.put("/content/{digest}", openapi_extra=_body("application/octet-stream"))
+async def take_one(request: Request, digest: str, transfer: Transfer = "") -> Arrived:
+    """Store one content as it is: the simple way, for whoever has few and small ones."""
+    intake = _intake(request)
+    with intake.slot():
+        data = await _read(request, PACK)
+
+        def work() -> Arrived:
+            if blake3.blake3(data).digest() != _raw([digest])[0]:
+                raise UsageError(f"what was sent does not have the digest {digest}")
+            with intake.taking(transfer) as taking:
+                taking.put(data)
+            intake.bytes += len(data)
+            return Arrived(bytes=len(data))
+
+        return await run_in_threadpool(work)
+
+
+def _fold(service: Service, intake: Intake, events: list[AnyEvent], transfer: str) -> Folded:
+    wanted = sorted(contents_of(events))
+    with intake.taking(transfer) as taking, service.project() as project:
+        raw = [digest_of(name) for name in wanted]
+        missing = [name for name, digest in zip(wanted, raw, strict=True) if digest is None]
+        missing += map(named, taking.missing(digest for digest in raw if digest is not None))
+        if missing:
+            raise MissingContent(
+                f"the bytes of {len(missing)} contents are not here, of {missing[0]} for one",
+                hint="send them to /api/v1/content, or say that they are not stored",
+            )
+        try:
+            project._graph.take(events, also=lambda: None)
+        except (ClewError, OverflowError, ValueError) as error:
+            raise batches.find_unsound(events) or error from error
+        found = [
+            execution(project._graph, uid, alive=lambda _: False)
+            for uid in dict.fromkeys(event.execution for event in events)
+        ]
+    intake.end(transfer)
+    intake.events += len(events)
+    taken = [Taken(uid=one["uid"], id=one["id"], name=one["name"]) for one in found]
+    return Folded(events=len(events), executions=taken)
+
+
+def _intake(request: Request) -> Intake:
+    intake: Intake = request.app.state.intake
+    return intake
+
+
+async def _read(request: Request, most: int) -> bytes:
+    """The body, if it is not too large: that is seen before, or at the latest when it is."""
+    too_large = batches.TooLarge(f"a body may have {most} bytes", hint="send it in parts")
+    if int(request.headers.get("content-length") or 0) > most:
+        raise too_large
+    body = bytearray()
+    async for piece in request.stream():
+        body += piece
+        if len(body) > most:
+            raise too_large
+    return bytes(body)
+
+
+def _raw(names: list[str]) -> list[bytes]:
+    found = []
+    for name in names:
+        digest = digest_of(name)
+        if digest is None:
+            raise UsageError(f"{name[:80]} is no digest", hint="blake3: and 64 hexadecimal digits")
+        found.append(digest)
+    return found
