@@ -19,6 +19,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from clew import db
 from clew.errors import ClewError
 from clew.folder import Folder
@@ -159,7 +161,7 @@ class Recorder:
         }
         self._queue.put(
             Started(
-                **self._next(),
+                **self._now(),
                 activity=self.uid,
                 kind="run",
                 agent=environment.user_name(os.getuid()),
@@ -171,7 +173,7 @@ class Recorder:
         told = {**outputs.parameters, **_shown(outputs.artifacts)}
         status = 0 if state == "succeeded" else 1
         facets = {"state": state, "outputs": told, "error": error}
-        self._queue.put(Ended(**self._next(), activity=self.uid, status=status, facets=facets))
+        self._queue.put(Ended(**self._now(), activity=self.uid, status=status, facets=facets))
 
     def task_started(self, node: Node, verdict: Verdict | None = None) -> None:
         """`verdict`: by its key a later one will find it, unless it only stands for another."""
@@ -188,7 +190,7 @@ class Recorder:
             facets["begun"] = {}
         self._queue.put(
             Started(
-                **self._next(),
+                **self._now(),
                 activity=self._activity(node),
                 kind="task",
                 parent=self.uid,
@@ -227,7 +229,8 @@ class Recorder:
                 self.failure = error
 
     def _tell(self, waiting: Sequence[AnyEvent | Told | Session]) -> None:
-        events = [one for one in waiting if not isinstance(one, Told | Session)]
+        events = [self._numbered(one) for one in waiting if isinstance(one, Started)]
+        ends = [one for one in waiting if isinstance(one, Ended)]
         leaving = [one for one in waiting if isinstance(one, Session)]
         over = [one for one in waiting if isinstance(one, Told)]
         later = [one for one in over if one.attempts and one.node.outputs.artifacts]
@@ -243,8 +246,8 @@ class Recorder:
             for session in sessions.values():
                 session.flush()
             graph.fold([*events, *(self._over(graph, one) for one in over if one not in later)])
-            if later:  # what their executions made is known by now
-                graph.fold([self._over(graph, one) for one in later])
+            # what their executions made is known by now; and the run ends after its tasks
+            graph.fold([*(self._over(graph, one) for one in later), *map(self._numbered, ends)])
             ids = [self._execution(graph, one) for one in over]
             for worker in leaving:
                 _leave(graph, worker)
@@ -302,8 +305,9 @@ class Recorder:
             "reused_from": reused.task if reused else None,
             **({"key": verdict.key, "parts": verdict.parts} if verdict else {}),
         }
-        number = {**self._next(), "at": one.at}
-        return Ended(**number, activity=self._activity(node), facets=facets)
+        number = next(self._numbers)
+        activity = self._activity(node)
+        return Ended(execution=self.uid, n=number, at=one.at, activity=activity, facets=facets)
 
     def _execution(self, graph: Graph, one: Told) -> str | None:
         uid = _last(one.attempts)
@@ -336,8 +340,12 @@ class Recorder:
             "version": found.label if found else None,
         }
 
-    def _next(self) -> dict[str, Any]:
-        return {"execution": self.uid, "n": next(self._numbers), "at": time.time_ns()}
+    def _now(self) -> dict[str, Any]:
+        return {"execution": self.uid, "n": 0, "at": time.time_ns()}
+
+    def _numbered(self, event: AnyEvent) -> AnyEvent:
+        """Numbers are given out as things are told: who has read up to one has missed nothing."""
+        return structs.replace(event, n=next(self._numbers))
 
     @contextlib.contextmanager
     def graph(self) -> Iterator[Graph]:
