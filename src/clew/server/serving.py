@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,12 +59,18 @@ def serve(
         ticking.start()
         address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
         started(address, token)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _ended)  # which uvicorn sends once more, at its end
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()
         ticking.close()
         runners.close()
         service.close()
+
+
+def _ended(*_: object) -> None:
+    """All is put in order after the last answer."""
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -48,8 +48,12 @@ _ENDED = """
 UPDATE run SET state = ?, error = ?, finished = ?, holder = NULL, lease = 0
 WHERE id = ? AND holder = ? AND state = 'running' RETURNING id
 """
+_PUT_AWAY = """
+UPDATE run SET state = 'queued', finished = ?, holder = NULL, lease = 0, tries = tries - 1
+WHERE id = ? AND holder = ? AND state = 'running'
+"""
 _LET_GO = """
-UPDATE run SET lease = 0, tries = tries - 1 WHERE holder = ? AND state = 'running'
+UPDATE run SET lease = 0, tries = tries - ? WHERE holder = ? AND state = 'running'
 """
 _STOP_QUEUED = """
 UPDATE run SET state = 'canceled', finished = ?, error = ?, stop = 1
@@ -57,7 +61,7 @@ WHERE project = ? AND id = ? AND state = 'queued' RETURNING id
 """
 _STOP = "UPDATE run SET stop = 1 WHERE project = ? AND id = ? AND state = 'running'"
 _AGAIN = """
-UPDATE run SET state = 'queued', stop = 0, finished = NULL, error = NULL, tries = 0
+UPDATE run SET state = 'queued', stop = 0, error = NULL, tries = 0
 WHERE project = ? AND id = ? AND state IN ('failed', 'canceled') RETURNING id
 """
 _ARCHIVE = "UPDATE run SET archived = ? WHERE project = ? AND id = ? RETURNING id"
@@ -102,6 +106,7 @@ class Run:
     scheduled: int | None
     began: int | None
     finished: int | None
+    """When it ended; of one that is to be gone on with, when it ended before."""
     stop: bool
     tries: int
     service_account: str
@@ -172,9 +177,14 @@ def ended(graph: Graph, run: str, holder: str, *, state: str, error: str | None)
     return row is not None
 
 
-def let_go(graph: Graph, holder: str) -> None:
-    """The holder ends in peace: others may go on at once."""
-    graph.connection.rows(_LET_GO, (holder,))
+def put_away(graph: Graph, run: str, holder: str) -> None:
+    """It was stopped in peace, for others to go on with."""
+    graph.connection.rows(_PUT_AWAY, (time.time_ns(), run, holder))
+
+
+def let_go(graph: Graph, holder: str, *, blame: bool) -> None:
+    """The holder is no more: others may go on at once. `blame`: the try counts."""
+    graph.connection.rows(_LET_GO, (0 if blame else 1, holder))
 
 
 # -- what a user wants of it

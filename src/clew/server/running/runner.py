@@ -2,10 +2,11 @@
 
     python -m clew.server.running.runner PROJECT
 
-The first line of its input says who it is, and where the graph is; later ones wake it; when its
-input ends, so does it, since nobody is left to look after it. It holds a run by a lease that it
-keeps up, and ends at once where it no longer can: then another may have the run. Nothing has to be
-put in order at its end: a run that was cut off is gone on with by whoever claims it.
+The first line of its input says who it is, and where the graph is; an empty one wakes it; `end`
+lets it put away what it is at, for whoever claims it next; when its input ends, so does it, since
+nobody is left to look after it. It holds a run by a lease that it keeps up, and ends at once where
+it no longer can: then another may have the run. It can be killed at any time: a run that was cut
+off is gone on with by whoever claims it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +33,8 @@ LEASE = 15.0
 """Seconds that a run is held for without a word from its holder."""
 _BEAT = 1.0
 """Seconds between its words."""
+_LISTEN = 0.1
+"""Seconds between looks at what it is told."""
 _LOOK = 1.0
 """Seconds between looks for work that nobody woke it for: another server may be gone."""
 _MOST = 100
@@ -44,19 +45,131 @@ _PAUSE = 2.0
 _LOG = logging.getLogger("clew.server.running")
 
 
-def main(root: str) -> None:
-    configure()
-    told = json.loads(_line())
-    holder, on_host = told["holder"], told["on_host"]
-    opened = clew.open(Path(root))
-    project = Project(opened._folder, replace(opened._settings, graph=told["graph"]))
-    waiting = Waiting(project)
-    for _ in range(_MOST):
-        waiting.prepare()
-        run = _next(project, holder)
-        with _held(project, run, holder):
-            _do(project, run, holder, waiting, on_host=on_host)
-    os._exit(0)
+class _Runner:
+    def __init__(self, project: Project, holder: str, *, on_host: bool) -> None:
+        self._project = project
+        self._holder = holder
+        self._on_host = on_host
+        self._waiting = Waiting(project)
+        self._ending = False
+
+    def work(self) -> None:
+        for _ in range(_MOST):
+            self._waiting.prepare()
+            run = self._next()
+            if run is None:
+                break
+            over = threading.Event()
+            keeper = threading.Thread(target=self._keep, args=(run.id, over), daemon=True)
+            keeper.start()
+            self._do(run)
+            over.set()
+            keeper.join()
+
+    # -- finding work
+
+    def _next(self) -> Run | None:
+        """The next run; wait until there is one. None: it is to end."""
+        while not self._ending:
+            now = time.time_ns()
+            pause = _LOOK
+            try:
+                lease = now + _ns(LEASE)
+                run = runs.claim(self._project._graph, self._holder, now=now, lease=lease)
+                if run is not None:
+                    return run
+            except ClewError as error:
+                _LOG.error("no work can be looked for: %s", error.message)
+                self._project.close()
+                pause = _PAUSE
+            self._listen(pause)
+        return None
+
+    def _listen(self, seconds: float) -> None:
+        """Until it is told something, or the time is over."""
+        if select.select([0], [], [], seconds)[0]:
+            told = os.read(0, 4096)
+            if not told:
+                os._exit(0)
+            self._ending = self._ending or b"end" in told
+
+    # -- doing it
+
+    def _do(self, run: Run) -> None:
+        words = {"run": run.id}
+        graph = self._project._graph
+        if run.tries > runs.MOST_TRIES:
+            self._settle(run, "failed", f"given up: its runner was lost {runs.MOST_TRIES} times")
+            return
+        try:
+            runs.began(graph, run.id, self._holder)
+            _LOG.info("run begins", extra={**words, "tries": run.tries})
+            state, error = perform(
+                self._project,
+                self._waiting,
+                uid=run.id,
+                name=run.name,
+                text=specs.text_of(graph, run.spec),
+                values=run.config.get("parameters") or {},
+                scheduled=run.scheduled,
+                since=run.finished,
+                on_host=self._on_host,
+                say=lambda text: _LOG.info("%s", text, extra=words),
+            )
+        except ClewError as failure:
+            state, error = "failed", failure.message
+        except Exception as failure:
+            _LOG.exception("run failed", extra=words)
+            state, error = "failed", f"{type(failure).__name__}: {failure}"
+        self._settle(run, state, error)
+
+    def _settle(self, run: Run, state: str, error: str | None) -> None:
+        """Say how it ended, as soon as the database can be told."""
+        while True:
+            try:
+                graph = self._project._graph
+                if state == "canceled" and self._ending and not runs.get(graph, run.id).stop:
+                    runs.put_away(graph, run.id, self._holder)
+                    state = "put away"
+                else:
+                    why = runs.TERMINATED if state == "canceled" else error
+                    runs.ended(graph, run.id, self._holder, state=state, error=why)
+                _LOG.info("run %s", state, extra={"run": run.id, "state": state})
+                return
+            except ClewError as failure:
+                _LOG.error("a run cannot be settled: %s", failure.message, extra={"run": run.id})
+                self._project.close()
+                time.sleep(_PAUSE)
+
+    # -- holding it
+
+    def _keep(self, run: str, over: threading.Event) -> None:
+        """Keep the lease up until it is over, and listen."""
+        with Project(self._project._folder, self._project._settings) as own:
+            until = time.monotonic() + LEASE
+            beat = time.monotonic() + _BEAT
+            while not over.is_set():
+                self._listen(_LISTEN)
+                if self._ending:
+                    own.pipelines.stop(run)
+                if time.monotonic() < beat:
+                    continue
+                beat = time.monotonic() + _BEAT
+                try:
+                    stop = runs.hold(
+                        own._graph, run, self._holder, lease=time.time_ns() + _ns(LEASE)
+                    )
+                    until = beat + LEASE - _BEAT
+                except ClewError:
+                    own.close()
+                    stop = False
+                if over.is_set():
+                    break
+                if stop is None or time.monotonic() > until - 2 * _BEAT:
+                    _LOG.error("a run is held no more", extra={"run": run})
+                    os._exit(1)
+                if stop:
+                    own.pipelines.stop(run)
 
 
 def _line() -> bytes:
@@ -69,111 +182,17 @@ def _line() -> bytes:
     return line
 
 
-def _next(project: Project, holder: str) -> Run:
-    """The next run; wait until there is one."""
-    while True:
-        now = time.time_ns()
-        try:
-            run = runs.claim(project._graph, holder, now=now, lease=now + _ns(LEASE))
-            if run is not None:
-                return run
-            pause = _LOOK
-        except ClewError as error:
-            _LOG.error("no work can be looked for: %s", error.message)
-            project.close()
-            pause = _PAUSE
-        _wait(pause)
-
-
-def _wait(seconds: float) -> None:
-    """Until somebody says that there is work, or the time is over."""
-    ready, _, _ = select.select([0], [], [], seconds)
-    if ready and not os.read(0, 4096):
-        os._exit(0)
-
-
-def _do(project: Project, run: Run, holder: str, waiting: Waiting, *, on_host: bool) -> None:
-    if run.tries > runs.MOST_TRIES:
-        why = f"given up: its runner was lost {runs.MOST_TRIES} times"
-        runs.ended(project._graph, run.id, holder, state="failed", error=why)
-        return
-    runs.began(project._graph, run.id, holder)
-    _LOG.info("run %s begins", run.id, extra={"run": run.id, "tries": run.tries})
-    try:
-        state, error = perform(
-            project,
-            waiting,
-            uid=run.id,
-            name=run.name,
-            text=specs.text_of(project._graph, run.spec),
-            values=run.config.get("parameters") or {},
-            scheduled=run.scheduled,
-            since=run.finished,
-            on_host=on_host,
-            say=lambda text: _LOG.info("%s", text, extra={"run": run.id}),
-        )
-    except ClewError as error_:
-        state, error = "failed", error_.message
-    except Exception as error_:
-        _LOG.exception("run %s", run.id, extra={"run": run.id})
-        state, error = "failed", f"{type(error_).__name__}: {error_}"
-    if state == "canceled":
-        error = runs.TERMINATED
-    _settle(project, run.id, holder, state, error)
-    _LOG.info("run %s %s", run.id, state, extra={"run": run.id, "state": state})
-
-
-def _settle(project: Project, run: str, holder: str, state: str, error: str | None) -> None:
-    """Say how it ended, as soon as the database can be told."""
-    while True:
-        try:
-            runs.ended(project._graph, run, holder, state=state, error=error)
-            return
-        except ClewError as failure:
-            _LOG.error("run %s cannot be settled: %s", run, failure.message, extra={"run": run})
-            project.close()
-            time.sleep(_PAUSE)
-
-
-@contextmanager
-def _held(project: Project, run: Run, holder: str) -> Iterator[None]:
-    """Keep the lease up meanwhile, in a thread of its own."""
-    over = threading.Event()
-    thread = threading.Thread(target=_keep, args=(project, run.id, holder, over), daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def _keep(project: Project, run: str, holder: str, over: threading.Event) -> None:
-    until = time.monotonic() + LEASE
-    own = Project(project._folder, project._settings)
-    while not over.wait(_BEAT):
-        try:
-            lease = time.time_ns() + _ns(LEASE)
-            began = time.monotonic()
-            stop = runs.hold(own._graph, run, holder, lease=lease)
-            until = began + LEASE
-        except ClewError:
-            own.close()
-            stop = False
-        if over.is_set():
-            break
-        if stop is None or time.monotonic() > until - 2 * _BEAT:
-            _LOG.error("run %s is held no more", run, extra={"run": run})
-            os._exit(1)
-        if stop:
-            own.pipelines.stop(run)
-        if select.select([0], [], [], 0)[0] and not os.read(0, 4096):
-            os._exit(0)
-    own.close()
-
-
 def _ns(seconds: float) -> int:
     return int(seconds * 1e9)
+
+
+def main(root: str) -> None:
+    configure()
+    told = json.loads(_line())
+    opened = clew.open(Path(root))
+    project = Project(opened._folder, replace(opened._settings, graph=told["graph"]))
+    _Runner(project, told["holder"], on_host=told["on_host"]).work()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,10 @@ _LOOK = 0.5
 """Seconds between looks at whether all are there."""
 _OURS = ("CLEW_GRAPH", "CLEW_SERVER", "CLEW_TOKEN", "CLEW_PROJECT")
 """Variables that no task is to find: some hold secrets."""
+_GRACE = 10.0
+"""Seconds that they have to put away what they are at."""
+_DYING = 1.0
+"""Seconds in which all that a runner started ends with it."""
 _PAUSE = 5.0
 """Seconds before one that has hardly begun when it ended is started again."""
 
@@ -47,15 +51,19 @@ class Runners:
         self._thread.start()
 
     def close(self) -> None:
-        """They end at once; what they were at is free for others to go on with."""
+        """They put away what they are at, for others to go on with; one that will not is killed."""
         self._ending.set()
         self._service.work.set()
         self._thread.join()
+        self._tell(b"end\n")
+        until = time.monotonic() + _GRACE
         for runner in self._all:
-            runner.process.kill()
-        for runner in self._all:
-            runner.process.wait()
-            self._let_go(runner)
+            try:
+                runner.process.wait(max(0.0, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                runner.process.kill()
+                runner.process.wait()
+            self._let_go(runner, blame=False)
 
     def _look_after(self) -> None:
         while not self._ending.is_set():
@@ -66,7 +74,7 @@ class Runners:
                 self._all.append(self._started())
             if self._service.work.wait(_LOOK):
                 self._service.work.clear()
-                self._wake()
+                self._tell(b"\n")
 
     def _started(self) -> _Runner:
         holder = os.urandom(16).hex()
@@ -94,17 +102,20 @@ class Runners:
     def _gone(self, runner: _Runner) -> None:
         assert runner.process.stdin is not None
         runner.process.stdin.close()
-        if runner.process.returncode:
-            _LOG.error("a runner ended with status %s", runner.process.returncode)
-            if time.monotonic() - runner.since < _PAUSE:
-                self._ending.wait(_PAUSE)
+        if not runner.process.returncode:
+            return
+        _LOG.error("a runner ended with status %s", runner.process.returncode)
+        self._ending.wait(_PAUSE if time.monotonic() - runner.since < _PAUSE else _DYING)
+        self._let_go(runner, blame=True)
 
-    def _wake(self) -> None:
+    def _tell(self, word: bytes) -> None:
         for runner in self._all:
             assert runner.process.stdin is not None
             with suppress(BrokenPipeError, BlockingIOError):
-                runner.process.stdin.write(b"\n")
+                runner.process.stdin.write(word)
 
-    def _let_go(self, runner: _Runner) -> None:
+    def _let_go(self, runner: _Runner, *, blame: bool) -> None:
+        """It is dead: what it held is free. `blame`: that may be what ended it."""
         with suppress(ClewError), self._service.graph() as graph:
-            runs.let_go(graph, runner.holder)
+            runs.let_go(graph, runner.holder, blame=blame)
+        self._service.work.set()

@@ -1,0 +1,318 @@
+"""Runs that a server was asked for: done once, whoever is killed, and with two servers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.programs.recording import Project
+from tests.local.serving import Server, serving
+from tests.local.surviving import await_
+from tests.local.test_cmd_pipeline import answer
+
+import clew
+from clew import settings
+from clew.api.project import Project as Opened
+from clew.prov.graph import Graph
+from clew.server.catalogue import runs, schedules
+
+PIPELINE = """
+from kfp import compiler, dsl
+
+@dsl.component(install_kfp_package=False)
+def count(log: str, n: int) -> int:
+    with open(log, "a") as file:
+        file.write(f"{n}\\n")
+    return n
+
+@dsl.component(install_kfp_package=False)
+def wait(gate: str, n: int) -> int:
+    import os, time
+    with open(gate + ".pid", "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    while not os.path.exists(gate):
+        time.sleep(0.01)
+    return n + 1
+
+@dsl.pipeline(name="gated")
+def gated(log: str, gate: str, n: int = 1) -> int:
+    one = count(log=log, n=n).set_caching_options(False)
+    return wait(gate=gate, n=one.output).set_caching_options(False).output
+
+@dsl.pipeline(name="counting")
+def counting(log: str, n: int = 1):
+    count(log=log, n=n).set_caching_options(False)
+
+@dsl.container_component
+def elsewhere():
+    return dsl.ContainerSpec(image="example.org/nobody/has:this", command=["true"])
+
+@dsl.pipeline(name="away")
+def away():
+    elsewhere()
+
+for one in (gated, counting, away):
+    compiler.Compiler().compile(one, f"{one.name}.yaml")
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the pipelines, compiled by the stock SDK."""
+    folder = tmp_path_factory.mktemp("compiled")
+    (folder / "source.py").write_text(PIPELINE)
+    words = [sys.executable, "-W", "ignore", "source.py"]
+    subprocess.run(words, cwd=folder, check=True)
+    return folder
+
+
+class Asking:
+    """Asks for runs as the server's routes do, through the database."""
+
+    def __init__(self, project: Project, compiled: Path, log: Path) -> None:
+        self.project = project
+        self.compiled = compiled
+        self.log = log
+
+    @contextmanager
+    def graph(self) -> Iterator[Graph]:
+        folder = clew.open(self.project.folder)._folder
+        with Opened(folder, settings.load(self.project.environment)) as project:
+            yield project._graph
+
+    def ask(self, name: str, **parameters: Any) -> str:
+        text = (self.compiled / f"{name}.yaml").read_text()
+        asked = runs.Asked(
+            experiment="none", name=name, spec=text, config={"parameters": parameters}
+        )
+        with self.graph() as graph:
+            return runs.create(graph, asked)
+
+    def gated(self, gate: Path, n: int = 1) -> str:
+        return self.ask("gated", log=str(self.log), gate=str(gate), n=n)
+
+    def get(self, run: str) -> runs.Run:
+        with self.graph() as graph:
+            return runs.get(graph, run)
+
+    def over(self, *wanted: str) -> list[runs.Run]:
+        """Those runs, once they are over."""
+        with self.graph() as graph:
+            await_(
+                "a run's end", lambda: all(runs.get(graph, r).state in runs.OVER for r in wanted)
+            )
+            return [runs.get(graph, run) for run in wanted]
+
+    def counted(self) -> Counter[str]:
+        return Counter(self.log.read_text().split()) if self.log.exists() else Counter()
+
+    def waits(self, gate: Path) -> list[int]:
+        """The processes that have waited at a gate, in order, once there is one."""
+        said = Path(f"{gate}.pid")
+        await_("a task at its gate", lambda: said.exists() and said.read_text().endswith("\n"))
+        return [int(line) for line in said.read_text().split()]
+
+
+@pytest.fixture
+def asking(project: Project, compiled: Path, tmp_path: Path) -> Asking:
+    return Asking(project, compiled, tmp_path / "log")
+
+
+def gone(pid: int) -> bool:
+    return not Path(f"/proc/{pid}").exists()
+
+
+def done(asking: Asking, run: str) -> bool:
+    """Whether the record says that the run's first task is done."""
+    tasks = answer(asking.project, "pipeline", "show", run)["tasks"]
+    return any(task["state"] == "succeeded" for task in tasks)
+
+
+def runners(server: Server) -> list[int]:
+    """The pids of its runners."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            text = status.read_text()
+        except OSError:
+            continue
+        if f"\nPPid:\t{server.process.pid}\n" in text:
+            found.append(int(status.parent.name))
+    return found
+
+
+def test_a_run_is_done_with_what_it_was_given(asking: Asking) -> None:
+    with serving(asking.project):
+        run = asking.ask("counting", log=str(asking.log), n=7)
+        (found,) = asking.over(run)
+    assert (found.state, found.error, found.tries) == ("succeeded", None, 1)
+    assert asking.counted() == {"7": 1}
+    shown = answer(asking.project, "pipeline", "show", run)
+    assert (shown["uid"], shown["inputs"]["n"]) == (run, 7)
+
+
+def test_what_cannot_run_here_fails_as_a_run(asking: Asking) -> None:
+    with serving(asking.project):
+        wrong = asking.ask("counting", log=str(asking.log), m=7)
+        away = asking.ask("away")
+        found = asking.over(wrong, away)
+    assert [one.state for one in found] == ["failed", "failed"]
+    assert found[0].error == "counting has no parameter m"
+    assert found[1].error is not None
+    assert "image" in found[1].error
+
+
+def test_a_run_ends_when_somebody_wants_it_to(asking: Asking, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    with serving(asking.project, "--runs", "1"):
+        run = asking.gated(gate)
+        (task,) = asking.waits(gate)
+        queued = asking.ask("counting", log=str(asking.log), n=2)
+        with asking.graph() as graph:
+            runs.stop(graph, queued)
+            runs.stop(graph, run)
+        found = asking.over(run, queued)
+        await_("the end of the task", lambda: gone(task))
+        again = asking.gated(tmp_path / "other")
+        asking.waits(tmp_path / "other")
+        (tmp_path / "other").touch()
+        assert asking.over(again)[0].state == "succeeded"
+    assert [one.state for one in found] == ["canceled", "canceled"]
+    assert asking.counted() == {"1": 2}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_goes_on_when_the_server_comes_back(
+    asking: Asking, tmp_path: Path, number: signal.Signals
+) -> None:
+    gate = tmp_path / "gate"
+    with serving(asking.project) as server:
+        run = asking.gated(gate)
+        (task,) = asking.waits(gate)
+        await_("the record of the first task", lambda: done(asking, run))
+        server.process.send_signal(number)
+        server.process.wait()
+        await_("the end of the task", lambda: gone(task))
+        assert asking.get(run).state in ("queued", "running")
+    with serving(asking.project):
+        await_("another try", lambda: len(asking.waits(gate)) == 2)
+        gate.touch()
+        (found,) = asking.over(run)
+    assert found.state == "succeeded"
+    assert asking.counted() == {"1": 1}, "what was done stays done"
+    assert answer(asking.project, "pipeline", "show", run)["outputs"] == {"Output": 2}
+
+
+def test_a_run_goes_on_when_its_runner_is_killed(asking: Asking, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    with serving(asking.project) as server:
+        run = asking.gated(gate)
+        asking.waits(gate)
+        await_("the record of the first task", lambda: done(asking, run))
+        for pid in runners(server):
+            os.kill(pid, signal.SIGKILL)
+        await_("another try", lambda: len(asking.waits(gate)) == 2)
+        gate.touch()
+        (found,) = asking.over(run)
+    assert (found.state, found.tries) == ("succeeded", 2)
+    assert asking.counted() == {"1": 1}
+
+
+def test_a_run_that_ends_its_runners_is_given_up(asking: Asking, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    with serving(asking.project, "--runs", "1") as server:
+        run = asking.gated(gate)
+        for tries in range(1, runs.MOST_TRIES + 1):
+            await_("a try", lambda: len(asking.waits(gate)) == tries)  # noqa: B023
+            os.kill(runners(server)[0], signal.SIGKILL)
+        (found,) = asking.over(run)
+        other = asking.ask("counting", log=str(asking.log), n=2)
+        assert asking.over(other)[0].state == "succeeded"
+    assert (found.state, found.error) == ("failed", "given up: its runner was lost 3 times")
+
+
+@pytest.fixture
+def shared(tmp_path: Path, shared_graph: str, compiled: Path) -> Asking:
+    """A project whose graph is in PostgreSQL."""
+    return Asking(Project(tmp_path, CLEW_GRAPH=shared_graph), compiled, tmp_path / "log")
+
+
+def test_two_servers_share_the_work_and_do_nothing_twice(shared: Asking) -> None:
+    with serving(shared.project, "--runs", "1"), serving(shared.project, "--runs", "1"):
+        asked = [shared.ask("counting", log=str(shared.log), n=n) for n in range(12)]
+        found = shared.over(*asked)
+    assert {one.state for one in found} == {"succeeded"}
+    assert shared.counted() == {str(n): 1 for n in range(12)}
+
+
+def test_another_server_goes_on_with_the_runs_of_a_killed_one(
+    shared: Asking, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    with serving(shared.project, "--runs", "1") as first:
+        run = shared.gated(gate)
+        shared.waits(gate)
+        await_("the record of the first task", lambda: done(shared, run))
+        with serving(shared.project, "--runs", "1"):
+            first.process.kill()
+            await_("another try", lambda: len(shared.waits(gate)) == 2)
+            gate.touch()
+            (found,) = shared.over(run)
+    assert found.state == "succeeded"
+    assert shared.counted() == {"1": 1}
+
+
+def ticks(asking: Asking, schedule: str) -> list[int]:
+    """When the runs of a schedule were due, in seconds."""
+    with asking.graph() as graph, closing(graph.connection):
+        rows = graph.connection.rows(
+            "SELECT scheduled FROM run WHERE schedule = ? ORDER BY scheduled", (schedule,)
+        )
+    return [int(row[0]) // 10**9 for row in rows]
+
+
+def scheduled(asking: Asking, **more: Any) -> str:
+    asked = schedules.Asked(
+        experiment="none",
+        name="often",
+        spec=(asking.compiled / "counting.yaml").read_text(),
+        config={"parameters": {"log": str(asking.log)}},
+        **more,
+    )
+    with asking.graph() as graph:
+        return schedules.create(graph, asked)
+
+
+def test_every_tick_is_run_once_though_servers_are_killed(shared: Asking) -> None:
+    schedule = scheduled(shared, interval=1, most=10)
+    with serving(shared.project) as first, serving(shared.project):
+        await_("some ticks", lambda: len(ticks(shared, schedule)) >= 2)
+        first.process.kill()
+        before = len(ticks(shared, schedule))
+        await_("more ticks", lambda: len(ticks(shared, schedule)) >= before + 2)
+    down = time.time()
+    while time.time() < down + 2:
+        time.sleep(0.1)
+    with serving(shared.project):
+        await_("those that were missed", lambda: (ticks(shared, schedule) or [0])[-1] > down + 2)
+        with shared.graph() as graph:
+            schedules.disable(graph, schedule)
+            asked = [
+                str(row[0])
+                for row in graph.connection.rows(
+                    "SELECT id FROM run WHERE schedule = ?", (schedule,)
+                )
+            ]
+        assert {one.state for one in shared.over(*asked)} == {"succeeded"}
+    found = ticks(shared, schedule)
+    assert len(asked) == len(found)
+    assert found == list(range(found[0], found[0] + len(found)))
