@@ -2,40 +2,71 @@
 
 from __future__ import annotations
 
-import logging
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp
 
 from clew.errors import ClewError
+from clew.server import page
 from clew.server.identity import Identity
 from clew.server.intake import Intake
+from clew.server.limits import Limited, Limits
+from clew.server.metrics import Metrics
 from clew.server.problems import answer, of_error
 from clew.server.service import Service
-from clew.server.v1 import ingest
+from clew.server.telling import Telling
+from clew.server.v1 import ingest, routes
 
-_LOG = logging.getLogger("clew.server")
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def application(service: Service) -> ASGIApp:
+def application(service: Service, limits: Limits) -> ASGIApp:
     """Everything that the server answers."""
+    metrics = Metrics(service)
     app = FastAPI(openapi_url=None)
     app.state.service = service
+    app.state.metrics = metrics
     app.state.intake = Intake(service.folder.store)
     app.add_exception_handler(ClewError, _failed)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, _broken)
-    app.add_route("/healthz", _healthy)
+    app.add_api_route("/healthz", _healthy, include_in_schema=False)
+    app.add_api_route("/readyz", _ready, include_in_schema=False)
+    app.add_api_route("/metrics", _measured, include_in_schema=False)
+    app.add_api_route("/", page.shown, include_in_schema=False)
     app.include_router(ingest.router)
-    return Identity(app, token=service.token, project=service.folder.uid)
+    routes.include(app)
+    known = Identity(app, token=service.token, project=service.folder.uid)
+    written = {
+        getattr(route.original_route, "endpoint", None): route.path or ""
+        for route in iter_route_contexts(app.routes)
+    }
+    return Telling(Limited(known, limits), metrics, written)
 
 
-def _healthy(_: Request) -> Response:
+def _healthy() -> Response:
     return Response("ok\n", media_type="text/plain")
+
+
+def _ready(request: Request) -> Response:
+    """Whether the database answers: only then is it of use to ask here."""
+    service: Service = request.app.state.service
+    try:
+        with service.graph() as graph:
+            graph.connection.one("SELECT 1")
+    except ClewError as error:
+        return answer("/readyz", 503, error.code, error.message, hint=error.hint)
+    return Response("ok\n", media_type="text/plain")
+
+
+def _measured(request: Request) -> Response:
+    metrics: Metrics = request.app.state.metrics
+    return Response(metrics.text(), headers={"Content-Type": _PROMETHEUS})
 
 
 async def _failed(request: Request, error: Exception) -> Response:
@@ -57,6 +88,5 @@ async def _refused(request: Request, error: Exception) -> Response:
     return answer(request.url.path, error.status_code, code, str(error.detail), headers=headers)
 
 
-async def _broken(request: Request, error: Exception) -> Response:
-    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+async def _broken(request: Request, _: Exception) -> Response:
     return answer(request.url.path, 500, "failed", "the server failed; its log says how")

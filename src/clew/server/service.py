@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from clew.api.project import Project
 from clew.folder import Folder
 from clew.prov.graph import Graph
+from clew.server.following import Feeds
 from clew.settings import Settings
 
 
@@ -21,6 +22,8 @@ class Service:
         self.token = token
         self.work = threading.Event()
         """Set when there may be something to run."""
+        self.feeds = Feeds()
+        """What is followed while it goes on."""
         self._idle: list[Project] = []
 
     @contextmanager

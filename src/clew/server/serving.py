@@ -13,16 +13,27 @@ import uvicorn
 from clew.errors import ClewError
 from clew.folder import Folder
 from clew.server.app import application
+from clew.server.connections import guarded
+from clew.server.limits import Limits
+from clew.server.logs import configure
 from clew.server.running.runners import Runners
 from clew.server.running.ticking import Ticking
 from clew.server.service import Service
 from clew.settings import Settings
 
-_GRACE = 10
-"""Seconds that answers under way have to end when the server is told to."""
-_KEEP_ALIVE = 65
 _WAITING = 2048
 """Connections that may wait to be taken."""
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Streams would go on for ever: they are told to end, other answers are finished."""
+        self._service.feeds.end()
+        await super().shutdown(sockets)
 
 
 def serve(
@@ -41,16 +52,20 @@ def serve(
     may run at once; `on_host`: container components run as processes, without their images."""
     settings = replace(settings, graph=graph or settings.graph)
     token = settings.token or folder.token.read_text().strip()
+    limits = Limits()
+    configure()
+    os.chdir(folder.root)  # what is asked for by a relative path lies in the project
     listening = _listen(host, port)
     service = Service(folder, settings, token)
     config = uvicorn.Config(
-        application(service),
+        application(service, limits),
+        http=guarded(limits),
         log_config=None,
         access_log=False,
         server_header=False,
         date_header=True,
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=_GRACE,
+        timeout_keep_alive=int(limits.idle_seconds),
+        timeout_graceful_shutdown=limits.grace_seconds,
     )
     runners = Runners(service, runs or len(os.sched_getaffinity(0)), on_host=on_host)
     ticking = Ticking(service)
@@ -61,7 +76,7 @@ def serve(
         started(address, token)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _ended)  # which uvicorn sends once more, at its end
-        uvicorn.Server(config).run(sockets=[listening])
+        _Server(config, service).run(sockets=[listening])
     finally:
         listening.close()
         ticking.close()

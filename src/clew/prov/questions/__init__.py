@@ -5,6 +5,9 @@
     files        what an execution did to each path, and the versions of a path
     targets      from what a user typed to what it names
     lineage      where a thing came from, and what it went into (`steps` asks, `nodes` draws)
+    between      how two things are tied
+    searching    things, by what one remembers of them
+    changes      how a pipeline run went, step by step
     notes        what people said about things
     contents     which bytes are still named by somebody
 

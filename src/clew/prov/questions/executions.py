@@ -28,6 +28,11 @@ WHERE x.project = ? {} ORDER BY x.number, e.n
 """
 _ALL = _LINES.replace("{}", "AND x.number > 0")
 _ONE = _LINES.replace("{}", "AND x.id = ?")
+_PAGE = _LINES.replace(
+    "{}",
+    "AND x.id IN (SELECT id FROM execution WHERE project = ? AND number > 0 AND number < ?"
+    " ORDER BY number DESC LIMIT ?)",
+)
 _KIN = """
 SELECT x.id, x.uid, x.number, s.parent FROM execution x LEFT JOIN started s ON s.id = x.id
 WHERE x.project = ?
@@ -73,6 +78,12 @@ def find(graph: Graph, text: str) -> Found:
 def executions(graph: Graph, *, alive: Alive) -> list[dict[str, Any]]:
     """All executions, oldest first."""
     return _answers(graph, graph.connection.rows(_ALL, (graph.project,)), alive)
+
+
+def page(graph: Graph, *, before: int, limit: int, alive: Alive) -> list[dict[str, Any]]:
+    """At most `limit` executions with numbers below `before`, the newest first."""
+    rows = graph.connection.rows(_PAGE, (graph.project, graph.project, before, limit))
+    return _answers(graph, rows, alive)[::-1]
 
 
 def execution(graph: Graph, text: str, *, alive: Alive) -> dict[str, Any]:

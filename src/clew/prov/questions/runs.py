@@ -46,9 +46,9 @@ def runs(graph: Graph, *, alive: Alive) -> list[dict[str, Any]]:
     return [_document(graph, one, alive, tasks=False) for one in found]
 
 
-def run(graph: Graph, text: str, *, alive: Alive) -> dict[str, Any]:
+def run(graph: Graph, text: str, *, alive: Alive, tasks: bool = True) -> dict[str, Any]:
     """One run with its tasks."""
-    return _document(graph, find_run(graph, text), alive, tasks=True)
+    return _document(graph, find_run(graph, text), alive, tasks=tasks)
 
 
 def task(graph: Graph, text: str, *, alive: Alive) -> dict[str, Any]:

@@ -1,0 +1,99 @@
+"""Executions: the list, each in full, and what was made of it for others."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Response
+
+from clew.api.exports import report
+from clew.prov.questions import executions as asked
+from clew.prov.questions.executions import find
+from clew.prov.questions.files import files as files_of
+from clew.prov.questions.shows import described, facets_of, processes
+from clew.server.v1 import shapes
+from clew.server.v1.asking import Limit, Opened, Text
+
+router = APIRouter(tags=["executions"])
+
+Id = Annotated[Text, Path(description="`e2`, its name, or its uid.")]
+_LAST = 10**15
+
+
+@router.get("/executions", response_model=shapes.Executions)
+def list_executions(
+    project: Opened,
+    limit: Limit = 100,
+    after: Annotated[str | None, Query(pattern=r"^e[0-9]{1,15}$")] = None,
+) -> Any:
+    before = int(after[1:]) if after else _LAST
+    found = asked.page(project._graph, before=before, limit=limit + 1, alive=project._alive)
+    more = len(found) > limit
+    return {"executions": found[:limit], "next": found[limit - 1]["id"] if more else None}
+
+
+@router.get("/executions/{id}", response_model=shapes.Shown, response_model_exclude_unset=True)
+def get_execution(project: Opened, id: Id, detail: bool = False) -> Any:  # noqa: A002
+    return project.show(id, detail=detail)
+
+
+@router.get("/executions/{id}/processes", response_model=shapes.Processes)
+def list_processes(project: Opened, id: Id) -> Any:  # noqa: A002
+    _, tree = processes(project._graph, find(project._graph, id))
+    return {"processes": tree}
+
+
+@router.get("/executions/{id}/files", response_model=shapes.Files)
+def list_files(
+    project: Opened,
+    id: Id,  # noqa: A002
+    role: Literal["input", "output", "transient"] | None = None,
+    category: Annotated[
+        Literal["data", "configuration", "source", "package", "system"] | None,
+        Query(alias="class"),
+    ] = None,
+    path: Annotated[str, Query(max_length=4096, description="A part of the path.")] = "",
+    offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
+    limit: Limit = 100,
+) -> Any:
+    found = find(project._graph, id)
+    facets, _ = facets_of(project._graph, found.key)
+    known = facets.get("packages")
+    packages = known if isinstance(known, dict) else {}
+    every = (described(file, packages) for file in files_of(project._graph, found.key))
+    wanted = [
+        file
+        for file in every
+        if role in (None, file["role"])
+        and category in (None, file["class"])
+        and path.lower() in file["path"].lower()
+    ]
+    end = offset + limit
+    more = end if end < len(wanted) else None
+    return {"files": wanted[offset:end], "total": len(wanted), "next": more}
+
+
+@router.get(
+    "/executions/{id}/reports/{kind}",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def get_report(
+    project: Opened,
+    id: Id,  # noqa: A002
+    kind: Literal["requirements", "packages", "readme"],
+) -> Response:
+    """What pip, a system's package manager, or a reader needs to know of it."""
+    return Response(report(project, id, kind), media_type="text/plain")
+
+
+@router.get(
+    "/executions/{id}/prov",
+    response_class=Response,
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
+)
+def get_prov(project: Opened, id: Id) -> Response:  # noqa: A002
+    """The execution as W3C PROV-JSON."""
+    found = project.export(find(project._graph, id).id, format="prov-json")
+    assert isinstance(found, bytes)
+    return Response(found, media_type="application/json")

@@ -1,0 +1,56 @@
+"""Questions to the graph: where things came from, how they are tied, what they differ in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+
+from clew.api.runs import is_run
+from clew.api.versions import find
+from clew.prov.questions.between import between
+from clew.prov.questions.searching import search
+from clew.server.v1 import shapes
+from clew.server.v1.asking import Limit, Opened, Target, Text
+
+router = APIRouter(tags=["graph"])
+
+
+@router.get("/lineage", response_model=shapes.Lineage)
+def get_lineage(
+    project: Opened,
+    target: Target,
+    direction: Literal["up", "down"] = "up",
+    depth: Annotated[int | None, Query(ge=0, le=10_000)] = None,
+    everything: Annotated[bool, Query(description="Also files of packages.")] = False,
+) -> Any:
+    found = project.lineage(target, direction=direction, depth=depth, everything=everything)
+    return found.as_json()
+
+
+@router.get("/lineage/between", response_model=shapes.Between)
+def get_between(project: Opened, a: Target, b: Target, everything: bool = False) -> Any:
+    """Everything on the ways from one thing to the other, whichever came first."""
+    return between(project._graph, find(project, a), find(project, b), everything=everything)
+
+
+@router.get("/search", response_model=shapes.Found)
+def get_found(
+    project: Opened,
+    q: Annotated[Text, Query(description="A part of a path, name or command; or a digest.")],
+    limit: Limit = 50,
+) -> Any:
+    """What `q` is a part of; at most `limit` of each kind."""
+    return {"hits": search(project._graph, q, limit=limit)}
+
+
+@router.get("/diff", response_model=shapes.Difference)
+def get_difference(
+    project: Opened,
+    a: Annotated[Text, Query(description="An execution or a run.")],
+    b: Annotated[Text, Query(description="Another of the same kind.")],
+) -> Any:
+    """In what `b` differs from `a`."""
+    if is_run(a) and is_run(b):
+        return project.pipelines.diff(a, b)
+    return project.diff(a, b)

@@ -1,0 +1,115 @@
+"""The log of a task, as server-sent events or as plain text, from any byte on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from functools import lru_cache
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from clew.server import asked
+from clew.server.service import Service
+from clew.server.streams import BEAT, BEGIN, DOCUMENTED, MEDIA, event, stream
+from clew.server.v1.asking import Served
+from clew.server.v1.runs import Id, Named, whole_name
+from clew.server.v1.saying import Piece, pieces
+
+router = APIRouter(tags=["runs"])
+
+_HEARD = re.compile(r"([0-9a-f]{0,32}):(\d{1,15})")
+
+
+@router.get(
+    "/tasks/{run}/{task:path}/log",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "Bytes; or, where `Accept` asks for it, an event for each piece:"
+            " `{offset, text}`, `attempt` where another try begins anew, `end` at the end.",
+            "content": {"text/plain": {"schema": {"type": "string"}}, **DOCUMENTED},
+        }
+    },
+)
+async def follow_log(
+    service: Served,
+    run: Id,
+    task: Named,
+    offset: Annotated[int, Query(ge=0, le=10**15, description="The byte to begin at.")] = 0,
+    follow: Annotated[bool, Query(description="Until the task ends; events always do.")] = False,
+    accept: Annotated[str, Header()] = "",
+    last_event_id: Annotated[str | None, Header()] = None,
+) -> Response:
+    """What a task printed in its last attempt."""
+    uid, name = await run_in_threadpool(_find, service, run, task)
+    if MEDIA not in accept:
+        found = pieces(service, uid, name, attempt="", offset=offset, follow=follow)
+        headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+        return StreamingResponse(_plain(found), media_type="text/plain", headers=headers)
+    attempt = ""
+    if last_event_id and (heard := _HEARD.fullmatch(last_event_id)):
+        attempt, offset = heard[1], int(heard[2])
+    found = pieces(service, uid, name, attempt=attempt, offset=offset, follow=True)
+    return stream(_events(found, attempt))
+
+
+def _find(service: Service, run: str, task: str) -> tuple[str, str]:
+    """The run's uid, and what the task is called anywhere."""
+    with service.project() as project:
+        uid = asked.uid_of(project._graph, run)
+        known = project.pipelines.task(whole_name(project, run, task))
+        return uid, str(known["id"])
+
+
+async def _plain(found: AsyncIterator[Piece | None]) -> AsyncIterator[bytes]:
+    attempt = None
+    async for piece in found:
+        if piece is None:
+            continue
+        if piece.attempt not in (attempt or piece.attempt, ""):
+            return  # another try: its output does not go on where this one's ended
+        attempt = piece.attempt
+        yield piece.data
+
+
+async def _events(found: AsyncIterator[Piece | None], attempt: str) -> AsyncIterator[bytes]:
+    yield BEGIN
+    left = b""
+    async for piece in found:
+        if piece is None:
+            yield BEAT
+            continue
+        if piece.attempt != attempt:
+            left = b""
+            attempt = piece.attempt
+            yield event({"attempt": attempt}, kind="attempt", id=f"{attempt}:{piece.offset}")
+        text, left = whole(left + piece.data, piece.over)
+        if text:
+            end = piece.end - len(left)
+            yield _event(attempt, end - len(text), text)
+        if piece.over:
+            yield event({"offset": piece.end}, kind="end")
+
+
+@lru_cache(maxsize=8)
+def _event(attempt: str, offset: int, text: bytes) -> bytes:
+    """Those who follow one log get the same pieces: each is written once."""
+    data = {"offset": offset, "text": text.decode(errors="replace")}
+    return event(data, id=f"{attempt}:{offset + len(text)}")
+
+
+def whole(data: bytes, over: bool) -> tuple[bytes, bytes]:
+    """Bytes without the last letter, where more of it may come; and that."""
+    if over:
+        return data, b""
+    for size in range(1, min(4, len(data) + 1)):
+        first = data[-size]
+        if first >= 0xC0:  # a letter of several bytes begins here
+            needs = 2 + (first >= 0xE0) + (first >= 0xF0)
+            return (data[:-size], data[-size:]) if needs > size else (data, b"")
+        if first < 0x80:
+            break
+    return data, b""

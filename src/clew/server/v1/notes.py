@@ -1,0 +1,37 @@
+"""Notes: what people say about things."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from clew.api.remarks import LONGEST, note
+from clew.server.v1 import shapes
+from clew.server.v1.asking import Opened, Target, Text
+
+router = APIRouter(tags=["notes"])
+
+_Words = Annotated[str, StringConstraints(max_length=LONGEST, pattern=r"^[^\x00]*$")]
+_Name = Annotated[
+    str, StringConstraints(max_length=LONGEST, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")
+]
+
+
+class Remarks(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    target: Text
+    notes: Annotated[dict[_Name, _Words], Field(min_length=1, max_length=100)]
+
+
+@router.get("/notes", response_model=shapes.Notes)
+def list_notes(project: Opened, target: Target) -> Any:
+    return {"notes": project.notes(target)}
+
+
+@router.post("/notes", response_model=shapes.Notes, status_code=201)
+def add_notes(project: Opened, remarks: Remarks) -> Any:
+    """Remember them; all that was noted about the target is answered."""
+    return {"notes": note(project, remarks.target, remarks.notes)}

@@ -1,0 +1,149 @@
+"""Pipeline runs: ask for one, see how it goes, stop it, go on with it."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+
+from clew.errors import NotFound, UsageError
+from clew.server import asked
+from clew.server.catalogue import known, runs
+from clew.server.catalogue.known import Place
+from clew.server.v1 import runshapes
+from clew.server.v1.asking import Limit, Opened, Served, Text
+
+router = APIRouter(tags=["runs"])
+
+Id = Annotated[Text, Path(description="`r1`, or its uid.")]
+Named = Annotated[Text, Path(description="The task's name, with those it lies within.")]
+_PLACE = re.compile(r"(\d{1,19})-([0-9a-f]{0,64})")
+_METRICS = "system.Metrics"
+
+
+@router.get("/runs", response_model=runshapes.Runs)
+def list_runs(
+    project: Opened,
+    limit: Limit = 50,
+    after: Annotated[str | None, Query(pattern=r"^[0-9]{1,18}-[0-9a-f]{0,64}$")] = None,
+) -> Any:
+    place = Place()
+    if after and (found := _PLACE.fullmatch(after)):
+        place = Place(int(found[1]), found[2])
+    places = known.page(project._graph, place, limit + 1)
+    last = places[limit - 1] if len(places) > limit else None
+    return {
+        "runs": [asked.document(project, one.uid, tasks=False) for one in places[:limit]],
+        "next": f"{last.at}-{last.uid}" if last else None,
+    }
+
+
+@router.post("/runs", response_model=runshapes.RunWithTasks, status_code=201)
+def create_run(service: Served, project: Opened, wanted: runshapes.Wanted) -> Any:
+    """Queue a run of a compiled pipeline."""
+    uid = asked.queue(project._graph, **wanted.model_dump())
+    service.work.set()
+    return asked.document(project, uid)
+
+
+@router.get("/runs/{id}", response_model=runshapes.RunWithTasks)
+def get_run(project: Opened, id: Id) -> Any:  # noqa: A002
+    return asked.document(project, id)
+
+
+@router.post("/runs/{id}/cancel", response_model=runshapes.RunWithTasks, status_code=202)
+def cancel_run(project: Opened, id: Id) -> Any:  # noqa: A002
+    """Let it end; one that is over stays as it is. The answer does not wait for the end."""
+    uid = asked.uid_of(project._graph, id)
+    if known.asked(project._graph, uid) is not None:
+        runs.stop(project._graph, uid)
+    else:
+        project.pipelines.stop(uid)
+    return asked.document(project, uid)
+
+
+@router.post("/runs/{id}/resume", response_model=runshapes.RunWithTasks, status_code=202)
+def resume_run(service: Served, project: Opened, id: Id) -> Any:  # noqa: A002
+    """Go on with a run that failed or was canceled: what is done stays done."""
+    uid = asked.uid_of(project._graph, id)
+    if known.asked(project._graph, uid) is None:
+        raise UsageError(
+            f"{id} was run by hand, not asked of a server", hint=f"clew pipeline resume {id}"
+        )
+    runs.retry(project._graph, uid)
+    service.work.set()
+    return asked.document(project, uid)
+
+
+@router.get("/runs/{id}/tasks", response_model=runshapes.Tasks)
+def list_tasks(project: Opened, id: Id) -> Any:  # noqa: A002
+    return {"tasks": asked.document(project, id)["tasks"]}
+
+
+@router.get("/runs/{id}/artifacts", response_model=runshapes.Artifacts)
+def list_artifacts(project: Opened, id: Id) -> Any:  # noqa: A002
+    """What the tasks made. The bytes of one that is a single file are those of its `version`."""
+    return {
+        "artifacts": [
+            {
+                "id": f"{task['id']}:{name}",
+                "task": task["id"],
+                **{key: one.get(key) for key in ("uri", "type", "digest", "size", "version")},
+                "name": name,
+                "metadata": one.get("metadata") or {},
+            }
+            for task in asked.document(project, id)["tasks"]
+            for name, found in task["artifacts"].items()
+            for one in found
+        ]
+    }
+
+
+@router.get("/runs/{id}/metrics", response_model=runshapes.Metrics)
+def get_metrics(project: Opened, id: Id) -> Any:  # noqa: A002
+    """The numbers that the tasks gave."""
+    found = asked.document(project, id)
+    lines = [
+        {"task": task["id"], "state": task["state"], "values": values}
+        for task in found["tasks"]
+        if (values := _numbers(task))
+    ]
+    return {"run": found["id"] or found["uid"], "metrics": lines}
+
+
+@router.get("/tasks/{run}/{task:path}/why", response_model=runshapes.Why)
+def get_why(project: Opened, run: Id, task: Named) -> Any:
+    """Why it ran, or did not have to, fact by fact."""
+    return project.pipelines.why(whole_name(project, run, task))
+
+
+@router.get("/tasks/{run}/{task:path}", response_model=runshapes.Task)
+def get_task(project: Opened, run: Id, task: Named) -> Any:
+    return project.pipelines.task(whole_name(project, run, task))
+
+
+def whole_name(project: Opened, run: str, task: str) -> str:
+    """What a task is called anywhere: r1/train, also where the run is named by its uid."""
+    found = asked.document(project, run, tasks=False)
+    if found["id"] is None:
+        raise NotFound(f"the run {run} has not begun", hint="ask again when it runs")
+    return f"{found['id']}/{task}"
+
+
+def _numbers(task: dict[str, Any]) -> dict[str, float]:
+    found = {name: value for name, value in task["outputs"].items() if _is_number(value)}
+    for name, made in task["artifacts"].items():
+        for one in made:
+            if one["type"].startswith(_METRICS):
+                found |= {
+                    f"{name}.{key}": value
+                    for key, value in (one.get("metadata") or {}).items()
+                    if _is_number(value)
+                }
+    return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,227 @@
+"""The documents that are answered: those of `--json`, with their types.
+
+They may gain fields, never lose any; so whatever else a document holds is let through.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Json = dict[str, Any]
+
+
+class Document(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Problem(Document):
+    """RFC 9457; `code` is one of Clew's error codes, `detail` what to do next."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+
+
+class Execution(Document):
+    id: str
+    uid: str
+    name: str | None
+    command: list[str]
+    cwd: str | None
+    agent: str | None
+    started: str | None
+    ended: str | None
+    seconds: float | None
+    state: Literal["running", "done", "failed", "broken"]
+    status: int | None
+    signal: int | None
+    kind: str
+    parent: str | None
+    collection: str
+    processes: int
+    inputs: int
+    outputs: int
+    bytes: int | None
+    new_bytes: int | None
+
+
+class Executions(Document):
+    """The newest first. `next`: what to ask for as `after` to go on; null at the end."""
+
+    executions: list[Execution]
+    next: str | None
+
+
+class Process(Document):
+    id: str
+    uid: str
+    parent: str | None
+    pid: int | None
+    command: list[str]
+    exe: str | None
+    cwd: str | None
+    started: str | None
+    ended: str | None
+    status: int | None
+    signal: int | None
+
+
+class Processes(Document):
+    processes: list[Process]
+
+
+class Gap(Document):
+    what: str
+    why: str
+    path: str | None
+
+
+class Package(Document):
+    manager: str
+    name: str
+    version: str | None
+    requested: bool | None
+
+
+class File(Document):
+    path: str
+    role: Literal["input", "output", "transient"]
+    category: str = Field(alias="class")
+    read: bool
+    written: bool
+    digest: str | None
+    size: int | None
+    stored: bool
+    package: Package | None
+    versions: int
+
+
+class Files(Document):
+    """`total`: how many there are in all; `next`: the `offset` to go on at, null at the end."""
+
+    files: list[File]
+    total: int
+    next: int | None
+
+
+class Peer(Document):
+    address: str
+    host: str | None
+    port: int | None
+    by: str
+
+
+class Shown(Execution):
+    """`files` and `network` with `detail` alone."""
+
+    tree: list[Process]
+    environment: Json
+    git: Json | None
+    gaps: list[Gap]
+    files: list[File] = []
+    network: list[Peer] = []
+
+
+class Version(Document):
+    version: str
+    path: str
+    execution: str
+    ordinal: int
+    found: bool
+    at: str | None
+    digest: str | None
+    size: int | None
+    mode: int | None
+    mtime: int | None
+    stored: bool
+
+
+class Versions(Document):
+    versions: list[Version]
+
+
+class Preview(Document):
+    """The beginning of a version's bytes, as what they look like."""
+
+    version: str
+    digest: str
+    size: int
+    kind: Literal["text", "table", "image", "binary", "empty"]
+    media_type: str
+    truncated: bool
+    text: str | None = None
+    columns: list[str] | None = None
+    rows: list[list[str]] | None = None
+    image: str | None = Field(default=None, description="base64, of an image that is small enough")
+
+
+class Node(Document):
+    id: str
+    kind: str
+    label: str
+
+
+class Edge(Document):
+    start: str = Field(alias="from")
+    to: str
+    kind: str
+
+
+class Lineage(Document):
+    target: str
+    direction: Literal["up", "down"]
+    nodes: list[Node]
+    edges: list[Edge]
+    roots: list[str]
+    truncated: bool
+
+
+class Between(Document):
+    """All that lies on a way from `from` to `to`; both are null where there is none."""
+
+    a: str
+    b: str
+    start: str | None = Field(alias="from")
+    to: str | None
+    nodes: list[Node]
+    edges: list[Edge]
+    shortest: list[str]
+    truncated: bool
+
+
+class Hit(Document):
+    kind: str
+    id: str
+    label: str
+    by: Literal["name", "command", "path", "digest"]
+    execution: str | None
+    at: str | None
+
+
+class Found(Document):
+    hits: list[Hit]
+
+
+class Difference(Document):
+    """Of two executions the document of `clew diff --json`, of two runs that of their tasks."""
+
+    a: Any
+    b: Any
+    inputs: Any
+    outputs: Any
+    divergence: Any
+
+
+class Note(Document):
+    key: str
+    value: str
+    at: str | None
+    agent: str
+
+
+class Notes(Document):
+    notes: list[Note]

@@ -1,0 +1,145 @@
+"""Versions of files: which there are, and their bytes, whole or in part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Header, Path, Query, Response
+from starlette.responses import StreamingResponse
+
+from clew.api.versions import stored
+from clew.errors import NoContent
+from clew.prov.questions.shapes import place
+from clew.prov.questions.targets import Target
+from clew.server.problems import answer
+from clew.server.service import Service
+from clew.server.v1 import shapes
+from clew.server.v1.asking import Opened, Served, Text
+from clew.server.v1.previews import MOST, MOST_IMAGE, image_type, preview
+from clew.store import Store
+
+router = APIRouter(tags=["versions"])
+
+Id = Annotated[
+    Text,
+    Path(description="`e2:PATH`, `e2:PATH@3`, `r1/train:model`, `blake3:HEX`."),
+]
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+
+
+@router.get("/versions", response_model=shapes.Versions)
+def list_versions(
+    project: Opened, path: Annotated[Text, Query(description="A path on the server's machine.")]
+) -> Any:
+    """Every version of a file that was recorded, oldest first."""
+    found = project.versions(path)
+    return {"versions": [version.as_json() for version in found]}
+
+
+@router.get("/versions/{id:path}/preview", response_model=shapes.Preview)
+def get_preview(service: Served, id: Id) -> Any:  # noqa: A002
+    with _opened(service, id) as (target, size, store):
+        digest = target.digest or ""
+        head = b"".join(store.read_part(digest, 0, MOST))
+        if image_type(head) is not None and size <= MOST_IMAGE:
+            head += b"".join(store.read_part(digest, len(head), size))
+    known = {"version": target.label, "digest": digest, "size": size}
+    return {**known, **preview(place(target.locator or "")["path"], head, size)}
+
+
+@router.head("/versions/{id:path}/content", include_in_schema=False)
+@router.get(
+    "/versions/{id:path}/content",
+    response_class=Response,
+    responses={
+        200: {"content": _BYTES, "description": "All bytes."},
+        206: {"content": _BYTES, "description": "The bytes that were asked for."},
+        304: {"description": "They are known already."},
+        416: {"description": "There are no such bytes."},
+    },
+)
+def get_content(
+    service: Served,
+    id: Id,  # noqa: A002
+    range: Annotated[str | None, Header(description="`bytes=0-99`")] = None,  # noqa: A002
+    if_none_match: Annotated[str | None, Header()] = None,
+    if_range: Annotated[str | None, Header()] = None,
+) -> Response:
+    """The bytes of a version, which its digest names: they never change."""
+    with _opened(service, id) as (target, size, _):
+        digest = target.digest or ""
+    tag = f'"{digest}"'
+    headers = {
+        "ETag": tag,
+        "Accept-Ranges": "bytes",
+        "Cache-Control": "private, max-age=0, must-revalidate",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(_name(target), safe='')}",
+    }
+    if if_none_match and (if_none_match.strip() == "*" or tag in if_none_match):
+        return Response(status_code=304, headers=headers)
+    wanted = _wanted(range, size) if if_range in (None, tag) else None
+    if wanted == (0, 0) and range:
+        headers["Content-Range"] = f"bytes */{size}"
+        said = f"there are {size} bytes"
+        return answer("", 416, "no-such-bytes", said, hint="ask for fewer", headers=headers)
+    start, stop = wanted or (0, size)
+    headers["Content-Length"] = str(stop - start)
+    if wanted:
+        headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
+    return StreamingResponse(
+        _sent(service, digest, start, stop, size),
+        status_code=206 if wanted else 200,
+        media_type="application/octet-stream",
+        headers=headers,
+    )
+
+
+def _sent(service: Service, digest: str, start: int, stop: int, size: int) -> Iterator[bytes]:
+    """A piece at a time; nothing but a file or two is held while a slow reader takes them."""
+    with Store(service.folder.store) as store:
+        if (start, stop) == (0, size):
+            yield from store.read(digest)
+        else:
+            yield from store.read_part(digest, start, stop)
+
+
+def _wanted(text: str | None, size: int) -> tuple[int, int] | None:
+    """From where to where; None: everything, as also where the header says nothing that can be
+    done; (0, 0): nothing that is there."""
+    found = _RANGE.fullmatch(text.strip()) if text else None
+    if found is None or found[0] == "bytes=-":
+        return None
+    if not found[1]:
+        last = min(int(found[2]), size)
+        return (size - last, size) if last else (0, 0)
+    start, stop = int(found[1]), min(int(found[2]) + 1, size) if found[2] else size
+    if found[2] and int(found[2]) < start:
+        return None
+    return (start, stop) if start < stop else (0, 0)
+
+
+@contextmanager
+def _opened(service: Service, text: str) -> Iterator[tuple[Target, int, Store]]:
+    """The version that `text` names, how large it is, and the store that has it."""
+    with service.project() as project:
+        target = stored(project, text)
+    assert target.digest is not None
+    with Store(service.folder.store) as store:
+        if not store.has(target.digest):
+            raise NoContent(
+                f"the bytes of {target.label} are not stored: only their digest was kept",
+                hint="it was excluded, or recorded with --no-content",
+            )
+        yield target, store.size(target.digest), store
+
+
+def _name(target: Target) -> str:
+    path = place(target.locator or "")["path"]
+    return path.rsplit("/", 1)[-1] or "content"
