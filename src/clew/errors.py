@@ -7,6 +7,7 @@
     │   ├── NoProject       no-project        5    no `.clew` here or above
     │   └── NoContent       no-content        5    the version is known, its bytes were never stored
     ├── Damaged             damaged           3    a check found bytes that are not what they say
+    ├── Exists              exists            1    the name is taken
     ├── Busy                busy              1    somebody else holds what is needed
     ├── Full                disk-full         1    no room left; what was not written is not there
     └── RecordingFailed     recording-failed  125  Clew's own failure while running a command
@@ -74,6 +75,11 @@ class Damaged(ClewError):
     code = "damaged"
     exit_status = 3
     http_status = 500
+
+
+class Exists(ClewError):
+    code = "exists"
+    http_status = 409
 
 
 class Busy(ClewError):

@@ -6,7 +6,10 @@ refused with its place in the file. Nothing that is written there is left out si
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from clew.errors import NotFound, UsageError
 from clew.pipelines import executors, inputs, platform, resources
@@ -37,13 +40,7 @@ def text_of(file: Path) -> str:
 
 def parse(text: str, name: str = "the pipeline") -> Pipeline:
     """The pipeline that a YAML text holds."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        found = [one for one in yaml.load_all(text, Loader=loader) if one is not None]
-    except yaml.YAMLError as error:
-        raise Refused(f"{name} is no YAML: {error}", hint="kfp dsl compile") from error
+    found = _documents(text, name)
     if not found or not isinstance(found[0], dict) or "root" not in found[0]:
         raise Refused(f"{name} is no compiled pipeline", hint="compile it with the kfp SDK")
     if len(found) > 2:
@@ -53,6 +50,21 @@ def parse(text: str, name: str = "the pipeline") -> Pipeline:
     if not pipeline.workspace and (place := next(platform.unshared(found[0], ""), None)):
         raise Refused(f"{place}: the pipeline has no workspace", hint="dsl.WorkspaceConfig(size=…)")
     return pipeline
+
+
+def _documents(text: str, name: str) -> list[Any]:
+    """What the text holds. JSON, as a server keeps it, is read as such: YAML takes some of its
+    numbers for texts, and much longer."""
+    if text.startswith("{"):
+        with suppress(ValueError):
+            return [json.loads(one) for one in text.split("\n---\n")]
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return [one for one in yaml.load_all(text, Loader=loader) if one is not None]
+    except yaml.YAMLError as error:
+        raise Refused(f"{name} is no YAML: {error}", hint="kfp dsl compile") from error
 
 
 def _pipeline(document: Part, second: Part) -> Pipeline:

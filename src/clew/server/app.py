@@ -14,6 +14,7 @@ from clew.errors import ClewError
 from clew.server import page
 from clew.server.identity import Identity
 from clew.server.intake import Intake
+from clew.server.kfp.routes import router as kfp
 from clew.server.limits import Limited, Limits
 from clew.server.metrics import Metrics
 from clew.server.problems import answer, of_error
@@ -39,6 +40,7 @@ def application(service: Service, limits: Limits) -> ASGIApp:
     app.add_api_route("/readyz", _ready, include_in_schema=False)
     app.add_api_route("/metrics", _measured, include_in_schema=False)
     app.add_api_route("/", page.shown, include_in_schema=False)
+    app.include_router(kfp)
     app.include_router(ingest.router)
     routes.include(app)
     known = Identity(app, token=service.token, project=service.folder.uid)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 from clew.prov.graph import Graph
 
 _KEEP = "INSERT INTO spec (project, digest, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
 _TEXT = "SELECT text FROM spec WHERE project = ? AND digest = ?"
+_TEXTS = "SELECT digest, text FROM spec WHERE project = ? AND digest IN ({})"
 _SWEEP = """
 DELETE FROM spec WHERE project = ? AND digest = ?
 AND NOT EXISTS (SELECT 1 FROM pipeline_version v WHERE v.spec = digest)
@@ -27,6 +29,11 @@ def text_of(graph: Graph, digest: str) -> str:
     row = graph.connection.one(_TEXT, (graph.project, digest))
     assert row is not None, "a spec is kept as long as something is of it"
     return str(row[0])
+
+
+def texts_of(graph: Graph, digests: Iterable[str]) -> dict[str, str]:
+    found = graph.connection.among(_TEXTS, digests, before=(graph.project,))
+    return {str(digest): str(text) for digest, text in found}
 
 
 def sweep(graph: Graph, digest: str) -> None:

@@ -1,0 +1,112 @@
+"""Experiments: runs and schedules that belong together, by a name."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from clew.errors import Exists, NotFound, UsageError
+from clew.prov.graph import Graph
+
+DEFAULT = "Default"
+"""Where runs go that name no experiment."""
+
+COLUMNS = "id, name, description, created, last_run, archived"
+_CREATE = """
+INSERT INTO experiment (id, project, name, description, created, archived)
+VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING RETURNING id
+"""
+_GET = f"SELECT {COLUMNS} FROM experiment WHERE project = ? AND id = ?"  # noqa: S608
+_BY_NAME = "SELECT id FROM experiment WHERE project = ? AND name = ?"
+_ARCHIVE = "UPDATE experiment SET archived = ? WHERE project = ? AND id = ? RETURNING id"
+_ARCHIVE_RUNS = "UPDATE run SET archived = 1 WHERE experiment = ?"
+_DISABLE = "UPDATE schedule SET enabled = 0, updated = ? WHERE experiment = ? AND enabled = 1"
+_DELETE = "DELETE FROM experiment WHERE project = ? AND id = ? RETURNING id"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    id: str
+    name: str
+    description: str
+    created: int
+    last_run: int | None
+    archived: bool
+
+
+def create(graph: Graph, name: str, description: str = "") -> str:
+    row = (uuid.uuid4().hex, graph.project, name, description, time.time_ns())
+    made = graph.connection.one(_CREATE, row)
+    if made is None:
+        raise Exists(f"there is an experiment {name!r} already", hint="kfp experiment list")
+    return str(made[0])
+
+
+def get(graph: Graph, experiment: str) -> Experiment:
+    row = graph.connection.one(_GET, (graph.project, experiment))
+    if row is None:
+        raise NotFound(f"no experiment {experiment}", hint="kfp experiment list")
+    return read(row)
+
+
+def read(row: tuple[Any, ...]) -> Experiment:
+    """A row of `COLUMNS`."""
+    words = list(row)
+    words[5] = bool(words[5])
+    return Experiment(*words)
+
+
+def default(graph: Graph) -> str:
+    """The experiment of whatever names none; it is made when it is first needed."""
+    row = (uuid.uuid4().hex, graph.project, DEFAULT, "", time.time_ns())
+    found = graph.connection.one(_BY_NAME, (graph.project, DEFAULT))
+    found = found or graph.connection.one(_CREATE, row)
+    found = found or graph.connection.one(_BY_NAME, (graph.project, DEFAULT))
+    assert found is not None, "somebody has made it"
+    return str(found[0])
+
+
+def open_for(graph: Graph, experiment: str) -> str:
+    """The experiment that something new shall belong to; one that is put away takes nothing."""
+    found = get(graph, experiment or default(graph))
+    if found.archived:
+        raise UsageError(
+            f"the experiment {found.name!r} is archived",
+            hint=f"kfp experiment unarchive --experiment-id {found.id}",
+        )
+    return found.id
+
+
+def archive(graph: Graph, experiment: str) -> None:
+    """Put it away with its runs; its schedules tick no more."""
+
+    def change() -> bool:
+        if graph.connection.one(_ARCHIVE, (1, graph.project, experiment)) is None:
+            return False
+        graph.connection.rows(_ARCHIVE_RUNS, (experiment,))
+        graph.connection.rows(_DISABLE, (time.time_ns(), experiment))
+        return True
+
+    if not graph.connection.atomically(change):
+        get(graph, experiment)
+
+
+def unarchive(graph: Graph, experiment: str) -> None:
+    """Take it out again, alone: which of its runs were put away before is not known."""
+    if graph.connection.one(_ARCHIVE, (0, graph.project, experiment)) is None:
+        get(graph, experiment)
+
+
+def delete(graph: Graph, experiment: str) -> None:
+    """Its runs stay; its schedules tick no more."""
+
+    def change() -> bool:
+        if graph.connection.one(_DELETE, (graph.project, experiment)) is None:
+            return False
+        graph.connection.rows(_DISABLE, (time.time_ns(), experiment))
+        return True
+
+    if not graph.connection.atomically(change):
+        get(graph, experiment)

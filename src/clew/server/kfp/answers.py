@@ -1,0 +1,28 @@
+"""How answers are written: nothing that is empty is in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+_EMPTY: tuple[object, ...] = (None, "", [], {})
+
+
+def answer(document: dict[str, Any]) -> Response:
+    return Response(msgspec.json.encode(document), media_type="application/json")
+
+
+def nothing() -> Response:
+    return answer({})
+
+
+def shown(**fields: Any) -> dict[str, Any]:
+    """The fields that there is something to say of."""
+    return {name: value for name, value in fields.items() if value not in _EMPTY}
+
+
+def failure(message: str | None) -> dict[str, Any] | None:
+    """Why something went wrong, as a status of gRPC: aborted."""
+    return None if message is None else {"code": 10, "message": message}

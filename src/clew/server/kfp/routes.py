@@ -1,0 +1,25 @@
+"""All of Kubeflow's routes, at both places where its clients look for them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from clew.server.kfp import experiments, pipelines, recurring, runs, uploads
+from clew.server.kfp.answers import answer
+from clew.server.problems import KUBEFLOW
+
+_ALL = APIRouter()
+
+
+@_ALL.get("/healthz")
+async def healthz() -> Response:
+    return answer({"multi_user": False})
+
+
+for one in (uploads, pipelines, experiments, runs, recurring):
+    _ALL.include_router(one.router)
+
+router = APIRouter(include_in_schema=False)
+for place in KUBEFLOW:
+    router.include_router(_ALL, prefix=place)
