@@ -17,9 +17,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.server.identity import OPEN
-from clew.server.problems import answer
+from clew.server.problems import KUBEFLOW, answer
 
 MB = 1 << 20
+_BODIES = {
+    "/api/v1/content": 128 * MB,
+    **{f"{place}/pipelines/upload": 33 * MB for place in KUBEFLOW},  # a file of 32, and its form
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Limits:
     taken_seconds: float = 60
     """In which a reader must take something of what it asked for."""
     body: int = 32 * MB
-    bodies: Mapping[str, int] = field(default_factory=lambda: {"/api/v1/content": 128 * MB})
+    bodies: Mapping[str, int] = field(default_factory=lambda: dict(_BODIES))
     """Where larger bodies are taken, by the beginning of the path."""
     body_seconds: float = 30
     """Until a body must be there, and more by what comes:"""
