@@ -44,6 +44,14 @@ def test_a_task_that_ends_badly(project: Project, troubles: Path, kind: str, err
     assert run(project, troubles, "-p", "kind=none")["state"] == "succeeded"
 
 
+def test_a_process_forked_ahead_begins_with_its_task(project: Project, troubles: Path) -> None:
+    document = trouble(project, troubles, "none", status=0)
+    for task in document["tasks"]:
+        shown = answer(project, "show", task["execution"])
+        assert task["started"] <= shown["started"] <= shown["tree"][0]["started"]
+        assert shown["tree"][0]["started"] < shown["ended"] <= task["ended"]
+
+
 def test_output_without_end(project: Project, troubles: Path) -> None:
     document = trouble(project, troubles, "endless", status=0)
     assert document["outputs"] == {"Output": 1}

@@ -9,6 +9,7 @@ but the SDK and what Python brings. A task's input is read from a file, for the 
 long an argument may be. A worker imports the SDK and none of the user's code.
 """
 
+import argparse
 import array
 import atexit
 import gc
@@ -16,6 +17,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import io
+import logging
 import os
 import signal
 import socket
@@ -92,22 +94,76 @@ def serve() -> None:
     requests = socket.socket(fileno=0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks decides when a task is stopped
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody here waits for them
+    rehearse()
     gc.collect()
     gc.freeze()
     requests.send(b"ready")
-    while True:
-        message, output = receive(requests)
-        if not message:
-            return
+    while not is_over(requests):
         try:
-            child = os.fork()
+            child, taken = fork_ahead(requests)
         except OSError as error:
-            requests.send(str(error).encode())
-        else:
-            if not child:
-                become(requests, output)
-                work(*message.decode().split("\0"))
+            refuse(requests, str(error))
+            continue
+        if os.read(taken, 1):
             requests.send(b"%d" % child)
+        os.close(taken)
+
+
+def rehearse() -> None:
+    """Do once what the SDK does for every task, that none has to: load what reads its words and
+    writes its log, and compile their patterns."""
+    words = argparse.ArgumentParser(description="rehearsal")
+    words.add_argument("--word", required=True, help="of no meaning")
+    words.parse_known_args(["--word", "x"])
+    log = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    log.format(logging.LogRecord("rehearsal", logging.INFO, "", 0, "x", None, None))
+
+
+def is_over(requests: socket.socket) -> bool:
+    """Whether nobody will ask any more."""
+    try:
+        return not requests.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+
+
+def fork_ahead(requests: socket.socket) -> tuple[int, int]:
+    """A child that waits for the next task, and a descriptor where it says that it has taken it.
+    It is there before it is asked for: so nobody waits for it."""
+    taken, take = os.pipe()
+    try:
+        child = os.fork()
+    except OSError:
+        os.close(taken)
+        raise
+    else:
+        if not child:
+            os.close(taken)
+            await_work(requests, take)
+        return child, taken
+    finally:
+        os.close(take)
+
+
+def await_work(requests: socket.socket, take: int) -> None:
+    """In the child. No task is begun that the worker, gone perhaps, cannot tell of."""
+    os.setpgid(0, 0)
+    message, output = receive(requests)
+    try:
+        os.write(take, b"." * bool(message))
+    except BrokenPipeError:
+        message = b""
+    if not message:
+        os._exit(0)
+    os.close(take)
+    become(requests, output)
+    work(*message.decode().split("\0"))
+
+
+def refuse(requests: socket.socket, why: str) -> None:
+    message, output = receive(requests)
+    if message:
+        requests.send(why.encode())
         os.close(output)
 
 
@@ -121,7 +177,6 @@ def receive(requests: socket.socket) -> tuple[bytes, int]:
 
 def become(requests: socket.socket, output: int) -> None:
     """The child of a worker, with nothing of the worker's."""
-    os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     requests.close()

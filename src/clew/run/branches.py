@@ -6,7 +6,9 @@ their variables. A branch gets back the descriptions that it speaks of, and is a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
 from threading import Event
@@ -42,6 +44,12 @@ class Branch:
     @property
     def over(self) -> bool:
         return self.exit is not None and not self.living
+
+    def stop(self, number: int) -> None:
+        """Send a signal to all that live."""
+        for pid in list(self.living.values()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
 
 class Branches:

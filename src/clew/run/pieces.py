@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -27,11 +26,11 @@ class Piece:
     kept: Streams
     place: Path
     ended: Callable[[Piece], None]
+    began: int
     name: str | None = None
     branch: Branch | None = None
     lost: bool = False
     """The session ended before it did."""
-    began: int = field(default_factory=time.time_ns)
     gone: float | None = None
     """Since when its process is known not to be there any more."""
 
@@ -47,9 +46,8 @@ class Piece:
         """Send a signal to all that it started."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
-        for pid in list(self.branch.living.values()) if self.branch else ():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
+        if self.branch is not None:
+            self.branch.stop(number)
 
 
 def as_command(piece: Piece, branch: Branch, run: Exec, held: Held) -> list[AnyRecord]:
@@ -58,7 +56,7 @@ def as_command(piece: Piece, branch: Branch, run: Exec, held: Held) -> list[AnyR
     spawn, *rest = branch.records
     assert spawn is branch.spawn
     assert branch.exit is not None
-    seq, at, image = spawn.seq, spawn.at, spawn.image
+    seq, at, image = spawn.seq, max(spawn.at, piece.began), spawn.image  # it may be forked ahead
     output = next(iter(piece.kept.names))
     openings = [
         Opening(0, 1, os.fsencode(os.devnull), -1, 0, 0),
@@ -66,7 +64,7 @@ def as_command(piece: Piece, branch: Branch, run: Exec, held: Held) -> list[AnyR
     ]
     words = [os.fsencode(word) for word in piece.command]
     begun: list[AnyRecord] = [
-        msgspec.structs.replace(branch.spawn, parent=0),
+        msgspec.structs.replace(branch.spawn, at=at, parent=0),
         msgspec.structs.replace(
             run, seq=seq, at=at, image=image, previous=image, pid=piece.pid, arguments=words
         ),

@@ -5,8 +5,8 @@ told again for each, the piece says that it `inherits` from it. A piece is close
 has ended, while the command goes on; whatever it started and left running ends with it.
 
 The command has a socket as its input. It says `ready` there, and then answers each message with
-the process id of the child that it forked for it; with the message comes the descriptor that the
-child has as its output.
+the process id of the child that it forked for it, perhaps ahead; with the message comes the
+descriptor that the child has as its output.
 """
 
 from __future__ import annotations
@@ -174,6 +174,7 @@ class Session:
         place.mkdir()
         kept = self._streams(place)
         heard(uid := os.urandom(16).hex(), kept.kept["stdout"].path)
+        began = time.time_ns()
         socket.send_fds(self._socket, [message], [kept.descriptors[1]])
         kept.started()
         answer = self._socket.recv(32)
@@ -183,7 +184,7 @@ class Session:
                 f"no process could be started: {answer.decode() or 'the worker has ended'}",
                 hint="is there memory, and room for another process?",
             )
-        piece = Piece(uid, tuple(command), int(answer), kept, place, ended, name)
+        piece = Piece(uid, tuple(command), int(answer), kept, place, ended, began, name)
         with self._lock:
             if self.ended:
                 piece.lost = True
@@ -261,9 +262,9 @@ class Session:
         """The command has ended: so does all that it was asked for."""
         with self._lock:
             self.ended = True
-            left = list(self._pieces.values())
-        for piece in left:
-            piece.stop(signal.SIGKILL)
+            left: list[Piece | Branch] = [*self._pieces.values(), *self._early.values()]
+        for one in left:
+            one.stop(signal.SIGKILL)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # somebody may be waiting there
 
