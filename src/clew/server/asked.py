@@ -14,6 +14,7 @@ from clew.pipelines import arguments, reading
 from clew.prov.graph import Graph
 from clew.prov.questions.runs import find_run, run
 from clew.prov.questions.shapes import moment
+from clew.server import compiled
 from clew.server.catalogue import experiments, known, runs, specs, versions
 from clew.server.catalogue.runs import OVER, Asked, Run
 
@@ -98,6 +99,8 @@ def queue(
         found = versions.named(graph, pipeline or "", version or "")
         pipeline, version = found.pipeline, found.id
         spec = specs.text_of(graph, found.spec)
+    else:
+        spec = compiled.read(spec)
     parsed = reading.parse(spec)
     arguments.fit(parsed, parameters)
     return runs.create(

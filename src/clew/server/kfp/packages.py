@@ -13,7 +13,7 @@ import zlib
 from typing import IO
 
 from clew.errors import UsageError
-from clew.server.kfp import compiled, yamls
+from clew.server import compiled
 
 LARGEST = 32 << 20
 """Bytes of a package, and of the pipeline in it."""
@@ -46,7 +46,7 @@ def read(file: IO[bytes]) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError("the package is no text in UTF-8", hint=_HINT) from error
-    return compiled.text_of(yamls.documents(text))
+    return compiled.read(text)
 
 
 def _from_zip(file: IO[bytes]) -> bytes:

@@ -12,11 +12,11 @@ from clew.db.connections import Row
 from clew.errors import UsageError
 from clew.prov.graph import Graph
 from clew.prov.questions.shapes import moment
+from clew.server import compiled
 from clew.server.catalogue import pipelines, specs, versions
 from clew.server.catalogue.pipelines import Pipeline
 from clew.server.catalogue.tables import PIPELINES, VERSIONS
 from clew.server.catalogue.versions import Asked, Version
-from clew.server.kfp import compiled
 from clew.server.kfp.answers import answer, nothing, shown
 from clew.server.kfp.questions import listed
 from clew.server.kfp.sent import LONGEST_NAME, Address, Body, Sent, Served

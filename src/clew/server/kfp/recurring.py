@@ -11,11 +11,11 @@ from clew.db.connections import Row
 from clew.errors import UsageError
 from clew.prov.graph import Graph
 from clew.prov.questions.shapes import moment
-from clew.server import cron
+from clew.server import compiled, cron
 from clew.server.catalogue import experiments, schedules, specs
 from clew.server.catalogue.schedules import Asked, Schedule
 from clew.server.catalogue.tables import SCHEDULES
-from clew.server.kfp import compiled, sources
+from clew.server.kfp import sources
 from clew.server.kfp.answers import answer, nothing, shown
 from clew.server.kfp.questions import listed
 from clew.server.kfp.sent import Address, Body, Sent, Served

@@ -13,10 +13,11 @@ from clew.db.connections import Row
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.prov.questions.shapes import moment
+from clew.server import compiled
 from clew.server.catalogue import experiments, runs, specs
 from clew.server.catalogue.runs import OVER, Asked, Run
 from clew.server.catalogue.tables import RUNS
-from clew.server.kfp import compiled, sources, tasks
+from clew.server.kfp import sources, tasks
 from clew.server.kfp.answers import answer, failure, nothing, shown
 from clew.server.kfp.questions import listed
 from clew.server.kfp.sent import Address, Body, Served

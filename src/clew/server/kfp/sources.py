@@ -8,8 +8,8 @@ from typing import Any
 
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
+from clew.server import compiled
 from clew.server.catalogue import pipelines, specs, versions
-from clew.server.kfp import compiled
 from clew.server.kfp.answers import shown
 from clew.server.kfp.sent import Sent
 

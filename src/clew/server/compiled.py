@@ -12,10 +12,23 @@ from typing import Any
 import msgspec
 
 from clew.errors import UsageError
+from clew.server import yamls
 
 _BETWEEN = "\n---\n"
 _MOST_DOCUMENTS = 2
 _HINT = "compile it with the kfp SDK"
+
+
+def read(text: str) -> str:
+    """How the catalogue keeps the pipeline that a text of YAML or JSON holds."""
+    if text.lstrip()[:1] == "{":
+        try:
+            return from_wire(msgspec.json.decode(text))
+        except msgspec.MsgspecError:  # YAML may begin like this as well
+            pass
+        except RecursionError as error:
+            raise UsageError("it is nested too deep", hint=_HINT) from error
+    return text_of(yamls.documents(text))
 
 
 def text_of(documents: list[Any]) -> str:
