@@ -23,6 +23,7 @@ from clew.pipelines.ir import (
     Pipeline,
     Slots,
 )
+from clew.pipelines.nesting import too_deep
 from clew.pipelines.values import TYPES, WrongType, typed
 
 NO_POD = "what a task would pass on to its own Pod is empty: there is none here"
@@ -56,14 +57,16 @@ def _documents(text: str, name: str) -> list[Any]:
     """What the text holds. JSON, as a server keeps it, is read as such: YAML takes some of its
     numbers for texts, and much longer."""
     if text.startswith("{"):
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             return [json.loads(one) for one in text.split("\n---\n")]
     import yaml
 
+    if too_deep(text):
+        raise Refused(f"{name} nests too deeply", hint="kfp dsl compile")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         return [one for one in yaml.load_all(text, Loader=loader) if one is not None]
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # such as a day that there is not
         raise Refused(f"{name} is no YAML: {error}", hint="kfp dsl compile") from error
 
 
