@@ -36,9 +36,10 @@ class Guarded(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._in_head:
-            self._head += len(data)
+        within = self._in_head  # else it begins with the end of something else
         super().data_received(data)
+        if within and self._in_head:
+            self._head += len(data)
         if self._in_head and self._head > self.limits.head and not self.transport.is_closing():
             self.transport.write(_TOO_LONG)
             self.transport.close()
@@ -64,12 +65,16 @@ class Guarded(HttpToolsProtocol):
             self._stuck.cancel()
 
     def _expect_head(self) -> None:
-        self._head_is_there()
-        self._in_head, self._head = True, 0
+        if not self._in_head:
+            self._in_head, self._head = True, 0
+        self._stop_waiting()
         self._until = self.loop.call_later(self.limits.head_seconds, self.transport.abort)
 
     def _head_is_there(self) -> None:
         self._in_head = False
+        self._stop_waiting()
+
+    def _stop_waiting(self) -> None:
         if self._until is not None:
             self._until.cancel()
 

@@ -27,11 +27,11 @@ _METRICS = "system.Metrics"
 def list_runs(
     project: Opened,
     limit: Limit = 50,
-    after: Annotated[str | None, Query(pattern=r"^[0-9]{1,18}-[0-9a-f]{0,64}$")] = None,
+    after: Annotated[str | None, Query(pattern=r"^[0-9]{1,19}-[0-9a-f]{0,64}$")] = None,
 ) -> Any:
     place = Place()
     if after and (found := _PLACE.fullmatch(after)):
-        place = Place(int(found[1]), found[2])
+        place = Place(min(int(found[1]), place.at), found[2])
     places = known.page(project._graph, place, limit + 1)
     last = places[limit - 1] if len(places) > limit else None
     return {
