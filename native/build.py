@@ -33,6 +33,7 @@ PRODUCTS: dict[str, tuple[str, tuple[str, ...]]] = {
             *("-shared", "-fPIC", "-nostdlib", "-fvisibility=hidden"),
             *("-fno-stack-protector", "-fno-tree-loop-distribute-patterns"),
             "-mno-red-zone",  # its calls through the known page push a return address
+            "-mgeneral-regs-only",  # a system call leaves all others alone, and so must a detour
         ),
     ),
 }

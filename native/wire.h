@@ -5,6 +5,10 @@
  * does not come through the library is stopped and seen by the tracer. The second says which
  * ring of the shared file is this process's own; the tracer fills it in, also after a fork.
  *
+ * The loader makes its calls by itself, and goes on doing so as long as a program loads modules. Where such
+ * a call stops, the tracer turns it into a jump to a detour, on the first page behind the code there, and
+ * from then on it comes through the library, too.
+ *
  * The address lies below 0x200000, where no linker puts a program by default, and above the
  * lowest address the kernel allows to be mapped.
  */
@@ -17,6 +21,8 @@
 #define CLEW_PASS (CLEW_CODE + 2) /* the instruction pointer a passing call shows */
 #define CLEW_LOCAL (CLEW_CODE + 0x1000)
 #define CLEW_MAGIC 0x31574c43u
+#define CLEW_DETOURS (CLEW_CODE + 0x100)
+#define CLEW_MOST_DETOURS 16
 
 #define CLEW_SLOTS 1024 /* slot 0 is the header; a process without a slot is stopped instead */
 #define CLEW_SLOT_SIZE 65536
@@ -30,6 +36,12 @@ struct clew_local {
 	uint32_t magic;
 	uint32_t slot; /* 0: none; the tracer writes it */
 	uint64_t base; /* where the shared file is mapped here */
+	uint64_t over; /* where the library takes a call over from a detour; 0: nowhere yet */
+};
+
+struct clew_detour {
+	uint8_t code[16]; /* comes to `over` with its own address in rcx */
+	uint64_t back;	  /* behind the call */
 };
 
 /* The first slot. */

@@ -28,7 +28,7 @@ static int random_device(const struct stat *st)
 	return S_ISCHR(st->st_mode) && (st->st_rdev == 0x108 || st->st_rdev == 0x109);
 }
 
-static long open_(int dirfd, const char *path, int flags, mode_t mode)
+long open_(int dirfd, const char *path, int flags, mode_t mode)
 {
 	char real[PATH_LIMIT];
 	struct fact f = {.kind = CLEW_OPEN, .path = path, .flags = (uint32_t)flags};
@@ -50,7 +50,7 @@ static long open_(int dirfd, const char *path, int flags, mode_t mode)
 	return ordinary(SYS_openat, dirfd, (long)path, flags, mode, 0, 0);
 }
 
-static long stat_(int dirfd, const char *path, struct stat *st, int flags)
+long stat_(int dirfd, const char *path, struct stat *st, int flags)
 {
 	struct fact f = {.kind = CLEW_STAT, .path = path, .flags = flags & AT_SYMLINK_NOFOLLOW ? 1 : 0};
 	struct clew_ring *r = room();
@@ -64,7 +64,7 @@ static long stat_(int dirfd, const char *path, struct stat *st, int flags)
 	return ordinary(SYS_newfstatat, dirfd, (long)path, (long)st, flags, 0, 0);
 }
 
-static long access_(int dirfd, const char *path, int mode)
+long access_(int dirfd, const char *path, int mode)
 {
 	struct fact f = {.kind = CLEW_ACCESS, .path = path, .flags = (uint32_t)mode};
 	struct clew_ring *r = room();

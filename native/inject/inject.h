@@ -2,6 +2,7 @@
  *
  * recording.c  the ring, and what is written into it
  * files.c      the C library's functions that ask for files
+ * detours.c    calls that the loader makes by itself
  * fetches.c    the functions that ask for URLs
  * starting.c   setting up, before the program begins
  */
@@ -90,6 +91,11 @@ size_t name_of(int fd, char *to); /* the path behind a descriptor, not terminate
 /* Both return 0 when nothing could be written: then the caller makes an ordinary call that is seen. */
 int append(struct clew_ring *ring, const struct fact *fact);
 int tell(struct clew_ring *ring, struct fact *fact, int dirfd, long result);
+/* As the system calls; each is recorded, or made in a way that is seen. */
+long open_(int dirfd, const char *path, int flags, mode_t mode);
+long stat_(int dirfd, const char *path, struct stat *st, int flags);
+long access_(int dirfd, const char *path, int mode);
+void take_over(void); /* where detours lead to; no function to call */
 /* Records that a URL was asked for; the text need not be terminated. */
 void record_fetch(const char *url, size_t size);
 

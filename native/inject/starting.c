@@ -41,6 +41,7 @@ static void map(const char *ring_path, unsigned slot)
 		return;
 	LOCAL->base = (uint64_t)base;
 	LOCAL->slot = slot;
+	LOCAL->over = (uint64_t)take_over;
 	LOCAL->magic = CLEW_MAGIC;
 	ready = 1;
 }

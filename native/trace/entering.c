@@ -143,6 +143,7 @@ bool call_enter(struct task *task)
 		return pin_enter(task);
 	}
 	ring_drain(task->proc);
+	detour(task);
 	free(task->path);
 	free(task->path2);
 	task->path2 = NULL;

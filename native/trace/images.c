@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define MOST_LOADED 6	      /* a script, its interpreter, that one's, … and the loader */
@@ -228,6 +229,8 @@ void image_begun(struct task *task)
 	pin_begun(task, readable ? &stack : NULL);
 	if (readable && image->dynamic && !stack_inject(&stack, proc, &list))
 		ring_drop(proc);
+	proc->loader = proc->slot ? stack_told(&stack, AT_BASE) : 0;
+	proc->detours = 0;
 	list_free(&list);
 	stack_free(&stack);
 	snprintf(link, sizeof link, "/proc/%d/exe", proc->pid);

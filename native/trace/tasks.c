@@ -104,6 +104,8 @@ struct proc *proc_new(pid_t pid, struct proc *parent, uint64_t seq)
 		proc->parent_image = parent->image;
 		proc->elsewhere = parent->elsewhere;
 		proc->drawing = parent->drawing;
+		proc->loader = parent->loader;
+		proc->detours = parent->detours;
 		memcpy(proc->cwd, parent->cwd, sizeof proc->cwd);
 	} else if (!getcwd(proc->cwd, sizeof proc->cwd)) {
 		strcpy(proc->cwd, "/");

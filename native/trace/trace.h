@@ -12,6 +12,7 @@
  * marks.c     which bytes of the output came from which program
  * asking.c    whether a program need be started at all
  * stacks.c    the variables of a new program, and the library injected into it
+ * detours.c   the loader's calls, led through the library
  * tasks.c     threads and processes
  * rings.c     what the injected library recorded
  * saving.c    keeping content that is about to be changed
@@ -93,6 +94,8 @@ struct proc {
 	bool pipes;			 /* it inherited some */
 	char *inherited[8];		 /* files it was started with, open for writing */
 	uint32_t slot;
+	uint64_t loader; /* where it is; 0: nowhere, or it is let alone */
+	unsigned detours;
 	char cwd[PATH_MAX_];
 	uint64_t *seen; /* what this image is known to have seen: a set of hashes */
 	uint32_t seen_count, seen_size;
@@ -162,6 +165,7 @@ void ring_return(struct proc *child);
 void ring_drain(struct proc *proc);
 void rings_drain(void);
 bool ring_is(const char *path);
+void detour(struct task *task);
 
 /* ---- memory and paths ---- */
 ssize_t peek(pid_t pid, uint64_t address, void *to, size_t size);

@@ -1,0 +1,129 @@
+/* The loader's calls, led through the injected library.
+ *
+ * Programs that load modules, as Python does, keep the loader busy: hundreds of files that it opens by
+ * instructions of its own, each of which would be stopped twice. So the first time one stops, the
+ * instruction and the one before it become a jump (wire.h). Only where that is certain to be harmless:
+ *
+ * - in the loader, whose code is known to be what a compiler made of C, and in this process's copy of it;
+ * - before it `mov $constant, register`, with the constant that the register has now: so it is no part of
+ *   a longer instruction;
+ * - where no jump nearby leads between the two;
+ * - while no second thread can be about to run it.
+ *
+ * Elsewhere all stays as it is, and stops. */
+#include "trace.h"
+
+#include <linux/audit.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+
+#define LOADER (1u << 20) /* larger than any */
+#define NEARBY 2048
+#define MOVE 5
+#define SIZE (MOVE + 2) /* mov $constant, register; syscall */
+
+static bool leads(uint64_t nr)
+{
+	return nr == SYS_openat || nr == SYS_newfstatat || nr == SYS_access || nr == SYS_open || nr == SYS_stat;
+}
+
+/* Whether these are the two instructions. */
+static bool fits(const uint8_t *code, const struct __ptrace_syscall_info *info)
+{
+	uint32_t constant;
+	uint64_t now;
+	memcpy(&constant, code + 1, sizeof constant);
+	switch (code[0]) {
+	case 0xb8: /* eax */
+		now = info->seccomp.nr;
+		break;
+	case 0xbf: /* edi */
+		now = info->seccomp.args[0];
+		break;
+	case 0xbe: /* esi */
+		now = info->seccomp.args[1];
+		break;
+	case 0xba: /* edx */
+		now = info->seccomp.args[2];
+		break;
+	default:
+		return false;
+	}
+	return now == constant && code[MOVE] == 0x0f && code[MOVE + 1] == 0x05;
+}
+
+/* Whether anything that may be a jump leads behind the first of these instructions, but not behind both. */
+static bool between(const uint8_t *code, size_t size, size_t site)
+{
+	for (size_t at = 0; at + 6 <= size; at++) {
+		size_t to = 0;
+		int32_t far;
+		if (code[at] == 0xeb || (code[at] & 0xf0) == 0x70 || (code[at] & 0xfc) == 0xe0) {
+			to = at + 2 + (size_t)(int8_t)code[at + 1];
+		} else if ((code[at] & 0xfe) == 0xe8) {
+			memcpy(&far, code + at + 1, sizeof far);
+			to = at + 5 + (size_t)far;
+		} else if (code[at] == 0x0f && (code[at + 1] & 0xf0) == 0x80) {
+			memcpy(&far, code + at + 2, sizeof far);
+			to = at + 6 + (size_t)far;
+		}
+		if (to > site && to < site + SIZE)
+			return true;
+	}
+	return false;
+}
+
+/* Also where the process itself may not write. */
+static bool write_code(pid_t pid, uint64_t address, const void *from, size_t size)
+{
+	long word;
+	for (size_t at = 0; at < size; at += sizeof word) {
+		memcpy(&word, (const char *)from + at, sizeof word);
+		if (ptrace(PTRACE_POKETEXT, pid, (void *)(address + at), word))
+			return false;
+	}
+	return true;
+}
+
+/* At the detour: what stood first, then a jump to the library. */
+static struct clew_detour made(const uint8_t *move, uint64_t back)
+{
+	static const uint8_t jump[] = {0xff, 0x24, 0x25}; /* jmp *address */
+	const uint32_t over = CLEW_LOCAL + offsetof(struct clew_local, over);
+	struct clew_detour detour = {.back = back};
+	memcpy(detour.code, move, MOVE);
+	memcpy(detour.code + MOVE, jump, sizeof jump);
+	memcpy(detour.code + MOVE + sizeof jump, &over, sizeof over);
+	return detour;
+}
+
+static bool lead(struct task *task, uint64_t site, unsigned number)
+{
+	uint8_t near[2 * NEARBY], *code = near + NEARBY;
+	const uint32_t address = CLEW_DETOURS + number * sizeof(struct clew_detour);
+	if (peek(task->tid, site - NEARBY, near, sizeof near) != sizeof near || !fits(code, &task->info) ||
+	    between(near, sizeof near, NEARBY))
+		return false;
+	struct clew_detour detour = made(code, site + SIZE);
+	code[0] = 0xb9; /* mov $address, %ecx: a system call need not leave that one alone */
+	memcpy(code + 1, &address, sizeof address);
+	code[MOVE] = 0xff; /* jmp *%rcx */
+	code[MOVE + 1] = 0xe1;
+	return write_code(task->tid, address, &detour, sizeof detour) && write_code(task->tid, site, code, SIZE + 1);
+}
+
+void detour(struct task *task)
+{
+	struct proc *proc = task->proc;
+	struct clew_local local;
+	uint64_t site = task->info.instruction_pointer - SIZE;
+	if (!proc->loader || site - proc->loader > LOADER || !leads(task->info.seccomp.nr) || !proc->slot ||
+	    proc->tasks != 1 || proc->memory || proc->sharers || task->info.arch != AUDIT_ARCH_X86_64)
+		return;
+	if (peek(task->tid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC || !local.over)
+		return; /* the library is not there yet */
+	lead(task, site, proc->detours);
+	if (++proc->detours == CLEW_MOST_DETOURS) /* also those in vain */
+		proc->loader = 0;
+}

@@ -1,0 +1,46 @@
+"""What the loader opens while a program runs is seen, though the program is not stopped for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.local.programs.recording import Project, Recording, compiled
+
+ABSENT = [f"missing{number}.so" for number in range(200)]
+WORDS = [f"./{name}" for name in ABSENT]
+
+
+def _absent(ran: Recording) -> dict[str, int]:
+    """Which process, by its number, looked in vain for what, of all in the project's folder."""
+    rows = ran._rows(
+        """SELECT s.number, l.locator FROM looked k JOIN location l ON l.id = k.location
+        JOIN started s ON s.id = k.activity JOIN execution x ON x.id = s.execution
+        WHERE k.kind = 'absent' AND x.uid = ?"""
+    )
+    folder = f"{ran.project.folder}/"
+    return {os.path.basename(at): number for number, at in rows if folder in at}
+
+
+@pytest.mark.parametrize("how", ["alone", "beside", "child"])
+def test_all_that_is_loaded_and_all_that_is_missing(
+    project: Project, built: Path, how: str
+) -> None:
+    (project / "real.c").write_text("int answer(void) { return 42; }\n")
+    make = ["cc", "-shared", "-fPIC", "-o", "real.so", "real.c"]
+    subprocess.run(make, cwd=project.folder, check=True)
+    (project / "linked.so").symlink_to("real.so")
+    ran = project.exec(compiled("loads", built), how, "./first.so", "./linked.so", *WORDS)
+    assert ran.status == 0
+    assert ran.readers("real.so") == {"loads"}
+    assert "link" in {kind for _, kind, _ in ran.looked("linked.so")}
+    later = 2 if how == "child" else 1
+    assert _absent(ran) == {"first.so": 1} | dict.fromkeys(ABSENT, later)
+
+
+@pytest.mark.parametrize("how", ["alone", "child"])
+def test_it_is_not_stopped_for_each(project: Project, built: Path, how: str) -> None:
+    ran = project.exec(compiled("loads", built), how, "./first.so", *WORDS)
+    assert int(ran.out) < len(ABSENT)
