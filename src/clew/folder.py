@@ -79,6 +79,10 @@ class Folder:
         return self.path / "spool"
 
     @property
+    def unsent(self) -> Path:
+        return self.path / "unsent"
+
+    @property
     def token(self) -> Path:
         return self.path / "token"
 

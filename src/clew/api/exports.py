@@ -44,24 +44,31 @@ def export(
     say: Say,
 ) -> bytes | Path | None:
     """W3C PROV as bytes, or in the file `to`; an image in the file `to`; folders in `to`."""
+    may_be_exported(format, to)
     if format in _FOLDERS:
-        if not isinstance(to, Path):
-            raise UsageError(f"{_FOLDERS[format]} is a folder", hint="name one with -o DIR")
-        with _new_folder(to) as draft:
+        assert isinstance(to, Path)
+        with new_folder(to) as draft:
             (_crate if format == "ro-crate" else _dockerfile)(project, text, draft, say)
         return to
     if format == "oci":
-        if to is None:
-            raise UsageError("an image is a file", hint="name one with -o FILE")
-        with _writing(to) as out:
+        assert to is not None
+        with writing(to) as out:
             _image(project, text, out, say)
         return to if isinstance(to, Path) else None
     document = _document(project, text, format)
     if to is None:
         return document
-    with _writing(to) as out:
+    with writing(to) as out:
         out.write(document)
     return to if isinstance(to, Path) else None
+
+
+def may_be_exported(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A002
+    """Whether this can be written there."""
+    if format in _FOLDERS and not isinstance(to, Path):
+        raise UsageError(f"{_FOLDERS[format]} is a folder", hint="name one with -o DIR")
+    if format == "oci" and to is None:
+        raise UsageError("an image is a file", hint="name one with -o FILE")
 
 
 def _document(project: Project, text: str, format: str) -> bytes:  # noqa: A002
@@ -120,7 +127,7 @@ def _portable(project: Project, text: str, say: Say) -> Portable:
 
 
 @contextlib.contextmanager
-def _writing(to: Path | BinaryIO) -> Iterator[BinaryIO]:
+def writing(to: Path | BinaryIO) -> Iterator[BinaryIO]:
     """A file that is there whole, or as it was before; a pipe or a device is simply written."""
     if not isinstance(to, Path):
         yield to
@@ -140,7 +147,7 @@ def _writing(to: Path | BinaryIO) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _new_folder(to: Path) -> Iterator[Path]:
+def new_folder(to: Path) -> Iterator[Path]:
     """A folder of its own: one that is there whole, or not at all."""
     target = to.absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):

@@ -24,6 +24,13 @@ _STATES = {
 }
 
 
+def not_running(run: dict[str, Any]) -> UsageError:
+    state = run["state"]
+    return UsageError(
+        f"{run['id']} does not run here: it {_STATES.get(state, state)}", hint="clew pipeline list"
+    )
+
+
 class Pipelines:
     """`project.pipelines`; every document is that of the command of the same name."""
 
@@ -136,11 +143,7 @@ class Pipelines:
 
         found = self.show(id)
         if not cancel(self._project._folder, found["uid"]):
-            state = found["state"]
-            raise UsageError(
-                f"{found['id']} does not run here: it {_STATES.get(state, state)}",
-                hint="clew pipeline list",
-            )
+            raise not_running(found)
         return self.show(id)
 
     def why(self, id: str) -> dict[str, Any]:  # noqa: A002

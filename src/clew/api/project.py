@@ -40,12 +40,22 @@ if TYPE_CHECKING:
 Place = str | PathLike[str]
 
 
-def open(path: Place | None = None) -> Project:  # noqa: A001 (the public name is clew.open)
-    """The project of `path`, or of the current folder: the nearest one upwards."""
+def open(  # noqa: A001 (the public name is clew.open)
+    path: Place | None = None, *, here: bool = False
+) -> Project:
+    """The project of `path`, or of the current folder: the nearest one upwards.
+
+    Where CLEW_SERVER names a server and no path is given, the project that it serves; with `here`
+    the one of the current folder all the same.
+    """
     settings = environment.load()
     if path is not None:
         start = Path(fspath(path)).resolve()
         return Project(folders.find(start, _without_project(settings)), settings)
+    if settings.server is not None and not here:
+        from clew.api.remote.project import served
+
+        return served(settings)
     return Project(folders.find(_here(settings), settings), settings)
 
 
@@ -137,16 +147,20 @@ class Project:
         content: bool = True,
         exclude: Iterable[str] = (),
         pin: Iterable[str] = (),
+        progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Outcome:
-        """As `exec`; the answer also says with which status a caller should exit."""
+        """As `exec`; the answer also says with which status a caller should exit, and what became
+        of sending it to a server: `progress` is told the bytes that have travelled."""
         if isinstance(command, str) or not command:
             raise UsageError(
                 "a command is a list of words: the program, then its arguments",
                 hint='project.exec(["sh", "-c", "…"]) runs a line of shell',
             )
+        from clew.api.remote import waiting
         from clew.run.executing import execute
         from clew.run.pins import Pins
 
+        sends = self._settings.server is not None
         outcome = execute(
             self._folder,
             self._settings,
@@ -155,12 +169,19 @@ class Project:
             content=content,
             exclude=tuple(exclude),
             pins=Pins.chosen(pin),
+            begun=lambda uid: waiting.mark(self._folder, uid) if sends else None,
         )
+        there: dict[str, Any] = {}
+        if sends and outcome.joined is None:
+            from clew.api.remote.sending import delivered
+
+            there = delivered(self, outcome.execution["uid"], progress)
         return Outcome(
             execution=self._execution(outcome.execution),
             status=outcome.status,
             joined=outcome.joined,
             warning=outcome.warning,
+            **there,
         )
 
     def repeat(

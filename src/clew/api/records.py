@@ -171,6 +171,12 @@ class Outcome:
     """The id of the outer execution, if this ran inside one and became part of it."""
     warning: ClewError | None
     """Why the record is not whole, though the command ran to its end."""
+    server: str | None = None
+    """Where it is sent, if anywhere."""
+    sent: str | None = None
+    """The id it has there."""
+    waiting: str | None = None
+    """Why it is not there yet; it goes with the next."""
 
 
 @dataclass(frozen=True, kw_only=True)

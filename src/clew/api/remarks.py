@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from clew.api.versions import noted
+from clew.api.versions import Here, noted
 from clew.errors import UsageError
 from clew.prov.questions import notes
 from clew.witness.environment import user_name
@@ -17,12 +17,19 @@ if TYPE_CHECKING:
 LONGEST = 10_000
 
 
-def note(project: Project, target: str, remarks: Mapping[str, str]) -> list[dict[str, Any]]:
+def note(
+    project: Project,
+    target: str,
+    remarks: Mapping[str, str],
+    here: Here | None = None,
+    agent: str | None = None,
+) -> list[dict[str, Any]]:
     """Add remarks, and answer with all there are."""
     check(remarks)
-    found = noted(project, target)
+    found = noted(project, target, here)
+    agent = agent or user_name(os.getuid())
     for name, value in remarks.items():
-        notes.note(project._graph, found, name, value, agent=user_name(os.getuid()))
+        notes.note(project._graph, found, name, value, agent=agent)
     return notes.notes(project._graph, found)
 
 

@@ -51,7 +51,7 @@ def repeat(
         project, record, plan, kind=kind, network=network, incremental=incremental, quiet=quiet
     )
     if keep is not None:
-        _keep(project, document["execution"]["uid"], keep)
+        lay_out(project, document["execution"]["uid"], keep)
     return document
 
 
@@ -149,7 +149,7 @@ def stored(project: Project, path: Path) -> Entry:
     return Entry("file", mode, status.st_mtime_ns, found.size, found.digest)
 
 
-def _keep(project: Project, uid: str, folder: Path) -> None:
+def lay_out(project: Project, uid: str, folder: Path) -> None:
     """What the execution left, laid out in a folder of its own."""
     import stat
 

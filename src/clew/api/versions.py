@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.api.records import Restored, Version
@@ -43,15 +44,29 @@ def digest_now(project: Project, path: bytes) -> str | None:
         raise NotAllowed(f"cannot read {shown}: {error.strerror}", hint=f"ls -l {shown}") from error
 
 
-def find(project: Project, text: str) -> Target:
+@dataclass(frozen=True)
+class Here:
+    """Where whoever asks is: what a path means, and what lies there now."""
+
+    machine: str
+    locate: Callable[[bytes], bytes]
+    digest: Callable[[bytes], str | None]
+
+
+def on_this_machine(project: Project) -> Here:
+    return Here(machine_id(project._settings), locate, lambda path: digest_now(project, path))
+
+
+def find(project: Project, text: str, here: Here | None = None) -> Target:
     """What `text` names: an execution, a process, a version, or a file as it is now; a task of a
     pipeline run is its execution, an artifact the version it is."""
+    here = here or on_this_machine(project)
     return resolve(
         project._graph,
         recorded_as(project._graph, text) or text,
-        machine=machine_id(project._settings),
-        locate=locate,
-        digest_of=lambda path: digest_now(project, path),
+        machine=here.machine,
+        locate=here.locate,
+        digest_of=here.digest,
     )
 
 
@@ -61,9 +76,9 @@ def versions(project: Project, path: str) -> list[Version]:
     return [Version.read(found) for found in versions_of(project._graph, locator)]
 
 
-def stored(project: Project, text: str) -> Target:
+def stored(project: Project, text: str, here: Here | None = None) -> Target:
     """The version `text` names, whose bytes must be known."""
-    found = find(project, text)
+    found = find(project, text, here)
     if found.kind in ("execution", "process"):
         raise UsageError(
             f"{found.label} is not a version of a file", hint=f"clew show {found.label} --detail"
@@ -79,7 +94,7 @@ def chunks(project: Project, text: str) -> Iterator[bytes]:
     found = stored(project, text)
     assert found.digest is not None
     with Store(project._folder.store) as store:
-        _must_have(store, found)
+        must_have(store, found)
         yield from store.read(found.digest)
 
 
@@ -88,7 +103,7 @@ def restore(
 ) -> Restored:
     found = stored(project, text)
     with Store(project._folder.store) as store:
-        _must_have(store, found)
+        must_have(store, found)
         plan = aimed(project, found, to, store)
         if not dry_run:
             put(store, found, plan, overwrite=overwrite)
@@ -98,7 +113,7 @@ def restore(
 def aimed(project: Project, found: Target, to: str | None, store: Store) -> Restored:
     """Where a version would be put, and what is there."""
     assert found.digest is not None
-    place = _destination(found, to)
+    place = destination(found, to)
     now = digest_now(project, place)
     differs = now is not None and now != found.digest
     return Restored(
@@ -125,7 +140,7 @@ def may_be_put(plan: Restored, *, overwrite: bool) -> None:
         )
 
 
-def _must_have(store: Store, found: Target) -> None:
+def must_have(store: Store, found: Target) -> None:
     assert found.digest is not None
     if not store.has(found.digest):
         raise NoContent(
@@ -134,7 +149,7 @@ def _must_have(store: Store, found: Target) -> None:
         )
 
 
-def _destination(found: Target, to: str | None) -> bytes:
+def destination(found: Target, to: str | None) -> bytes:
     """Where to: the version's own place, the file named, or the folder named under its own name."""
     own = path_of(found.locator) if found.locator else None
     if to is None:
@@ -152,27 +167,33 @@ def _destination(found: Target, to: str | None) -> bytes:
 
 def _write(store: Store, found: Target, place: bytes) -> None:
     assert found.digest is not None
+    digest = found.digest
+    written(found, place, lambda mode: store.restore(digest, place, mode=mode, mtime=found.mtime))
+
+
+def written(found: Target, place: bytes, write: Callable[[int | None], None]) -> None:
+    """Have a version written to a place; `write` is given the mode."""
     shown = os.fsdecode(place)
     if os.path.isdir(place):
         raise NotAllowed(f"{shown} is a folder", hint="name a file with --to")
     try:
         os.makedirs(os.path.dirname(place), exist_ok=True)
-        mode = None if found.mode is None else stat.S_IMODE(found.mode)
-        store.restore(found.digest, place, mode=mode, mtime=found.mtime)
+        write(None if found.mode is None else stat.S_IMODE(found.mode))
     except OSError as error:
         raise NotAllowed(
             f"cannot write {shown}: {error.strerror}", hint="restore it elsewhere with --to"
         ) from error
 
 
-def noted(project: Project, text: str) -> Target:
+def noted(project: Project, text: str, here: Here | None = None) -> Target:
     """As `find`; a file that no execution has met yet may be spoken of, too."""
+    here = here or on_this_machine(project)
     try:
-        return find(project, text)
+        return find(project, text, here)
     except NotFound:
-        place = locate(os.fsencode(text))
-        digest = digest_now(project, place)
+        place = here.locate(os.fsencode(text))
+        digest = here.digest(place)
         if digest is None:
             raise
-        locator = file_locator(machine_id(project._settings), place)
+        locator = file_locator(here.machine, place)
         return Target("file", text, (), locator=locator, digest=digest)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
 from clew.cli.output import clean, counted, duration, remark, size
+from clew.cli.progress import progress
+
+if TYPE_CHECKING:
+    from clew.api import Outcome
 
 
 @click.command(
@@ -47,13 +51,18 @@ def command(
     from clew.errors import NoProject
 
     try:
-        project = clew.open()
+        project = clew.open(here=True)
     except NoProject:
         project = clew.init(".")
         remark(f"clew: made a project in {project.root}")
-    with project:
+    with project, progress("sending") as draw:
         outcome = project.run(
-            words, name=name, content=not no_content, exclude=exclude, pin=pin.split(",")
+            words,
+            name=name,
+            content=not no_content,
+            exclude=exclude,
+            pin=pin.split(","),
+            progress=draw,
         )
     execution = outcome.execution.as_json()
     if outcome.warning is not None:
@@ -61,15 +70,32 @@ def command(
         if outcome.warning.hint:
             remark(f"hint: {clean(outcome.warning.hint)}")
     if as_json:
-        told = outcome.warning.as_json()["error"] if outcome.warning else None
-        remark(json.dumps(execution | ({"warning": told} if told else {}), ensure_ascii=False))
+        remark(json.dumps(execution | _more(outcome), ensure_ascii=False))
     elif outcome.joined:
         remark(f"clew: recorded as part of {outcome.joined}")
     elif execution["state"] == "broken":
         remark(f"clew: {execution['id']} ended with status {outcome.status}; not recorded whole")
     else:
-        remark(summary(execution))
+        remark(summary(execution) + _sent(outcome))
     return outcome.status
+
+
+def _more(outcome: Outcome) -> dict[str, Any]:
+    """What stands in the document only where there is something to say."""
+    found: dict[str, Any] = {}
+    if outcome.warning:
+        found["warning"] = outcome.warning.as_json()["error"]
+    if outcome.sent:
+        found["sent"] = {"server": outcome.server, "id": outcome.sent}
+    if outcome.waiting:
+        found["waiting"] = outcome.waiting
+    return found
+
+
+def _sent(outcome: Outcome) -> str:
+    if outcome.waiting:
+        return f", not sent yet: {clean(outcome.waiting)}"
+    return f", sent as {outcome.sent}" if outcome.sent else ""
 
 
 def summary(execution: dict[str, Any]) -> str:

@@ -41,7 +41,7 @@ def command(host: str, port: int, graph: str | None, runs: int | None, on_host: 
     from clew.server.serving import serve
 
     try:
-        project = clew.open()
+        project = clew.open(here=True)
     except NoProject:
         project = clew.init(".")
         remark(f"clew: made a project in {project.root}")

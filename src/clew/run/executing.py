@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from clew import db
 from clew.errors import ClewError, NotFound, RecordingFailed
@@ -49,8 +49,10 @@ def execute(
     content: bool = True,
     exclude: Sequence[str] = (),
     pins: Pins = UNPINNED,
+    begun: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
-    """Run `command` as if alone; record what it read, wrote and looked for."""
+    """Run `command` as if alone; record what it read, wrote and looked for. `begun` is told the
+    uid before the command starts."""
     outer = native.outer_execution()
     if outer is not None:
         return joining.join(folder, settings, command, outer, pins)
@@ -65,6 +67,7 @@ def execute(
         content=content,
         exclude=exclude,
         pins=pins,
+        begun=begun,
     )
 
 
@@ -80,12 +83,13 @@ def record(
     pins: Pins = UNPINNED,
     decider: Decider | None = None,
     label: str | None = None,
+    begun: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
     """Run `command` on this stage, and record it. `decider` knows what of it need not run;
     `label`: what to call its first process where the command says little."""
     return _Recording(
         folder, settings, tuple(command), stage, name, content, tuple(exclude), pins, decider, label
-    ).run()
+    ).run(begun)
 
 
 class _Recording:
@@ -118,7 +122,7 @@ class _Recording:
         self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
         self._whole_or_none = stage.descent is not None
 
-    def run(self) -> Outcome:
+    def run(self, begun: Callable[[str], None]) -> Outcome:
         with failing.before_it_starts(self._folder):
             recovering.recover(self._folder, self._settings)
             self._place = failing.identity(self._folder.path)
@@ -127,6 +131,8 @@ class _Recording:
         self._settled = True  # nothing is left to tell
         self._postponed = False  # what is left can only be told later
         try:
+            with failing.before_it_starts(self._folder):
+                begun(self._uid)
             return self._recorded()
         finally:
             if self._settled:

@@ -20,7 +20,7 @@ from clew.server.metrics import Metrics
 from clew.server.problems import answer, of_error
 from clew.server.service import Service
 from clew.server.telling import Telling
-from clew.server.v1 import ingest, routes
+from clew.server.v1 import commands, ingest, routes, working
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -41,7 +41,8 @@ def application(service: Service, limits: Limits) -> ASGIApp:
     app.add_api_route("/metrics", _measured, include_in_schema=False)
     app.add_api_route("/", page.shown, include_in_schema=False)
     app.include_router(kfp)
-    app.include_router(ingest.router)
+    for own in (ingest, commands, working):
+        app.include_router(own.router)
     routes.include(app)
     known = Identity(app, token=service.token, project=service.folder.uid)
     written = {

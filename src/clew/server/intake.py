@@ -44,14 +44,12 @@ class Intake:
         self._slots = threading.BoundedSemaphore(AT_ONCE)
         self._lock = threading.Lock()
         self._transfers: dict[str, _Transfer] = {}
-        self.events = self.bytes = self.refused = 0
-        """Since the server began: events folded, bytes of content taken, requests sent away."""
 
     @contextmanager
     def slot(self) -> Iterator[None]:
         """A place among those under way; without one, 429."""
         if not self._slots.acquire(blocking=False):
-            raise self._full()
+            raise _full()
         try:
             yield
         finally:
@@ -95,7 +93,7 @@ class Intake:
             found = self._transfers.get(name)
             if found is None:
                 if len(self._transfers) >= TRANSFERS:
-                    raise self._full()
+                    raise _full()
                 found = self._transfers[name] = _Transfer(self._path)
             return found
 
@@ -116,8 +114,6 @@ class Intake:
                 del self._transfers[name]
                 transfer.store.close()
 
-    def _full(self) -> HTTPException:
-        self.refused += 1
-        return HTTPException(
-            429, "too much is under way: come again", headers={"Retry-After": _AGAIN}
-        )
+
+def _full() -> HTTPException:
+    return HTTPException(429, "too much is under way: come again", headers={"Retry-After": _AGAIN})

@@ -104,7 +104,9 @@ async def take_events(request: Request, transfer: Transfer = "") -> Folded:
 
         def work() -> Folded:
             events = batches.read(batches.plain(body, coding), kind)
-            return _fold(request.app.state.service, intake, events, transfer)
+            folded = _fold(request.app.state.service, intake, events, transfer)
+            request.app.state.metrics.events.inc(folded.events)
+            return folded
 
         return await run_in_threadpool(work)
 
@@ -135,7 +137,7 @@ async def take_content(request: Request, transfer: Transfer = "") -> Arrived:
         def work() -> Arrived:
             with intake.taking(transfer) as taking:
                 taking.take(pack)
-            intake.bytes += len(pack)
+            request.app.state.metrics.bytes.inc(len(pack))
             return Arrived(bytes=len(pack))
 
         return await run_in_threadpool(work)
@@ -153,7 +155,7 @@ async def take_one(request: Request, digest: str, transfer: Transfer = "") -> Ar
                 raise UsageError(f"what was sent does not have the digest {digest}")
             with intake.taking(transfer) as taking:
                 taking.put(data)
-            intake.bytes += len(data)
+            request.app.state.metrics.bytes.inc(len(data))
             return Arrived(bytes=len(data))
 
         return await run_in_threadpool(work)
@@ -179,7 +181,6 @@ def _fold(service: Service, intake: Intake, events: list[AnyEvent], transfer: st
             for uid in dict.fromkeys(event.execution for event in events)
         ]
     intake.end(transfer)
-    intake.events += len(events)
     taken = [Taken(uid=one["uid"], id=one["id"], name=one["name"]) for one in found]
     return Folded(events=len(events), executions=taken)
 

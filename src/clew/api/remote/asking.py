@@ -1,0 +1,242 @@
+"""Asking a server: one request at a time on a connection of each thread, errors as our own.
+
+No message ever holds the token. A server that is busy is asked again for a little while, as it
+wishes; one that is not there is Unreachable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import ipaddress
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+from clew.errors import ClewError, NotAllowed, UsageError
+from clew.settings import Settings
+from clew.store.errors import Unreachable
+
+PATIENCE = 5.0
+"""Seconds that a server which has too much to do is asked again."""
+_CONNECT = 5.0
+_ANSWER = 60.0
+_FRESH = 20.0
+"""Seconds that an idle connection is believed to be open."""
+_PIECE = 1 << 18
+_STATUS = {400: 2, 422: 2, 403: 4, 404: 5}
+
+
+class Server:
+    """The server that CLEW_SERVER names."""
+
+    def __init__(self, address: str, token: str | None) -> None:
+        parts = urlsplit(address if "://" in address else f"http://{address}")
+        try:
+            self._port = parts.port
+        except ValueError:
+            self._port = None
+            parts = parts._replace(netloc="")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(
+                "CLEW_SERVER names no server", hint="CLEW_SERVER=http://127.0.0.1:8100"
+            )
+        self._secure = parts.scheme == "https"
+        self._host = parts.hostname
+        self._path = parts.path.rstrip("/")
+        self._token = token or parse_qs(parts.query).get("token", [None])[0]
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        port = f":{self._port}" if self._port else ""
+        self.url = f"{parts.scheme}://{host}{port}{self._path}"
+        """As it may be shown."""
+        self._local = threading.local()
+
+    def json(
+        self,
+        method: str,
+        path: str,
+        document: Any = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        seconds: float = _ANSWER,
+    ) -> Any:
+        """Ask, with a document, for one."""
+        body = None if document is None else json.dumps(document).encode()
+        headers = {"Content-Type": "application/json"} if body else {}
+        with self.open(method, path, body, headers=headers, query=query, seconds=seconds) as answer:
+            return json.loads(answer.whole())
+
+    def open(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        seconds: float = _ANSWER,
+    ) -> Answer:
+        """Ask, and read the answer piece by piece; an error is raised as what it is."""
+        asked = "&".join(f"{quote(name)}={quote(value)}" for name, value in (query or {}).items())
+        target = f"{self._path}{path}{'?' if asked else ''}{asked}"
+        until = time.monotonic() + PATIENCE
+        while True:
+            response = self._request(method, target, body, dict(headers or {}), seconds)
+            pause = _seconds(response.headers.get("Retry-After"))
+            if response.status not in (429, 503) or time.monotonic() + pause > until:
+                break
+            self._drain(response)
+            time.sleep(pause)
+        if response.status >= 300:
+            raise self._error(response)
+        return Answer(self, response)
+
+    def unreachable(self, error: Exception) -> Unreachable:
+        why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        self.hang_up()
+        return Unreachable(
+            f"{self.url} cannot be reached: {why}",
+            hint="is clew server running there? CLEW_SERVER says where",
+        )
+
+    def hang_up(self) -> None:
+        connection = self._local.__dict__.pop("connection", None)
+        if connection is not None:
+            connection.close()
+
+    # -- one request
+
+    def _request(
+        self, method: str, target: str, body: bytes | None, headers: dict[str, str], seconds: float
+    ) -> http.client.HTTPResponse:
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        try:
+            connection = self._connection(seconds)
+            connection.request(method, target, body, headers)
+            return connection.getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            raise self.unreachable(error) from error
+
+    def _connection(self, seconds: float) -> http.client.HTTPConnection:
+        local = self._local.__dict__
+        if time.monotonic() - local.get("used", 0) > _FRESH:
+            self.hang_up()
+        connection: http.client.HTTPConnection | None = local.get("connection")
+        if connection is None:
+            kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+            connection = kind(self._host, self._port, timeout=_CONNECT)
+            connection.connect()
+            local["connection"] = connection
+        if connection.sock is not None:
+            connection.sock.settimeout(seconds)
+        return connection
+
+    def _drain(self, response: http.client.HTTPResponse) -> bytes:
+        try:
+            data = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise self.unreachable(error) from error
+        self.done(response)
+        return data
+
+    def done(self, response: http.client.HTTPResponse) -> None:
+        """An answer was read; its connection may serve the next request."""
+        if response.will_close or not response.isclosed():
+            self.hang_up()
+        else:
+            self._local.used = time.monotonic()
+
+    def _error(self, response: http.client.HTTPResponse) -> ClewError:
+        if response.status == 401:
+            self.hang_up()
+            return NotAllowed(
+                f"{self.url} does not take this token" if self._token else f"{self.url} asks who",
+                hint="CLEW_TOKEN is the one that clew server printed there",
+            )
+        try:
+            said = json.loads(self._drain(response))
+            return problem(str(said["code"]), said["title"], said["detail"], response.status)
+        except (ValueError, KeyError, TypeError):
+            return ClewError(
+                f"{self.url} answers {response.status} {response.reason}",
+                hint="is it a Clew server of the same version? CLEW_SERVER says where",
+            )
+
+
+class Answer:
+    """What a server answers, to be read to its end within a `with`."""
+
+    def __init__(self, server: Server, response: http.client.HTTPResponse) -> None:
+        self._server = server
+        self._response = response
+
+    def header(self, name: str) -> str:
+        return self._response.headers.get(name, "")
+
+    def whole(self) -> bytes:
+        return b"".join(self.pieces())
+
+    def line(self) -> bytes:
+        """The next line; nothing at the end."""
+        try:
+            return self._response.readline()
+        except (OSError, http.client.HTTPException) as error:
+            raise self._server.unreachable(error) from error
+
+    def pieces(self) -> Iterator[bytes]:
+        try:
+            while piece := self._response.read1(_PIECE):
+                yield piece
+            if self._response.length:
+                raise http.client.IncompleteRead(b"", self._response.length)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._server.unreachable(error) from error
+
+    def __enter__(self) -> Answer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.done(self._response)
+
+
+def server_of(settings: Settings, token: Path | None) -> Server:
+    """The server of the settings; on this machine, the token of the project here may serve."""
+    assert settings.server is not None
+    server = Server(settings.server, settings.token)
+    if server._token is None and token is not None and _is_here(server._host):
+        with contextlib.suppress(OSError):
+            server._token = token.read_text().strip()
+    return server
+
+
+def problem(code: str, message: str, hint: str, status: int) -> ClewError:
+    """The error that a server told of, as it would be raised here."""
+    kind = _kinds(ClewError).get(code)
+    if kind is not None:
+        return kind(message, hint=hint)
+    error = ClewError(message, hint=hint)
+    error.code, error.exit_status = code, _STATUS.get(status, ClewError.exit_status)
+    return error
+
+
+def _kinds(kind: type[ClewError]) -> dict[str, type[ClewError]]:
+    found = {kind.code: kind}
+    for below in kind.__subclasses__():
+        found = {**_kinds(below), **found}
+    return found
+
+
+def _seconds(text: str | None) -> float:
+    return float(text) if text and text.isdigit() else PATIENCE + 1
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,194 @@
+"""The pipelines of a server: a run is asked for there and followed from here, and needs us not."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import quote
+
+from clew.api.pipelines import Pipelines, not_running
+from clew.api.remote import fetching
+from clew.errors import ClewError, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from clew.api.remote.project import RemoteProject
+    from clew.pipelines.running import Change
+    from clew.pipelines.saying import Said
+    from clew.pipelines.scopes import Node
+
+_PAUSE = 0.3
+"""Seconds between looks at how a run goes, or at whether a task has said more."""
+_OVER = ("succeeded", "failed", "canceled")
+_GOES_ON = ("pending", "running")
+
+Watch = Callable[["Change"], None]
+Say = Callable[[str], None]
+
+
+class RemotePipelines(Pipelines):
+    """`project.pipelines` of a server."""
+
+    def __init__(self, project: RemoteProject) -> None:
+        self._remote = project
+
+    def run(
+        self,
+        file: str | PathLike[str],
+        parameters: Mapping[str, str] | None = None,
+        *,
+        jobs: int | None = None,
+        reuse: bool = True,
+        on_host: bool = False,
+        platform: str | PathLike[str] | None = None,
+        say: Say = lambda _: None,
+        watch: Watch = lambda _: None,
+    ) -> dict[str, Any]:
+        """Have it run there, and wait for its end. Interrupted, it goes on there."""
+        from clew.pipelines import arguments, pythons, reading
+
+        if jobs or on_host or platform or not reuse:
+            raise UsageError(
+                "how tasks run is decided by the server, not by --jobs, --on-host, --platform or"
+                " --no-cache",
+                hint="leave them out, or unset CLEW_SERVER",
+            )
+        path = Path(fspath(file))
+        compiled = path.suffix == ".py"
+        text = pythons.compiled(path, pythons.interpreter()) if compiled else reading.text_of(path)
+        inputs = arguments.bind(reading.parse(text, str(path)), parameters or {})
+        asked = {"spec": text, "parameters": dict(inputs.parameters)}
+        made = self._remote._server.json("POST", "/api/v1/runs", asked)
+        return self._followed(made["uid"], say, watch)
+
+    def resume(
+        self,
+        id: str,  # noqa: A002
+        *,
+        jobs: int | None = None,
+        say: Say = lambda _: None,
+        watch: Watch = lambda _: None,
+    ) -> dict[str, Any]:
+        if jobs:
+            raise UsageError(
+                "how many tasks run at once is decided by the server", hint="no --jobs"
+            )
+        made = self._remote._server.json("POST", f"/api/v1/runs/{quote(id)}/resume")
+        return self._followed(made["uid"], say, watch)
+
+    def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
+        found = self._now(id)
+        if found["state"] not in _GOES_ON:
+            raise not_running(found)
+        self._remote._server.json("POST", f"/api/v1/runs/{found['uid']}/cancel")
+        while found["state"] in _GOES_ON:
+            time.sleep(_PAUSE)
+            found = self._now(found["uid"])
+        return self.show(found["id"]) if found["id"] else found
+
+    def list(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._remote._ask("runs")
+        return found
+
+    def show(self, id: str) -> dict[str, Any]:  # noqa: A002
+        found: dict[str, Any] = self._remote._ask("run", id=id)
+        return found
+
+    def task(self, id: str) -> dict[str, Any]:  # noqa: A002
+        found: dict[str, Any] = self._remote._ask("task", id=id)
+        return found
+
+    def why(self, id: str) -> dict[str, Any]:  # noqa: A002
+        found: dict[str, Any] = self._remote._ask("why", id=id)
+        return found
+
+    def diff(self, a: str, b: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._remote._ask("diff_runs", a=a, b=b)
+        return found
+
+    def repeat(self, id: str, *, say: Say = lambda _: None) -> dict[str, Any]:  # noqa: A002
+        return fetching.told(self._remote._server, "repeat", {"id": id}, say)
+
+    def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
+        from clew.pipelines.saying import Said
+
+        found = self._remote._ask("said", id=id, offset=offset)
+        return Said(b64decode(found["data"]), found["over"], found["attempt"])
+
+    def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
+        name = self.task(id)["id"]
+        offset, attempt, printed = 0, "", False
+        while True:
+            now = self.said(name, offset)
+            if now.attempt and now.attempt != attempt:
+                again, offset, attempt = bool(offset), 0, now.attempt
+                if again:
+                    continue
+            if now.data:
+                yield now.data
+                offset, printed = offset + len(now.data), True
+            elif now.over or not follow:
+                break
+            else:
+                time.sleep(_PAUSE)
+        task = self.task(name)
+        if not printed and not task["execution"] and task["state"] not in _GOES_ON:
+            why = task["why"] or task["error"] or task["state"]
+            raise NotFound(f"{name} has printed nothing: {why}", hint="clew pipeline show")
+
+    # -- following
+
+    def _now(self, id: str) -> dict[str, Any]:  # noqa: A002
+        found: dict[str, Any] = self._remote._server.json("GET", f"/api/v1/runs/{quote(id)}")
+        return found
+
+    def _followed(self, uid: str, say: Say, watch: Watch) -> dict[str, Any]:
+        """Tell of every change of a task until the run is over."""
+        known: dict[str, str] = {}
+        found = self._now(uid)
+        try:
+            while found["state"] not in _OVER:
+                _tell(found, known, watch)
+                time.sleep(_PAUSE)
+                found = self._now(uid)
+        except KeyboardInterrupt:
+            name = found["id"] or uid
+            say(
+                f"{name} goes on at {self._remote._server.url}; clew pipeline cancel {name} ends it"
+            )
+            raise
+        _tell(found, known, watch)
+        if found["id"] is None:
+            raise ClewError(found["error"] or f"it was {found['state']}", hint="clew pipeline list")
+        return self.show(found["id"])
+
+
+class _Seen(NamedTuple):
+    """What is looked at of a task by whoever watches a run."""
+
+    path: str
+    state: str
+    error: str | None
+
+
+def _tell(run: dict[str, Any], known: dict[str, str], watch: Watch) -> None:
+    from clew.pipelines.running import Change
+
+    for task in run["tasks"]:
+        state = task["state"]
+        if known.get(task["name"]) == state or state == "pending":
+            continue
+        known[task["name"]] = state
+        over = state != "running"
+        watch(
+            Change(
+                cast("Node", _Seen(task["name"], state, task["error"])),
+                execution=task["execution"],
+                seconds=task["seconds"] if over and task["execution"] else None,
+                why=task["why"] if state != "succeeded" else None,
+                reused=task["reused_from"],
+            )
+        )

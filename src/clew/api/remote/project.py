@@ -1,0 +1,349 @@
+"""The project of a server: the same methods, answered from there.
+
+Commands are run and recorded here all the same, and sent there. What needs files to lie in a
+folder of this machine (a checkout, a push) is for the project of a folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+
+from clew import folder as folders
+from clew.api.project import Place, Project
+from clew.api.records import (
+    Check,
+    Checkout,
+    Execution,
+    Lineage,
+    Outcome,
+    Problem,
+    Reclaimed,
+    Recreated,
+    Repeated,
+    Restored,
+    Status,
+    Transfer,
+    Version,
+)
+from clew.api.remote import fetching, places
+from clew.api.remote.asking import Server, server_of
+from clew.errors import ClewError, Damaged, NoProject, UsageError
+from clew.folder import Folder
+from clew.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.api.remote.pipelines import RemotePipelines
+    from clew.prov.graph import Graph
+
+_LONG = 6 * 3600.0
+"""Seconds in which even a large store is checked or swept."""
+
+
+def served(settings: Settings) -> Project:
+    """The project of the server of the settings; what waits here to be sent there goes first."""
+    here = _here(settings)
+    if here is not None and here.unsent.is_dir() and any(here.unsent.iterdir()):
+        from clew.api.remote.sending import deliver
+
+        with Project(here, settings) as project:
+            deliver(project)
+    return RemoteProject(server_of(settings, here.token if here else None), settings)
+
+
+def _here(settings: Settings) -> Folder | None:
+    try:
+        return folders.find(Path.cwd(), settings)
+    except (ClewError, OSError):
+        return None
+
+
+class RemoteProject(Project):
+    """One project, on a server."""
+
+    def __init__(self, server: Server, settings: Settings) -> None:
+        self._server = server
+        self._settings = settings
+
+    @cached_property
+    def _about(self) -> dict[str, str]:
+        found: dict[str, str] = self._ask("about")
+        return found
+
+    @property
+    def root(self) -> Path:
+        """The folder that holds `.clew/`, there."""
+        return Path(self._about["root"])
+
+    @property
+    def uid(self) -> str:
+        return self._about["uid"]
+
+    def __repr__(self) -> str:
+        return f"RemoteProject({self._server.url!r})"
+
+    def close(self) -> None:
+        self._server.hang_up()
+
+    # -- doing work
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        name: str | None = None,
+        content: bool = True,
+        exclude: Iterable[str] = (),
+        pin: Iterable[str] = (),
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Outcome:
+        """Run and record it here, in the project of the current folder, and send it there."""
+        from clew.api.project import init, open  # noqa: A004 (the public name)
+
+        try:
+            here = open(here=True)
+        except NoProject:
+            here = init(".")
+        with here:
+            return here.run(
+                command, name=name, content=content, exclude=exclude, pin=pin, progress=progress
+            )
+
+    def repeat(
+        self,
+        id: str,  # noqa: A002
+        *,
+        parameters: Mapping[int, str] | None = None,
+        network: bool = False,
+        incremental: bool = False,
+        keep: Place | None = None,
+        quiet: bool = True,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> Repeated:
+        """As ever, on the machine of the server; what it printed is shown at its end."""
+        fetching.may_be_made(keep)
+        for word in (parameters or {}).values():
+            if os.path.isfile(word):
+                raise UsageError(
+                    f"{word} is a file of this machine, and cannot be brought in there",
+                    hint="unset CLEW_SERVER, and repeat it in a project folder",
+                )
+        asked = {"id": id, "network": network, "incremental": incremental}
+        words = {str(number): word for number, word in (parameters or {}).items()}
+        document = fetching.told(self._server, "repeat", {**asked, "parameters": words}, say)
+        again = document["execution"]
+        if not quiet:
+            self._show_printed(again["id"])
+        if keep is not None:
+            fetching.folder(self._server, "left", {"id": again["uid"]}, Path(fspath(keep)))
+        return self._repeated(document)
+
+    def _show_printed(self, id: str) -> None:  # noqa: A002
+        from clew.errors import NotFound
+
+        for name, descriptor in (("stdout", 1), ("stderr", 2)):
+            try:
+                for piece in self.chunks(f"{id}:{name}"):
+                    _write(descriptor, piece)
+            except NotFound:
+                continue  # it printed nothing
+
+    @property
+    def pipelines(self) -> RemotePipelines:
+        from clew.api.remote.pipelines import RemotePipelines
+
+        return RemotePipelines(self)
+
+    # -- asking
+
+    def executions(self) -> list[Execution]:
+        return [self._execution(found) for found in self._ask("executions")]
+
+    def execution(self, id: str) -> Execution:  # noqa: A002
+        return self._execution(self._ask("execution", id=id))
+
+    def show(self, id: str, *, detail: bool = False) -> dict[str, Any]:  # noqa: A002
+        found: dict[str, Any] = self._ask("show", id=id, detail=detail)
+        return found
+
+    def lineage(
+        self,
+        target: str,
+        *,
+        direction: str = "up",
+        depth: int | None = None,
+        everything: bool = False,
+    ) -> Lineage:
+        if direction not in ("up", "down"):
+            raise UsageError(f"a lineage goes up or down, not {direction!r}")
+        more = {"direction": direction, "depth": depth, "everything": everything}
+        return Lineage.read(self._ask_about("lineage", target, **more))
+
+    def versions(self, path: Place) -> list[Version]:
+        from clew.prov.locators import file_locator
+        from clew.settings import machine_id
+
+        place = os.path.realpath(os.fsencode(path))
+        locator = file_locator(machine_id(self._settings), place)
+        return [Version.read(found) for found in self._ask("versions", locator=locator)]
+
+    def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
+        if confirm:
+            return fetching.told(self._server, "confirm", {"a": a, "b": b}, lambda _: None)
+        found: dict[str, Any] = self._ask("diff", a=a, b=b)
+        return found
+
+    def rules(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._ask("rules")
+        return found
+
+    # -- bytes
+
+    def chunks(self, version: str) -> Iterator[bytes]:
+        asked = {"target": version, "asker": places.asker(self._settings, version)}
+        with fetching.behind(self._server, "content", asked) as (known, pieces):
+            yield from fetching.verified(pieces, known["digest"])
+
+    def restore(
+        self,
+        version: str,
+        *,
+        to: Place | None = None,
+        overwrite: bool = False,
+        dry_run: bool = False,
+    ) -> Restored:
+        from clew.api.versions import destination, may_be_put, written
+        from clew.prov.questions.targets import Target
+        from clew.store import reading
+
+        found = Target(**self._ask_about("version", version), keys=())
+        assert found.digest is not None
+        assert found.size is not None
+        place = destination(found, None if to is None else fspath(to))
+        now = places.digest_now(place)
+        differs = now is not None and now != found.digest
+        plan = Restored(
+            version=found.label,
+            path=os.fsdecode(place),
+            digest=found.digest,
+            size=found.size,
+            replaces=now if differs else None,
+            loses=differs and not self._ask("has", digest=now),
+        )
+        if not dry_run:
+            may_be_put(plan, overwrite=overwrite)
+            pieces = self.chunks(found.digest)
+            written(
+                found,
+                place,
+                lambda mode: reading.restore(
+                    pieces, place, mode=mode, mtime=found.mtime, sync=True
+                ),
+            )
+        return plan
+
+    # -- what no witness can see
+
+    def note(self, target: str, **remarks: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._ask_about("note", target, remarks=remarks)
+        return found
+
+    # -- for others
+
+    def report(self, id: str, kind: str) -> str:  # noqa: A002
+        return str(self._ask("report", id=id, kind=kind))
+
+    def export(
+        self,
+        id: str,  # noqa: A002
+        *,
+        format: str = "prov-json",  # noqa: A002
+        to: Place | BinaryIO | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> bytes | Path | None:
+        from clew.api.exports import may_be_exported, writing
+
+        place = Path(fspath(to)) if isinstance(to, str | PathLike) else to
+        may_be_exported(format, place)
+        asked = {"id": id, "format": format}
+        with fetching.behind(self._server, "export", asked) as (known, pieces):
+            for text in known["said"]:
+                say(text)
+            if known["folder"]:
+                assert isinstance(place, Path)
+                fetching.unpack(pieces, place)
+                return place
+            if place is None:
+                return b"".join(pieces)
+            with writing(place) as out:
+                for piece in pieces:
+                    out.write(piece)
+            return place if isinstance(place, Path) else None
+
+    # -- keeping in order
+
+    def remove(self, ids: Iterable[str], *, dry_run: bool = False) -> list[Execution]:
+        return [self._execution(x) for x in self._ask("remove", ids=list(ids), dry_run=dry_run)]
+
+    def gc(self, *, dry_run: bool = False) -> Reclaimed:
+        return Reclaimed(**self._ask("gc", seconds=_LONG, dry_run=dry_run))
+
+    def fsck(self) -> Check:
+        found = self._ask("fsck", seconds=_LONG)
+        problems = tuple(Problem(**problem) for problem in found["problems"])
+        return Check(checked=found["checked"], problems=problems)
+
+    # -- for the project of a folder
+
+    def checkout(self, id: str, to: Place | None = None) -> Checkout:  # noqa: A002
+        _in_a_folder("checkout")
+
+    def status(self, folder: Place | None = None) -> Status:
+        _in_a_folder("status")
+
+    def commit(self, *_: Any, **__: Any) -> Repeated:
+        _in_a_folder("commit")
+
+    def recreate(self, *_: Any, **__: Any) -> Recreated:
+        _in_a_folder("recreate")
+
+    def push(self, *_: Any, **__: Any) -> Transfer:
+        _in_a_folder("push")
+
+    def pull(self, *_: Any, **__: Any) -> Transfer:
+        _in_a_folder("pull")
+
+    def shared(self, url: Place) -> list[dict[str, Any]]:
+        _in_a_folder("pull --list")
+
+    # -- for this package
+
+    @property
+    def _graph(self) -> Graph:
+        raise Damaged("the graph of a server is asked by the server alone")
+
+    def _ask(self, name: str, *, seconds: float = 120.0, **words: Any) -> Any:
+        return self._server.json("POST", f"/api/v1/commands/ask/{name}", words, seconds=seconds)
+
+    def _ask_about(self, name: str, target: str, **words: Any) -> Any:
+        asker = places.asker(self._settings, target)
+        return self._ask(name, target=target, asker=asker, **words)
+
+
+def _in_a_folder(command: str) -> NoReturn:
+    raise UsageError(
+        f"{command} works on a project folder, not on a server",
+        hint=f"without CLEW_SERVER, in a project folder: env -u CLEW_SERVER clew {command}",
+    )
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
