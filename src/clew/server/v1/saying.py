@@ -77,16 +77,19 @@ class Log(Feed):
     def _take(self, found: Said) -> bool:
         """Whether there may be more."""
         last = self.last
-        if found.attempt and found.attempt != last.attempt:
-            again = last.end > 0  # what was read lies further on than it begins
-            data = b"" if again else found.data
-            self.last = Piece(found.attempt, 0, data, found.over and not again)
-            self.over = self.last.over
-            return again or bool(data)
+        if _is_another(found.attempt, last.attempt):
+            self.last = Piece(found.attempt, 0, b"", False)
+            return True  # what was read is not its beginning
         data = (last.data + found.data)[-_KEPT:]
-        self.last = Piece(last.attempt, last.end + len(found.data) - len(data), data, found.over)
+        start = last.end + len(found.data) - len(data)
+        self.last = Piece(found.attempt or last.attempt, start, data, found.over)
         self.over = found.over
         return bool(found.data)
+
+
+def _is_another(attempt: str, before: str) -> bool:
+    """Whether these are two tries; where one is not known, it may be the other."""
+    return bool(attempt and before and attempt != before)
 
 
 def said(service: Service, task: str, offset: int) -> Said:
@@ -129,7 +132,7 @@ async def pieces(
 async def _by_itself(service: Service, task: str, at: Piece) -> Piece:
     """What comes after a piece, as far as it can be had at once."""
     found = await run_in_threadpool(said, service, task, at.end)
-    if found.attempt and found.attempt != at.attempt and at.end:
+    if _is_another(found.attempt, at.attempt):
         found = await run_in_threadpool(said, service, task, 0)
         return Piece(found.attempt, 0, found.data, found.over)
     return Piece(found.attempt or at.attempt, at.end, found.data, found.over)
