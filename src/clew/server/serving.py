@@ -73,19 +73,16 @@ def serve(
         runners.start()
         ticking.start()
         address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
-        started(address, token)
+        server = _Server(config, service)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, _ended)  # which uvicorn sends once more, at its end
-        _Server(config, service).run(sockets=[listening])
+            signal.signal(number, server.handle_exit)  # before it runs, and at its end once more
+        started(address, token)
+        server.run(sockets=[listening])
     finally:
         listening.close()
         ticking.close()
         runners.close()
         service.close()
-
-
-def _ended(*_: object) -> None:
-    """All is put in order after the last answer."""
 
 
 def _listen(host: str, port: int) -> socket.socket:
