@@ -1,0 +1,39 @@
+"""What an operator is told: upstream's settings under their names, and the few of our own.
+
+The command line reads them, from its options or from the environment; here they are values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from clew.kube.objects import Json
+
+
+@dataclass(frozen=True)
+class Istio:
+    gateway: str = "kubeflow/kubeflow-gateway"
+    host: str = "*"
+
+
+@dataclass(frozen=True)
+class Culling:
+    idle: timedelta = timedelta(days=1)
+    period: timedelta = timedelta(minutes=1)
+
+
+@dataclass(frozen=True)
+class Options:
+    istio: Istio | None = None
+    """Where a VirtualService leads to each server; None makes none."""
+    cluster_domain: str = "cluster.local"
+    fs_group: bool = True
+    """A notebook without a security context gets the group that its volumes belong to."""
+    tensorboard_image: str = "docker.io/clew/tensorboard:latest"
+    rwo_scheduling: bool = True
+    """A TensorBoard goes where the volume is that only one node can hold."""
+    viewer_image: str = "docker.io/clew/clew:latest"
+    viewer_pod: Json | None = field(default=None, hash=False)
+    """What a viewer without a Pod of its own is made of instead of our file browser."""
+    culling: Culling | None = None
