@@ -16,7 +16,7 @@ import yaml
 from clew.errors import UsageError
 
 DEEPEST = 100
-MOST_NODES = 1_000_000
+MOST_NODES = 500_000
 MOST_TEXT = 64 << 20
 """Characters of all scalars, with those that aliases repeat."""
 

@@ -63,7 +63,7 @@ def _from_zip(file: IO[bytes]) -> bytes:
 def _from_tar(file: IO[bytes]) -> bytes:
     names: list[str] = []
     first = b""
-    with tarfile.open(fileobj=_Counted(fileobj=file), mode="r|") as archive:
+    with tarfile.open(fileobj=_Counted(fileobj=file, mode="rb"), mode="r|") as archive:
         for number, member in enumerate(archive):
             if number >= _MOST_MEMBERS:
                 raise UsageError("the package holds too many files", hint=_HINT)

@@ -129,9 +129,7 @@ def _conditions(table: Table, text: str) -> tuple[Condition, ...]:
         found = msgspec.json.decode(text)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise UsageError(f"filter is no JSON: {error}") from error
-    predicates = Sent(found).value("predicates") if isinstance(found, dict) else None
-    if predicates is None:
-        predicates = []
+    predicates = found.get("predicates", []) if isinstance(found, dict) else None
     if not isinstance(predicates, list) or not all(isinstance(one, dict) for one in predicates):
         raise UsageError("filter has no predicates: a list of objects")
     if len(predicates) > _MOST_PREDICATES:
@@ -141,7 +139,8 @@ def _conditions(table: Table, text: str) -> tuple[Condition, ...]:
 
 def _condition(table: Table, asked: Sent) -> Condition:
     key, operation = asked.text("key"), asked.value("operation")
-    operation = _NUMBERS.get(operation, operation) if isinstance(operation, int) else operation
+    if isinstance(operation, int) and not isinstance(operation, bool):
+        operation = _NUMBERS.get(operation, operation)
     if operation not in _NUMBERS.values():
         known = ", ".join(_NUMBERS.values())
         raise UsageError(f"filter: there is no operation {operation!r}", hint=f"one of {known}")
