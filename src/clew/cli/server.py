@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from clew.cli.main import COMMANDS
@@ -31,7 +33,20 @@ from clew.cli.output import remark, say
 @click.option(
     "--on-host", is_flag=True, help="Run container components as processes, without their images."
 )
-def command(host: str, port: int, graph: str | None, runs: int | None, on_host: bool) -> None:
+@click.option(
+    "--targets",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The notebooks, TensorBoards and viewers that are reached through the server.",
+)
+def command(
+    host: str,
+    port: int,
+    graph: str | None,
+    runs: int | None,
+    on_host: bool,
+    targets: Path | None,
+) -> None:
     """Serve this project: to the stock kfp client and command line, and by an API of its own.
 
     The address that is printed holds the token, without which nothing is answered.
@@ -58,5 +73,6 @@ def command(host: str, port: int, graph: str | None, runs: int | None, on_host: 
         graph=graph,
         runs=runs,
         on_host=on_host,
+        targets=targets,
         started=started,
     )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 from starlette.types import ASGIApp
 
 from clew.errors import ClewError
@@ -18,6 +21,7 @@ from clew.server.kfp.routes import router as kfp
 from clew.server.limits import Limited, Limits
 from clew.server.metrics import Metrics
 from clew.server.problems import answer, of_error
+from clew.server.proxy.routing import WRITTEN, Branching, Proxy
 from clew.server.service import Service
 from clew.server.telling import Telling
 from clew.server.v1 import commands, ingest, routes, working
@@ -25,7 +29,7 @@ from clew.server.v1 import commands, ingest, routes, working
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def application(service: Service, limits: Limits) -> ASGIApp:
+def application(service: Service, limits: Limits, proxy: Proxy) -> ASGIApp:
     """Everything that the server answers."""
     metrics = Metrics(service)
     app = FastAPI(openapi_url=None)
@@ -49,7 +53,9 @@ def application(service: Service, limits: Limits) -> ASGIApp:
         getattr(route.original_route, "endpoint", None): route.path or ""
         for route in iter_route_contexts(app.routes)
     }
-    return Telling(Limited(known, limits), metrics, written)
+    behind = Identity(proxy, token=service.token, project=service.folder.uid)
+    answering = Branching(behind, Limited(known, limits))
+    return Telling(answering, metrics, {**written, **WRITTEN})
 
 
 def _healthy() -> Response:
@@ -87,8 +93,24 @@ async def _malformed(request: Request, error: Exception) -> Response:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
-    headers = error.headers
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = ", ".join(sorted(_methods(request)))
     return answer(request.url.path, error.status_code, code, str(error.detail), headers=headers)
+
+
+def _methods(request: Request) -> set[str]:
+    """All by which something can be asked at this address; each may have a route of its own."""
+    path = request.url.path
+    routes = [route for route in iter_route_contexts(request.app.routes) if route.path]
+    found = [route for route in routes if _pattern(route.path or "").match(path)]
+    written = [route for route in found if route.path == path]
+    return {method for route in written or found for method in route.methods or ()}
+
+
+@lru_cache(maxsize=1024)
+def _pattern(path: str) -> re.Pattern[str]:
+    return compile_path(path)[0]
 
 
 async def _broken(request: Request, _: Exception) -> Response:

@@ -55,7 +55,8 @@ class Identity:
                 hint="Authorization: Bearer TOKEN, with the token that clew server printed",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        if request.scope.get("method", "GET") not in _SAFE and not _same_origin(request):
+        # A WebSocket is asked for by a GET, by any page, and can do whatever it can.
+        if request.scope.get("method") not in _SAFE and not _same_origin(request):
             return answer(
                 request.url.path,
                 403,

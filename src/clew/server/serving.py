@@ -7,6 +7,7 @@ import signal
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import uvicorn
 
@@ -16,6 +17,10 @@ from clew.server.app import application
 from clew.server.connections import guarded
 from clew.server.limits import Limits
 from clew.server.logs import configure
+from clew.server.proxy.routing import Proxy
+from clew.server.proxy.sockets import LARGEST
+from clew.server.proxy.targets import Table
+from clew.server.proxy.traffic import Records
 from clew.server.running.runners import Runners
 from clew.server.running.ticking import Ticking
 from clew.server.service import Service
@@ -45,20 +50,24 @@ def serve(
     graph: str | None,
     runs: int | None,
     on_host: bool,
+    targets: Path | None,
     started: Callable[[str, str], None],
 ) -> None:
     """Answer until told to end; `started` is told the address and the token once it listens.
     `graph`: a PostgreSQL that is stronger than the one in the settings; `runs`: how many pipelines
-    may run at once; `on_host`: container components run as processes, without their images."""
+    may run at once; `on_host`: container components run as processes, without their images;
+    `targets`: a file that names what is reached through this server."""
     settings = replace(settings, graph=graph or settings.graph)
     token = settings.token or folder.token.read_text().strip()
     limits = Limits()
+    resolver = None if targets is None else Table(targets.absolute())
     configure()
     os.chdir(folder.root)  # what is asked for by a relative path lies in the project
     listening = _listen(host, port)
     service = Service(folder, settings, token)
+    records = Records(service)
     config = uvicorn.Config(
-        application(service, limits),
+        application(service, limits, Proxy(resolver, records, token)),
         http=guarded(limits),
         log_config=None,
         access_log=False,
@@ -66,12 +75,14 @@ def serve(
         date_header=True,
         timeout_keep_alive=int(limits.idle_seconds),
         timeout_graceful_shutdown=limits.grace_seconds,
+        ws_max_size=LARGEST,
     )
     runners = Runners(service, runs or len(os.sched_getaffinity(0)), on_host=on_host)
     ticking = Ticking(service)
     try:
         runners.start()
         ticking.start()
+        records.start()
         address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
         server = _Server(config, service)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -80,6 +91,7 @@ def serve(
         server.run(sockets=[listening])
     finally:
         listening.close()
+        records.close()
         ticking.close()
         runners.close()
         service.close()

@@ -1,0 +1,135 @@
+"""Which requests go to a target, and what is answered when none can."""
+
+from __future__ import annotations
+
+import logging
+
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from clew.errors import ClewError
+from clew.server.problems import answer
+from clew.server.proxy import headers, targets
+from clew.server.proxy.failing import failed
+from clew.server.proxy.forwarding import CutOff, Gone, Late, Slow, asked, forward
+from clew.server.proxy.pool import Pool
+from clew.server.proxy.sockets import Declined, carry
+from clew.server.proxy.targets import PREFIXES, Key, Resolver, Target
+from clew.server.proxy.traffic import Records
+from clew.server.proxy.upstream import Broken, Unreachable
+
+_LOG = logging.getLogger("clew.server.proxy")
+_AT_ONCE = 1024
+"""Requests and WebSockets that may be under way."""
+WRITTEN: dict[object, str] = {prefix: f"/{prefix}/{{namespace}}/{{name}}/" for prefix in PREFIXES}
+"""How the numbers call what passed here."""
+
+
+class Branching:
+    """Requests for targets go one way, all others the other."""
+
+    def __init__(self, proxy: ASGIApp, rest: ASGIApp) -> None:
+        self._proxy = proxy
+        self._rest = rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        away = scope["type"] != "lifespan" and targets.named(scope["raw_path"]) is not None
+        await (self._proxy if away else self._rest)(scope, receive, send)
+
+
+class Proxy:
+    """Answers by what targets answer. It asks nobody who they are: `Identity` stands before it."""
+
+    def __init__(self, resolver: Resolver | None, records: Records, token: str) -> None:
+        self._resolver = resolver
+        self._records = records
+        self._token = token
+        self._pool = Pool()
+        self._under_way = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = targets.named(scope["raw_path"])
+        assert found is not None
+        key, prefix = found
+        scope["endpoint"] = prefix.split(b"/")[1].decode()
+        if self._under_way >= _AT_ONCE:
+            said, hint = "as much as can be is under way", "ask again in a second"
+            await failed(scope, 503, "busy", said, hint=hint)(scope, receive, send)
+            return
+        self._under_way += 1
+        try:
+            refusal = await self._answer(scope, receive, send, key, prefix)
+        finally:
+            self._under_way -= 1
+        if refusal is not None:
+            await refusal(scope, receive, send)
+
+    async def _answer(
+        self, scope: Scope, receive: Receive, send: Send, key: Key, prefix: bytes
+    ) -> Response | None:
+        """What is answered in the target's place, if it cannot."""
+        try:
+            target = None if self._resolver is None else await self._resolver.find(key)
+        except ClewError as error:
+            return failed(scope, 502, error.code, error.message, hint=error.hint)
+        if target is None:
+            hint = "clew server --targets FILE names those of this machine"
+            return failed(scope, 404, "not-found", f"there is no {key}", hint=hint)
+        if scope["raw_path"] == prefix:
+            query = scope["query_string"].decode("latin-1")
+            address = f"{prefix.decode()}/" + (f"?{query}" if query else "")
+            return RedirectResponse(address, 308)  # its pages' links are relative to the slash
+        try:
+            await self._pass(scope, receive, send, key, prefix, target)
+        except Gone:
+            pass
+        except CutOff as error:
+            _LOG.warning("%s: cut off: %s", key, error)
+        except Exception as error:
+            return _refusal(scope, key, error)
+        return None
+
+    async def _pass(
+        self,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+        key: Key,
+        prefix: bytes,
+        target: Target,
+    ) -> None:
+        seen = self._records.of(key)
+        seen.began(socket=scope["type"] == "websocket")
+        path = targets.onward(scope["raw_path"], prefix, target.rewrite)
+        given = headers.onward(
+            scope,
+            token=self._token,
+            prefix=prefix,
+            rewritten=target.rewrite is not None,
+            more=target.headers,
+        )
+        if scope["type"] == "websocket":
+            await carry(scope, receive, send, target=target, path=path, given=given, seen=seen)
+        else:
+            request = asked(scope, path, given)
+            pool = self._pool
+            await forward(receive, send, pool=pool, target=target, request=request, seen=seen)
+
+
+def _refusal(scope: Scope, key: Key, error: Exception) -> Response:
+    again = "it may still be starting: try again in a moment"
+    if isinstance(error, Declined):
+        found = Response(error.body, error.status)
+        found.raw_headers += error.headers
+        return found
+    if isinstance(error, Slow):
+        said = "the request did not come to its end in time"
+        return answer(scope["path"], 408, "too-slow", said, headers={"Connection": "close"})
+    if isinstance(error, Late) or (isinstance(error, Unreachable) and error.late):
+        return failed(scope, 504, "late", f"{key} did not answer in time", hint=again)
+    if isinstance(error, Unreachable):
+        return failed(scope, 502, "unreachable", f"{key} cannot be reached", hint=again)
+    if isinstance(error, Broken):
+        said = f"{key} broke off before it answered"
+        return failed(scope, 502, "broken", said, hint=str(error))
+    raise error

@@ -1,0 +1,145 @@
+"""What is behind the proxy, by kind, namespace and name; and where each listens.
+
+In a cluster a resolver answers with the name of a Service; on one machine with what a file says.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from clew.errors import UsageError
+
+PREFIXES = {
+    "notebook": "notebook",
+    "tensorboard": "tensorboard",
+    "pvcviewer": "pvcviewer",
+    "pvcviewers": "pvcviewer",
+}
+"""The first part of an address, and the kind it means; Kubeflow writes viewers both ways."""
+_NAME = rb"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
+_PATH = re.compile(rb"/(%s)/(%s)/(%s)(?=/|$)" % ("|".join(PREFIXES).encode(), _NAME, _NAME))
+_ADDRESS = re.compile(r"(?:http://)?(\[[0-9a-fA-F:.]+\]|[^/:\[\]]+):(\d{1,5})/?")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+@dataclass(frozen=True)
+class Key:
+    """The name of one target."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where one listens, and what of a request is changed for it."""
+
+    host: str
+    port: int
+    rewrite: str | None = None
+    """What it is asked for in place of its prefix; None: the address stays as it is."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Set on every request, whatever the client sent."""
+    timeout: float = 300.0
+    """Seconds until its answer must begin."""
+
+
+class Resolver(Protocol):
+    async def find(self, key: Key) -> Target | None:
+        """Where this target is now; None: there is none of that name."""
+
+
+def named(path: bytes) -> tuple[Key, bytes] | None:
+    """The target that a path, as it was sent, is for, and how it begins; None: not for any."""
+    found = _PATH.match(path)
+    if found is None:
+        return None
+    prefix, namespace, name = (part.decode() for part in found.groups())
+    return Key(PREFIXES[prefix], namespace, name), found[0]
+
+
+def onward(path: bytes, prefix: bytes, rewrite: str | None) -> bytes:
+    """What the target is asked for. As Istio rewrites: what matched is replaced, slash and all."""
+    if rewrite is None:
+        return path
+    rest = path[len(prefix) + 1 :]
+    return b"/" + rewrite.encode().strip(b"/") + (b"/" if rewrite.strip("/") else b"") + rest
+
+
+class Table:
+    """The targets of one machine: a file, read again when it has changed.
+
+    ["notebook/me/first"]
+    address = "127.0.0.1:8888"
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None
+        self._targets: dict[str, Target] = {}
+        self._read()
+
+    async def find(self, key: Key) -> Target | None:
+        self._read()
+        return self._targets.get(str(key))
+
+    def _read(self) -> None:
+        try:
+            found = self._path.stat()
+            seen = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if seen == self._seen:
+                return
+            text = self._path.read_text()
+        except OSError as error:
+            raise UsageError(f"{self._path} cannot be read: {error.strerror}") from error
+        self._targets = parsed(text, str(self._path))
+        self._seen = seen
+
+
+def parsed(text: str, where: str) -> dict[str, Target]:
+    """The targets that the text of such a file names."""
+    try:
+        return {_key(name): _target(given) for name, given in tomllib.loads(text).items()}
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        hint = '["notebook/NAMESPACE/NAME"] and address = "HOST:PORT"'
+        raise UsageError(f"{where}: {error}", hint=hint) from error
+
+
+def _key(name: str) -> str:
+    found = named(f"/{name}".encode())
+    if found is None or len(found[1]) != len(name) + 1:
+        raise ValueError(f"{name} is no name of a target")
+    return str(found[0])
+
+
+def _target(given: Mapping[str, Any]) -> Target:
+    unknown = given.keys() - {"address", "rewrite", "headers", "timeout"}
+    if unknown:
+        raise ValueError(f"{', '.join(sorted(unknown))}: not known here")
+    address = _ADDRESS.fullmatch(str(given.get("address", "")))
+    if address is None or not 0 < int(address[2]) < 1 << 16:
+        raise ValueError("address must be HOST:PORT")
+    rewrite = given.get("rewrite")
+    return Target(
+        host=address[1].strip("[]"),
+        port=int(address[2]),
+        rewrite=None if rewrite is None else str(rewrite),
+        headers=dict(map(_header, given.get("headers", {}).items())),
+        timeout=float(given.get("timeout", Target.timeout)),
+    )
+
+
+def _header(given: tuple[str, Any]) -> tuple[str, str]:
+    name, value = given[0], str(given[1])
+    if not _HEADER.fullmatch(name) or not value.isprintable() or not value.isascii():
+        raise ValueError(f"{name} cannot be a header")
+    return name, value
