@@ -31,5 +31,14 @@ def stream(events: AsyncIterator[bytes]) -> StreamingResponse:
     return StreamingResponse(events, media_type=MEDIA, headers=_HEADERS)
 
 
-DOCUMENTED: dict[str, Any] = {MEDIA: {"schema": {"type": "string"}}}
+DOCUMENTED: dict[str, Any] = {
+    MEDIA: {
+        "schema": {
+            "type": "object",
+            "description": "One event; `data` is JSON.",
+            "required": ["data"],
+            "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
+        }
+    }
+}
 """The content of a stream, in OpenAPI's words."""

@@ -19,7 +19,8 @@ Target = Annotated[
     Text,
     Query(
         description="An execution `e2`, a process `e2.p3`, a version `e2:PATH`, a run `r1`, a task"
-        " `r1/train`, an artifact `r1/train:model`, bytes `blake3:HEX`, or a path."
+        " `r1/train`, an artifact `r1/train:model`, bytes `blake3:HEX`, or a path.",
+        examples=["e1"],
     ),
 ]
 Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]

@@ -16,7 +16,7 @@ from clew.server.v1.asking import Limit, Opened, Text
 
 router = APIRouter(tags=["executions"])
 
-Id = Annotated[Text, Path(description="`e2`, its name, or its uid.")]
+Id = Annotated[Text, Path(description="`e2`, its name, or its uid.", examples=["e1"])]
 _LAST = 10**15
 
 

@@ -47,8 +47,8 @@ def get_found(
 @router.get("/diff", response_model=shapes.Difference)
 def get_difference(
     project: Opened,
-    a: Annotated[Text, Query(description="An execution or a run.")],
-    b: Annotated[Text, Query(description="Another of the same kind.")],
+    a: Annotated[Text, Query(description="An execution or a run.", examples=["e1"])],
+    b: Annotated[Text, Query(description="Another of the same kind.", examples=["e2"])],
 ) -> Any:
     """In what `b` differs from `a`."""
     if is_run(a) and is_run(b):

@@ -22,7 +22,7 @@ _Name = Annotated[
 class Remarks(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    target: Text
+    target: Annotated[Text, Field(examples=["e1"])]
     notes: Annotated[dict[_Name, _Words], Field(min_length=1, max_length=100)]
 
 

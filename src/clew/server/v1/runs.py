@@ -17,8 +17,10 @@ from clew.server.v1.asking import Limit, Opened, Served, Text
 
 router = APIRouter(tags=["runs"])
 
-Id = Annotated[Text, Path(description="`r1`, or its uid.")]
-Named = Annotated[Text, Path(description="The task's name, with those it lies within.")]
+Id = Annotated[Text, Path(description="`r1`, or its uid.", examples=["r1"])]
+Named = Annotated[
+    Text, Path(description="The task's name, with those it lies within.", examples=["train"])
+]
 _PLACE = re.compile(r"(\d{1,19})-([0-9a-f]{0,64})")
 _METRICS = "system.Metrics"
 

@@ -26,7 +26,10 @@ router = APIRouter(tags=["versions"])
 
 Id = Annotated[
     Text,
-    Path(description="`e2:PATH`, `e2:PATH@3`, `r1/train:model`, `blake3:HEX`."),
+    Path(
+        description="`e2:PATH`, `e2:PATH@3`, `r1/train:model`, `blake3:HEX`.",
+        examples=["e1:stdout"],
+    ),
 ]
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}

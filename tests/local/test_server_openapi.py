@@ -1,0 +1,71 @@
+"""Everything that the OpenAPI document allows, and much that it does not, asked of a real server.
+
+Whatever is asked: it is answered with a status, a type and a shape that are written down, and never
+fails.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.local.programs.recording import HERE, Project
+from tests.local.serving import Server, serving
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One of a project that has e1, e2, and the run r1."""
+    project = Project(tmp_path_factory.mktemp("openapi"))
+    (project / "raw.csv").write_text("b\na\n")
+    project.sh("sort raw.csv | tee sorted.csv")
+    project.sh("wc -l sorted.csv > lines.txt")
+    spec = project / "measuring.yaml"
+    subprocess.run([sys.executable, "-W", "ignore", HERE / "measuring.py", spec], check=True)
+    with serving(project) as found, found.client() as client:
+        _run(client, spec)
+        yield found
+
+
+def _run(client: httpx2.Client, spec: Path) -> None:
+    uid = client.post("/api/v1/runs", json={"spec": spec.read_text()}).json()["uid"]
+    until = time.monotonic() + 120
+    while client.get(f"/api/v1/runs/{uid}").json()["state"] in ("pending", "running"):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_every_answer_is_written_down(server: Server) -> None:
+    """As schemathesis asks: by the examples, at the edges of every type, and at random."""
+    command = [
+        Path(sys.executable).with_name("schemathesis"),
+        "run",
+        f"{server.address}/api/v1/openapi.json",
+        *("--header", f"Authorization: Bearer {server.token}"),
+        *("--phases", "examples,coverage,fuzzing"),
+        *("--max-examples", "20", "--seed", "1", "--generation-database", "none"),
+        # A request of the right shape may still ask for what cannot be: that is a documented 400.
+        *("--exclude-checks", "positive_data_acceptance"),
+        *("--exclude-path", "/api/v1/events"),  # MessagePack, which it cannot write
+        *("--request-timeout", "60", "--no-color"),
+    ]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_the_document_is_whole(server: Server) -> None:
+    """Every route says how it may fail, and in which words."""
+    with server.client() as client:
+        document = client.get("/api/v1/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            answers = operation["responses"]
+            for status in ("401", "413", "422", "503"):
+                assert "application/problem+json" in answers[status]["content"], (path, method)
+            assert set(answers) - {"401", "413", "422", "503"}, (path, method)
