@@ -15,6 +15,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from clew import db
 from clew.errors import ClewError, NotFound, RecordingFailed
@@ -22,8 +23,7 @@ from clew.folder import Folder
 from clew.prov.events import AnyEvent, Started
 from clew.prov.graph import AT_ONCE, Graph
 from clew.prov.questions.executions import execution as execution_of
-from clew.run import failing, joining, locks, recovering, reporting, signals, starting, streams
-from clew.run.asking import Decider, Listener, Surroundings
+from clew.run import failing, locks, recovering, reporting, signals, starting, streams
 from clew.run.following import Follower
 from clew.run.interest import Interest
 from clew.run.outcomes import Outcome, bare
@@ -38,6 +38,9 @@ from clew.witness.secrets import Redactor
 from clew.witness.story import Scene
 from clew.witness.syscalls import hear
 from clew.witness.telling import Teller
+
+if TYPE_CHECKING:
+    from clew.run.asking import Decider, Listener
 
 
 def execute(
@@ -55,6 +58,8 @@ def execute(
     uid before the command starts."""
     outer = native.outer_execution()
     if outer is not None:
+        from clew.run import joining  # rarely needed
+
         return joining.join(folder, settings, command, outer, pins)
     native.require()
     stage = Host(settings, folder.cache)
@@ -229,7 +234,7 @@ class _Recording:
             self._note(started, names, whole_or_none=self._whole_or_none)
             said, notify = os.pipe()
             follower = Follower(trace, said, contents, interest)
-            listener = Listener(self._decider) if self._decider else None
+            listener = self._listener()
         with signals.forwarded(lambda: self._stage.target(follower.root)) as blocked:
             tracer = self._stage.start(
                 Start(
@@ -251,6 +256,8 @@ class _Recording:
             contents.seen(root, given)
             follower.start()
             if listener is not None:
+                from clew.run.asking import Surroundings
+
                 listener.start(Surroundings(root, given, kept.names, self._redactor, contents))
             status = starting.wait(tracer)
             if listener is not None:
@@ -261,6 +268,13 @@ class _Recording:
             raise failing.said(listener.failure)
         self._check_tracer(status, follower.finish())
         return kept, status, follower
+
+    def _listener(self) -> Listener | None:
+        if self._decider is None:
+            return None
+        from clew.run.asking import Listener  # most executions have nobody to ask
+
+        return Listener(self._decider)
 
     def _check_tracer(self, status: int, trace: list[AnyRecord]) -> None:
         if status > 0 and not trace:

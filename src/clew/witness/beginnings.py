@@ -8,8 +8,9 @@ Both are the facet `begun` of the process.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.prov.locators import file_locator
 from clew.witness.records import Exec, Held, Mark, Open, Opening, Place
@@ -52,8 +53,7 @@ def described(
     return answer
 
 
-@dataclass
-class Beginnings:
+class Beginnings(Struct, eq=False):
     """Collects what the trace tells; by image."""
 
     begun: dict[int, dict[str, Any]] = field(default_factory=dict)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from errno import ENOENT
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from blake3 import blake3
+from msgspec import Struct
 
 from clew.errors import ClewError, NotAllowed, NotFound
 from clew.store import Changed, Signature, Store, Stored
@@ -34,8 +34,7 @@ def is_file(path: bytes) -> bool:
     return not path.startswith(_UNSTORED) or path.startswith(b"/dev/shm/")
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(Struct, frozen=True):
     """The content of one state of one file."""
 
     stored: Stored

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct, field
 
 # the options that take a value
 _CURL_SHORT = "ACDEFHKPQTUXYbcdemortuwxyz"
@@ -56,8 +57,7 @@ _WGET_MANY = {"r", "m", "p", "recursive", "mirror", "page-requisites", "i", "inp
 _SERVER_NAMES = {"J", "remote-header-name", "content-disposition", "trust-server-names"}
 
 
-@dataclass
-class Fetch:
+class Fetch(Struct):
     """What a command line asks for."""
 
     targets: list[tuple[str, str | None]] = field(default_factory=list)

@@ -8,16 +8,18 @@ child to count jobs with.
 
 from __future__ import annotations
 
-import socket
 import struct
 from collections import defaultdict
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 READS, WRITES = 1, 2
 
 
 def peer(address: bytes, socket_type: int) -> str | None:
     """A socket address as a locator; None where it is no network peer."""
+    import socket  # only where there are any
+
     if len(address) < 2:
         return None
     (family,) = struct.unpack_from("=H", address)
@@ -36,8 +38,7 @@ def peer(address: bytes, socket_type: int) -> str | None:
     return None
 
 
-@dataclass
-class Flows:
+class Flows(Struct, eq=False):
     """Collects ends, and answers who informed whom."""
 
     _pipes: dict[bytes, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from clew.witness.contents import Contents
 from clew.witness.records import Facts
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """One listing whose names are to be settled."""
 
     image: int

@@ -2,7 +2,7 @@
 
 Package managers' own records are large and slow to read; this is what is left of them when
 only "whose is this path" is asked: 12 bytes a path. A path is known by 64 bits of its
-BLAKE2 hash; two among a million differing paths meet once in forty million machines.
+BLAKE3 hash; two among a million differing paths meet once in forty million machines.
 
 The file is a cache: it carries the state of the records it was made from, and one that is
 stale, foreign or damaged counts as missing. It is written beside its place and renamed.
@@ -17,11 +17,12 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-_FORMAT = 1
+from blake3 import blake3
+
+_FORMAT = 2
 _SETTLED = 2_000_000_000
 """Records that changed less than these nanoseconds ago may change again within one tick of the
 file system's clock, unseen: what was made from them is used, but not kept."""
@@ -111,7 +112,7 @@ def index(
 
 
 def _key(path: bytes) -> int:
-    return int.from_bytes(blake2b(path, digest_size=8).digest(), sys.byteorder)
+    return int.from_bytes(blake3(path).digest(length=8), sys.byteorder)
 
 
 def _now() -> int:

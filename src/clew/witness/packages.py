@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from pathlib import Path
+
+from blake3 import blake3
 
 from clew.witness import conda, debian, pypi, pythons, rpm
 from clew.witness.ownership import Index, Package, index
@@ -35,6 +36,7 @@ class Packages:
         self._systems: list[Index] | None = None
         self._sites: dict[bytes, Index] = {}
         self._looked: set[bytes] = set()
+        self._above: dict[bytes, tuple[bytes, ...]] = {}
         self._folders: dict[bytes, bytes] = {}
         self._met: dict[str, bool | None] = {}
 
@@ -49,10 +51,14 @@ class Packages:
                 found[path] = package
             elif not path.startswith(_NOWHERE):
                 rest[path] = settled
-        for settled in rest.values():  # all sites first: scripts lie outside their site
+        for path, settled in rest.items():  # all sites first: scripts lie outside their site
             if settled.endswith(_PYTHON_FILES) or _SITE.search(settled):
-                self._look_above(settled.rpartition(b"/")[0])
+                package = self._of_own_site(settled)
+                if package is not None:
+                    found[path] = package
         for path, settled in rest.items():
+            if path in found:
+                continue
             package = self._of_site(settled)
             if package is None and os.path.islink(settled):
                 target = os.path.realpath(settled)
@@ -74,9 +80,23 @@ class Packages:
     def _of_system(self, path: bytes) -> Package | None:
         return _first(self._system_indexes(), path)
 
-    def _of_site(self, path: bytes) -> Package | None:
+    def _of_own_site(self, path: bytes) -> Package | None:
         """The site a path lies in knows best, the outermost first: a distribution may carry
-        others inside it (as setuptools does), and those files are its own."""
+        others inside it (as setuptools does), and those files are its own. Sites are looked for
+        on the way. Asked only for files of Python's kinds: folders of data may be huge, and listing
+        them would be for nothing."""
+        folder = path.rpartition(b"/")[0]
+        above = self._above.get(folder)
+        if above is None:
+            above = self._above[folder] = tuple(_downwards(folder))
+        for around in above:
+            if around not in self._looked:
+                self._look_at(around)
+            if around in self._sites and (package := _first((self._sites[around],), path)):
+                return package
+        return None
+
+    def _of_site(self, path: bytes) -> Package | None:
         around = [s for above, s in self._sites.items() if path.startswith(above + b"/")]
         return (
             _first(around, path)
@@ -116,17 +136,12 @@ class Packages:
                 self._systems.append(made)
         return self._systems
 
-    def _look_above(self, folder: bytes) -> None:
-        """Find the sites a folder lies in. Asked only for files of Python's kinds: folders of
-        data may be huge, and listing them would be for nothing."""
-        for above in _upwards(folder):
-            if above in self._looked:
-                break
-            self._looked.add(above)
-            made = self._environment(above) or self._site(above)
-            if made is not None:
-                self._sites[above] = made
-        self._sites = dict(sorted(self._sites.items(), key=lambda item: len(item[0])))
+    def _look_at(self, folder: bytes) -> None:
+        self._looked.add(folder)
+        made = self._environment(folder) or self._site(folder)
+        if made is not None:
+            self._sites[folder] = made
+            self._sites = dict(sorted(self._sites.items(), key=lambda item: len(item[0])))
 
     def _environment(self, prefix: bytes) -> Index | None:
         if not conda.present(prefix):
@@ -141,10 +156,14 @@ class Packages:
         return index(self._cache, _name("pypi", folder), changed, lambda: pypi.read(folder))
 
 
-def _upwards(folder: bytes) -> Iterator[bytes]:
-    while folder:
+def _downwards(folder: bytes) -> Iterator[bytes]:
+    """The folders on the way, and itself; not the root."""
+    end = folder.find(b"/", 1)
+    while end > 0:
+        yield folder[:end]
+        end = folder.find(b"/", end + 1)
+    if folder:
         yield folder
-        folder = folder.rpartition(b"/")[0]
 
 
 def _first(indexes: Iterable[Index], path: bytes) -> Package | None:
@@ -163,4 +182,4 @@ def _first(indexes: Iterable[Index], path: bytes) -> Package | None:
 
 
 def _name(kind: str, folder: bytes) -> str:
-    return f"{kind}-{blake2b(folder, digest_size=10).hexdigest()}"
+    return f"{kind}-{blake3(folder).hexdigest(length=10)}"

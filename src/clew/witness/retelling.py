@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
 
 from clew.witness import records
 from clew.witness.beginnings import STREAMS
@@ -27,8 +28,7 @@ _FIRST = 1 << 40
 """Images are numbered from here: no tracer gets that far."""
 
 
-@dataclass(frozen=True)
-class Actor:
+class Actor(Struct, frozen=True):
     """A process to be told."""
 
     uid: str
@@ -71,8 +71,7 @@ class Step(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Retold:
+class Retold(Struct, frozen=True):
     """One program that was not started: its actors (itself first), things and steps."""
 
     actors: list[Actor]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from clew.witness import records
 from clew.witness.beginnings import Beginnings
@@ -12,8 +13,7 @@ from clew.witness.secrets import Redactor
 from clew.witness.versions import Met, Paths
 
 
-@dataclass(frozen=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """Where it plays: one execution on one machine."""
 
     execution: str
@@ -30,8 +30,7 @@ class Scene:
     """The seals of the execution's secret variables."""
 
 
-@dataclass
-class Process:
+class Process(Struct, eq=False):
     uid: str
     number: int
     parent: int
@@ -47,8 +46,7 @@ Fact = tuple[str, str, str]
 """Something looked at: its kind, its locator, and the answer."""
 
 
-@dataclass
-class Tale:
+class Tale(Struct, eq=False):
     """What one process did, with when it first did it."""
 
     used: dict[tuple[Met, str], int] = field(default_factory=dict)
@@ -72,8 +70,7 @@ class Tale:
             self.looked = self._before.looked | self.looked
 
 
-@dataclass
-class Story:
+class Story(Struct, eq=False):
     paths: Paths = field(default_factory=Paths)
     flows: Flows = field(default_factory=Flows)
     beginnings: Beginnings = field(default_factory=Beginnings)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from clew.witness import records
 from clew.witness.contents import Contents, is_file
@@ -17,10 +18,12 @@ from clew.witness.flows import peer
 from clew.witness.links import Links
 from clew.witness.listings import Listing, Listings
 from clew.witness.records import AnyRecord, Facts
-from clew.witness.retelling import Retelling, Retold
 from clew.witness.sights import Sights, plain
 from clew.witness.story import Process, Scene, Story, Tale
 from clew.witness.versions import Met
+
+if TYPE_CHECKING:
+    from clew.witness.retelling import Retelling, Retold
 
 
 def hear(
@@ -60,7 +63,7 @@ class Narrator:
         self._listings = Listings(contents)
         self._deeds = Deeds()
         self.retold: Mapping[int, Retold] = {}
-        self._retelling = Retelling(scene, story)
+        self._retelling: Retelling | None = None
         self._became: dict[int, int] = {}
 
     # -- listening
@@ -137,6 +140,10 @@ class Narrator:
             self._paths.seal(record.image)
         retold = self.retold.get(record.token)
         if retold is not None:
+            if self._retelling is None:
+                from clew.witness.retelling import Retelling  # only where something was reused
+
+                self._retelling = Retelling(self._scene, self._story)
             self._became[record.image] = self._retelling.tell(retold, record)
 
     def _held(self, record: records.Held) -> None:

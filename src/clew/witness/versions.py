@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from clew.witness.records import Facts
 
@@ -34,8 +35,7 @@ def facts_of(status: os.stat_result) -> Facts:
     )
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(Struct, frozen=True):
     """The content of a version that was not made again, but taken from where it was made."""
 
     digest: str
@@ -45,8 +45,7 @@ class Told:
     kept: bool
 
 
-@dataclass(eq=False)
-class Met:
+class Met(Struct, eq=False):
     """One version that the execution met."""
 
     path: bytes
