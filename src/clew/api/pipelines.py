@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from clew.pipelines.scopes import Values
 
 _STATES = {
+    "pending": "has not begun",
     "running": "is still running",
     "succeeded": "has succeeded",
     "failed": "has failed",
@@ -29,6 +30,14 @@ def not_running(run: dict[str, Any]) -> UsageError:
     return UsageError(
         f"{run['id']} does not run here: it {_STATES.get(state, state)}", hint="clew pipeline list"
     )
+
+
+def may_be_resumed(run: dict[str, Any]) -> None:
+    if run["state"] in ("pending", "running", "succeeded"):
+        raise UsageError(
+            f"{run['id'] or 'the run'} cannot be gone on with: it {_STATES[run['state']]}",
+            hint="clew pipeline run runs it anew",
+        )
 
 
 class Pipelines:
@@ -110,11 +119,7 @@ class Pipelines:
 
         self._ready()
         before = self.show(id)
-        if before["state"] in ("running", "succeeded"):
-            raise UsageError(
-                f"{before['id']} cannot be gone on with: it {_STATES[before['state']]}",
-                hint="clew pipeline run runs it anew",
-            )
+        may_be_resumed(before)
         project = self._project
         recover(project._folder, project._settings)
         found = find_run(project._graph, before["id"])

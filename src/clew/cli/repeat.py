@@ -70,8 +70,9 @@ def _run(text: str, as_json: bool) -> int:
         document = project.pipelines.repeat(text, say=lambda said: remark(f"clew: {clean(said)}"))
     if as_json:
         print_json(document)
-    count = counted(len(document["tasks"]), "task")
-    remark(f"clew: {document['of']} repeated: {document['verdict']} ({count})")
+    else:
+        count = counted(len(document["tasks"]), "task")
+        remark(f"clew: {document['of']} repeated: {document['verdict']} ({count})")
     return DIFFERENT if document["verdict"] == "different" else 0
 
 

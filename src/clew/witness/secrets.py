@@ -20,6 +20,9 @@ from blake3 import blake3
 MASK = "***"
 """Stands for every masked value; of characters that are allowed anywhere in a URL."""
 
+OURS = frozenset({"CLEW_SERVER", "CLEW_TOKEN"})
+"""Variables that are not recorded at all: they say where the record goes, not what was run."""
+
 SHORTEST = 6
 """Shorter values are masked in the environment but not searched for in text: `1` is everywhere."""
 
@@ -166,10 +169,11 @@ class Redactor:
         return judged
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """The variables, with a mask in place of each secret value."""
+        """The variables, with a mask in place of each secret value, and without our own."""
         return {
             n: MASK if n in self.names or self._secret(n, v) else self.text(v)
             for n, v in variables.items()
+            if n not in OURS
         }
 
     def seals(self, variables: Mapping[str, str]) -> dict[str, str]:

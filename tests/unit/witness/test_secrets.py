@@ -17,7 +17,6 @@ from clew.witness.secrets import MASK, Redactor, mask_url
         "GITHUB_TOKEN",
         "HF_TOKEN",
         "token",
-        "CLEW_TOKEN",
         "AWS_SECRET_ACCESS_KEY",
         "AWS_ACCESS_KEY_ID",
         "SECRET_KEY",
@@ -39,6 +38,13 @@ def test_names_that_say_secret_are_redacted(name: str) -> None:
     redactor = Redactor({name: "correct horse"})
     assert redactor.names == {name}
     assert redactor.environment({name: "correct horse", "X": "1"}) == {name: MASK, "X": "1"}
+
+
+def test_where_the_record_goes_is_no_part_of_it() -> None:
+    variables = {"CLEW_SERVER": "http://there:8100", "CLEW_TOKEN": "correct horse", "X": "1"}
+    redactor = Redactor(variables)
+    assert redactor.environment(variables) == {"X": "1"}
+    assert redactor.text("it is correct horse") == f"it is {MASK}"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote
 
-from clew.api.pipelines import Pipelines, not_running
+from clew.api.pipelines import Pipelines, may_be_resumed, not_running
 from clew.api.remote import fetching
 from clew.errors import ClewError, NotFound, UsageError
 
@@ -62,7 +62,7 @@ class RemotePipelines(Pipelines):
         inputs = arguments.bind(reading.parse(text, str(path)), parameters or {})
         asked = {"spec": text, "parameters": dict(inputs.parameters)}
         made = self._remote._server.json("POST", "/api/v1/runs", asked)
-        return self._followed(made["uid"], say, watch)
+        return self._followed(made["uid"], {}, say, watch)
 
     def resume(
         self,
@@ -76,8 +76,11 @@ class RemotePipelines(Pipelines):
             raise UsageError(
                 "how many tasks run at once is decided by the server", hint="no --jobs"
             )
-        made = self._remote._server.json("POST", f"/api/v1/runs/{quote(id)}/resume")
-        return self._followed(made["uid"], say, watch)
+        before = self._now(id)
+        may_be_resumed(before)
+        self._remote._server.json("POST", f"/api/v1/runs/{before['uid']}/resume")
+        known = {task["name"]: task["state"] for task in before["tasks"]}
+        return self._followed(before["uid"], known, say, watch)
 
     def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
         found = self._now(id)
@@ -145,17 +148,14 @@ class RemotePipelines(Pipelines):
         found: dict[str, Any] = self._remote._server.json("GET", f"/api/v1/runs/{quote(id)}")
         return found
 
-    def _followed(self, uid: str, say: Say, watch: Watch) -> dict[str, Any]:
-        """Tell of every change of a task until the run is over."""
-        known: dict[str, str] = {}
-        found = self._now(uid)
+    def _followed(self, uid: str, known: dict[str, str], say: Say, watch: Watch) -> dict[str, Any]:
+        """Tell of every change of a task until the run is over; `known`: their states before."""
         try:
-            while found["state"] not in _OVER:
+            while (found := self._now(uid))["state"] not in _OVER:
                 _tell(found, known, watch)
                 time.sleep(_PAUSE)
-                found = self._now(uid)
         except KeyboardInterrupt:
-            name = found["id"] or uid
+            name = self._now(uid)["id"] or uid
             say(
                 f"{name} goes on at {self._remote._server.url}; clew pipeline cancel {name} ends it"
             )
