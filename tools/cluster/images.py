@@ -1,0 +1,183 @@
+"""Container images without a registry: built by buildah, written to archives, imported on nodes.
+
+The images of `deploy/images` are built from the very Containerfiles that a user with a registry
+builds; only the image they begin with is made here, by debootstrap. Layers and archives are kept
+beside the binaries, so what did not change costs a look. buildah gets a storage and a mount
+namespace of its own: the user's images stay as they are, and a killed build leaves no mount.
+"""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.cluster.binaries import cache, locked
+from tools.cluster.running import run
+from tools.cluster.saying import say, step
+
+SOURCE = Path(__file__).resolve().parents[2]
+OWN = Path(__file__).resolve().parent / "containerfiles"
+
+RELEASE = "bookworm"
+BASE = f"localhost/debian:{RELEASE}"
+PAUSE = "registry.k8s.io/pause:3.10"
+BUSYBOX = "docker.io/library/busybox:1.35"
+
+# This machine's package index and the certificates it is trusted by: pip in a build needs them too.
+PIP = Path("/etc/pip.conf")
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+@dataclass(frozen=True)
+class Image:
+    name: str
+    archive: Path  # its layers are not compressed, so it is about as large as the image's files
+
+
+def provide() -> tuple[Image, ...]:
+    """Every image a cluster needs, with what changed since the last time built anew."""
+    _store().mkdir(parents=True, exist_ok=True)
+    with locked(_store() / "building.lock"):
+        _buildah("rm", "--all")  # of a build that was killed
+        if not _id(BASE):
+            _make_base()
+        images = (_pause(), _busybox(), *map(_deployed, deployed()))
+        _forget_archives_but(images)
+    for image in images:
+        say(f"{image.archive.stat().st_size / 1e6:6.1f} MB {image.name}")
+    return images
+
+
+def deployed() -> dict[str, Path]:
+    """The names of the project's own images, and what each is built from."""
+    files = sorted((SOURCE / "deploy" / "images").glob("*/Containerfile"))
+    return {f"docker.io/clew/{file.parent.name}:{_version()}": file for file in files}
+
+
+def _version() -> str:
+    found = re.search(
+        r'^__version__ = "(.+)"$', (SOURCE / "src/clew/__init__.py").read_text(), re.M
+    )
+    assert found is not None
+    return found[1]
+
+
+def _deployed(name: str) -> Image:
+    return _built(name, deployed()[name], SOURCE, "--build-arg", f"BASE={BASE}")
+
+
+def _pause() -> Image:
+    with tempfile.TemporaryDirectory() as context:
+        source = OWN / "pause" / "pause.c"
+        run("cc", "-static", "-Os", "-s", "-o", f"{context}/pause", str(source))
+        return _built(PAUSE, OWN / "pause" / "Containerfile", Path(context))
+
+
+def _busybox() -> Image:
+    with tempfile.TemporaryDirectory() as context:
+        found = shutil.which("busybox")
+        assert found is not None, "tools/debian-packages cluster provides it"
+        shutil.copy(found, context)
+        for folder in ("tmp", "root", "etc"):
+            Path(context, "folders", folder).mkdir(parents=True)
+        Path(context, "folders/tmp").chmod(0o1777)
+        return _built(BUSYBOX, OWN / "busybox" / "Containerfile", Path(context))
+
+
+def _make_base() -> None:
+    with step(f"made {BASE} by debootstrap"), tempfile.TemporaryDirectory(dir=_store()) as place:
+        Path(place).chmod(0o755)
+        root = Path(place) / "root"
+        _alone(
+            *("debootstrap", "--variant=minbase", "--include=ca-certificates", RELEASE, str(root)),
+        )
+        for left in ("var/cache/apt/archives", "var/lib/apt/lists", "var/log", "usr/share/doc"):
+            shutil.rmtree(root / left)
+            (root / left).mkdir()
+        mirror = "http://deb.debian.org"
+        (root / "etc/apt/sources.list").write_text(
+            f"deb {mirror}/debian {RELEASE} main\n"
+            f"deb {mirror}/debian {RELEASE}-updates main\n"
+            f"deb {mirror}/debian-security {RELEASE}-security main\n"
+        )
+        container = _buildah("from", "scratch").strip()
+        _buildah("add", "-q", container, str(root), "/")
+        _buildah("config", "--cmd", "bash", container)
+        _buildah("commit", "-q", "--rm", container, BASE)
+
+
+def _built(name: str, file: Path, context: Path, *options: str) -> Image:
+    before = _id(name)
+    with step(f"built {name}"), _package_index() as borrowed:
+        _buildah(
+            *("build", "--layers", "--isolation", "chroot", "--network", "host"),
+            *("--pull-never", *borrowed, *options, "--tag", name, "--file", str(file)),
+            str(context),
+        )
+    after = _id(name)
+    archive = _store() / f"{name.rpartition('/')[2].replace(':', '-')}-{after}.tar"
+    if before and before != after:
+        _buildah("rmi", before)
+    if not archive.exists():
+        part = archive.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        _buildah("push", "--quiet", name, f"docker-archive:{part}:{name}")
+        part.rename(archive)
+    return Image(name, archive)
+
+
+@contextmanager
+def _package_index() -> Iterator[tuple[str, ...]]:
+    """buildah's options that let pip find what it finds outside.
+
+    The certificates are mounted where no package of the image has any: Debian's own would be
+    replaced by whatever update the build installs.
+    """
+    place = "/run/certificates.crt"
+    settings = configparser.ConfigParser(interpolation=None)
+    settings.read_dict({"global": {}})
+    settings.read(PIP)
+    mounts = []
+    with tempfile.NamedTemporaryFile("w") as file:
+        if CERTIFICATES.exists():
+            settings["global"]["cert"] = place
+            mounts += [f"--volume={CERTIFICATES}:{place}:ro"]
+        settings.write(file)
+        file.flush()
+        yield (*mounts, f"--volume={file.name}:{PIP}:ro")
+
+
+def _forget_archives_but(images: tuple[Image, ...]) -> None:
+    kept = {image.archive for image in images}
+    for archive in _store().glob("*.tar"):
+        if archive not in kept:
+            archive.unlink()
+
+
+def _id(name: str) -> str:
+    """The image that has a name, or nothing."""
+    images = json.loads(_buildah("images", "--json")) or []
+    found = [image["id"] for image in images if name in (image.get("names") or [])]
+    return str(found[0])[:12] if found else ""
+
+
+def _store() -> Path:
+    return cache().parent / "images"
+
+
+def _buildah(*words: str) -> str:
+    storage = ("--root", str(_store() / "storage"), "--runroot", "/run/containers/storage")
+    return _alone("buildah", *storage, *words)
+
+
+def _alone(*words: str) -> str:
+    """Run a program whose mounts nobody else sees, and which go when it ends."""
+    private = ("unshare", "--mount", "--propagation", "private", "sh", "-c")
+    return run(*private, 'mount -t tmpfs tmpfs /run && exec "$@"', "sh", *words)
