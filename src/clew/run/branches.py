@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import attrgetter
-from threading import Event
 
 from clew.witness.records import (
     AnyRecord,
@@ -34,12 +33,11 @@ class Branch:
     records: list[AnyRecord]
     root: int
     """The image that its first process runs now."""
+    images: list[int] = field(default_factory=list)
     living: dict[int, int] = field(default_factory=dict)
     """Process ids, by image."""
     exit: Exit | None = None
     """How its first process ended."""
-    followed: Event = field(default_factory=Event)
-    """It is over, and what it read was taken in."""
 
     @property
     def over(self) -> bool:
@@ -76,7 +74,7 @@ class Branches:
 
     def forget(self, branch: Branch) -> None:
         """It is over, and nothing more will be asked of it."""
-        for image in [image for image, of in self._of.items() if of is branch]:
+        for image in branch.images:
             del self._of[image]
 
     def trace(self, records: list[AnyRecord]) -> list[AnyRecord]:
@@ -126,14 +124,18 @@ class Branches:
             branch = Branch(record, [], record.image)
         branch.records.append(record)
         branch.living[record.image] = record.pid
-        self._of[record.image] = branch
+        self._add(record.image, branch)
         return branch
 
     def _becomes(self, branch: Branch, record: Exec) -> None:
         """A process of it runs another program now."""
         if record.image == record.previous:
             return
-        self._of[record.image] = branch
+        self._add(record.image, branch)
         branch.living[record.image] = branch.living.pop(record.previous, record.pid)
         if branch.root == record.previous:
             branch.root = record.image
+
+    def _add(self, image: int, branch: Branch) -> None:
+        self._of[image] = branch
+        branch.images.append(image)

@@ -6,12 +6,11 @@ import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 
 from clew.run.branches import Branch
-from clew.run.streams import Streams
+from clew.run.voices import Voice
 from clew.witness.records import AnyRecord, Exec, Held, Hidden, Mark, Opening, Signal
 
 
@@ -23,8 +22,7 @@ class Piece:
     command: tuple[str, ...]
     """What would do it without the session."""
     pid: int
-    kept: Streams
-    place: Path
+    voice: Voice
     ended: Callable[[Piece], None]
     began: int
     name: str | None = None
@@ -57,7 +55,7 @@ def as_command(piece: Piece, branch: Branch, run: Exec, held: Held) -> list[AnyR
     assert spawn is branch.spawn
     assert branch.exit is not None
     seq, at, image = spawn.seq, max(spawn.at, piece.began), spawn.image  # it may be forked ahead
-    output = next(iter(piece.kept.names))
+    output = next(iter(piece.voice.names))
     openings = [
         Opening(0, 1, os.fsencode(os.devnull), -1, 0, 0),
         *(Opening(number, 2, output, -1, 0, 0) for number in (1, 2)),
@@ -71,7 +69,7 @@ def as_command(piece: Piece, branch: Branch, run: Exec, held: Held) -> list[AnyR
         msgspec.structs.replace(held, seq=seq, at=at, image=image, openings=openings),
         Mark(seq, at, image, 0, 1, 0, 0),
     ]
-    printed = piece.kept.kept["stdout"].size
+    printed = piece.voice.keeper.size
     end = Mark(branch.exit.seq, branch.exit.at, branch.root, 1, 1, printed, -1)
     return [*begun, *map(_within(branch), rest), end]
 

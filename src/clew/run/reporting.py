@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -22,7 +22,9 @@ from clew.run.streams import Keeper
 from clew.store import Store
 from clew.witness import environment
 from clew.witness.secrets import Redactor
-from clew.witness.story import Story
+
+if TYPE_CHECKING:
+    from clew.witness.story import Story
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """A witnessed command that lives on, and forks a child for each piece of work that it is sent.
 
-The command is an execution of its own, and so is every piece: what the command itself read is not
-told again for each, the piece says that it `inherits` from it. A piece is closed when its process
-has ended, while the command goes on; whatever it started and left running ends with it.
+The command is an execution of its own, and so is every piece (see `chronicles`). A piece is closed
+when its process has ended, while the command goes on; whatever it started and left running ends
+with it.
 
 The command has a socket as its input. It says `ready` there, and then answers each message with
 the process id of the child that it forked for it, perhaps ahead; with the message comes the
@@ -18,31 +18,29 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from clew.errors import ClewError, RecordingFailed
 from clew.folder import Folder
-from clew.prov.events import AnyEvent, Informed
+from clew.prov.events import AnyEvent
 from clew.run import failing, locks, reporting, starting, streams
 from clew.run.branches import Branch, Branches
-from clew.run.pieces import Piece, as_command
+from clew.run.intake import Intake
+from clew.run.pieces import Piece
 from clew.run.pins import UNPINNED
+from clew.run.reporting import Beginning
 from clew.run.stages import Host, Start
-from clew.run.standing import Standing
-from clew.run.streams import Streams
+from clew.run.voices import Voices
 from clew.settings import Settings
 from clew.store import Store
 from clew.witness.contents import Contents
-from clew.witness.packages import Packages
-from clew.witness.records import AnyRecord, Exec, Held, Trace
+from clew.witness.records import Trace
 from clew.witness.secrets import Redactor
-from clew.witness.story import Scene, Story
-from clew.witness.syscalls import hear
-from clew.witness.telling import Teller
+
+if TYPE_CHECKING:
+    from clew.run.chronicles import Chronicle
 
 _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
 _PATIENCE = 60.0
@@ -74,10 +72,8 @@ class Session:
         self._pieces: dict[int, Piece] = {}
         self._early: dict[int, Branch] = {}  # seen before the command said whose they are
         self._lock = threading.Lock()  # of the pieces
-        self._telling = threading.Lock()  # of the contents
-        self._standing: Standing | None = None
+        self._chronicle: Chronicle
         self._told = False
-        self._failure: Exception | None = None
         self._silent: float | None = None  # since when nothing came from the tracer
         self.ended = False
 
@@ -88,14 +84,21 @@ class Session:
             self._held = locks.hold(self._folder, self.uid)
             self._spool = self._folder.spool / self.uid
             self._store = Store(self._folder.store)
-            self._contents = Contents(
+            contents = Contents(
                 self._store, spool=self._spool, keep=True, exclude=self._folder.exclude
             )
-            self._beginning = reporting.beginning(
-                self.uid, self._stage, self._redactor, self._command
+            self._intake = Intake(contents)
+            beginning = reporting.beginning(self.uid, self._stage, self._redactor, self._command)
+            beginning.event.facets["streams"] = _STREAMS
+            self._kept = streams.again(
+                self._spool,
+                _STREAMS,
+                redactor=self._redactor,
+                limit=self._folder.stream_limit,
+                stdin=None,
+                show=None,
             )
-            self._beginning.event.facets["streams"] = _STREAMS
-            self._kept = self._streams(self._spool)
+            self._voices = Voices(self._redactor, self._folder.stream_limit)
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._socket = ours
             said, notify = os.pipe()
@@ -121,6 +124,7 @@ class Session:
         self._kept.started()
         self._follower = threading.Thread(target=self._follow, daemon=True)
         self._follower.start()
+        self._begin_chronicle(beginning, contents)
         ours.settimeout(_PATIENCE)
         try:
             ready = ours.recv(16)
@@ -135,9 +139,25 @@ class Session:
                 hint=" ".join(self._command),
             )
 
+    def _begin_chronicle(self, beginning: Beginning, contents: Contents) -> None:
+        """What it needs is loaded now, while the command starts."""
+        from clew.run.chronicles import Chronicle
+
+        self._chronicle = Chronicle(
+            self._folder,
+            self._stage,
+            self._redactor,
+            beginning,
+            contents,
+            self._store,
+            self._branches,
+            self._name,
+        )
+
     def stale(self) -> str | None:
         """What of all that the command read is no longer as it was; None: nothing."""
-        return self._standing.changed() if self._standing else None
+        standing = self._chronicle.standing
+        return standing.changed() if standing else None
 
     def close(self) -> None:
         """No more will be asked: it ends, and all that was left running with it."""
@@ -145,6 +165,7 @@ class Session:
         self._follower.join()
         starting.wait(self._tracer)
         self._kept.finish()
+        self._voices.close()
         self._trace.close()
 
     def discard(self) -> None:
@@ -170,21 +191,19 @@ class Session:
         `name`: what to call it where its command says little."""
         self.count += 1
         self.untold += 1
-        place = self._spool / f"piece-{self.count}"
-        place.mkdir()
-        kept = self._streams(place)
-        heard(uid := os.urandom(16).hex(), kept.kept["stdout"].path)
+        voice = self._voices.open(self._spool / f"piece-{self.count}")
+        heard(uid := os.urandom(16).hex(), voice.keeper.path)
         began = time.time_ns()
-        socket.send_fds(self._socket, [message], [kept.descriptors[1]])
-        kept.started()
+        socket.send_fds(self._socket, [message], [voice.descriptor])
+        voice.given()
         answer = self._socket.recv(32)
         if not answer.isdigit():
-            kept.finish()
+            voice.finish()
             raise RecordingFailed(
                 f"no process could be started: {answer.decode() or 'the worker has ended'}",
                 hint="is there memory, and room for another process?",
             )
-        piece = Piece(uid, tuple(command), int(answer), kept, place, ended, began, name)
+        piece = Piece(uid, tuple(command), int(answer), voice, ended, began, name)
         with self._lock:
             if self.ended:
                 piece.lost = True
@@ -220,16 +239,6 @@ class Session:
             piece.lost = True
             self._finish(piece)
 
-    def _streams(self, place: Path) -> Streams:
-        return streams.again(
-            place,
-            _STREAMS,
-            redactor=self._redactor,
-            limit=self._folder.stream_limit,
-            stdin=None,
-            show=None,
-        )
-
     # -- following
 
     def _follow(self) -> None:
@@ -238,13 +247,9 @@ class Session:
             word = os.read(self._notify, 4096)
             self._silent = None
             new = self._trace.read()
-            branches = self._branches.take(new)
-            self._route(branches)
-            with self._telling:
-                self._keep(new)
-            for branch in branches:
-                if branch.over:
-                    branch.followed.set()
+            self._intake.add(new)
+            self._route(self._branches.take(new))
+            self._intake.go_on()
             if self._branches.over:
                 self._left_alone()
             if not word:
@@ -267,13 +272,6 @@ class Session:
             one.stop(signal.SIGKILL)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # somebody may be waiting there
-
-    def _keep(self, new: list[AnyRecord]) -> None:
-        if self._failure is None:
-            try:
-                self._contents.follow(new)
-            except Exception as error:  # whatever it is, the work goes on
-                self._failure = error
 
     def _route(self, branches: list[Branch]) -> None:
         for branch in branches:
@@ -306,15 +304,14 @@ class Session:
         """What there is to fold of a piece that is over, and of the command itself before the
         first; what it names is put into the store, which the caller flushes."""
         assert piece.branch is not None
-        piece.branch.followed.wait()
-        piece.kept.finish()
-        with self._telling:
-            told = [] if self._told else self._own_events()
+        piece.voice.finish()
+        with self._intake.resting():
+            told = [] if self._told else self._chronicle.of_command(self._kept.names)
             self._told = True
-            told += self._piece_events(piece, piece.branch)
+            told += self._chronicle.of_piece(piece, piece.branch, self._intake.failure)
         self._branches.forget(piece.branch)
         self.untold -= 1
-        shutil.rmtree(piece.place, ignore_errors=True)
+        piece.voice.keeper.path.unlink(missing_ok=True)
         return told
 
     def flush(self) -> None:
@@ -324,78 +321,4 @@ class Session:
         """The end of the command itself, once it has ended."""
         if not self._told:
             return []
-        story = self._hear(self.uid, self._branches.trace(self._branches.own), self._kept)
-        facets = {"packages": self._packages.facet(self._used), "new_bytes": self._store.added}
-        printed = reporting.stream_events(self.uid, self._store, self._kept.kept)
-        return [*printed, reporting.ending(self.uid, story, 0, 0, facets)]
-
-    def _own_events(self) -> list[AnyEvent]:
-        trace = self._branches.trace(self._branches.own)
-        self._exec = next(record for record in trace if isinstance(record, Exec))
-        self._openings = next(record for record in trace if isinstance(record, Held))
-        self._standing = Standing.of(trace)
-        self._packages = Packages(self._folder.cache)
-        story = self._hear(self.uid, trace, self._kept)
-        owners = self._packages.owners(story.found())
-        self._used = set(owners.values())
-        self._itself = next(iter(story.processes.values())).uid
-        events, _ = self._tell(self.uid, story, self._kept, owners)
-        return [self._beginning.event, *reporting.called(events, self._itself, self._name)]
-
-    def _piece_events(self, piece: Piece, branch: Branch) -> list[AnyEvent]:
-        started = msgspec.structs.replace(
-            self._beginning.event,
-            execution=piece.uid,
-            activity=piece.uid,
-            at=piece.began,
-            command=tuple(self._redactor.argument(word) for word in piece.command),
-            facets={**self._beginning.event.facets, "inherits": self.uid},
-        )
-        before = self._store.added
-        told = as_command(piece, branch, self._exec, self._openings)
-        story = self._hear(piece.uid, self._branches.trace(told), piece.kept)
-        owners = self._packages.owners(story.found())
-        events, size = self._tell(piece.uid, story, piece.kept, owners)
-        events += reporting.stream_events(piece.uid, self._store, piece.kept.kept)
-        facets: dict[str, Any] = {
-            "packages": self._packages.facet(set(owners.values())),
-            "new_bytes": self._store.added - before,
-            **piece.kept.facets(),
-        }
-        if self._failure is not None or self._contents.failure is not None:
-            why = failing.said(self._failure or self._contents.failure or OSError()).message
-            events.append(reporting.gap(piece.uid, 6, "content", f"not all was stored: {why}"))
-        first = story.processes[branch.spawn.image].uid
-        events = reporting.called(events, first, piece.name)
-        forked = Informed(
-            execution=piece.uid,
-            n=8,
-            at=piece.began,
-            activity=first,
-            by=self._itself,
-            via="fork",
-        )
-        at = branch.exit.at if branch.exit else None
-        ended = reporting.ending(piece.uid, story, piece.status, size, facets, at=at)
-        return [started, forked, *events, ended]
-
-    def _tell(
-        self, uid: str, story: Story, kept: Streams, owners: Mapping[bytes, str]
-    ) -> tuple[list[AnyEvent], int]:
-        teller = Teller(self._scene(uid, kept), story, self._contents, owners)
-        return list(teller.events()), teller.bytes
-
-    def _hear(self, uid: str, trace: list[AnyRecord], kept: Streams) -> Story:
-        return hear(self._scene(uid, kept), trace, self._contents)
-
-    def _scene(self, uid: str, kept: Streams) -> Scene:
-        return Scene(
-            execution=uid,
-            machine=self._stage.machine,
-            boot=self._stage.boot,
-            variables=self._beginning.variables,
-            redactor=self._redactor,
-            ignore=(os.fsencode(self._folder.path) + b"/",),
-            streams=kept.names,
-            sealed=self._beginning.sealed,
-        )
+        return self._chronicle.of_the_end(self._kept)

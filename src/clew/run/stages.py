@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.errors import RecordingFailed
 from clew.run import caller, starting, streams
@@ -21,8 +22,10 @@ from clew.run.streams import Streams
 from clew.settings import Settings, machine_id
 from clew.witness import environment, native
 from clew.witness.contents import State
-from clew.witness.packages import Packages
 from clew.witness.secrets import Redactor
+
+if TYPE_CHECKING:
+    from clew.witness.packages import Packages
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class Host:
         self.cwd = _working_folder()
         self.environ: Mapping[str, str] = caller.environment()
         self.boot = ""
-        self._packages = Packages(cache)
+        self._cache = cache
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
         facets = environment.facets(self.cwd, self.environ, redactor, machine=self.machine)
@@ -157,6 +160,12 @@ class Host:
 
     def refusal(self) -> RecordingFailed:
         return RecordingFailed("the command could not be traced", hint="is ptrace allowed here?")
+
+    @cached_property
+    def _packages(self) -> Packages:
+        from clew.witness.packages import Packages  # not before the command runs
+
+        return Packages(self._cache)
 
     def owners(self, paths: list[bytes]) -> Mapping[bytes, str]:
         return self._packages.owners(paths)

@@ -1,0 +1,143 @@
+"""What there is to fold of a session: of its command, and of each piece of work that it forked.
+
+What the command itself read is told once, and not again for each piece: a piece says that it
+`inherits` from it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from clew.folder import Folder
+from clew.prov.events import AnyEvent, Informed
+from clew.run import failing, reporting
+from clew.run.branches import Branch, Branches
+from clew.run.pieces import Piece, as_command
+from clew.run.reporting import Beginning
+from clew.run.stages import Host
+from clew.run.standing import Standing
+from clew.run.streams import Streams
+from clew.store import Store
+from clew.witness.contents import Contents
+from clew.witness.packages import Packages
+from clew.witness.records import AnyRecord, Exec, Held
+from clew.witness.secrets import Redactor
+from clew.witness.story import Scene, Story
+from clew.witness.syscalls import hear
+from clew.witness.telling import Teller
+
+Names = Mapping[bytes, str]
+"""Streams, as the tracer sees them, and what they are."""
+
+
+class Chronicle:
+    """Of one session; what it names is put into the store."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        stage: Host,
+        redactor: Redactor,
+        beginning: Beginning,
+        contents: Contents,
+        store: Store,
+        branches: Branches,
+        name: str,
+    ) -> None:
+        """`name`: what to call the command in lineage."""
+        self.standing: Standing | None = None
+        """What the command read, once that was told."""
+        self._uid = beginning.event.execution
+        self._stage = stage
+        self._redactor = redactor
+        self._beginning = beginning
+        self._contents = contents
+        self._store = store
+        self._branches = branches
+        self._name = name
+        self._packages = Packages(folder.cache)
+        self._ignored = (os.fsencode(folder.path) + b"/",)
+
+    def of_command(self, names: Names) -> list[AnyEvent]:
+        """Its beginning, and what it did so far."""
+        trace = self._branches.trace(self._branches.own)
+        self._exec = next(record for record in trace if isinstance(record, Exec))
+        self._openings = next(record for record in trace if isinstance(record, Held))
+        self.standing = Standing.of(trace)
+        story = self._hear(self._uid, trace, names)
+        owners = self._packages.owners(story.found())
+        self._used = set(owners.values())
+        self._itself = next(iter(story.processes.values())).uid
+        events, _ = self._tell(self._uid, story, names, owners)
+        return [self._beginning.event, *reporting.called(events, self._itself, self._name)]
+
+    def of_piece(self, piece: Piece, branch: Branch, failure: Exception | None) -> list[AnyEvent]:
+        """All of a piece that is over; `failure`: why not all it read was taken in."""
+        started = msgspec.structs.replace(
+            self._beginning.event,
+            execution=piece.uid,
+            activity=piece.uid,
+            at=piece.began,
+            command=tuple(self._redactor.argument(word) for word in piece.command),
+            facets={**self._beginning.event.facets, "inherits": self._uid},
+        )
+        before = self._store.added
+        told = as_command(piece, branch, self._exec, self._openings)
+        names, printed = piece.voice.names, {"stdout": piece.voice.keeper}
+        story = self._hear(piece.uid, self._branches.trace(told), names)
+        owners = self._packages.owners(story.found())
+        events, size = self._tell(piece.uid, story, names, owners)
+        events += reporting.stream_events(piece.uid, self._store, printed)
+        facets: dict[str, Any] = {
+            "packages": self._packages.facet(set(owners.values())),
+            "new_bytes": self._store.added - before,
+            **piece.voice.facets(),
+        }
+        if failure is not None:
+            why = failing.said(failure).message
+            events.append(reporting.gap(piece.uid, 6, "content", f"not all was stored: {why}"))
+        first = story.processes[branch.spawn.image].uid
+        events = reporting.called(events, first, piece.name)
+        forked = Informed(
+            execution=piece.uid,
+            n=8,
+            at=piece.began,
+            activity=first,
+            by=self._itself,
+            via="fork",
+        )
+        at = branch.exit.at if branch.exit else None
+        ended = reporting.ending(piece.uid, story, piece.status, size, facets, at=at)
+        return [started, forked, *events, ended]
+
+    def of_the_end(self, kept: Streams) -> list[AnyEvent]:
+        """The command has ended."""
+        story = self._hear(self._uid, self._branches.trace(self._branches.own), kept.names)
+        facets = {"packages": self._packages.facet(self._used), "new_bytes": self._store.added}
+        printed = reporting.stream_events(self._uid, self._store, kept.kept)
+        return [*printed, reporting.ending(self._uid, story, 0, 0, facets)]
+
+    def _tell(
+        self, uid: str, story: Story, names: Names, owners: Mapping[bytes, str]
+    ) -> tuple[list[AnyEvent], int]:
+        teller = Teller(self._scene(uid, names), story, self._contents, owners)
+        return list(teller.events()), teller.bytes
+
+    def _hear(self, uid: str, trace: list[AnyRecord], names: Names) -> Story:
+        return hear(self._scene(uid, names), trace, self._contents)
+
+    def _scene(self, uid: str, names: Names) -> Scene:
+        return Scene(
+            execution=uid,
+            machine=self._stage.machine,
+            boot=self._stage.boot,
+            variables=self._beginning.variables,
+            redactor=self._redactor,
+            ignore=self._ignored,
+            streams=names,
+            sealed=self._beginning.sealed,
+        )
