@@ -5,32 +5,36 @@
     lineage = project.lineage("model.pkl")
 
 `Project` is the facade the command line is built on; `records` are the frozen values it
-answers with. What needs the witness or the store is loaded when it is first asked for, so
-that a machine without a compiler can do everything but `exec`. Rooms below never import this.
+answers with. They, and what needs the witness or the store, are loaded when they are first asked
+for: a machine without a compiler can do everything but `exec`. Rooms below never import this.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from clew.api.project import Project, init, open  # noqa: A004 (clew.open is the public name)
-from clew.api.records import (
-    Check,
-    Checkout,
-    Edge,
-    Execution,
-    File,
-    Lineage,
-    Node,
-    Outcome,
-    Problem,
-    Process,
-    Reclaimed,
-    Recreated,
-    Repeated,
-    Restored,
-    Status,
-    Transfer,
-    Version,
-)
+
+if TYPE_CHECKING:
+    from clew.api.records import (
+        Check,
+        Checkout,
+        Edge,
+        Execution,
+        File,
+        Lineage,
+        Node,
+        Outcome,
+        Problem,
+        Process,
+        Reclaimed,
+        Recreated,
+        Repeated,
+        Restored,
+        Status,
+        Transfer,
+        Version,
+    )
 
 __all__ = [
     "Check",
@@ -54,3 +58,11 @@ __all__ = [
     "init",
     "open",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'clew.api' has no attribute {name!r}")
+    from clew.api import records
+
+    return getattr(records, name)

@@ -15,26 +15,26 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clew import folder as folders
 from clew import settings as environment
-from clew.api.records import (
-    Check,
-    Checkout,
-    Execution,
-    Lineage,
-    Outcome,
-    Reclaimed,
-    Recreated,
-    Repeated,
-    Restored,
-    Status,
-    Transfer,
-    Version,
-)
 from clew.errors import Busy, NotFound, UsageError
 from clew.folder import Folder
 from clew.settings import Settings
 
 if TYPE_CHECKING:
     from clew.api.pipelines import Pipelines
+    from clew.api.records import (
+        Check,
+        Checkout,
+        Execution,
+        Lineage,
+        Outcome,
+        Reclaimed,
+        Recreated,
+        Repeated,
+        Restored,
+        Status,
+        Transfer,
+        Version,
+    )
     from clew.prov.graph import Graph
 
 Place = str | PathLike[str]
@@ -156,6 +156,7 @@ class Project:
                 "a command is a list of words: the program, then its arguments",
                 hint='project.exec(["sh", "-c", "…"]) runs a line of shell',
             )
+        from clew.api.records import Outcome
         from clew.api.remote import waiting
         from clew.run.executing import execute
         from clew.run.pins import Pins
@@ -222,12 +223,14 @@ class Project:
         without it, a folder here that is called as the execution is.
         """
         from clew.api.checkouts import checkout
+        from clew.api.records import Checkout
 
         return Checkout.read(checkout(self, id, None if to is None else Path(fspath(to))))
 
     def status(self, folder: Place | None = None) -> Status:
         """What was changed in the checkout that `folder`, or the current one, lies in."""
         from clew.api.checkouts import status
+        from clew.api.records import Status
 
         return Status.read(status(self, None if folder is None else Path(fspath(folder))))
 
@@ -300,6 +303,7 @@ class Project:
         """
         if direction not in ("up", "down"):
             raise UsageError(f"a lineage goes up or down, not {direction!r}")
+        from clew.api.records import Lineage
         from clew.api.versions import find
         from clew.prov.questions.lineage import lineage
 
@@ -375,6 +379,7 @@ class Project:
         What is stored, or lies on disk as it was, is taken. `target` names a version, or a file
         that is there no more. Where it is put, and what may be overwritten, is as in `restore`.
         """
+        from clew.api.records import Recreated
         from clew.api.recreating import recreate
 
         document = recreate(
@@ -522,7 +527,11 @@ class Project:
         return alive(self._folder, uid)
 
     def _repeated(self, document: dict[str, Any]) -> Repeated:
+        from clew.api.records import Repeated
+
         return Repeated.read(document, self._execution(document["execution"]))
 
     def _execution(self, document: dict[str, Any]) -> Execution:
+        from clew.api.records import Execution
+
         return Execution.read(document, ask=lambda uid: self.show(uid, detail=True))

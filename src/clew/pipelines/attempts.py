@@ -9,10 +9,8 @@ from functools import cache
 
 from clew.folder import Folder
 from clew.pipelines import commands
-from clew.pipelines.containers import Runtime, runtime
 from clew.pipelines.documents import Refused
 from clew.pipelines.ir import Command, Pipeline, PythonFunction
-from clew.pipelines.processes import Cold, Container
 from clew.pipelines.resolving import BadInput
 from clew.pipelines.scopes import Node
 from clew.pipelines.tasks import Attempt, Errand, Warm
@@ -32,6 +30,8 @@ def admit(pipeline: Pipeline, *, on_host: bool) -> tuple[str, ...]:
     found = [one.body for one in pipeline.components.values() if isinstance(one.body, Command)]
     if not found:
         return ()
+    from clew.pipelines.containers import runtime
+
     hint = "clew pipeline run --on-host runs it as a process of this machine"
     for body in found:
         if on_host and not body.command:
@@ -71,20 +71,20 @@ class Attempts:
         self._facts = facts
         self._on_host = on_host
         self._digest = cache(self._runtime_digest)
+        self._path = caller.environment().get("PATH", os.defpath)
 
     def variables(self, node: Node) -> dict[str, str]:
         """What a task finds beside the caller's own variables."""
         body = node.component.body
-        path = caller.environment().get("PATH", os.defpath)
         if isinstance(body, Command):
             own = commands.variables(body.environment, node, self._facts)
             if self._on_host and shutil.which("python3") != self._python:
-                return {"PATH": f"{os.path.dirname(self._python)}:{path}", **own}
+                return {"PATH": f"{os.path.dirname(self._python)}:{self._path}", **own}
             return own
         assert isinstance(body, PythonFunction)
         found = dict(PLAIN)
         if body.installs:
-            found |= self._venvs.of(body.installs).variables(path)
+            found |= self._venvs.of(body.installs).variables(self._path)
         return found | commands.variables(body.environment, node, self._facts)
 
     def image(self, node: Node) -> str | None:
@@ -115,6 +115,9 @@ class Attempts:
     def _command(
         self, errand: Errand, body: Command, variables: Mapping[str, str], places: Places
     ) -> Attempt:
+        from clew.pipelines.containers import runtime
+        from clew.pipelines.processes import Cold, Container
+
         def words(errand: Errand) -> list[str]:
             return self._filled(errand, body.command)
 
@@ -125,7 +128,7 @@ class Attempts:
             whole = lambda errand: [*words(errand), *arguments(errand)]  # noqa: E731
             return Cold(errand, self._folder, self._settings, variables, whole)
         here = runtime()
-        assert isinstance(here, Runtime)
+        assert here is not None
         name = f"clew-{os.urandom(6).hex()}"
         container = Container(
             here,
@@ -148,5 +151,7 @@ class Attempts:
 
     @staticmethod
     def _runtime_digest(image: str) -> str | None:
+        from clew.pipelines.containers import runtime
+
         here = runtime()
         return here.digest(image) if here else None

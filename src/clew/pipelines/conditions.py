@@ -15,8 +15,9 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
@@ -44,8 +45,7 @@ class CannotCompare(ValueError):
     """The condition is well formed, but its values are missing or cannot be compared."""
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(Struct, frozen=True):
     constant: Any = None
     name: str | None = None
     """The input it is the value of, where it is no constant."""
@@ -63,8 +63,7 @@ class Operand:
             raise CannotCompare(f"{found!r} is no {self.cast}") from error
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     left: Operand
     sign: str
     right: Operand
@@ -80,8 +79,7 @@ class Comparison:
             raise CannotCompare(f"{left!r} {self.sign} {right!r} cannot be compared") from error
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """All of these must hold."""
 
     text: str

@@ -10,16 +10,16 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 _CLIENTS = (("docker",), ("podman", "--remote"), ("nerdctl",))
 _PATIENCE = 20.0
 """Seconds that a client has to answer."""
 
 
-@dataclass(frozen=True)
-class Runtime:
+class Runtime(Struct, frozen=True):
     """A client of the kind of docker's."""
 
     client: tuple[str, ...]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 PATIENCE = 1.0
 """Seconds that a task has to end by itself, before it is killed."""
 
 
-@dataclass
-class Deadlines:
+class Deadlines(Struct):
     """Of the tasks that run: when each is to be asked to end, and then killed, until it has."""
 
     _due: dict[str, tuple[float, signal.Signals]] = field(default_factory=dict)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from clew.pipelines.conditions import CannotCompare
 from clew.pipelines.ir import Dag, Importer, Pipeline
@@ -25,8 +26,7 @@ from clew.pipelines.resolving import (
 from clew.pipelines.scopes import OVER, Node, Scope, Values, below, collected
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True):
     """Run this task; `wait` seconds from now where it failed before. A pipeline is run by telling
     the engine that it is time to (`again`)."""
 
@@ -35,8 +35,7 @@ class Run:
     wait: float = 0.0
 
 
-@dataclass(frozen=True)
-class Over:
+class Over(Struct, frozen=True):
     """This task is over, and how: nothing more will happen to it."""
 
     node: Node
@@ -47,8 +46,7 @@ class Over:
 Instruction = Run | Over
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a task that was run ended."""
 
     error: str | None = None

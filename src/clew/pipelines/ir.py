@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.pipelines.conditions import Condition
 
 
-@dataclass(frozen=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """A declared input or output parameter."""
 
     type: str
@@ -20,8 +20,7 @@ class Parameter:
     """If there are any, it is one of them."""
 
 
-@dataclass(frozen=True)
-class ArtifactSlot:
+class ArtifactSlot(Struct, frozen=True):
     """A declared input or output artifact."""
 
     title: str
@@ -34,35 +33,30 @@ class ArtifactSlot:
         return {"schemaTitle": self.title, "schemaVersion": self.version}
 
 
-@dataclass(frozen=True)
-class Slots:
+class Slots(Struct, frozen=True):
     """What goes in, or comes out."""
 
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     artifacts: Mapping[str, ArtifactSlot] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Constant:
+class Constant(Struct, frozen=True):
     value: Any
     """Strings in it may hold placeholders of the same task's inputs."""
 
 
-@dataclass(frozen=True)
-class FromInput:
+class FromInput(Struct, frozen=True):
     """An input of the pipeline that the task stands in."""
 
     name: str
 
 
-@dataclass(frozen=True)
-class FromTask:
+class FromTask(Struct, frozen=True):
     task: str
     output: str
 
 
-@dataclass(frozen=True)
-class FinalStatus:
+class FinalStatus(Struct, frozen=True):
     """How a task ended."""
 
     task: str
@@ -71,15 +65,13 @@ class FinalStatus:
 Source = Constant | FromInput | FromTask | FinalStatus
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(Struct, frozen=True):
     source: Source
     key: str | None = None
     """The member to take of a value that is a structure, or the JSON text of one."""
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """One iteration for each item."""
 
     item: str
@@ -93,8 +85,7 @@ class Loop:
     """How many iterations may go on at once; 0: all of them."""
 
 
-@dataclass(frozen=True)
-class Retry:
+class Retry(Struct, frozen=True):
     """How often, and after how many seconds, a failed task is tried again."""
 
     most: int = 0
@@ -110,8 +101,7 @@ class Retry:
         return float(min(self.longest, self.wait * self.factor**exponent))
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(Struct, frozen=True):
     name: str
     component: str
     parameters: Mapping[str, Input]
@@ -129,8 +119,7 @@ class Task:
     """What makes a task the same, where its author decided that."""
 
 
-@dataclass(frozen=True)
-class Dag:
+class Dag(Struct, frozen=True):
     """A pipeline's own tasks; an output may have several sources, of which one will exist."""
 
     tasks: Mapping[str, Task]
@@ -138,8 +127,7 @@ class Dag:
     artifacts: Mapping[str, tuple[FromTask, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class PythonFunction:
+class PythonFunction(Struct, frozen=True):
     """A lightweight component: a function, with the module it stands in as text."""
 
     source: str
@@ -149,8 +137,7 @@ class PythonFunction:
     """What pip is to be given, one call after the other, before it runs."""
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(Struct, frozen=True):
     """A container component: words that are run in an image; each may hold placeholders."""
 
     image: str
@@ -161,8 +148,7 @@ class Command:
     """Where it stands in the file."""
 
 
-@dataclass(frozen=True)
-class Importer:
+class Importer(Struct, frozen=True):
     """An artifact that is somewhere already."""
 
     uri: Input
@@ -172,15 +158,13 @@ class Importer:
     """Into the folder that the tasks of a run share."""
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A volume is made, or deleted: on a cluster too, no container runs for it."""
 
     delete: bool
 
 
-@dataclass(frozen=True)
-class Resources:
+class Resources(Struct, frozen=True):
     """What a task asks for: quantities, or texts that become some when its inputs are known."""
 
     cpu: Any = None
@@ -188,8 +172,7 @@ class Resources:
     accelerators: Any = None
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A variable that holds a key of a secret, or of a configuration map."""
 
     variable: str
@@ -201,8 +184,7 @@ class Setting:
     place: str
 
 
-@dataclass(frozen=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """A secret, a configuration map, a claim or an empty folder that is found at a path."""
 
     path: str
@@ -213,8 +195,7 @@ class Mount:
     place: str = ""
 
 
-@dataclass(frozen=True)
-class Platform:
+class Platform(Struct, frozen=True):
     """What is asked of the cluster that would run a task."""
 
     settings: tuple[Setting, ...] = ()
@@ -228,8 +209,7 @@ class Platform:
     """Inputs of the task that the names above speak of, beside its own."""
 
 
-@dataclass(frozen=True)
-class Component:
+class Component(Struct, frozen=True):
     name: str
     inputs: Slots
     outputs: Slots
@@ -238,8 +218,7 @@ class Component:
     platform: Platform = Platform()
 
 
-@dataclass(frozen=True)
-class Pipeline:
+class Pipeline(Struct, frozen=True):
     name: str
     root: Component
     components: Mapping[str, Component]

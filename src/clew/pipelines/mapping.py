@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.errors import NotFound, UsageError
 from clew.pipelines.documents import Refused
@@ -23,8 +24,7 @@ NAME = "pipeline-platform.toml"
 _TABLES = ("secrets", "configmaps", "pvcs")
 
 
-@dataclass(frozen=True)
-class Mapped:
+class Mapped(Struct, frozen=True):
     """Names of the cluster, and what they are here. A secret is read when it is asked for."""
 
     file: Path

@@ -8,8 +8,9 @@ content `mapping` finds on this machine, and times. What is neither is refused w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from clew.pipelines.documents import Part, Refused
 from clew.pipelines.inputs import parameter

@@ -11,9 +11,10 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from clew.errors import ClewError
 from clew.folder import Folder
@@ -150,8 +151,7 @@ class Cold:
         return Outcome(error=failure(ran.status)) if ran.status else self._errand.outcome()
 
 
-@dataclass
-class Container:
+class Container(Struct):
     """Where a command is run that is not the machine's own."""
 
     runtime: Runtime

@@ -15,11 +15,11 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, field, structs
+from msgspec.structs import replace
 
 from clew import db
 from clew.errors import ClewError
@@ -31,7 +31,6 @@ from clew.pipelines.tasks import Attempt
 from clew.prov.events import AnyEvent, Ended, Informed, Started
 from clew.prov.graph import Graph
 from clew.prov.questions.executions import find
-from clew.prov.questions.targets import resolve
 from clew.prov.questions.tasks import PROGRAM, Done, first_process
 from clew.run import locks
 from clew.run.sessions import Session
@@ -62,8 +61,7 @@ def cancel(folder: Folder, uid: str) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class Earlier:
+class Earlier(Struct, frozen=True):
     """A run that ended, or was ended, before all was done."""
 
     uid: str
@@ -73,8 +71,7 @@ class Earlier:
     done: dict[str, Done]
 
 
-@dataclass(frozen=True, eq=False)
-class Told:
+class Told(Struct, frozen=True, eq=False):
     """A task that is over, to be told: with all its attempts, and whether it was reused."""
 
     node: Node
@@ -318,6 +315,8 @@ class Recorder:
 
     def _artifact(self, graph: Graph, one: Artifact, execution: str | None) -> dict[str, Any]:
         """An artifact with what the execution that made it knows of its file."""
+        from clew.prov.questions.targets import resolve  # none waits for it before it runs
+
         path = str(one.get("custom_path") or one["uri"])
         found = None
         if execution and path.startswith("/"):

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from clew.pipelines.documents import Part
 from clew.pipelines.inputs import constant
@@ -88,8 +89,7 @@ def quantity(value: Any) -> float:
     return float(found[0])
 
 
-@dataclass(frozen=True)
-class Room:
+class Room(Struct, frozen=True):
     """What a machine has, and how many tasks may run on it at once."""
 
     cores: float
@@ -98,8 +98,7 @@ class Room:
     tasks: int | None = None
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(Struct, frozen=True):
     """What a task takes while it runs."""
 
     cores: float = 1.0
@@ -153,14 +152,14 @@ def fits(wanted: Need, busy: Iterable[Need], room: Room) -> bool:
     )
 
 
-@dataclass
 class Waiting(Generic[Item]):
     """Those that could begin, if there were room; those that take the same stand in one line."""
 
-    room: Room
-    _lines: dict[Need, deque[tuple[int, Item]]] = field(default_factory=dict)
-    _count: int = 0
-    _overtaken: int = 0
+    def __init__(self, room: Room) -> None:
+        self.room = room
+        self._lines: dict[Need, deque[tuple[int, Item]]] = {}
+        self._count = 0
+        self._overtaken = 0
 
     def __bool__(self) -> bool:
         return bool(self._lines)

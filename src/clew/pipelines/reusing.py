@@ -11,11 +11,12 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from blake3 import blake3
+from msgspec import Struct, field
 
 from clew import db
 from clew.folder import Folder
@@ -24,9 +25,12 @@ from clew.pipelines.placeholders import path_of
 from clew.pipelines.scopes import Artifact, Node, Values
 from clew.prov.graph import Graph
 from clew.prov.questions.tasks import Done, done_alike, last_of, runs_of
-from clew.replay.reuse import Answer, Reuse, Surroundings
+from clew.replay.questions import Answer, Surroundings
 from clew.settings import Settings
 from clew.store import Store
+
+if TYPE_CHECKING:
+    from clew.replay.reuse import Reuse
 
 RUNS = "pipeline-runs"
 """Beside `.clew/`: a folder for each run, with one for each of its tasks."""
@@ -34,8 +38,7 @@ RUNS = "pipeline-runs"
 _NEW = "it never ran before"
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What is to be done with a task, and why."""
 
     key: str
@@ -56,14 +59,22 @@ class Memo:
         connection = self._stack.enter_context(db.connect(folder.graph, address=settings.graph))
         self._graph = Graph(connection, folder.uid)
         self._runs = runs_of(self._graph, pipeline)
-        self._reuse = Reuse(self._graph, self._stack.enter_context(Store(folder.store)))
+        self._store = self._stack.enter_context(Store(folder.store))
+
+    @cached_property
+    def _reuse(self) -> Reuse:
+        """Loaded when there is something to ask: what never ran before does not wait for it."""
+        from clew.replay.reuse import Reuse
+
+        return Reuse(self._graph, self._store)
 
     def close(self) -> None:
         self._stack.close()
 
     def changed(self) -> None:
         """A task ran, and may have changed anything."""
-        self._reuse.changed()
+        if "_reuse" in vars(self):
+            self._reuse.changed()
 
     def decide(
         self, node: Node, now: Surroundings, *, image: str | None = None, reuse: bool
@@ -158,6 +169,8 @@ def facts(folder: Folder, settings: Settings, execution: str | None) -> list[dic
     """All that the execution of a task relied on, beside what it was given."""
     if execution is None:
         return []
+    from clew.replay.reuse import Reuse
+
     with (
         db.connect(folder.graph, address=settings.graph) as connection,
         Store(folder.store) as store,

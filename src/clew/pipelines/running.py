@@ -9,8 +9,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from clew.errors import NotAllowed
 from clew.folder import Folder
@@ -50,8 +52,7 @@ class _TooLong(Exception):
     """The run is over, since its time is."""
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """Something happened to a task; `seconds` since it began, where it is over."""
 
     node: Node

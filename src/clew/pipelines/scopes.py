@@ -6,8 +6,9 @@ one iteration of a loop. All of it is plain state; `engine` alone changes it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from clew.pipelines.ir import Component, Dag, FromTask, Task
 
@@ -17,16 +18,14 @@ Artifact = dict[str, Any]
 OVER = frozenset({"succeeded", "failed", "skipped", "canceled"})
 
 
-@dataclass
-class Values:
+class Values(Struct):
     """What goes into a task, or comes out of it; what has no value is not in it."""
 
     parameters: dict[str, Any] = field(default_factory=dict)
     artifacts: dict[str, list[Artifact]] = field(default_factory=dict)
 
 
-@dataclass
-class Node:
+class Node(Struct):
     """One task in one scope."""
 
     task: Task
@@ -48,8 +47,7 @@ class Node:
     """How many of its scopes go on."""
 
 
-@dataclass
-class Scope:
+class Scope(Struct):
     path: str
     dag: Dag
     inputs: Values

@@ -10,9 +10,10 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from clew.errors import ClewError
 from clew.pipelines.engine import Outcome
@@ -57,8 +58,7 @@ class Attempt(Protocol):
         """The uid of its execution, if there is one."""
 
 
-@dataclass
-class Errand:
+class Errand(Struct):
     """The files that a task is given, and leaves, in a folder of its own."""
 
     node: Node

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from clew.pipelines.engine import Run
 from clew.pipelines.resolving import BadInput, filled
@@ -12,8 +14,7 @@ from clew.pipelines.resources import Need, NotAQuantity, Room, Waiting, missing,
 from clew.pipelines.volumes import Given, Volumes
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """A task that may begin; or cannot, since what it asks for cannot be had."""
 
     what: Run

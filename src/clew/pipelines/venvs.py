@@ -17,10 +17,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from blake3 import blake3
+from msgspec import Struct
 
 Installs = tuple[tuple[str, ...], ...]
 
@@ -40,8 +40,7 @@ class NotInstalled(Exception):
     """What a component wants installed cannot be."""
 
 
-@dataclass(frozen=True)
-class Venv:
+class Venv(Struct, frozen=True):
     folder: Path
     about: tuple[str, ...]
     """The Python it is made of: its version, its place, and where its packages are."""

@@ -16,8 +16,10 @@ import socket
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from clew.errors import UsageError
 from clew.folder import Folder
@@ -44,8 +46,7 @@ class Unavailable(Exception):
     """A volume cannot be had at its path."""
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(Struct, frozen=True):
     """What one task finds, beside what every task does."""
 
     variables: Mapping[str, str] = field(default_factory=dict)

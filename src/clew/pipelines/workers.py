@@ -15,7 +15,7 @@ from pathlib import Path
 
 from clew.folder import Folder
 from clew.prov.texts import shown
-from clew.replay.reuse import Surroundings
+from clew.replay.questions import Surroundings
 from clew.run.sessions import Session
 from clew.run.stages import Host
 from clew.settings import Settings

@@ -11,8 +11,7 @@ import dataclasses
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from clew.errors import ClewError
 from clew.prov.graph import Graph
@@ -21,6 +20,7 @@ from clew.replay.examining import reading
 from clew.replay.memo import differing
 from clew.replay.needs import Check
 from clew.replay.pasts import Past
+from clew.replay.questions import Answer, Given, Surroundings
 from clew.replay.subtrees import NotAlone, Unit
 from clew.replay.worlds import Seen
 from clew.run.standing import Standing
@@ -28,24 +28,6 @@ from clew.store import Signature, Store
 
 _FRESH = 0.2
 """Seconds for which what was just looked at need not be looked at again."""
-
-Given = Callable[[bytes], bool]
-"""Whether a path is what the work is given: another question."""
-
-
-class Answer(NamedTuple):
-    why_not: str | None
-    """The first fact that does not hold; None: all do."""
-    facts: int = 0
-    """How many were asked."""
-
-
-class Surroundings(NamedTuple):
-    """The variables that a piece of work has, as they are recorded."""
-
-    variables: Mapping[str, str]
-    seals: Mapping[str, str]
-    """Of the secret ones."""
 
 
 class _Here(Seen):
