@@ -25,6 +25,8 @@ COMMANDS = {
     "exec": "Run a command and record what it reads and writes.",
     "pipeline": "Run Kubeflow pipelines, and show their runs.",
     "server": "Serve the project to the kfp client, and by an API of its own.",
+    "operator": "Keep notebooks, TensorBoards and volume viewers on a cluster.",
+    "viewer": "Show a folder in a browser, to look at it and to change it.",
     "list": "List the executions, oldest first.",
     "show": "Show one execution: processes, files, environment, packages.",
     "trace": "Ask where a file came from, or what it went into.",

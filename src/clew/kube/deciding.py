@@ -48,6 +48,8 @@ class Child:
     edited: bool
     """Somebody else than we wrote into its spec."""
     leaving: bool
+    generation: int
+    """Of its spec; each change of that counts it up."""
     policy: str
     """How a StatefulSet was told to manage its Pods, which cannot be changed any more."""
     address: str
@@ -71,6 +73,7 @@ def child_of(found: Object) -> Child:
             for entry in fields
         ),
         leaving=is_leaving(found),
+        generation=int(dig(found, "metadata", "generation") or 0),
         policy=str(dig(found, "spec", "podManagementPolicy") or ""),
         address=str(dig(found, "spec", "clusterIP") or ""),
         status=dict(found.get("status") or {}),

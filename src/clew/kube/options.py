@@ -21,6 +21,10 @@ class Istio:
 class Culling:
     idle: timedelta = timedelta(days=1)
     period: timedelta = timedelta(minutes=1)
+    through_api: bool = False
+    """Ask servers through the API server, as from outside of the cluster one must."""
+    prometheus: str | None = None
+    """Where Istio's metrics are."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,209 @@
+"""`clew operator`: keep notebooks, TensorBoards and volume viewers as they are wanted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clew.cli.main import COMMANDS
+from clew.cli.output import remark
+
+if TYPE_CHECKING:
+    from clew.kube.objects import Key
+    from clew.kube.options import Options
+
+
+@click.command(
+    "operator",
+    short_help=COMMANDS["operator"],
+    epilog="Example: clew operator --namespace research --culling --idle-minutes 120",
+)
+@click.option("--namespace", multiple=True, metavar="NAME", help="Only there; may be repeated.")
+@click.option(
+    "--istio/--no-istio",
+    envvar="USE_ISTIO",
+    show_envvar=True,
+    help="Lead to each server by a VirtualService.",
+)
+@click.option(
+    "--istio-gateway",
+    envvar="ISTIO_GATEWAY",
+    show_envvar=True,
+    default="kubeflow/kubeflow-gateway",
+    show_default=True,
+)
+@click.option("--istio-host", envvar="ISTIO_HOST", show_envvar=True, default="*", show_default=True)
+@click.option(
+    "--cluster-domain",
+    envvar="CLUSTER_DOMAIN",
+    show_envvar=True,
+    default="cluster.local",
+    show_default=True,
+)
+@click.option(
+    "--fs-group/--no-fs-group",
+    envvar="ADD_FSGROUP",
+    show_envvar=True,
+    default=True,
+    help="Let a notebook's volumes belong to the group 100, unless it says otherwise.",
+)
+@click.option(
+    "--tensorboard-image",
+    envvar="TENSORBOARD_IMAGE",
+    show_envvar=True,
+    default="docker.io/clew/tensorboard:latest",
+    show_default=True,
+)
+@click.option(
+    "--rwo-scheduling/--no-rwo-scheduling",
+    envvar="RWO_PVC_SCHEDULING",
+    show_envvar=True,
+    default=True,
+    help="Put a TensorBoard where the volume is that one node alone can hold.",
+)
+@click.option(
+    "--viewer-image",
+    envvar="VOLUME_VIEWER_IMAGE",
+    show_envvar=True,
+    default="docker.io/clew/clew:latest",
+    show_default=True,
+)
+@click.option(
+    "--viewer-pod",
+    envvar="DEFAULT_POD_SPEC_PATH",
+    show_envvar=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file with the Pod of viewers that have none of their own, in YAML.",
+)
+@click.option(
+    "--culling/--no-culling",
+    envvar="ENABLE_CULLING",
+    show_envvar=True,
+    help="Stop idle notebooks; delete idle TensorBoards and viewers.",
+)
+@click.option(
+    "--idle-minutes",
+    envvar=["CULL_IDLE_TIME", "IDLE_TIME"],
+    show_envvar=True,
+    type=click.FloatRange(min=0, min_open=True),
+    default=1440,
+    show_default=True,
+    help="Idle is what was not used for so long.",
+)
+@click.option(
+    "--check-minutes",
+    envvar=["IDLENESS_CHECK_PERIOD", "CULLING_CHECK_PERIOD"],
+    show_envvar=True,
+    type=click.FloatRange(min=0, min_open=True),
+    default=1,
+    show_default=True,
+    help="How often to look.",
+)
+@click.option(
+    "--through-api/--direct",
+    envvar="DEV",
+    show_envvar=True,
+    help="Ask servers through the API server: for an operator outside of the cluster.",
+)
+@click.option(
+    "--prometheus",
+    envvar="PROMETHEUS_URL",
+    show_envvar=True,
+    metavar="ADDRESS",
+    help="Where Istio's metrics say when a server was last used.",
+)
+@click.option(
+    "--proxied",
+    is_flag=True,
+    help="Count as use what passed through the servers of this project (CLEW_PROJECT).",
+)
+@click.option("--metrics-port", default=8080, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--health-port", default=8081, show_default=True, type=click.IntRange(0, 65535))
+def command(
+    namespace: tuple[str, ...], proxied: bool, metrics_port: int, health_port: int, **given: Any
+) -> None:
+    """Make of each Notebook, Tensorboard and PVCViewer what it asks for, and keep it so.
+
+    It works with the cluster that it runs in, else with the one that KUBECONFIG names.
+    """
+    from clew.errors import ClewError
+
+    try:
+        from clew.kube.operating import operate
+    except ImportError as error:
+        raise ClewError(
+            f"{error.name} is not installed", hint="pip install 'clew[kubernetes]'"
+        ) from error
+    from clew.server.logs import configure
+
+    options = _options(given)
+    configure()
+    remark(f"clew: operating {', '.join(namespace) or 'every namespace'}; end with Ctrl-C")
+    operate(
+        options,
+        namespaces=namespace,
+        metrics_port=metrics_port,
+        health_port=health_port,
+        traffic=[_proxied] if proxied else [],
+    )
+
+
+async def _proxied() -> dict[Key, datetime]:
+    """When bytes last went through a server of this project, for each resource behind it."""
+    import asyncio
+
+    return await asyncio.to_thread(_records)
+
+
+def _records() -> dict[Key, datetime]:
+    import clew
+    from clew.kube.objects import Key
+    from clew.server.catalogue import traffic
+
+    kinds = {"notebook": "Notebook", "tensorboard": "Tensorboard", "pvcviewer": "PVCViewer"}
+    with clew.open() as project:
+        return {
+            Key(kinds[one.kind], one.namespace, one.name): datetime.fromtimestamp(
+                one.last_activity / 1e9, UTC
+            )
+            for one in traffic.every(project._graph)
+            if one.kind in kinds
+        }
+
+
+def _options(given: dict[str, Any]) -> Options:
+    from clew.kube.options import Culling, Istio, Options
+
+    culling = Culling(
+        idle=timedelta(minutes=given["idle_minutes"]),
+        period=timedelta(minutes=given["check_minutes"]),
+        through_api=given["through_api"],
+        prometheus=given["prometheus"],
+    )
+    return Options(
+        istio=Istio(given["istio_gateway"], given["istio_host"]) if given["istio"] else None,
+        cluster_domain=given["cluster_domain"],
+        fs_group=given["fs_group"],
+        tensorboard_image=given["tensorboard_image"],
+        rwo_scheduling=given["rwo_scheduling"],
+        viewer_image=given["viewer_image"],
+        viewer_pod=_pod(given["viewer_pod"]) if given["viewer_pod"] else None,
+        culling=culling if given["culling"] else None,
+    )
+
+
+def _pod(path: Path) -> dict[str, Any]:
+    import yaml
+
+    from clew.errors import UsageError
+
+    try:
+        found = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, dict) or not found.get("containers"):
+        raise UsageError(f"{path} is no Pod: it names no containers")
+    return found

@@ -1,0 +1,163 @@
+"""Ask servers when they were last used, and those who saw their traffic.
+
+Jupyter is asked for its kernels, its terminals and the last call of its API, in a way that does not
+count as use. What answers otherwise is no Jupyter and goes by its traffic; what does not answer is
+unknown, whatever its traffic: it may be busy with just that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+from lightkube.config import client_adapter
+from lightkube.config.kubeconfig import KubeConfig
+
+from clew.kube.culling import Activity
+from clew.kube.notebooks import REWRITE, prefix
+from clew.kube.objects import Key, Object, annotations_of, moment, name_of, namespace_of
+from clew.kube.options import Culling, Options
+from clew.kube.viewers import child_name
+
+_LOG = logging.getLogger("clew.operator")
+_PATIENCE = httpx2.Timeout(10.0)
+
+Traffic = Mapping[Key, datetime]
+"""When bytes were last seen on the way to a resource."""
+Source = Callable[[], Awaitable[Traffic]]
+
+
+class Unknown(Exception):
+    """Nobody can say."""
+
+
+class Asking:
+    def __init__(self, options: Options, culling: Culling, sources: list[Source]) -> None:
+        self._options = options
+        self._sources = sources
+        self._through_api = culling.through_api
+        if culling.through_api:
+            config = KubeConfig.from_env().get()
+            assert config is not None
+            given = client_adapter.ConnectionParams(timeout=_PATIENCE)
+            self._http = client_adapter.AsyncClient(config, given)
+        else:
+            self._http = httpx2.AsyncClient(timeout=_PATIENCE)
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def traffic(self) -> Traffic | None:
+        """Of all resources, from everybody who saw any; None: nobody looks, or somebody cannot."""
+        if not self._sources:
+            return None
+        together: dict[Key, datetime] = {}
+        for source in self._sources:
+            try:
+                found = await source()
+            except Exception as error:
+                _LOG.warning("traffic is not known: %s", error)
+                return None
+            for key, time in found.items():
+                together[key] = max(time, together.get(key, time))
+        return together
+
+    async def activity(self, resource: Object, traffic: Traffic | None) -> Activity | None:
+        key = Key(resource["kind"], namespace_of(resource), name_of(resource))
+        seen = Activity(last=traffic.get(key)) if traffic is not None else None
+        if resource["kind"] != "Notebook":
+            return seen
+        try:
+            found = await self._jupyter(resource)
+        except Unknown:
+            return None
+        if found is None:
+            return seen
+        last = max(t for t in (found.last, seen and seen.last, _LONG_AGO) if t)
+        return Activity(found.busy, last)
+
+    async def _jupyter(self, notebook: Object) -> Activity | None:
+        """None: what answers is no Jupyter."""
+        kernels, terminals, status = await asyncio.gather(
+            self._get(notebook, "api/kernels"),
+            self._get(notebook, "api/terminals"),
+            self._get(notebook, "api/status"),
+        )
+        if not isinstance(kernels, list):
+            return None
+        return of_jupyter(kernels, terminals, status)
+
+    async def _get(self, notebook: Object, path: str) -> Any:
+        """The JSON that is answered; None when it is something else."""
+        base = annotations_of(notebook).get(REWRITE) or f"{prefix(notebook)}/"
+        place = f"{self._address(notebook)}/{base.strip('/')}".rstrip("/")
+        try:
+            answer = await self._http.get(f"{place}/{path}", params={"no_track_activity": "1"})
+        except httpx2.HTTPError as error:
+            raise Unknown from error
+        if answer.status_code >= 500:
+            raise Unknown
+        try:
+            return answer.json() if answer.status_code == 200 else None
+        except ValueError:
+            return None
+
+    def _address(self, notebook: Object) -> str:
+        name, namespace = name_of(notebook), namespace_of(notebook)
+        if self._through_api:
+            return f"/api/v1/namespaces/{namespace}/services/{name}:80/proxy"
+        return f"http://{name}.{namespace}.svc.{self._options.cluster_domain}"
+
+
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
+
+
+def of_jupyter(kernels: list[Any], terminals: Any, status: Any) -> Activity:
+    """What Jupyter's answers say: a kernel that is not idle is busy; all else has a time."""
+    found = [k for k in kernels if isinstance(k, Mapping)]
+    others = [t for t in terminals if isinstance(t, Mapping)] if isinstance(terminals, list) else []
+    whole = [status] if isinstance(status, Mapping) else []
+    times = [moment(str(each.get("last_activity") or "")) for each in [*found, *others, *whole]]
+    return Activity(
+        busy=any(k.get("execution_state") != "idle" for k in found),
+        last=max((time for time in times if time), default=None),
+    )
+
+
+def istio_traffic(prometheus: str, window: timedelta) -> Source:
+    """What Istio counted, by a Prometheus: whoever had a request within the window has one now."""
+    span = max(60, int(window.total_seconds()) * 2)
+    labels = "destination_service_namespace, destination_service_name"
+    query = (
+        f"sum by ({labels}) (increase(istio_requests_total[{span}s])"
+        f" or increase(istio_tcp_received_bytes_total[{span}s])) > 0"
+    )
+
+    async def source() -> Traffic:
+        async with httpx2.AsyncClient(timeout=_PATIENCE) as http:
+            address = f"{prometheus.rstrip('/')}/api/v1/query"
+            answer = await http.get(address, params={"query": query})
+            answer.raise_for_status()
+            now = datetime.now(UTC)
+            return {
+                key: now
+                for row in answer.json()["data"]["result"]
+                for key in _behind(row["metric"])
+            }
+
+    return source
+
+
+def _behind(metric: Mapping[str, str]) -> list[Key]:
+    """Which resources a Service may belong to."""
+    namespace = metric.get("destination_service_namespace", "")
+    name = metric.get("destination_service_name", "")
+    return [
+        Key("Notebook", namespace, name),
+        Key("Tensorboard", namespace, name),
+        Key("PVCViewer", namespace, name.removeprefix(child_name(""))),
+    ]

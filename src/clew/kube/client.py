@@ -1,0 +1,135 @@
+"""The one client, and each kind by the name under which the API knows it.
+
+Objects are plain JSON both ways: models of a client would drop the fields they do not know, and a
+Pod may have what a newer Kubernetes offers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+from lightkube import AsyncClient
+from lightkube.core.exceptions import ApiError
+from lightkube.core.resource import ApiInfo, ResourceDef
+from lightkube.generic_resource import GenericNamespacedResource, GenericNamespacedStatus
+from lightkube.types import CascadeType, PatchType
+
+from clew.kube.deciding import MANAGER
+from clew.kube.objects import Json, Key, Object, name_of, namespace_of, uid_of
+
+KINDS = {
+    "Notebook": ("kubeflow.org", "v1", "notebooks"),
+    "Tensorboard": ("tensorboard.kubeflow.org", "v1alpha1", "tensorboards"),
+    "PVCViewer": ("kubeflow.org", "v1alpha1", "pvcviewers"),
+    "StatefulSet": ("apps", "v1", "statefulsets"),
+    "Deployment": ("apps", "v1", "deployments"),
+    "Service": ("", "v1", "services"),
+    "VirtualService": ("networking.istio.io", "v1alpha3", "virtualservices"),
+    "Pod": ("", "v1", "pods"),
+    "PersistentVolumeClaim": ("", "v1", "persistentvolumeclaims"),
+    "Event": ("", "v1", "events"),
+}
+RESOURCES = ("Notebook", "Tensorboard", "PVCViewer")
+_VERBS = ["delete", "get", "global_list", "list", "patch", "post", "put"]
+
+
+def _resource(kind: str) -> type[GenericNamespacedResource]:
+    group, version, plural = KINDS[kind]
+    info = ApiInfo(resource=ResourceDef(group, version, kind), plural=plural, verbs=_VERBS)
+    return type(kind, (GenericNamespacedResource,), {"_api_info": info})
+
+
+def _status(kind: str) -> type[GenericNamespacedStatus]:
+    group, version, plural = KINDS[kind]
+    own = ResourceDef(group, version, kind)
+    info = ApiInfo(resource=own, parent=own, plural=plural, verbs=["patch"], action="status")
+    return type(f"{kind}Status", (GenericNamespacedStatus,), {"_api_info": info})
+
+
+_TYPES: dict[str, Any] = {kind: _resource(kind) for kind in KINDS}
+_STATUS: dict[str, Any] = {kind: _status(kind) for kind in RESOURCES}
+
+
+class Taken(Exception):
+    """An object of that name is there already."""
+
+
+class Changed(Exception):
+    """Somebody changed it meanwhile."""
+
+
+class Client:
+    """What the operator does to a cluster."""
+
+    def __init__(self) -> None:
+        limit = httpx2.Timeout(30.0)
+        self._api = AsyncClient(field_manager=MANAGER, timeout=limit)
+
+    async def close(self) -> None:
+        await self._api.aclose()
+
+    async def get(self, key: Key) -> Json | None:
+        try:
+            found = await self._api.get(_TYPES[key.kind], key.name, namespace=key.namespace)
+        except ApiError as error:
+            if error.status.code == 404:
+                return None
+            raise
+        return dict(found)
+
+    async def create(self, made: Object) -> Json:
+        try:
+            found = await self._api.create(_TYPES[made["kind"]](made))
+        except ApiError as error:
+            if error.status.code == 409 and error.status.reason == "AlreadyExists":
+                raise Taken from error
+            raise
+        return dict(found)
+
+    async def replace(self, made: Object) -> Json:
+        try:
+            return dict(await self._api.replace(_TYPES[made["kind"]](made)))
+        except ApiError as error:
+            if error.status.code in (404, 409):
+                raise Changed from error
+            raise
+
+    async def write_status(self, resource: Object, status: Object) -> None:
+        """Only of this very resource: one that was made anew meanwhile has another uid."""
+        patch = [
+            {"op": "test", "path": "/metadata/uid", "value": uid_of(resource)},
+            {"op": "add", "path": "/status", "value": status},
+        ]
+        kind = _STATUS[resource["kind"]]
+        await self._patch(kind, resource, patch, PatchType.JSON)
+
+    async def annotate(self, resource: Object, annotations: Object) -> None:
+        """Nothing but these: whatever else changed meanwhile stays. None takes one away."""
+        patch = {"metadata": {"uid": uid_of(resource), "annotations": dict(annotations)}}
+        await self._patch(_TYPES[resource["kind"]], resource, patch, PatchType.MERGE)
+
+    async def merge(self, kind: str, found: Object, patch: Object) -> None:
+        await self._patch(_TYPES[kind], found, patch, PatchType.MERGE)
+
+    async def _patch(self, kind: Any, found: Object, patch: Any, how: PatchType) -> None:
+        place = namespace_of(found)
+        try:
+            await self._api.patch(kind, name_of(found), patch, namespace=place, patch_type=how)
+        except ApiError as error:
+            if error.status.code in (404, 409, 422):
+                raise Changed from error
+            raise
+
+    async def delete(self, key: Key, *, foreground: bool = False) -> None:
+        cascade = CascadeType.FOREGROUND if foreground else CascadeType.BACKGROUND
+        try:
+            await self._api.delete(
+                _TYPES[key.kind], key.name, namespace=key.namespace, cascade=cascade
+            )
+        except ApiError as error:
+            if error.status.code != 404:
+                raise
+
+    async def list_uids(self, kind: str) -> set[str]:
+        return {uid_of(found) async for found in self._api.list(_TYPES[kind], namespace="*")}

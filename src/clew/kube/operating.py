@@ -1,0 +1,124 @@
+"""The operator as a process: watches, workers, culling, metrics, from the first to the last."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+import httpx2
+import kopf
+from lightkube.core.exceptions import ApiError
+from prometheus_client import start_http_server
+
+from clew.kube.activity import Asking, Source, istio_traffic
+from clew.kube.client import Changed, Client
+from clew.kube.ending import Ending
+from clew.kube.metrics import Metrics
+from clew.kube.objects import Key
+from clew.kube.options import Options
+from clew.kube.queueing import Queue
+from clew.kube.reconciling import Reconciler
+from clew.kube.seeing import Seen
+from clew.kube.watching import INDICES, registry
+
+_LOG = logging.getLogger("clew.operator")
+WORKERS = 8
+
+
+def operate(
+    options: Options,
+    *,
+    namespaces: tuple[str, ...],
+    metrics_port: int,
+    health_port: int,
+    traffic: Sequence[Source] = (),
+) -> None:
+    """Keep the cluster as it is wanted, until told to end. Without namespaces, all of them.
+    `traffic` are those who know when a server was last used."""
+    asyncio.run(_Operator(options, traffic).run(namespaces, metrics_port, health_port))
+
+
+class _Operator:
+    def __init__(self, options: Options, traffic: Sequence[Source]) -> None:
+        self._options = options
+        self._traffic = list(traffic)
+        self._indices: dict[str, Any] = {}
+        self._seen = Seen(self._indices)
+        self._metrics = Metrics(self._seen)
+        self._queue = Queue()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._client: Client | None = None
+        self._asking: Asking | None = None
+
+    async def run(self, namespaces: tuple[str, ...], metrics_port: int, health_port: int) -> None:
+        made = registry(self._options, self._queue, self._seen)
+        kopf.on.startup(registry=made)(self._start)
+        kopf.on.cleanup(registry=made)(self._end)
+        settings = kopf.OperatorSettings()
+        settings.posting.enabled = False
+        server, _ = start_http_server(metrics_port, registry=self._metrics.registry)
+        try:
+            await kopf.operator(
+                registry=made,
+                settings=settings,
+                standalone=True,
+                clusterwide=not namespaces,
+                namespaces=namespaces,
+                liveness_endpoint=f"http://0.0.0.0:{health_port}/healthz",
+            )
+        finally:
+            server.shutdown()
+            server.server_close()
+
+    async def _start(self, **given: Any) -> None:
+        self._indices.update({name: given[name] for name in INDICES})
+        self._client = client = Client()
+        reconciler = Reconciler(client, self._seen, self._options, self._metrics)
+        for _ in range(WORKERS):
+            self._task(self._work(reconciler))
+        if culling := self._options.culling:
+            if culling.prometheus:
+                self._traffic.append(istio_traffic(culling.prometheus, culling.period))
+            self._asking = Asking(self._options, culling, self._traffic)
+            self._task(Ending(client, self._seen, self._asking, culling, self._metrics).run())
+
+    async def _end(self, **_: Any) -> None:
+        self._queue.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for opened in (self._client, self._asking):
+            if opened:
+                await opened.close()
+
+    def _task(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.get_running_loop().create_task(work))
+
+    async def _work(self, reconciler: Reconciler) -> None:
+        while True:
+            key = await self._queue.take()
+            if await self._attempt(key, reconciler):
+                self._queue.done(key)
+            else:
+                self._queue.failed(key)
+
+    async def _attempt(self, key: Key, reconciler: Reconciler) -> bool:
+        began = time.monotonic()
+        try:
+            await reconciler.reconcile(key)
+        except Changed as error:
+            _LOG.debug("%s %s/%s: %s", *key, error)
+            return False
+        except (ApiError, httpx2.HTTPError) as error:
+            _LOG.warning("%s %s/%s: %s", *key, error)
+        except Exception:
+            _LOG.exception("%s %s/%s", *key)
+        else:
+            return True
+        finally:
+            self._metrics.seconds.labels(key.kind).observe(time.monotonic() - began)
+        self._metrics.failed(key)
+        return False

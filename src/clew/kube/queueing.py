@@ -1,0 +1,61 @@
+"""Whom to look at next: each once, however often it was named, and never twice at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+
+from clew.kube.objects import Key
+
+FIRST_DELAY, LONGEST_DELAY = 0.2, 60.0
+
+
+class Queue:
+    def __init__(self) -> None:
+        self._waiting: asyncio.Queue[Key] = asyncio.Queue()
+        self._named: set[Key] = set()
+        self._active: set[Key] = set()
+        self._failures: dict[Key, int] = defaultdict(int)
+        self._timers: set[asyncio.TimerHandle] = set()
+
+    def add(self, key: Key) -> None:
+        """Look at it soon; when it is being looked at just now, once more afterwards."""
+        if key in self._named:
+            return
+        self._named.add(key)
+        if key not in self._active:
+            self._waiting.put_nowait(key)
+
+    async def take(self) -> Key:
+        key = await self._waiting.get()
+        self._named.discard(key)
+        self._active.add(key)
+        return key
+
+    def done(self, key: Key) -> None:
+        self._failures.pop(key, None)
+        self._release(key)
+
+    def failed(self, key: Key) -> None:
+        """Again, after a while that doubles each time."""
+        delay = min(FIRST_DELAY * 2 ** self._failures[key], LONGEST_DELAY)
+        self._failures[key] += 1
+        self._release(key)
+        self.later(key, delay)
+
+    def later(self, key: Key, delay: float) -> None:
+        def due() -> None:
+            self._timers.discard(timer)
+            self.add(key)
+
+        timer = asyncio.get_running_loop().call_later(delay, due)
+        self._timers.add(timer)
+
+    def close(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+
+    def _release(self, key: Key) -> None:
+        self._active.discard(key)
+        if key in self._named:
+            self._waiting.put_nowait(key)

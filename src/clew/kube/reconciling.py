@@ -1,0 +1,108 @@
+"""Make it so: what was decided is compared with what is there, and the difference carried out.
+
+It can be called at any time for any resource and is done when there is no difference; what
+triggered it does not matter. In a steady state it reads what was seen, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from clew.kube import notebooks, reissuing, tensorboards, viewers
+from clew.kube.client import Changed, Client, Taken
+from clew.kube.deciding import DIGEST, Decision, World, child_of
+from clew.kube.metrics import Metrics
+from clew.kube.objects import (
+    Json,
+    Key,
+    Object,
+    annotations_of,
+    controller_of,
+    is_leaving,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from clew.kube.options import Options
+from clew.kube.seeing import Seen
+
+_LOG = logging.getLogger("clew.operator")
+
+Decide = Callable[[Object, World, Options], Decision]
+DECIDE: Mapping[str, Decide] = {
+    "Notebook": notebooks.decide,
+    "Tensorboard": tensorboards.decide,
+    "PVCViewer": viewers.decide,
+}
+
+
+class Reconciler:
+    def __init__(self, client: Client, seen: Seen, options: Options, metrics: Metrics) -> None:
+        self._client = client
+        self._seen = seen
+        self._options = options
+        self._metrics = metrics
+        self._settled: dict[str, int] = {}
+        """Children that somebody else wrote to without a difference, with their generation then."""
+
+    async def reconcile(self, key: Key) -> None:
+        resource = self._seen.resource(key)
+        if resource is None or is_leaving(resource):
+            return  # its children go with it: Kubernetes sees to that
+        world = self._seen.world(resource, datetime.now(UTC))
+        decision = DECIDE[key.kind](resource, world, self._options)
+        for child in decision.children:
+            await self._make(resource, child, world)
+        for pod in decision.restart:
+            await self._client.delete(Key("Pod", key.namespace, name_of(pod)))
+        if decision.annotations:
+            await self._client.annotate(resource, decision.annotations)
+        if decision.status != resource.get("status"):
+            await self._client.write_status(resource, decision.status)
+        for event in reissuing.missing(resource, world, self._seen.events(*_place(key))):
+            await reissuing.write(self._client, event)
+
+    async def _make(self, resource: Object, child: Json, world: World) -> None:
+        kind, name = child["kind"], name_of(child)
+        found = world.children.get((kind, name))
+        if found is None:
+            await self._create(resource, child)
+        elif found.leaving:
+            raise Changed(f"the {kind} {name} is still leaving")
+        elif found.digest != annotations_of(child)[DIGEST] or (
+            found.edited and self._settled.get(found.uid) != found.generation
+        ):
+            await self._replace(resource, child)
+
+    async def _create(self, resource: Object, child: Json) -> None:
+        try:
+            await self._client.create(child)
+        except Taken:
+            key = Key(child["kind"], namespace_of(child), name_of(child))
+            found = await self._client.get(key)
+            if found is None or controller_of(found).get("uid") != uid_of(resource):
+                raise Changed(f"the {key.kind} {key.name} is another's") from None
+            return
+        if child["kind"] in ("StatefulSet", "Deployment"):
+            self._metrics.created(resource)
+
+    async def _replace(self, resource: Object, child: Json) -> None:
+        """Look at it as it is now: what was seen may be old, and others may have written to it."""
+        key = Key(child["kind"], namespace_of(child), name_of(child))
+        found = await self._client.get(key)
+        if found is None or controller_of(found).get("uid") != uid_of(resource):
+            raise Changed(f"the {key.kind} {key.name} is not what it was")
+        metadata = {k: v for k, v in found["metadata"].items() if k != "managedFields"}
+        for field in ("labels", "annotations"):
+            metadata[field] = {**(metadata.get(field) or {}), **child["metadata"][field]}
+        made = await self._client.replace({**child, "metadata": metadata})
+        after = child_of({**made, "kind": key.kind})
+        if after.edited:
+            self._settled[after.uid] = after.generation
+        _LOG.info("changed the %s %s/%s", key.kind, key.namespace, key.name)
+
+
+def _place(key: Key) -> tuple[str, str, str]:
+    return key.namespace, key.kind, key.name

@@ -1,0 +1,95 @@
+"""The shell: kopf watches, what it sees is kept in indices, and whoever is concerned is looked at.
+
+Of kopf only event handlers and indices are used: handlers of changes would write annotations and
+finalizers to users' resources. Handlers do nothing but name resources; workers look at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import kopf
+
+from clew.kube import seeing
+from clew.kube.client import KINDS, RESOURCES
+from clew.kube.objects import Key, Object, name_of, namespace_of
+from clew.kube.options import Options
+from clew.kube.queueing import Queue
+from clew.kube.seeing import Seen, concerned
+
+CHILDREN = ("StatefulSet", "Deployment", "Service")
+FOLLOWERS = ("Tensorboard", "PVCViewer")
+
+
+def concerned_by(body: Object, seen: Seen) -> Iterator[Key]:
+    """Whom a change of an object may mean something to."""
+    kind, namespace, name = str(body["kind"]), namespace_of(body), name_of(body)
+    if kind in RESOURCES:
+        yield Key(kind, namespace, name)
+    elif kind == "PersistentVolumeClaim":
+        yield from seen.following(namespace, name)
+    elif kind == "Pod":
+        for index in seeing.pods(body):
+            if index[1] == "claim":
+                yield from seen.following(namespace, index[2])
+            else:
+                yield from concerned(*index)
+    elif kind == "Event":
+        for index in seeing.events(body):
+            yield from concerned(*index)
+    else:
+        yield from concerned(namespace, kind, name)
+
+
+INDICES = ("own", "followers", "children", "claims", "pods", "events")
+
+
+def registry(options: Options, queue: Queue, seen: Seen) -> kopf.OperatorRegistry:
+    """What is watched, and what is kept of it."""
+    made = kopf.OperatorRegistry()
+    functions = {
+        "own": (RESOURCES, seeing.own),
+        "followers": (FOLLOWERS, seeing.followers),
+        "children": (children(options), seeing.children),
+        "claims": (("PersistentVolumeClaim",), seeing.claims),
+        "pods": (("Pod",), seeing.pods),
+        "events": (("Event",), seeing.events),
+    }
+    for name, (kinds, function) in functions.items():
+        for kind in kinds:
+            _index(made, name, kind, function)
+    watched = (*RESOURCES, *children(options), "PersistentVolumeClaim", "Pod", "Event")
+    for kind in watched:
+        _watch(made, kind, queue, seen)
+
+    @kopf.on.login(registry=made)
+    def login(**given: Any) -> kopf.ConnectionInfo | None:
+        return kopf.login_with_service_account(**given) or kopf.login_with_kubeconfig(**given)
+
+    return made
+
+
+def children(options: Options) -> tuple[str, ...]:
+    return (*CHILDREN, "VirtualService") if options.istio else CHILDREN
+
+
+def _index(made: kopf.OperatorRegistry, name: str, kind: str, function: Any) -> None:
+    @kopf.index(*KINDS[kind], id=name, registry=made)
+    def keep(body: kopf.Body, **_: Any) -> dict[Any, Any]:
+        found: dict[Any, Any] = function(_typed(body, kind))
+        return found
+
+
+def _watch(made: kopf.OperatorRegistry, kind: str, queue: Queue, seen: Seen) -> None:
+    @kopf.on.event(*KINDS[kind], id=f"see-{kind}", registry=made)
+    def see(body: kopf.Body, **_: Any) -> None:
+        for key in concerned_by(_typed(body, kind), seen):
+            queue.add(key)
+
+
+def _typed(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Objects of a list do not say what they are."""
+    group, version, _ = KINDS[kind]
+    api = f"{group}/{version}" if group else version
+    return {**body, "apiVersion": api, "kind": kind}

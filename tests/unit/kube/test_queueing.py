@@ -1,0 +1,51 @@
+"""Each is looked at once, and never twice at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+from clew.kube.objects import Key
+from clew.kube.queueing import Queue
+
+A, B = Key("Notebook", "me", "a"), Key("Notebook", "me", "b")
+
+
+def test_what_is_named_twice_is_looked_at_once() -> None:
+    async def go() -> None:
+        queue = Queue()
+        for key in (A, B, A, A):
+            queue.add(key)
+        assert [await queue.take(), await queue.take()] == [A, B]
+        queue.done(A)
+        queue.done(B)
+        queue.add(B)
+        queue.add(A)
+        assert await queue.take() == B
+
+    asyncio.run(go())
+
+
+def test_what_changes_meanwhile_is_looked_at_afterwards() -> None:
+    async def go() -> None:
+        queue = Queue()
+        queue.add(A)
+        assert await queue.take() == A
+        queue.add(A)
+        queue.add(B)
+        assert await queue.take() == B, "A is being looked at"
+        queue.done(A)
+        assert await queue.take() == A
+
+    asyncio.run(go())
+
+
+def test_what_failed_is_tried_again() -> None:
+    async def go() -> None:
+        queue = Queue()
+        queue.add(A)
+        queue.failed(await queue.take())
+        queue.failed(await queue.take())
+        assert await queue.take() == A
+        queue.close()
+
+    asyncio.run(go())
