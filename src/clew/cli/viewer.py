@@ -1,0 +1,50 @@
+"""`clew viewer`: a folder in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from clew.cli.main import COMMANDS
+from clew.cli.output import remark, say
+
+
+@click.command(
+    "viewer",
+    short_help=COMMANDS["viewer"],
+    epilog="Example: clew viewer /data --prefix /pvcviewer/me/data/",
+)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--prefix", default="/", show_default=True, help="What the addresses of its pages begin with."
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    default=8110,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port to listen on; 0: any that is free.",
+)
+@click.option(
+    "--known-as",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A name that browsers reach it by through a proxy on this machine.",
+)
+def command(folder: Path, prefix: str, host: str, port: int, names: tuple[str, ...]) -> None:
+    """Show a folder in a browser: look, fetch, send, rename, edit and delete files.
+
+    Nothing outside the folder can be reached. Whoever can reach the viewer can change the folder:
+    it asks nobody who they are. So it listens to this machine alone unless told otherwise; `clew
+    server --targets` stands before it and does ask.
+    """
+    from clew.viewer.serving import serve
+
+    def started(address: str) -> None:
+        say(address)
+        remark(f"clew: showing {folder}, to whoever asks; end with Ctrl-C")
+
+    serve(folder, prefix=prefix, host=host, port=port, names=names, started=started)

@@ -1,0 +1,171 @@
+"""The viewer over HTTP: a page, and beside it the files, by their paths.
+
+    GET files/PATH       a file's bytes, or what a folder holds
+    PUT files/PATH       a file, or a part of one
+    POST files/PATH      ?make=folder, or ?rename=NEW PATH
+    DELETE files/PATH    ?everything=true for a folder that holds something
+
+All of it lies under a prefix, and the page asks for it by relative addresses: so it works behind
+any proxy, under any name.
+"""
+
+from __future__ import annotations
+
+import logging
+import stat
+from collections.abc import Collection
+from importlib import resources
+from urllib.parse import unquote_to_bytes
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from clew.errors import ClewError, UsageError
+from clew.viewer import changing, sending
+from clew.viewer.fetching import File
+from clew.viewer.guarding import refusal
+from clew.viewer.listing import MOST, listed
+from clew.viewer.problems import answer, of_error
+from clew.viewer.taking import taken
+from clew.viewer.volume import Volume
+
+_LOG = logging.getLogger("clew.viewer")
+_FILES = b"files/"
+_PAGES = {
+    b"": ("page.html", "text/html; charset=utf-8"),
+    b"page.css": ("page.css", "text/css; charset=utf-8"),
+    b"page.js": ("page.js", "text/javascript; charset=utf-8"),
+}
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; media-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'",
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+
+
+class Viewer:
+    def __init__(self, volume: Volume, prefix: str, names: Collection[str] | None) -> None:
+        """`prefix` begins and ends with a slash; `names`: see `guarding`."""
+        self._volume = volume
+        self._prefix = prefix.encode()
+        self._names = names
+        here = resources.files("clew.viewer")
+        self._pages = {
+            path: Response((here / name).read_bytes(), media_type=kind, headers=_HEADERS)
+            for path, (name, kind) in _PAGES.items()
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive, send)
+        try:
+            found = await self._answer(request)
+        except ClewError as error:
+            found = of_error(error)
+        except ClientDisconnect:
+            return
+        except Exception:
+            _LOG.exception("%s failed", request.method)
+            found = answer(500, "failed", "the viewer failed; its log says how")
+        await found(scope, receive, send)
+
+    async def _answer(self, request: Request) -> ASGIApp:
+        path: bytes = request.scope["raw_path"]
+        if path == b"/healthz":
+            return Response("ok\n", media_type="text/plain")
+        return refusal(request, self._names) or await self._found(request, path)
+
+    async def _found(self, request: Request, path: bytes) -> ASGIApp:
+        if path + b"/" == self._prefix:
+            return RedirectResponse(self._prefix.decode(), 308)
+        if not path.startswith(self._prefix):
+            said = f"there is nothing here; the viewer is at {self._prefix.decode()}"
+            return answer(404, "not-found", said)
+        rest = path[len(self._prefix) :]
+        if rest in self._pages and request.method in ("GET", "HEAD"):
+            return self._pages[rest]
+        if rest.startswith(_FILES):
+            return await self._of_file(request, unquote_to_bytes(rest[len(_FILES) :]))
+        return answer(404, "not-found", "there is no such page")
+
+    async def _of_file(self, request: Request, path: bytes) -> ASGIApp:
+        match request.method:
+            case "GET" | "HEAD":
+                return await run_in_threadpool(_get, self._volume, path, request)
+            case "PUT":
+                return await taken(self._volume, path, request)
+            case "POST":
+                return await run_in_threadpool(_post, self._volume, path, request)
+            case "DELETE":
+                return await run_in_threadpool(_delete, self._volume, path, request)
+        said, allowed = "this cannot be done with a file", "GET, HEAD, PUT, POST, DELETE"
+        return answer(405, "method-not-allowed", said, headers={"Allow": allowed})
+
+
+def _get(volume: Volume, path: bytes, request: Request) -> ASGIApp:
+    key = request.headers.get("upload-key")
+    if key is not None:
+        offset = sending.sent(volume, path, key)
+        return Response(headers={"Upload-Offset": str(offset), "Cache-Control": "no-store"})
+    asked = request.query_params
+    if stat.S_ISDIR(volume.look(path).st_mode):
+        found = listed(
+            volume,
+            path,
+            sort=asked.get("sort", "name"),
+            descending=asked.get("order") == "desc",
+            offset=_number(asked.get("offset"), 0),
+            limit=_number(asked.get("limit"), MOST),
+            containing=asked.get("containing", ""),
+        )
+        return JSONResponse(found, headers={"Cache-Control": "no-store"})
+    return File(
+        volume,
+        path,
+        wanted=request.headers.get("range"),
+        have=request.headers.get("if-none-match"),
+        same=request.headers.get("if-range"),
+        save="save" in asked,
+    )
+
+
+def _post(volume: Volume, path: bytes, request: Request) -> Response:
+    asked = request.query_params
+    if asked.get("make") == "folder":
+        changing.make_folder(volume, path)
+        return Response(status_code=201)
+    if "rename" in asked:
+        changing.rename(volume, path, _bytes(request, b"rename"))
+        return Response(status_code=204)
+    raise UsageError("?make=folder or ?rename=NEW PATH")
+
+
+def _delete(volume: Volume, path: bytes, request: Request) -> Response:
+    key = request.headers.get("upload-key")
+    if key is not None:
+        sending.forget(volume, path, key)
+    else:
+        everything = request.query_params.get("everything") == "true"
+        changing.delete(volume, path, everything=everything)
+    return Response(status_code=204)
+
+
+def _bytes(request: Request, name: bytes) -> bytes:
+    """A value of the query as it was sent: paths need not be text."""
+    pairs = (pair.partition(b"=") for pair in request.scope["query_string"].split(b"&"))
+    found = next(value for key, _, value in pairs if key == name)
+    return unquote_to_bytes(found.replace(b"+", b" "))
+
+
+def _number(text: str | None, default: int) -> int:
+    if text is None:
+        return default
+    if not text.isascii() or not text.isdigit() or len(text) > 12:
+        raise UsageError(f"{text[:20]} is not a number")
+    return int(text)

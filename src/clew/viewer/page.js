@@ -1,0 +1,466 @@
+// The page of the viewer. What is seen is in the address: #/FOLDER/?show=FILE&sort=size&order=desc
+// Names in addresses are as the server wrote them (`href`), so any name works, also one that is no text.
+
+const PIECE = 32 * 2 ** 20; // of an upload: what is sent again at worst
+const AT_ONCE = 2; // uploads
+const TRIES = 8;
+const EDITABLE = 2 * 2 ** 20;
+const GLIMPSE = 256 * 2 ** 10; // of a text that is too long to edit
+
+const $ = (id) => document.getElementById(id);
+const shows = {
+  picture: /\.(png|jpe?g|gif|webp|avif|bmp|ico|svg)$/i,
+  sound: /\.(mp3|wav|ogg|oga|flac|m4a|opus)$/i,
+  film: /\.(mp4|webm|ogv|mov|m4v)$/i,
+};
+
+let place = { path: "", show: "", sort: "name", order: "asc" };
+let folder = null; // as it was listed last
+let chosen = -1;
+let open = null; // the file in the preview: {href, etag, text, ends, area}
+
+// -- the address
+
+function read() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const asked = new URLSearchParams(query);
+  return {
+    path: path.replace(/\/+$/, ""),
+    show: asked.get("show") ?? "",
+    sort: asked.get("sort") ?? "name",
+    order: asked.get("order") ?? "asc",
+  };
+}
+
+function address(change) {
+  const to = { ...place, ...change };
+  const query = new URLSearchParams();
+  if (to.show) query.set("show", to.show);
+  if (to.sort !== "name") query.set("sort", to.sort);
+  if (to.order !== "asc") query.set("order", to.order);
+  return `#/${to.path ? `${to.path}/` : ""}${query.size ? `?${query}` : ""}`;
+}
+
+const go = (change) => { location.hash = address(change); };
+const join = (path, href) => (path ? `${path}/${href}` : href);
+const named = (href) => { try { return decodeURIComponent(href); } catch { return href; } };
+
+// -- asking the server
+
+class Refused extends Error {
+  constructor(status, said, headers) { super(said); this.status = status; this.headers = headers; }
+}
+
+async function ask(path, { query = "", ...more } = {}) {
+  const answer = await fetch(`files/${path}${query}`, more);
+  if (!answer.ok) {
+    const said = await answer.json().catch(() => ({}));
+    throw new Refused(answer.status, said.title ?? `${answer.status} ${answer.statusText}`, answer.headers);
+  }
+  return answer;
+}
+
+function tell(problem) {
+  $("problem").textContent = problem ? problem.message ?? String(problem) : "";
+  $("problem").hidden = !problem;
+}
+
+async function trying(action) {
+  try { tell(); return await action(); } catch (problem) { tell(problem); return undefined; }
+}
+
+function question(text, { value = null, yes = "OK" } = {}) {
+  const dialog = $("ask");
+  $("question").textContent = text;
+  $("yes").textContent = yes;
+  $("answer").hidden = value === null;
+  $("answer").value = value ?? "";
+  dialog.returnValue = "";
+  dialog.showModal();
+  (value === null ? $("yes") : $("answer")).focus();
+  if (value) $("answer").setSelectionRange(0, value.includes(".") ? value.lastIndexOf(".") : value.length);
+  return new Promise((done) => {
+    dialog.onclose = () => done(dialog.returnValue !== "yes" ? null : value === null ? true : $("answer").value.trim() || null);
+  });
+}
+$("answer").addEventListener("keydown", (event) => {
+  if (event.key === "Enter") { event.preventDefault(); $("ask").close("yes"); }
+});
+
+// -- the folder
+
+const element = (name, properties = {}, ...inside) => {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...inside);
+  return made;
+};
+
+function bytes(size) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let step = 0;
+  while (size >= 1000 && step < units.length - 1) { size /= 1000; step += 1; }
+  return `${step && size < 10 ? size.toFixed(1) : Math.round(size)} ${units[step]}`;
+}
+
+const when = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const marks = { folder: "▸", file: "·", link: "↗", other: "?" };
+const leads = (entry) => (entry.kind === "link" ? entry.leads : entry.kind);
+
+async function list(offset = 0) {
+  const query = new URLSearchParams({ sort: place.sort, order: place.order, offset });
+  if ($("filter").value) query.set("containing", $("filter").value);
+  const found = await (await ask(place.path ? `${place.path}/` : "", { query: `?${query}` })).json();
+  if (offset) found.entries = [...folder.entries, ...found.entries];
+  folder = found;
+  draw();
+}
+
+function draw() {
+  const parts = place.path ? place.path.split("/") : [];
+  $("path").replaceChildren(
+    ...[["", "Volume"], ...parts.map((part, i) => [parts.slice(0, i + 1).join("/"), named(part)])].map(
+      ([path, name], i) => i === parts.length
+        ? element("span", { textContent: name, ariaCurrent: "page" })
+        : element("a", { href: address({ path, show: "" }), textContent: name })),
+  );
+  document.title = parts.length ? named(parts.at(-1)) : "Files";
+  for (const head of document.querySelectorAll("th button")) {
+    const mine = head.dataset.sort === place.sort;
+    head.parentElement.ariaSort = !mine ? "none" : place.order === "desc" ? "descending" : "ascending";
+  }
+  $("entries").replaceChildren(...folder.entries.map(row));
+  const nothing = !folder.entries.length;
+  $("empty").hidden = !nothing;
+  $("empty").textContent = $("filter").value ? "No name contains this." : "Nothing is here yet. Drop files to upload them.";
+  $("more").hidden = folder.entries.length >= folder.total;
+  $("count").textContent = `${folder.total} ${folder.total === 1 ? "entry" : "entries"}${folder.writable ? "" : " · read only"}`;
+  for (const id of ["make", "send"]) $(id).disabled = !folder.writable;
+  choose(Math.min(chosen, folder.entries.length - 1), false);
+}
+
+function row(entry, index) {
+  const kind = leads(entry);
+  const name = kind === "folder"
+    ? element("a", { href: address({ path: join(place.path, entry.href), show: "" }), textContent: entry.name })
+    : kind === "file"
+      ? element("a", { href: address({ show: entry.href }), textContent: entry.name })
+      : element("span", { textContent: entry.name });
+  name.tabIndex = -1;
+  const first = element("td", {}, element("span", { className: "mark", textContent: marks[entry.kind], ariaHidden: "true" }), name);
+  if (entry.kind === "link") first.append(element("span", { className: "lead", textContent: kind ? " (link)" : " (leads out of the volume, or nowhere)" }));
+  const acts = element("td", { className: "acts" });
+  if (kind === "file") acts.append(element("button", { textContent: "Download", onclick: () => download(entry) }), " ");
+  if (folder.writable) {
+    acts.append(element("button", { textContent: "Rename", onclick: () => rename(entry) }), " ",
+      element("button", { textContent: "Delete", onclick: () => remove(entry) }));
+  }
+  const made = element("tr", { className: entry.kind, tabIndex: -1, onclick: () => choose(index) },
+    first,
+    element("td", { className: "number", textContent: kind === "file" ? bytes(entry.size) : "" }),
+    element("td", { className: "when", textContent: when.format(new Date(entry.modified)), title: entry.modified }),
+    acts);
+  return made;
+}
+
+function choose(index, focus = true) {
+  const rows = [...$("entries").children];
+  chosen = index;
+  rows.forEach((one, i) => { one.classList.toggle("chosen", i === index); one.tabIndex = i === Math.max(index, 0) ? 0 : -1; });
+  if (focus && rows[index] && !rows[index].contains(document.activeElement)) rows[index].focus({ preventScroll: true });
+  if (focus) rows[index]?.scrollIntoView({ block: "nearest" });
+}
+
+// -- what can be done
+
+function enter(entry) {
+  const kind = leads(entry);
+  if (kind === "folder") go({ path: join(place.path, entry.href), show: "" });
+  else if (kind === "file") go({ show: entry.href });
+}
+
+function download(entry) {
+  element("a", { href: `files/${join(place.path, entry.href)}?save`, download: entry.name }).click();
+}
+
+async function rename(entry) {
+  const name = await question(`Rename ${entry.name}`, { value: entry.name, yes: "Rename" });
+  if (!name || name === entry.name) return;
+  const path = name.startsWith("/")
+    ? name.slice(1).split("/").map(encodeURIComponent).join("/")
+    : join(place.path, name.split("/").map(encodeURIComponent).join("/"));
+  await trying(async () => {
+    await ask(join(place.path, entry.href), { method: "POST", query: `?rename=${path}` });
+    if (place.show === entry.href) go({ show: "" });
+    await list();
+  });
+}
+
+async function remove(entry) {
+  const whole = entry.kind === "folder" ? " and everything in it" : "";
+  if (!(await question(`Delete ${entry.name}${whole}? This cannot be undone.`, { yes: "Delete" }))) return;
+  await trying(async () => {
+    await ask(join(place.path, entry.href), { method: "DELETE", query: whole ? "?everything=true" : "" });
+    if (place.show === entry.href) { open = null; go({ show: "" }); }
+    await list();
+  });
+}
+
+async function make() {
+  const name = await question("New folder", { value: "", yes: "Make" });
+  if (!name) return;
+  await trying(async () => {
+    await ask(join(place.path, encodeURIComponent(name)), { method: "POST", query: "?make=folder" });
+    await list();
+  });
+}
+
+// -- one file
+
+const changed = () => Boolean(open?.area && open.area.value !== open.text);
+
+async function preview() {
+  const href = place.show;
+  if (open && open.path === place.path && open.href === href) return;
+  if (changed() && !(await question(`Leave ${named(open.href)} without saving?`, { yes: "Leave" }))) {
+    history.replaceState(null, "", address({ path: open.path, show: open.href }));
+    place = read();
+    return;
+  }
+  open = null;
+  $("content").replaceChildren();
+  $("save").hidden = true;
+  $("preview").hidden = !href;
+  if (!href) return;
+  const path = join(place.path, href);
+  $("shown").textContent = named(href);
+  $("fetch").href = `files/${path}?save`;
+  open = { path: place.path, href };
+  const name = named(href);
+  if (shows.picture.test(name)) $("content").append(element("img", { src: `files/${path}`, alt: name }));
+  else if (shows.sound.test(name)) $("content").append(element("audio", { src: `files/${path}`, controls: true }));
+  else if (shows.film.test(name)) $("content").append(element("video", { src: `files/${path}`, controls: true }));
+  else await trying(() => text(path));
+}
+
+async function text(path) {
+  const now = open;
+  const head = await ask(path, { method: "HEAD" });
+  const size = Number(head.headers.get("content-length"));
+  const whole = size <= EDITABLE;
+  const answer = size ? await ask(path, whole ? {} : { headers: { Range: `bytes=0-${GLIMPSE - 1}` } }) : head;
+  const data = new Uint8Array(size ? await answer.arrayBuffer() : 0);
+  if (open !== now) return;
+  let found;
+  try {
+    found = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data, { stream: !whole });
+    if (found.includes("\0")) throw new TypeError();
+  } catch {
+    $("content").append(element("p", { className: "quiet", textContent: `${bytes(size)} that are no text. Download it to see more.` }));
+    return;
+  }
+  const ends = /\r\n/.test(found) ? (/(^|[^\r])\n/.test(found) ? null : "\r\n") : "\n"; // a text area knows only one kind
+  const editable = whole && ends !== null && !/\r(?!\n)/.test(found) && folder?.writable;
+  if (!editable) {
+    const why = whole ? "" : `The first ${bytes(data.length)} of ${bytes(size)}.`;
+    if (why) $("content").append(element("p", { className: "quiet", textContent: why }));
+  }
+  const area = element("textarea", { value: found, readOnly: !editable, spellcheck: false, ariaLabel: `Text of ${named(now.href)}` });
+  Object.assign(now, { etag: answer.headers.get("etag"), text: area.value, ends, area: editable ? area : null, file: path });
+  $("content").append(area);
+  $("save").hidden = !editable;
+}
+
+async function save() {
+  if (!open?.area) return;
+  const value = open.area.value;
+  const body = new Blob([open.ends === "\r\n" ? value.replaceAll("\n", "\r\n") : value]);
+  await trying(async () => {
+    const put = (headers) => ask(open.file, { method: "PUT", body, headers });
+    let answer;
+    try {
+      answer = await put({ "If-Match": open.etag });
+    } catch (problem) {
+      if (problem.status !== 412) throw problem;
+      if (!(await question("Somebody else changed it meanwhile. Replace their text by yours?", { yes: "Replace" }))) return;
+      answer = await put({});
+    }
+    open.etag = answer.headers.get("etag");
+    open.text = value;
+    await list();
+  });
+}
+
+// -- uploads
+
+const waiting = [];
+let under = 0;
+
+function send(files) {
+  for (const file of files) {
+    const line = element("div", { className: "upload" });
+    const bar = element("progress", { max: file.size || 1, value: 0, ariaLabel: `Upload of ${file.name}` });
+    const said = element("span", { className: "said quiet", textContent: "waits" });
+    const upload = { file, path: join(place.path, encodeURIComponent(file.name)), line, bar, said, stop: new AbortController() };
+    const cancel = element("button", { textContent: "Cancel", onclick: () => upload.stop.abort() });
+    line.append(element("span", { className: "name", textContent: file.name }), bar, said, cancel);
+    $("uploads").append(line);
+    waiting.push(upload);
+  }
+  $("uploads").hidden = false;
+  next();
+}
+
+function next() {
+  while (under < AT_ONCE && waiting.length) {
+    under += 1;
+    carry(waiting.shift()).finally(() => { under -= 1; next(); });
+  }
+}
+
+async function carry(upload) {
+  try {
+    await whole(upload);
+    upload.bar.value = upload.bar.max;
+    upload.said.textContent = bytes(upload.file.size);
+    await list();
+  } catch (problem) {
+    upload.line.classList.add("failed");
+    upload.said.textContent = upload.stop.signal.aborted ? "canceled" : problem.message;
+    if (upload.stop.signal.aborted) fetch(`files/${upload.path}`, { method: "DELETE", headers: { "Upload-Key": keyOf(upload.file) } });
+  }
+  const button = upload.line.querySelector("button");
+  button.textContent = "Dismiss";
+  button.onclick = () => { upload.line.remove(); $("uploads").hidden = !$("uploads").children.length; };
+}
+
+const keyOf = (file) => `${file.size}-${file.lastModified}`;
+
+async function whole(upload) {
+  const { file, path } = upload;
+  let condition = { "If-None-Match": "*" };
+  let offset = null;
+  let tries = 0;
+  for (;;) {
+    try {
+      offset ??= await here(path, file);
+      const end = Math.min(offset + PIECE, file.size);
+      const range = file.size ? { "Content-Range": `bytes ${offset}-${end - 1}/${file.size}`, "Upload-Key": keyOf(file) } : {};
+      await piece(upload, offset, file.slice(offset, end), { ...range, ...condition });
+      offset = end;
+      tries = 0;
+      if (offset >= file.size) return;
+    } catch (problem) {
+      if (upload.stop.signal.aborted) throw problem;
+      if (problem.status === 412) {
+        if (!(await question(`There is a ${file.name} already. Replace it?`, { yes: "Replace" }))) throw new Error("kept the one that is there");
+        condition = {};
+      } else if (problem.status && problem.status < 500 && problem.status !== 409 && problem.status !== 408) throw problem;
+      else {
+        tries += 1;
+        if (tries > TRIES || problem.status === 507) throw problem;
+        upload.said.textContent = "goes on in a moment";
+        await new Promise((done) => { setTimeout(done, Math.min(500 * 2 ** tries, 15000)); });
+      }
+      offset = null; // what of it arrived is asked for
+    }
+  }
+}
+
+async function here(path, file) {
+  if (!file.size) return 0;
+  const answer = await ask(path, { method: "HEAD", headers: { "Upload-Key": keyOf(file) } });
+  const found = Number(answer.headers.get("upload-offset"));
+  return found < file.size ? found : file.size - 1;
+}
+
+function piece(upload, offset, data, headers) {
+  return new Promise((done, failed) => {
+    const request = new XMLHttpRequest(); // fetch does not tell how far it is
+    const stop = () => { request.abort(); failed(new Error("canceled")); };
+    request.open("PUT", `files/${upload.path}`);
+    for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
+    request.upload.onprogress = (event) => {
+      upload.bar.value = offset + event.loaded;
+      upload.said.textContent = `${bytes(offset + event.loaded)} of ${bytes(upload.file.size)}`;
+    };
+    request.onload = () => {
+      if (request.status < 300) return done();
+      let said;
+      try { said = JSON.parse(request.responseText).title; } catch { said = `${request.status} ${request.statusText}`; }
+      return failed(new Refused(request.status, said));
+    };
+    request.onerror = () => failed(new Error("the connection broke"));
+    request.onloadend = () => upload.stop.signal.removeEventListener("abort", stop);
+    upload.stop.signal.addEventListener("abort", stop);
+    if (upload.stop.signal.aborted) stop(); else request.send(data);
+  });
+}
+
+// -- the hand and the keyboard
+
+$("make").onclick = make;
+$("send").onclick = () => $("picked").click();
+$("picked").onchange = () => { send([...$("picked").files]); $("picked").value = ""; };
+$("more").onclick = () => trying(() => list(folder.entries.length));
+$("close").onclick = () => go({ show: "" });
+$("save").onclick = save;
+$("filter").oninput = () => { chosen = -1; trying(() => list()); };
+for (const head of document.querySelectorAll("th button")) {
+  head.onclick = () => {
+    const { sort } = head.dataset;
+    const order = place.sort === sort ? (place.order === "asc" ? "desc" : "asc") : sort === "name" ? "asc" : "desc";
+    go({ sort, order });
+  };
+}
+
+document.addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("over"); });
+document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("over"); });
+document.addEventListener("drop", (event) => {
+  event.preventDefault();
+  document.body.classList.remove("over");
+  if (folder?.writable) send([...event.dataTransfer.files]);
+});
+
+document.addEventListener("keydown", (event) => {
+  if ($("ask").open) return;
+  if ((event.ctrlKey || event.metaKey) && event.key === "s") { event.preventDefault(); save(); return; }
+  if (event.key === "Escape") {
+    if (document.activeElement === $("filter") && $("filter").value) { $("filter").value = ""; $("filter").oninput(); } else if (place.show) go({ show: "" });
+    return;
+  }
+  const typing = document.activeElement?.matches("input, textarea");
+  if (typing && !(document.activeElement === $("filter") && ["ArrowDown", "Enter"].includes(event.key))) return;
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const entry = folder?.entries[chosen];
+  const last = (folder?.entries.length ?? 0) - 1;
+  const acts = {
+    ArrowDown: () => choose(Math.min(chosen + 1, last)),
+    ArrowUp: () => choose(Math.max(chosen - 1, 0)),
+    Home: () => choose(0),
+    End: () => choose(last),
+    Backspace: () => place.path && go({ path: place.path.split("/").slice(0, -1).join("/"), show: "" }),
+    F2: () => entry && folder.writable && rename(entry),
+    Delete: () => entry && folder.writable && remove(entry),
+    "/": () => $("filter").focus(),
+    n: () => folder?.writable && make(),
+    u: () => folder?.writable && $("picked").click(),
+  };
+  if (event.key === "Enter" && entry && !document.activeElement?.matches("button, a, summary")) { event.preventDefault(); enter(entry); return; }
+  if (acts[event.key]) { event.preventDefault(); acts[event.key](); }
+});
+
+addEventListener("beforeunload", (event) => { if (changed() || under) event.preventDefault(); });
+addEventListener("hashchange", () => arrive());
+
+async function arrive() {
+  const before = place;
+  place = read();
+  if (before.path !== place.path) { chosen = -1; $("filter").value = ""; }
+  await trying(async () => {
+    if (!folder || before.path !== place.path || before.sort !== place.sort || before.order !== place.order) await list();
+    else draw();
+    await preview();
+  });
+}
+
+arrive();

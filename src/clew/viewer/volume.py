@@ -1,0 +1,150 @@
+"""One folder, and nothing outside it.
+
+Everything is opened here, relative to the folder that was opened at the start. Paths hold no `..`;
+links inside may be followed as long as they stay inside. Who changes links or folders while
+something is opened gains nothing: the kernel resolves the whole path (`openat2`), or, where it
+is too old for that, each part is opened by itself and no link is followed at all. What is made,
+renamed or deleted is named by an open folder and one name in it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from clew.errors import ClewError, Exists, Full, NotAllowed, NotFound, UsageError
+from clew.viewer import kernel
+
+_LONGEST_NAME = 255
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_PASS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class Volume:
+    def __init__(self, root: Path, *, walk: bool = False) -> None:
+        """`walk`: open part by part, as on a kernel without `openat2`."""
+        with explained(os.fsencode(root)):
+            self._root = os.open(root, _PASS)
+        self._walk = walk or not _resolves(self._root)
+
+    def close(self) -> None:
+        os.close(self._root)
+
+    @contextmanager
+    def folder(self, path: bytes) -> Iterator[int]:
+        """An open folder, to be listed."""
+        with explained(path), _closing(self._open(path, _FOLDER)) as found:
+            yield found
+
+    @contextmanager
+    def place(self, path: bytes) -> Iterator[tuple[int, bytes]]:
+        """Where something is, or is to be: the folder it is in, open, and its name there."""
+        *above, name = parts(path) or [b""]
+        if not name:
+            raise NotAllowed("the volume itself cannot be changed")
+        with explained(path), _closing(self._open(b"/".join(above), _PASS)) as found:
+            yield found, name
+
+    @contextmanager
+    def file(self, path: bytes) -> Iterator[int]:
+        """An open file; what is neither a file nor leads to one is refused."""
+        with explained(path), _closing(self.fetch(path)) as found:
+            yield found
+
+    def fetch(self, path: bytes) -> int:
+        """As `file`, to be closed by the caller. A pipe or a device is not waited for."""
+        with explained(path):
+            found = self._open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        if not stat.S_ISREG(os.fstat(found).st_mode):
+            os.close(found)
+            raise NotAllowed(f"{shown(path)} is not a file")
+        return found
+
+    def look(self, path: bytes) -> os.stat_result:
+        """What a path leads to, without opening it."""
+        with explained(path), _closing(self._open(path, os.O_PATH | os.O_CLOEXEC)) as found:
+            return os.fstat(found)
+
+    def _open(self, path: bytes, flags: int) -> int:
+        names = parts(path)
+        if not self._walk:
+            return kernel.open_beneath(self._root, b"/".join(names) or b".", flags)
+        here = os.dup(self._root)
+        for name in names[:-1]:
+            with _closing(here):
+                here = os.open(name, _PASS | os.O_NOFOLLOW, dir_fd=here)
+        with _closing(here):
+            if flags & os.O_PATH and names:
+                _refuse_link(names[-1], here)
+            return os.open(names[-1] if names else b".", flags | os.O_NOFOLLOW, dir_fd=here)
+
+
+def parts(path: bytes) -> list[bytes]:
+    """The names on a path; those that are none are refused."""
+    names = [name for name in path.split(b"/") if name]
+    for name in names:
+        if name in (b".", b"..") or b"\0" in name or len(name) > _LONGEST_NAME:
+            raise UsageError(f"{shown(name)} is not a name")
+    return names
+
+
+def shown(path: bytes) -> str:
+    return path.decode(errors="replace") or "the volume"
+
+
+@contextmanager
+def explained(path: bytes) -> Iterator[None]:
+    """What the system refuses, in words."""
+    try:
+        yield
+    except OSError as error:
+        raise _explanation(error, shown(path)) from error
+
+
+def _explanation(error: OSError, name: str) -> ClewError:  # noqa: PLR0911 - one for each cause
+    match error.errno:
+        case errno.ENOENT | errno.ENOTDIR | errno.ESTALE:
+            return NotFound(f"there is no {name}")
+        case errno.EXDEV | errno.ELOOP:
+            return NotAllowed(f"{name} leads out of the volume, or nowhere")
+        case errno.EACCES | errno.EPERM:
+            return NotAllowed(f"the system allows no access to {name}")
+        case errno.EROFS:
+            return NotAllowed("the volume cannot be changed: it is mounted to be read only")
+        case errno.EEXIST:
+            return Exists(f"there is a {name} already")
+        case errno.ENOTEMPTY:
+            return Exists(f"{name} is not empty")
+        case errno.EISDIR:
+            return Exists(f"{name} is a folder")
+        case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
+            return Full(f"no room is left for {name}")
+        case errno.EINVAL | errno.ENAMETOOLONG:
+            return UsageError(f"the volume cannot have this: {name}")
+    return ClewError(f"{name}: {error.strerror}")
+
+
+def _resolves(folder: int) -> bool:
+    """Whether the kernel can."""
+    try:
+        os.close(kernel.open_beneath(folder, b".", _PASS))
+    except OSError:
+        return False
+    return True
+
+
+def _refuse_link(name: bytes, folder: int) -> None:
+    if stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+@contextmanager
+def _closing(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
