@@ -17,8 +17,13 @@ def bind(pipeline: Pipeline, words: Mapping[str, str]) -> Values:
 
 
 def fit(pipeline: Pipeline, values: Mapping[str, Any]) -> Values:
-    """As `bind`, of values that have types already."""
-    return _bound(pipeline, values, typed)
+    """As `bind`, of values that have types; texts are read as a user's words, since the stock
+    command line sends nothing else for its schedules."""
+    return _bound(pipeline, values, _fitting)
+
+
+def _fitting(value: Any, kind: str, literals: Sequence[Any]) -> Any:
+    return (given if isinstance(value, str) else typed)(value, kind, literals)
 
 
 def _bound(
