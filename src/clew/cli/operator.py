@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from clew import __version__
 from clew.cli.main import COMMANDS
 from clew.cli.output import remark
 
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     "--tensorboard-image",
     envvar="TENSORBOARD_IMAGE",
     show_envvar=True,
-    default="docker.io/clew/tensorboard:latest",
+    default=f"docker.io/clew/tensorboard:{__version__}",
     show_default=True,
 )
 @click.option(
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
     "--viewer-image",
     envvar="VOLUME_VIEWER_IMAGE",
     show_envvar=True,
-    default="docker.io/clew/clew:latest",
+    default=f"docker.io/clew/clew:{__version__}",
     show_default=True,
 )
 @click.option(

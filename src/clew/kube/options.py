@@ -34,10 +34,10 @@ class Options:
     cluster_domain: str = "cluster.local"
     fs_group: bool = True
     """A notebook without a security context gets the group that its volumes belong to."""
-    tensorboard_image: str = "docker.io/clew/tensorboard:latest"
+    tensorboard_image: str = "docker.io/clew/tensorboard"
     rwo_scheduling: bool = True
     """A TensorBoard goes where the volume is that only one node can hold."""
-    viewer_image: str = "docker.io/clew/clew:latest"
+    viewer_image: str = "docker.io/clew/clew"
     viewer_pod: Json | None = field(default=None, hash=False)
     """What a viewer without a Pod of its own is made of instead of our file browser."""
     culling: Culling | None = None
