@@ -26,7 +26,7 @@ from clew.server.catalogue.listing import (
     Value,
     page,
 )
-from clew.server.kfp.sent import Sent, moment
+from clew.server.kfp.sent import Sent, moment, parsed
 
 USUAL, LARGEST = 20, 200
 _ORDER = "created_at"
@@ -125,10 +125,7 @@ def _sorting(table: Table, text: str) -> tuple[Field, bool]:
 def _conditions(table: Table, text: str) -> tuple[Condition, ...]:
     if not text:
         return ()
-    try:
-        found = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise UsageError(f"filter is no JSON: {error}") from error
+    found = parsed(text, "filter")
     predicates = found.get("predicates", []) if isinstance(found, dict) else None
     if not isinstance(predicates, list) or not all(isinstance(one, dict) for one in predicates):
         raise UsageError("filter has no predicates: a list of objects")

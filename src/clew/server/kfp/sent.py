@@ -56,8 +56,12 @@ class Sent:
 
     def id(self, name: str) -> str:
         """The id of something; what cannot be one names nothing."""
-        found = self.text(name)
-        if found and not _ID.fullmatch(found):
+        found = self.value(name)
+        if found is None or found == "":
+            return ""
+        if not isinstance(found, str):
+            raise self._refused(name, "is no text")
+        if not _ID.fullmatch(found):
             raise NotFound(f"{self._place}{name}: there is no {found[:80]!r}")
         return found
 
@@ -101,10 +105,7 @@ class Sent:
         """Names with a text each, as an object or as its JSON."""
         found = self.value(name)
         if isinstance(found, str) and found:
-            try:
-                found = msgspec.json.decode(found)
-            except (msgspec.DecodeError, RecursionError) as error:
-                raise self._refused(name, "is no JSON object") from error
+            found = parsed(found, f"{self._place}{name}")
         if not found:
             return {}
         if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
@@ -124,6 +125,14 @@ class Sent:
 
     def _refused(self, name: str, why: str) -> UsageError:
         return UsageError(f"{self._place}{name} {why}")
+
+
+def parsed(text: bytes | str, what: str) -> Any:
+    """The JSON that somebody sent."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise UsageError(f"{what} is no JSON: {error}") from error
 
 
 def moment(text: str) -> int:
@@ -153,9 +162,7 @@ async def _address(request: Request) -> Sent:
 
 async def _body(request: Request) -> Sent:
     try:
-        found = msgspec.json.decode(await request.body())
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise UsageError(f"the body is no JSON: {error}") from error
+        found = parsed(await request.body(), "the body")
     except ClientDisconnect as error:
         raise UsageError("the request broke off") from error
     if not isinstance(found, dict):
