@@ -54,7 +54,8 @@ def test_every_answer_is_written_down(server: Server) -> None:
         *("--exclude-path", "/api/v1/events"),  # MessagePack, which it cannot write
         *("--request-timeout", "60", "--no-color"),
     ]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=900)
+    home = server.log.parent  # it keeps things
+    ran = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=900)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 

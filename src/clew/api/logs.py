@@ -77,10 +77,7 @@ def _goes_on(project: Project, text: str) -> bool:
 
 def _stored(project: Project, task: dict[str, Any], offset: int) -> Iterator[bytes]:
     try:
-        for piece in chunks(project, f"{task['execution']}:stdout"):
-            if offset < len(piece):
-                yield piece[offset:]
-            offset = max(0, offset - len(piece))
+        yield from chunks(project, f"{task['execution']}:stdout", start=offset)
     except NotFound as error:
         if error.code != "not-found":
             raise  # it printed something, of which only the digest was kept

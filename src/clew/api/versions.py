@@ -90,12 +90,16 @@ def stored(project: Project, text: str, here: Here | None = None) -> Target:
     return found
 
 
-def chunks(project: Project, text: str) -> Iterator[bytes]:
+def chunks(project: Project, text: str, *, start: int = 0) -> Iterator[bytes]:
+    """The bytes of a version, from `start` on; only of all of them is the digest proved."""
     found = stored(project, text)
     assert found.digest is not None
     with Store(project._folder.store) as store:
         must_have(store, found)
-        yield from store.read(found.digest)
+        if start:
+            yield from store.read_part(found.digest, start, store.size(found.digest))
+        else:
+            yield from store.read(found.digest)
 
 
 def restore(

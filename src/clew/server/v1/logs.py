@@ -20,6 +20,8 @@ from clew.server.v1.saying import Piece, pieces
 
 router = APIRouter(tags=["runs"])
 
+_FAR = 1 << 40
+"""Further than any log goes, and not further than a file may be read at."""
 _HEARD = re.compile(r"([0-9a-f]{0,32}):(\d{1,15})")
 
 
@@ -38,7 +40,7 @@ async def follow_log(
     service: Served,
     run: Id,
     task: Named,
-    offset: Annotated[int, Query(ge=0, le=10**15, description="The byte to begin at.")] = 0,
+    offset: Annotated[int, Query(ge=0, le=_FAR, description="The byte to begin at.")] = 0,
     follow: Annotated[bool, Query(description="Until the task ends; events always do.")] = False,
     accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[str | None, Header()] = None,
@@ -51,7 +53,7 @@ async def follow_log(
         return StreamingResponse(_plain(found), media_type="text/plain", headers=headers)
     attempt = ""
     if last_event_id and (heard := _HEARD.fullmatch(last_event_id)):
-        attempt, offset = heard[1], int(heard[2])
+        attempt, offset = heard[1], min(int(heard[2]), _FAR)
     found = pieces(service, uid, name, attempt=attempt, offset=offset, follow=True)
     return stream(_events(found, attempt))
 
@@ -60,8 +62,9 @@ def _find(service: Service, run: str, task: str) -> tuple[str, str]:
     """The run's uid, and what the task is called anywhere."""
     with service.project() as project:
         uid = asked.uid_of(project._graph, run)
-        known = project.pipelines.task(whole_name(project, run, task))
-        return uid, str(known["id"])
+        known = str(project.pipelines.task(whole_name(project, run, task))["id"])
+        project.pipelines.said(known, _FAR)  # what cannot be read is said before the first byte
+        return uid, known
 
 
 async def _plain(found: AsyncIterator[Piece | None]) -> AsyncIterator[bytes]:
