@@ -18,13 +18,14 @@ _WIDTH = 30
 def progress(verb: str) -> Iterator[Callable[[int, int], None]]:
     """Something to call with the bytes that are done, and of how many; on stderr."""
     terminal = sys.stderr.isatty()
-    last = time.monotonic()
+    last = 0.0
     drawn = False
 
     def draw(done: int, total: int) -> None:
         nonlocal last, drawn
         if not total:
             return
+        last = last or time.monotonic()
         if terminal:
             full = _WIDTH * done // total
             bar = "━" * full + " " * (_WIDTH - full)

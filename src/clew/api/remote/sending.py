@@ -7,6 +7,7 @@ they name: so the execution is there whole or not at all. What has arrived is no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -126,8 +127,15 @@ def delivered(project: Project, own: str, progress: Progress) -> dict[str, str |
         found = deliver(project, own=own, progress=progress)
     except KeyboardInterrupt:
         found = Delivery(waiting={own: "interrupted"})
-    server = server_of(project._settings, None).url if own in found.sent else None
-    return {"server": server, "sent": found.sent.get(own), "waiting": found.waiting.get(own)}
+    waits = found.waiting.get(own)
+    if waits:
+        return {"waiting": waits}
+    server = server_of(project._settings, project._folder.token)
+    sent = found.sent.get(own)
+    if sent is None:  # by another process, which was at it when we came
+        with suppress(ClewError):
+            sent = server.json("POST", "/api/v1/commands/ask/execution", {"id": own})["id"]
+    return {"server": server.url, "sent": sent}
 
 
 def _send(project: Project, server: Server, uid: str, progress: Progress) -> str | None:

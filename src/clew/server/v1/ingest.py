@@ -13,6 +13,7 @@ import blake3
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
 from clew.errors import ClewError, UsageError
 from clew.prov.events import AnyEvent
@@ -169,7 +170,7 @@ def _fold(service: Service, intake: Intake, events: list[AnyEvent], transfer: st
         missing += map(named, taking.missing(digest for digest in raw if digest is not None))
         if missing:
             raise MissingContent(
-                f"the bytes of {len(missing)} contents are not here, of {missing[0]} for one",
+                f"what the batch names is not all here: {missing[0]} is one of {len(missing)}",
                 hint="send them to /api/v1/content, or say that they are not stored",
             )
         try:
@@ -196,10 +197,13 @@ async def _read(request: Request, most: int) -> bytes:
     if int(request.headers.get("content-length") or 0) > most:
         raise too_large
     body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > most:
-            raise too_large
+    try:
+        async for piece in request.stream():
+            body += piece
+            if len(body) > most:
+                raise too_large
+    except ClientDisconnect as error:
+        raise UsageError("the body was not sent to its end") from error
     return bytes(body)
 
 
