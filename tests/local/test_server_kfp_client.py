@@ -372,6 +372,8 @@ def test_the_client_of_the_kubeflow_sdk(server: Server, package: Callable[[Any],
     run = client.run("sdk", params={"a": 3}, experiment="sdk")
     found = client.wait_for_run_status(run.run_id, timeout=PATIENCE, polling_interval=1)
     assert found.state == "SUCCEEDED"
-    assert run.run_id in [one.run_id for one in client.list_runs(status="succeeded").runs]
+    assert run.run_id in [
+        one.run_id for one in client.list_runs(experiment="sdk", status="succeeded").runs
+    ]
     client.delete_pipeline("sdk", force=True)
     assert client.get_run(run.run_id).state == "SUCCEEDED"
