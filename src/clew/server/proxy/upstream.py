@@ -225,12 +225,12 @@ class _Answer:
             if status == 101:
                 raise _Malformed("it changed the protocol, unasked")
             return
-        self.status = status
         self.keep = self._parser.should_keep_alive()
         lengths = {value for name, value in self.headers if name == b"content-length"}
         codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
         if len(lengths) > 1 or codings not in ([], [b"chunked"], [b"identity"]):
             raise _Malformed("its length is not clear")
+        self.status = status
         if self._without_body or status in (204, 304):
             self.whole = True
         elif codings != [b"chunked"] and lengths:

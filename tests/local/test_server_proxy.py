@@ -1,0 +1,420 @@
+"""What is behind the server, through it: byte for byte, both ways, and to the end or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.local.programs.recording import Project
+from tests.local.serving import Server, serving
+from tests.local.upstreams import Table, answering, head, upstream
+
+import clew
+from clew.server.catalogue import traffic
+
+WAIT = 60
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("proxy")
+
+
+@pytest.fixture(scope="module")
+def table(folder: Path) -> Table:
+    return Table(folder / "targets.toml")
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path, table: Table) -> Iterator[Server]:
+    with serving(Project(folder), "--targets", str(table.path)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def client(server: Server) -> Iterator[httpx2.Client]:
+    with server.client() as opened:
+        yield opened
+
+
+def raw(server: Server) -> socket.socket:
+    host, port = server.address.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=WAIT)
+
+
+def until(connection: socket.socket, wanted: bytes) -> bytes:
+    found = b""
+    while wanted not in found:
+        data = connection.recv(65536)
+        assert data, found
+        found += data
+    return found
+
+
+def asking(server: Server, line: str, *more: str) -> bytes:
+    words = (f"{line} HTTP/1.1", "Host: example.org:1", f"Authorization: Bearer {server.token}")
+    return "\r\n".join((*words, *more, "", "")).encode()
+
+
+def test_a_target_hears_what_was_asked_and_who_asked_but_not_the_token(
+    server: Server, table: Table
+) -> None:
+    heard: list[bytes] = []
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await head(reader))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+
+    with upstream(handler) as port, httpx2.Client() as client:
+        table.add("notebook/me/heard", port)
+        welcome = client.get(f"{server.address}/?token={server.token}")
+        cookie = welcome.headers["set-cookie"].split(";")[0]
+        answer = client.get(
+            f"{server.address}/notebook/me/heard/a%2Fb/../c%20d?x=%41&y",
+            headers={
+                "Cookie": f"theirs=1; {cookie}; clew-0badcafe=other; more=2",
+                "Authorization": "token of-jupyter",
+                "X-Forwarded-For": "6.6.6.6",
+                "X-Forwarded-Proto": "gopher",
+                "Forwarded": "for=6.6.6.6",
+                "Connection": "keep-alive, X-Hop",
+                "X-Hop": "1",
+                "TE": "trailers",
+                "X-Own": "kept",
+            },
+        )
+        assert answer.status_code == 200
+        client.cookies.clear()
+        client.get(
+            f"{server.address}/notebook/me/heard/",
+            headers={"Authorization": f"Bearer {server.token}"},
+        )
+    first, second = (text.decode() for text in heard)
+    line, *lines = first.split("\r\n")
+    given = {name.lower(): value for name, _, value in (one.partition(": ") for one in lines)}
+    assert re.fullmatch(r"GET /notebook/me/heard/\S*c%20d\?x=%41&y HTTP/1.1", line)
+    assert given["cookie"] == "theirs=1; more=2"
+    assert given["authorization"] == "token of-jupyter"
+    assert given["host"] == given["x-forwarded-host"] == server.address.removeprefix("http://")
+    # Who is on this machine may be a proxy, and is believed; but for what cannot be.
+    assert (given["x-forwarded-for"], given["x-forwarded-proto"]) == ("6.6.6.6", "http")
+    assert given["x-own"] == "kept"
+    assert not {"x-hop", "te", "forwarded", "connection"} & given.keys()
+    secret = cookie.split("=")[1]
+    for text in (first, second):
+        assert server.token not in text
+        assert secret not in text
+    assert "x-forwarded-for: 127.0.0.1" in second
+    assert "authorization" not in second.lower()
+    assert "cookie" not in second.lower()
+
+
+def test_addresses_are_rewritten_and_headers_set_where_the_target_wants_it(
+    server: Server, client: httpx2.Client, table: Table
+) -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await head(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(asked), asked))
+        await writer.drain()
+
+    with upstream(echo) as port:
+        table.add(
+            "notebook/me/top", port, 'rewrite = "/"\nheaders = {X-Root = "/notebook/me/top/"}'
+        )
+        table.add("tensorboard/me/deep", port, 'rewrite = "/a/b/"')
+        table.add("pvcviewer/me/plain", port)
+        top = client.get("/notebook/me/top/lab/x?y=1", headers={"X-Root": "mine"}).text
+        deep = client.get("/tensorboard/me/deep/z").text
+        plain = client.get("/pvcviewers/me/plain/z").text
+        bare = client.get("/notebook/me/top?q=1", follow_redirects=False)
+    assert top.startswith("GET /lab/x?y=1 HTTP/1.1\r\n")
+    assert "X-Root: /notebook/me/top/" in top
+    assert "mine" not in top
+    assert "x-forwarded-prefix: /notebook/me/top" in top
+    assert deep.startswith("GET /a/b/z HTTP/1.1\r\n")
+    assert plain.startswith("GET /pvcviewers/me/plain/z HTTP/1.1\r\n")
+    assert (bare.status_code, bare.headers["location"]) == (308, "/notebook/me/top/?q=1")
+
+
+def test_an_answer_comes_as_it_is_made(client: httpx2.Client, table: Table) -> None:
+    taken = threading.Event()
+
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await head(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n")
+        assert await asyncio.to_thread(taken.wait, WAIT)
+        writer.write(b"6\r\nsecond\r\n0\r\n\r\n")
+        await writer.drain()
+
+    with upstream(handler) as port:
+        table.add("notebook/me/stream", port)
+        with client.stream("GET", "/notebook/me/stream/") as answer:
+            pieces = answer.iter_raw()
+            assert next(pieces) == b"first"
+            taken.set()
+            assert b"".join(pieces) == b"second"
+
+
+def test_a_request_goes_on_as_it_is_sent_and_may_be_answered_meanwhile(
+    server: Server, table: Table
+) -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await head(reader)
+        assert b"transfer-encoding: chunked" in asked
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        while size := int(await reader.readline(), 16):
+            data = (await reader.readexactly(size + 2))[:-2].upper()
+            writer.write(b"%x\r\n%s\r\n" % (len(data), data))
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+    with upstream(echo) as port, raw(server) as connection:
+        table.add("notebook/me/echo", port)
+        chunked = "Transfer-Encoding: chunked"
+        connection.sendall(asking(server, "POST /notebook/me/echo/", chunked))
+        for word in (b"one", b"another"):
+            connection.sendall(b"%x\r\n%s\r\n" % (len(word), word))
+            until(connection, word.upper())
+        connection.sendall(b"0\r\n\r\n")
+        until(connection, b"0\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+    ],
+)
+def test_half_an_answer_never_looks_whole(
+    client: httpx2.Client, table: Table, begun: bytes
+) -> None:
+    with upstream(answering(begun)) as port:
+        table.add("notebook/me/dies", port)
+        with (
+            pytest.raises(httpx2.RemoteProtocolError),
+            client.stream("GET", "/notebook/me/dies/") as answer,
+        ):
+            assert answer.status_code == 200
+            answer.read()
+    assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        (b"", "broken"),
+        (b"SSH-2.0-what\r\n", "broken"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy", "broken"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "broken"),
+        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "broken"),
+    ],
+)
+def test_what_is_no_answer_is_told_as_such(
+    client: httpx2.Client, table: Table, said: bytes, code: str
+) -> None:
+    with upstream(answering(said)) as port:
+        table.add("notebook/me/odd", port)
+        answer = client.get("/notebook/me/odd/")
+    assert (answer.status_code, answer.json()["code"]) == (502, code)
+
+
+def test_who_cannot_be_reached_is_named_to_programs_and_to_people(
+    server: Server, client: httpx2.Client, table: Table
+) -> None:
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    with upstream(silent) as port:
+        table.add("notebook/me/late", port, "timeout = 0.2")
+        assert client.get("/notebook/me/late/").status_code == 504
+        assert client.post("/notebook/me/late/", content=b"x").status_code == 504
+    table.add("notebook/me/gone", port)
+    gone = client.get("/notebook/me/gone/")
+    assert (gone.status_code, gone.headers["content-type"]) == (502, "application/problem+json")
+    page = client.get("/notebook/me/gone/", headers={"Accept": "text/html,*/*"})
+    assert page.headers["content-type"].startswith("text/html")
+    assert "notebook/me/gone cannot be reached" in page.text
+    for path in ("/notebook/me/nobody/", "/notebook/Me/x/", "/notebook/me", "/%6eotebook/me/gone/"):
+        assert client.get(path).status_code == 404
+    with httpx2.Client() as stranger:
+        assert stranger.get(f"{server.address}/notebook/me/gone/").status_code == 401
+
+
+def test_answers_without_a_body_have_none(client: httpx2.Client, table: Table) -> None:
+    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while asked := await head(reader):
+            status = b"304 Not Modified" if b" /304 " in asked else b"200 OK"
+            length = b"" if b" /204 " in asked else b"Content-Length: 7\r\n"
+            status = b"204 No Content" if b" /204 " in asked else status
+            writer.write(b"HTTP/1.1 %s\r\n%sETag: x\r\n\r\n" % (status, length))
+            await writer.drain()
+
+    with upstream(handler) as port:
+        table.add("notebook/me/bodyless", port, 'rewrite = "/"')
+        for _ in range(3):
+            assert client.head("/notebook/me/bodyless/").headers["content-length"] == "7"
+            assert client.get("/notebook/me/bodyless/304").status_code == 304
+            assert client.get("/notebook/me/bodyless/204").status_code == 204
+
+
+def test_an_answer_that_ends_with_its_connection_is_whole(
+    client: httpx2.Client, table: Table
+) -> None:
+    with upstream(answering(b"HTTP/1.0 200 OK\r\n\r\nall there is")) as port:
+        table.add("notebook/me/old", port)
+        assert client.get("/notebook/me/old/").text == "all there is"
+
+
+def test_a_connection_that_was_closed_while_it_waited_costs_nothing(
+    client: httpx2.Client, table: Table
+) -> None:
+    """The target keeps connections, as it says, but not always."""
+    said = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok"
+    with upstream(answering(said)) as port:
+        table.add("notebook/me/fickle", port)
+        for _ in range(20):
+            assert client.get("/notebook/me/fickle/").text == "ok"
+
+
+def test_a_target_speaks_for_itself_alone(
+    server: Server, client: httpx2.Client, table: Table
+) -> None:
+    said = (
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nSet-Cookie: clew-12345678=x; Path=/\r\n"
+        b"Set-Cookie: theirs=1\r\nService-Worker-Allowed: /\r\nClear-Site-Data: *\r\n\r\n"
+    )
+    with upstream(answering(said)) as port:
+        table.add("notebook/me/reaches", port)
+        answer = client.get("/notebook/me/reaches/")
+    client.cookies.clear()
+    assert answer.headers.get_list("set-cookie") == ["theirs=1"]
+    assert not {"service-worker-allowed", "clear-site-data"} & set(answer.headers)
+
+
+def test_a_target_hears_that_the_client_went(server: Server, table: Table) -> None:
+    gone = threading.Event()
+    began = threading.Event()
+
+    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await head(reader)
+        if asked.startswith(b"GET"):
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
+        began.set()
+        try:
+            while asked.startswith(b"GET"):
+                writer.write(b"x" * 65536)
+                await writer.drain()
+            while await reader.read(65536):
+                pass
+        finally:
+            gone.set()
+
+    with upstream(endless) as port:
+        table.add("notebook/me/endless", port)
+        with raw(server) as connection:
+            connection.sendall(asking(server, "GET /notebook/me/endless/"))
+            until(connection, b"xxxx")
+        assert gone.wait(WAIT)
+        gone.clear()
+        began.clear()
+        with raw(server) as connection:
+            length = "Content-Length: 1000000"
+            connection.sendall(asking(server, "POST /notebook/me/endless/", length) + b"some")
+            assert began.wait(WAIT)
+        assert gone.wait(WAIT)
+
+
+def _memory(process: int) -> int:
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) << 10
+
+
+def test_who_does_not_take_what_was_asked_for_holds_up_the_target(
+    server: Server, table: Table
+) -> None:
+    """What is not taken waits where it is: the server does not fetch it."""
+    size = 256 << 20
+    stuck = threading.Event()
+
+    async def eager(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await head(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
+        for _ in range(size >> 20):
+            writer.write(b"x" * (1 << 20))
+            try:
+                async with asyncio.timeout(1):
+                    await writer.drain()
+            except TimeoutError:
+                stuck.set()
+                await writer.drain()
+
+    with upstream(eager) as port, raw(server) as connection:
+        table.add("notebook/me/eager", port)
+        before = _memory(server.process.pid)
+        connection.sendall(asking(server, "GET /notebook/me/eager/"))
+        assert stuck.wait(WAIT)
+        taken = len(until(connection, b"\r\n\r\n").partition(b"\r\n\r\n")[2])
+        while taken < size:
+            taken += len(connection.recv(1 << 20))
+    assert taken == size
+    assert _memory(server.process.pid) - before < 32 << 20
+
+
+def test_servers_that_share_a_database_count_together(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    table = Table(tmp_path / "targets.toml")
+    said = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour"
+    targets = ("--targets", str(table.path))
+    with upstream(answering(said)) as port:
+        table.add("tensorboard/me/shared", port)
+        with serving(project, *targets) as one, serving(project, *targets) as other:
+            for server in (one, other, other):
+                with server.client() as client:
+                    assert client.get("/tensorboard/me/shared/").text == "four"
+            with other.client() as client:
+                client.post("/tensorboard/me/shared/", content=b"six bytes")
+    with clew.open(project.folder) as opened:
+        (found,) = traffic.every(opened._graph)
+    assert (found.kind, found.namespace, found.name) == ("tensorboard", "me", "shared")
+    assert (found.requests, found.sockets) == (4, 0)
+    assert (found.bytes_in, found.bytes_out) == (9, 16)
+    assert found.last_activity > 0
+
+
+def test_a_table_that_makes_no_sense_is_refused_at_once(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    table = tmp_path / "targets.toml"
+    for text in ('["notebook/x"]\naddress = "a:1"', '["notebook/a/b"]\naddress = "a"', "x = ["):
+        table.write_text(text)
+        ran = project.command("server", "--port", "0", "--targets", table)
+        assert ran.returncode == 2, ran
+        assert b"targets.toml" in ran.stderr
+
+
+def test_a_server_ends_though_something_is_under_way(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    table = Table(tmp_path / "targets.toml")
+
+    async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await head(reader)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+        await reader.read()
+
+    with upstream(half) as port:
+        table.add("notebook/me/half", port)
+        with serving(project, "--targets", str(table.path)) as server, raw(server) as connection:
+            connection.sendall(asking(server, "GET /notebook/me/half/"))
+            until(connection, b"half")
+            os.kill(server.process.pid, signal.SIGTERM)
+            assert connection.recv(1) == b""
+            assert server.stop() == 0
