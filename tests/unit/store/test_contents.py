@@ -326,3 +326,29 @@ def test_a_place_where_no_store_can_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises((NotAllowed, NotFound, ClewError)):
         Store(tmp_path / "file" / "store")
+
+
+@pytest.mark.parametrize("size", [1, 4096, (20 << 20) + 7])
+def test_a_part_is_read_without_the_rest(store: Store, size: int) -> None:
+    data = noise(size)
+    digest = store.put_bytes(data).digest
+    for start, stop in (
+        (0, 1),
+        (0, size),
+        (size // 3, size // 2),
+        (size - 1, size + 5),
+        (size, size),
+    ):
+        assert b"".join(store.read_part(digest, start, stop)) == data[start:stop]
+
+
+def test_a_part_of_holes_and_data(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.write(b"begin")
+        file.seek(30 << 20)
+        file.write(b"end")
+    digest = store.put_file(os.fsencode(path)).digest
+    data = path.read_bytes()
+    for start, stop in ((3, 1 << 20), (10 << 20, 11 << 20), ((30 << 20) - 1, (30 << 20) + 3)):
+        assert b"".join(store.read_part(digest, start, stop)) == data[start:stop]
