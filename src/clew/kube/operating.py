@@ -14,18 +14,21 @@ from lightkube.core.exceptions import ApiError
 from prometheus_client import start_http_server
 
 from clew.kube.activity import Asking, Source, istio_traffic
-from clew.kube.client import Changed, Client
+from clew.kube.client import RESOURCES, Changed, Client
 from clew.kube.ending import Ending
 from clew.kube.metrics import Metrics
-from clew.kube.objects import Key
+from clew.kube.objects import Key, name_of, namespace_of
 from clew.kube.options import Options
 from clew.kube.queueing import Queue
 from clew.kube.reconciling import Reconciler
 from clew.kube.seeing import Seen
-from clew.kube.watching import INDICES, registry
+from clew.kube.watching import INDICES, children, registry
 
 _LOG = logging.getLogger("clew.operator")
 WORKERS = 8
+SWEEP = 300.0
+"""Seconds between two looks for what vanished while no watch was open: kopf lists anew after a
+long break, and does not tell of what is no longer there."""
 
 
 def operate(
@@ -79,6 +82,7 @@ class _Operator:
         reconciler = Reconciler(client, self._seen, self._options, self._metrics)
         for _ in range(WORKERS):
             self._task(self._work(reconciler))
+        self._task(self._sweep(client))
         if culling := self._options.culling:
             if culling.prometheus:
                 self._traffic.append(istio_traffic(culling.prometheus, culling.period))
@@ -104,6 +108,19 @@ class _Operator:
                 self._queue.done(key)
             else:
                 self._queue.failed(key)
+
+    async def _sweep(self, client: Client) -> None:
+        while True:
+            await asyncio.sleep(SWEEP)
+            for kind in (*RESOURCES, *children(self._options), "Pod", "PersistentVolumeClaim"):
+                try:
+                    if not await self._seen.sweep(kind, client.list_uids):
+                        continue
+                except (ApiError, httpx2.HTTPError) as error:
+                    _LOG.warning("%ss cannot be listed: %s", kind, error)
+                    continue
+                for found in self._seen.resources():
+                    self._queue.add(Key(found["kind"], namespace_of(found), name_of(found)))
 
     async def _attempt(self, key: Key, reconciler: Reconciler) -> bool:
         began = time.monotonic()

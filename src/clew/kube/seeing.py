@@ -7,7 +7,7 @@ found by `sweep`, and counts as gone from then on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -177,6 +177,25 @@ class Seen:
     def events(self, *key: str) -> list[Event]:
         found: list[Event] = list(self._at("events", key))
         return sorted(found, key=lambda event: (event.last or _LONG_AGO, event.name))
+
+    async def sweep(self, kind: str, list_uids: Callable[[str], Awaitable[set[str]]]) -> bool:
+        """Find what is kept of a kind but is no longer there; False: nothing."""
+        kept = set(self._kept(kind))
+        vanished = kept - await list_uids(kind)
+        news = not vanished <= self.gone
+        self.gone = (self.gone - kept) | vanished
+        return news
+
+    def _kept(self, kind: str) -> Iterator[str]:
+        others = "own" if kind in ("Notebook", "Tensorboard", "PVCViewer") else "children"
+        index = {"Pod": "pods", "PersistentVolumeClaim": "claims"}.get(kind, others)
+        for found in list(self._indices[index].values()):
+            for each in found:
+                if isinstance(each, Child):
+                    if each.kind == kind:
+                        yield each.uid
+                elif each.get("kind", kind) == kind:
+                    yield uid_of(each)
 
     def world(self, resource: Object, now: datetime) -> World:
         namespace, name = namespace_of(resource), name_of(resource)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -93,6 +94,27 @@ def test_what_vanished_is_gone() -> None:
     around.gone |= {"pod-first-0", "s", "uid-first"}
     world = around.world(notebook(), NOW)
     assert (world.pods, world.children, around.resource(NB)) == ([], {}, None)
+
+
+def test_a_sweep_finds_what_vanished_unseen() -> None:
+    made = owned(pod("first-0", claim="data"), "StatefulSet", "first")
+    service = {"kind": "Service", "metadata": {"name": "first", "namespace": "me", "uid": "s"}}
+    around = seen(own=[notebook()], pods=[made], children=[service])
+    there = {"Pod": {"pod-first-0"}, "Service": {"s"}, "Notebook": set()}
+
+    async def list_uids(kind: str) -> set[str]:
+        return set(there[kind])
+
+    async def go() -> None:
+        assert not await around.sweep("Pod", list_uids)
+        assert not await around.sweep("Service", list_uids)
+        assert await around.sweep("Notebook", list_uids)
+        assert not await around.sweep("Notebook", list_uids), "it is no news any more"
+        there["Pod"].clear()
+        assert await around.sweep("Pod", list_uids)
+
+    asyncio.run(go())
+    assert around.gone == {"uid-first", "pod-first-0"}
 
 
 def test_somebody_s_edit_of_a_spec_is_seen() -> None:
