@@ -342,3 +342,18 @@ def test_every_request_is_logged_without_the_token(server: Server, client: httpx
     assert found[0]["status"] == 303
     assert server.token not in server.log.read_text()
     assert any(one.get("route") == "/api/v1/executions" for one in server.lines())
+
+
+def test_a_server_without_its_database_lives_but_is_not_ready(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    with serving(project, "--graph", f"host={tmp_path} connect_timeout=1") as server:
+        with httpx2.Client(base_url=server.address, timeout=60) as anybody:
+            assert anybody.get("/healthz").status_code == 200
+            refused = anybody.get("/readyz")
+            assert (refused.status_code, refused.headers["content-type"]) == (
+                503,
+                "application/problem+json",
+            )
+            assert "clew_http_requests_total" in anybody.get("/metrics").text
+        with server.client() as client:
+            assert client.get("/api/v1/executions").status_code >= 500

@@ -69,10 +69,14 @@ class Limited:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in OPEN:
             await self._app(scope, receive, send)
-        elif self._requests >= self._limits.requests or self._streams >= self._limits.streams:
+        elif self._requests >= self._limits.requests or (self._full() and _asks_for_stream(scope)):
             await _busy(scope["path"])(scope, receive, send)
         else:
             await self._counted(scope, receive, send)
+
+    def _full(self) -> bool:
+        """Whether there can be no more streams: then one counts as a request, to its end."""
+        return self._streams >= self._limits.streams
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = _Body(scope, receive, self._limits)
@@ -82,7 +86,8 @@ class Limited:
             nonlocal streams
             if body.refusal is not None:
                 return
-            if message["type"] == "http.response.start" and _is_stream(message):
+            begins = message["type"] == "http.response.start"
+            if begins and _is_stream(message) and not self._full():
                 streams = True
                 self._requests -= 1
                 self._streams += 1
@@ -151,6 +156,12 @@ def _length(scope: Scope) -> int:
         if name == b"content-length" and value.isdigit():
             return int(value)
     return 0
+
+
+def _asks_for_stream(scope: Scope) -> bool:
+    return any(
+        name == b"accept" and b"text/event-stream" in value for name, value in scope["headers"]
+    )
 
 
 def _is_stream(message: Message) -> bool:

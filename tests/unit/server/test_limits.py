@@ -237,15 +237,18 @@ def test_more_requests_than_can_be_are_told_to_come_again() -> None:
 
 
 def test_streams_are_counted_by_themselves() -> None:
-    with listening(replace(PATIENT, streams=2)) as found, closing(found.connect()) as made:
-        made.sendall(get("/stream"))
+    with listening(PATIENT) as found, closing(found.connect()) as made:
+        asked = get("/stream").replace(b"\r\n\r\n", b"\r\nAccept: text/event-stream\r\n\r\n")
+        made.sendall(asked)
         while b"begun" not in made.recv(65536):
             pass
-        for _ in range(3):
-            assert found.ask(get("/")).startswith(b"HTTP/1.1 200")
-        with closing(found.connect()) as second:
-            second.sendall(get("/stream"))
-            while b"begun" not in second.recv(65536):
-                pass
+        refused = found.ask(asked)
+        assert refused.startswith(b"HTTP/1.1 503") and b"retry-after: 1" in refused
+        assert found.ask(get("/")).startswith(b"HTTP/1.1 200")
+        with closing(found.connect()) as second, closing(found.connect()) as third:
+            for one in (second, third):  # whoever does not say so beforehand is a request
+                one.sendall(get("/stream"))
+                while b"begun" not in one.recv(65536):
+                    pass
             assert found.ask(get("/")).startswith(b"HTTP/1.1 503")
         found.let_go()

@@ -39,7 +39,8 @@ def _project(service: Served) -> Iterator[Project]:
         yield project
 
 
-Opened = Annotated[Project, Depends(_project)]
+Opened = Annotated[Project, Depends(_project, scope="function")]
+"""Free for others as soon as the answer is known, however slowly that is taken."""
 
 PROBLEM = "application/problem+json"
 _SAID = {
