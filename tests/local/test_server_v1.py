@@ -8,10 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 import pytest
 from tests.local.programs.recording import HERE, Project
 from tests.local.serving import Server, serving
@@ -357,3 +360,19 @@ def test_a_server_without_its_database_lives_but_is_not_ready(tmp_path: Path) ->
             assert "clew_http_requests_total" in anybody.get("/metrics").text
         with server.client() as client:
             assert client.get("/api/v1/executions").status_code >= 500
+
+
+def test_connections_that_the_database_cut_are_made_anew(tmp_path: Path, shared_graph: str) -> None:
+    project = Project(tmp_path, CLEW_GRAPH=f"{shared_graph} application_name=cut")
+    with serving(project) as server, server.client() as client:
+        with ThreadPoolExecutor(8) as many:
+            for found in many.map(client.get, ["/api/v1/executions"] * 40):
+                assert found.status_code == 200
+        with closing(psycopg.connect(shared_graph, autocommit=True)) as database:
+            database.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'cut'"
+            )
+        client.get("/api/v1/executions")  # may be the one that finds out
+        for _ in range(20):
+            assert client.get("/api/v1/executions").status_code == 200

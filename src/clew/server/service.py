@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
 
 from clew.api.project import Project
+from clew.errors import ClewError
 from clew.folder import Folder
 from clew.prov.graph import Graph
 from clew.server.following import Feeds
@@ -28,13 +30,21 @@ class Service:
 
     @contextmanager
     def project(self) -> Iterator[Project]:
-        """The project, for one request; one that failed is opened anew for the next."""
+        """The project, for one request; one that failed is opened anew for the next. Where the
+        database did, those that wait may have lost it as well."""
         try:
             found = self._idle.pop()
         except IndexError:
             found = Project(self.folder, self.settings)
         try:
             yield found
+        except ClewError as error:
+            if error.http_status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                self._idle.append(found)
+            else:
+                found.close()
+                self.close()
+            raise
         except BaseException:
             found.close()
             raise
@@ -47,5 +57,6 @@ class Service:
             yield project._graph
 
     def close(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
