@@ -35,14 +35,23 @@ if TYPE_CHECKING:
     show_envvar=True,
     default="kubeflow/kubeflow-gateway",
     show_default=True,
+    help="The gateway that leads to them.",
 )
-@click.option("--istio-host", envvar="ISTIO_HOST", show_envvar=True, default="*", show_default=True)
+@click.option(
+    "--istio-host",
+    envvar="ISTIO_HOST",
+    show_envvar=True,
+    default="*",
+    show_default=True,
+    help="The name under which they are asked.",
+)
 @click.option(
     "--cluster-domain",
     envvar="CLUSTER_DOMAIN",
     show_envvar=True,
     default="cluster.local",
     show_default=True,
+    help="What the names of Services end with.",
 )
 @click.option(
     "--fs-group/--no-fs-group",
@@ -57,6 +66,7 @@ if TYPE_CHECKING:
     show_envvar=True,
     default=f"docker.io/clew/tensorboard:{__version__}",
     show_default=True,
+    help="What TensorBoards are made of.",
 )
 @click.option(
     "--rwo-scheduling/--no-rwo-scheduling",
@@ -71,6 +81,7 @@ if TYPE_CHECKING:
     show_envvar=True,
     default=f"docker.io/clew/clew:{__version__}",
     show_default=True,
+    help="What viewers are made of.",
 )
 @click.option(
     "--viewer-pod",
@@ -121,8 +132,20 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Count as use what passed through the servers of this project (CLEW_PROJECT).",
 )
-@click.option("--metrics-port", default=8080, show_default=True, type=click.IntRange(0, 65535))
-@click.option("--health-port", default=8081, show_default=True, type=click.IntRange(0, 65535))
+@click.option(
+    "--metrics-port",
+    default=8080,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Where a Prometheus finds /metrics.",
+)
+@click.option(
+    "--health-port",
+    default=8081,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Where /healthz answers.",
+)
 def command(
     namespace: tuple[str, ...], proxied: bool, metrics_port: int, health_port: int, **given: Any
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,17 +36,17 @@ class Unknown(Exception):
 
 
 class Asking:
-    def __init__(self, options: Options, culling: Culling, sources: list[Source]) -> None:
-        self._options = options
+    """`address` tells where the Service of a notebook is reached."""
+
+    def __init__(
+        self,
+        http: httpx2.AsyncClient,
+        address: Callable[[Object], str],
+        sources: Sequence[Source] = (),
+    ) -> None:
+        self._http = http
+        self._address = address
         self._sources = sources
-        self._through_api = culling.through_api
-        if culling.through_api:
-            config = KubeConfig.from_env().get()
-            assert config is not None
-            given = client_adapter.ConnectionParams(timeout=_PATIENCE)
-            self._http = client_adapter.AsyncClient(config, given)
-        else:
-            self._http = httpx2.AsyncClient(timeout=_PATIENCE)
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -106,11 +106,26 @@ class Asking:
         except ValueError:
             return None
 
-    def _address(self, notebook: Object) -> str:
-        name, namespace = name_of(notebook), namespace_of(notebook)
-        if self._through_api:
-            return f"/api/v1/namespaces/{namespace}/services/{name}:80/proxy"
-        return f"http://{name}.{namespace}.svc.{self._options.cluster_domain}"
+
+def asking(options: Options, culling: Culling, sources: Sequence[Source]) -> Asking:
+    """By the names of Services, or through the API server as from outside of the cluster."""
+    if not culling.through_api:
+        domain = options.cluster_domain
+        return Asking(
+            httpx2.AsyncClient(timeout=_PATIENCE),
+            lambda found: f"http://{name_of(found)}.{namespace_of(found)}.svc.{domain}",
+            sources,
+        )
+    config = KubeConfig.from_env().get()
+    assert config is not None
+    given = client_adapter.ConnectionParams(timeout=_PATIENCE)
+    return Asking(
+        client_adapter.AsyncClient(config, given),
+        lambda found: (
+            f"/api/v1/namespaces/{namespace_of(found)}/services/{name_of(found)}:80/proxy"
+        ),
+        sources,
+    )
 
 
 _LONG_AGO = datetime.fromtimestamp(0, UTC)

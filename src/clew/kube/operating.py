@@ -13,7 +13,7 @@ import kopf
 from lightkube.core.exceptions import ApiError
 from prometheus_client import start_http_server
 
-from clew.kube.activity import Asking, Source, istio_traffic
+from clew.kube.activity import Asking, Source, asking, istio_traffic
 from clew.kube.client import RESOURCES, Changed, Client
 from clew.kube.ending import Ending
 from clew.kube.metrics import Metrics
@@ -86,7 +86,7 @@ class _Operator:
         if culling := self._options.culling:
             if culling.prometheus:
                 self._traffic.append(istio_traffic(culling.prometheus, culling.period))
-            self._asking = Asking(self._options, culling, self._traffic)
+            self._asking = asking(self._options, culling, self._traffic)
             self._task(Ending(client, self._seen, self._asking, culling, self._metrics).run())
 
     async def _end(self, **_: Any) -> None:

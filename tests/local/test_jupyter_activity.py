@@ -1,0 +1,113 @@
+"""What a real Jupyter says of its use, and that asking it is none."""
+
+from __future__ import annotations
+
+import asyncio
+import http.server
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.local.test_server_sockets import jupyter
+from tests.unit.kube.resources import notebook
+
+from clew.kube.activity import Asking
+from clew.kube.culling import Activity
+from clew.kube.notebooks import REWRITE
+from clew.kube.objects import Json, Key
+
+BASE = "/notebook/me/first/"
+NOTEBOOK = notebook()
+XSRF: dict[str, Any] = {"headers": {"X-XSRFToken": "beef"}, "cookies": {"_xsrf": "beef"}}
+
+
+def asked(
+    port: int, resource: Json = NOTEBOOK, traffic: dict[Key, datetime] | None = None
+) -> Activity | None:
+    async def go() -> Activity | None:
+        async with httpx2.AsyncClient() as client:
+            asking = Asking(client, lambda _: f"http://127.0.0.1:{port}")
+            return await asking.activity(resource, traffic)
+
+    return asyncio.run(go())
+
+
+def test_asking_is_no_use_and_everything_else_is(tmp_path: Path) -> None:
+    with jupyter(tmp_path / "home", BASE) as port:
+        place = f"http://127.0.0.1:{port}{BASE}api"
+        with httpx2.Client(**XSRF, timeout=60) as page:
+            page.get(f"{place}/contents").raise_for_status()
+            first = asked(port)
+            assert first is not None
+            assert first.last is not None
+            assert not first.busy
+            assert asked(port) == first, "asking moved the time"
+
+            page.get(f"{place}/contents").raise_for_status()
+            second = asked(port)
+            assert second is not None
+            assert second.last is not None
+            assert second.last > first.last
+
+            page.post(f"{place}/terminals").raise_for_status()
+            terminal = page.get(f"{place}/terminals", params={"no_track_activity": "1"}).json()
+            third = asked(port)
+            assert third is not None
+            assert third.last is not None
+            written = datetime.fromisoformat(terminal[0]["last_activity"])
+            assert third.last >= written.replace(tzinfo=UTC)
+
+            page.post(f"{place}/kernels").raise_for_status()
+            started = asked(port)
+            assert started is not None
+            assert started.busy, "a kernel that starts is not idle"
+
+
+def test_what_does_not_answer_is_unknown_whatever_its_traffic() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert asked(port, traffic={Key("Notebook", "me", "first"): datetime.now(UTC)}) is None
+
+
+@contextmanager
+def other_server(status: int, body: bytes) -> Iterator[int]:
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nobody reads it."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(("status", "body"), [(404, b""), (200, b"<html>"), (403, b"no")])
+def test_what_is_no_jupyter_goes_by_its_traffic(status: int, body: bytes) -> None:
+    seen = datetime(2026, 3, 1, tzinfo=UTC)
+    resource = notebook(annotations={REWRITE: "/"})
+    with other_server(status, body) as port:
+        assert asked(port, resource) is None, "nobody saw its traffic"
+        assert asked(port, resource, {}) == Activity()
+        key = Key("Notebook", "me", "first")
+        assert asked(port, resource, {key: seen}) == Activity(last=seen)
+
+
+def test_a_server_in_trouble_is_unknown() -> None:
+    with other_server(503, b"") as port:
+        assert asked(port, traffic={}) is None
