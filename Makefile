@@ -3,6 +3,8 @@
 # make test        set up, then run the tests
 # make check       lint, types, layers, and the witness compiled with warnings as errors
 # make test-heavy  the tests that take minutes or gigabytes
+# make cluster     bring up a Kubernetes of two nodes on this machine (as root); make cluster-down removes it
+# make test-cluster  the tests on a cluster: the one KUBECONFIG names, else the above
 # make bench       every figure the README quotes, with the peers beside it
 # make native      compile the witness in place, for development
 # make clean       remove what the above made, but for .venv
@@ -21,12 +23,13 @@ TENSORFLOW := build/tensorflow
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 .DEFAULT_GOAL := help
-.PHONY: help demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench
+.PHONY: help demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench \
+	packages-cluster cluster cluster-down test-cluster
 
 help:
 	@sed -n 's/^# make /make /p' Makefile
 
-packages-build packages-test packages-bench: packages-%:
+packages-build packages-test packages-bench packages-cluster: packages-%:
 	@PYTHON=$(PYTHON) tools/debian-packages $*
 
 # Everything Python: pinned, and with this very source installed to be edited.
@@ -68,6 +71,16 @@ test: packages-test native
 
 test-heavy: packages-test native $(TENSORFLOW)/.ready
 	$(PYTEST) -m heavy
+
+cluster: packages-cluster
+	@$(PYTHON) -m tools.cluster up
+
+cluster-down:
+	@$(PYTHON) -m tools.cluster down
+
+test-cluster: $(if $(KUBECONFIG),,cluster) native
+	KUBECONFIG=$(or $(KUBECONFIG),$(CURDIR)/.cluster/kubeconfig) \
+		$(BIN)/python -m pytest -m cluster tests/cluster
 
 check: $(READY)
 	$(BIN)/ruff check .

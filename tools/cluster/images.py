@@ -13,6 +13,7 @@ import json
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,11 @@ OWN = Path(__file__).resolve().parent / "containerfiles"
 
 RELEASE = "bookworm"
 BASE = f"localhost/debian:{RELEASE}"
+LEFT_OUT = (  # as the slim images of Debian do
+    *("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale"),
+    *("var/cache/apt/archives", "var/lib/apt/lists", "var/log"),
+)
+
 PAUSE = "registry.k8s.io/pause:3.10"
 BUSYBOX = "docker.io/library/busybox:1.35"
 
@@ -41,18 +47,23 @@ class Image:
     archive: Path  # its layers are not compressed, so it is about as large as the image's files
 
 
-def provide() -> tuple[Image, ...]:
-    """Every image a cluster needs, with what changed since the last time built anew."""
+def provide(*, bare: bool = False) -> tuple[Image, ...]:
+    """The images a cluster needs and, unless it is to be bare, the project's own.
+
+    What changed since the last time is built anew.
+    """
     _store().mkdir(parents=True, exist_ok=True)
     with locked(_store() / "building.lock"):
         _buildah("rm", "--all")  # of a build that was killed
-        if not _id(BASE):
-            _make_base()
-        images = (_pause(), _busybox(), *map(_deployed, deployed()))
-        _forget_archives_but(images)
+        images = [_pause(), _busybox()]
+        if not bare:
+            if not _id(BASE):
+                _make_base()
+            images += map(_deployed, deployed())
+            _forget_archives_but(images)
     for image in images:
         say(f"{image.archive.stat().st_size / 1e6:6.1f} MB {image.name}")
-    return images
+    return tuple(images)
 
 
 def deployed() -> dict[str, Path]:
@@ -98,7 +109,7 @@ def _make_base() -> None:
         _alone(
             *("debootstrap", "--variant=minbase", "--include=ca-certificates", RELEASE, str(root)),
         )
-        for left in ("var/cache/apt/archives", "var/lib/apt/lists", "var/log", "usr/share/doc"):
+        for left in LEFT_OUT:
             shutil.rmtree(root / left)
             (root / left).mkdir()
         mirror = "http://deb.debian.org"
@@ -154,10 +165,11 @@ def _package_index() -> Iterator[tuple[str, ...]]:
         yield (*mounts, f"--volume={file.name}:{PIP}:ro")
 
 
-def _forget_archives_but(images: tuple[Image, ...]) -> None:
+def _forget_archives_but(images: list[Image]) -> None:
+    """Another cluster may just be about to import one that is not yet old."""
     kept = {image.archive for image in images}
     for archive in _store().glob("*.tar"):
-        if archive not in kept:
+        if archive not in kept and time.time() - archive.stat().st_mtime > 3600:
             archive.unlink()
 
 

@@ -1,0 +1,34 @@
+"""What tests on a cluster may ask for: the cluster that `make test-cluster` found or brought up."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from tests.cluster.kube import Kube
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Kube:
+    kubeconfig = os.environ.get("KUBECONFIG")
+    if not kubeconfig:
+        pytest.fail("KUBECONFIG names no cluster: make test-cluster")
+    return Kube(kubeconfig)
+
+
+@pytest.fixture(scope="session")
+def nodes(cluster: Kube) -> list[str]:
+    """The names of the nodes that take Pods."""
+    items = cluster.get("nodes")["items"]
+    return [item["metadata"]["name"] for item in items if not item["spec"].get("taints")]
+
+
+@pytest.fixture
+def kube(cluster: Kube) -> Iterator[Kube]:
+    """A namespace of the test's own."""
+    name = f"clew-test-{uuid.uuid4().hex[:8]}"
+    cluster("create", "namespace", name)
+    yield Kube(cluster.kubeconfig, name)
+    cluster("delete", "namespace", name, "--wait=false")

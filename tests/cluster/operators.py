@@ -1,0 +1,160 @@
+"""A real `clew operator` for one namespace, and resources to give it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.cluster.kube import Kube
+from tests.local.servers import free_port
+from tools.cluster.images import BUSYBOX
+
+import clew
+
+CRDS = Path(__file__).parents[2] / "deploy" / "crds"
+CLEW = f"docker.io/clew/clew:{clew.__version__}"
+PATIENCE = 180.0
+SERVER = ["sh", "-c", "mkdir -p /tmp/www && exec httpd -f -p 8888 -h /tmp/www"]
+
+
+class Operator:
+    def __init__(self, kube: Kube, folder: Path, options: tuple[str, ...]) -> None:
+        self._kube = kube
+        self._folder = folder
+        self._options = options
+        self._metrics, self._health = free_port(), free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        words = [
+            *("--namespace", self._kube.namespace),
+            *("--metrics-port", str(self._metrics)),
+            *("--health-port", str(self._health)),
+            *self._options,
+        ]
+        with (self._folder / "operator.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "clew", "operator", *words],
+                env={**os.environ, "KUBECONFIG": self._kube.kubeconfig},
+                stdout=log,
+                stderr=log,
+            )
+        until("the operator answers", self.alive)
+
+    def alive(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self.log()
+        try:
+            return httpx2.get(f"http://127.0.0.1:{self._health}/healthz").status_code == 200
+        except httpx2.HTTPError:
+            return False
+
+    def end(self, number: int = signal.SIGTERM) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(60)
+            self._process = None
+
+    def metrics(self) -> dict[str, float]:
+        text = httpx2.get(f"http://127.0.0.1:{self._metrics}/metrics").text
+        rows = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+        return {name: float(value) for name, _, value in rows}
+
+    def log(self) -> str:
+        return (self._folder / "operator.log").read_text()
+
+
+@contextmanager
+def operating(kube: Kube, folder: Path, *options: str) -> Iterator[Operator]:
+    kube("apply", "--kustomize", str(CRDS))
+    for name in ("notebooks.kubeflow.org", "pvcviewers.kubeflow.org"):
+        kube.await_(f"crd/{name}", "condition=Established")
+    made = Operator(kube, folder, options)
+    made.start()
+    try:
+        yield made
+    finally:
+        made.end()
+
+
+@pytest.fixture
+def operator(kube: Kube, tmp_path: Path) -> Iterator[Operator]:
+    with operating(kube, tmp_path) as made:
+        yield made
+
+
+def until(what: str, holds: Callable[[], Any]) -> Any:
+    """Wait for something that nothing can be asked to tell."""
+    end = time.monotonic() + PATIENCE
+    while not (found := holds()):
+        assert time.monotonic() < end, f"{what}: never"
+        time.sleep(0.2)
+    return found
+
+
+def notebook(name: str = "first", *command: str, **more: Any) -> dict[str, Any]:
+    """A Notebook whose server is a small one; `volume` is a claim that it has at /data."""
+    volume, version = more.pop("volume", None), more.pop("version", "v1")
+    container: dict[str, Any] = {
+        "name": name,
+        "image": BUSYBOX,
+        "command": list(command) or SERVER,
+        "readinessProbe": {"tcpSocket": {"port": 8888}, "periodSeconds": 1},
+        **more.pop("container", {}),
+    }
+    spec: dict[str, Any] = {
+        "terminationGracePeriodSeconds": 1,
+        "containers": [container],
+        **more.pop("spec", {}),
+    }
+    if volume is not None:
+        container["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+        spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": volume}}]
+    return {
+        "apiVersion": f"kubeflow.org/{version}",
+        "kind": "Notebook",
+        "metadata": {"name": name, **more},
+        "spec": {"template": {"spec": spec}},
+    }
+
+
+def claim(name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "10Mi"}},
+            **spec,
+        },
+    }
+
+
+def ready(kube: Kube, what: str) -> dict[str, Any]:
+    """The condition that everybody asks for; empty before there is any."""
+    conditions = kube.get(what).get("status", {}).get("conditions", [])
+    return next((c for c in conditions if c.get("type") == "Ready"), {})
+
+
+def says(kube: Kube, what: str, reason: str) -> dict[str, Any]:
+    """Wait until a resource gives this reason."""
+
+    def holds() -> dict[str, Any] | None:
+        found = ready(kube, what)
+        return found if found.get("reason") == reason else None
+
+    try:
+        found: dict[str, Any] = until(f"{what} says {reason}", holds)
+    except AssertionError as error:
+        raise AssertionError(f"{error}; it says {ready(kube, what)}") from None
+    return found

@@ -1,0 +1,140 @@
+"""A cluster comes up beside another, also where a killed one lies, and leaves nothing behind.
+
+These bring up clusters of their own, so they need root and this machine, not KUBECONFIG.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from tests.cluster.kube import Kube, pod
+from tools.cluster.holding import holder
+from tools.cluster.places import Cluster
+
+SOURCE = Path(__file__).parents[2]
+TUNABLES = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
+PLACES = ("/run", "/run/netns", "/var/lib", "/var/lib/cni", "/var/log", "/etc/cni", "/opt")
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(os.geteuid() != 0, reason="bringing up a cluster takes root"),
+]
+
+
+def tool(folder: Path, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tools.cluster", "--folder", str(folder), *words],
+        cwd=SOURCE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def done(folder: Path, *words: str) -> str:
+    process = tool(folder, *words)
+    out, said = process.communicate()
+    assert process.returncode == 0, said
+    return out
+
+
+def run(*words: str) -> str:
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+
+def commands() -> Iterator[str]:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it ended meanwhile
+            yield path.read_text(errors="replace").replace("\0", " ")
+
+
+def traces(cluster: Cluster) -> dict[str, object]:
+    """All of this machine that a cluster could have touched, and nothing that others change."""
+    mark, folder = cluster.mark, str(cluster.folder)
+    return {
+        "processes": [line for line in commands() if folder in line and "pytest" not in line],
+        "holder": holder(cluster),
+        "mounts": [
+            line for line in Path("/proc/mounts").read_text().splitlines() if folder in line
+        ],
+        "links": [line for line in run("ip", "-brief", "link").splitlines() if mark in line],
+        "routes": [line for line in run("ip", "route").splitlines() if mark in line],
+        "tables": [line for line in run("nft", "list", "tables").splitlines() if mark in line],
+        "chains": [line for line in run("nft", "list", "ruleset").splitlines() if "KUBE" in line],
+        "cgroups": list(Path("/sys/fs/cgroup").glob(f"**/{mark}")),
+        "tunables": [Path("/proc/sys", name).read_text() for name in TUNABLES],
+        "folder": cluster.folder.exists(),
+        "places": {
+            place: sorted(name for name in os.listdir(place) if "kube" in name or "cni" in name)
+            for place in PLACES
+            if os.path.isdir(place)
+        },
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path / "cluster"
+    done(tmp_path / "cluster", "down")
+
+
+def works(folder: Path) -> None:
+    kube = Kube(str(folder / "kubeconfig"))
+    assert kube.run(pod("says", "echo", "here")) == "here\n"
+
+
+def test_down_leaves_nothing(folder: Path) -> None:
+    before = traces(Cluster(folder))
+    assert not before["folder"]
+    done(folder, "up", "--bare")
+    works(folder)
+    during = traces(Cluster(folder))
+    assert during["holder"] and during["links"] and during["cgroups"] and during["tables"]
+    done(folder, "down")
+    assert traces(Cluster(folder)) == before
+    done(folder, "down")  # of nothing
+    assert traces(Cluster(folder)) == before
+
+
+@pytest.mark.parametrize("moment", ["certificates", "namespaces", "control plane", "nodes, names"])
+def test_after_an_up_that_was_killed(folder: Path, moment: str) -> None:
+    """Killed after some step, and its cluster with all of its programs left as they were."""
+    before = traces(Cluster(folder))
+    killed = tool(folder, "up", "--bare")
+    assert killed.stderr is not None
+    for line in killed.stderr:
+        if moment in line:
+            break
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    done(folder, "down")
+    assert traces(Cluster(folder)) == before
+
+
+def test_up_where_a_killed_cluster_lies(folder: Path) -> None:
+    before = traces(Cluster(folder))
+    done(folder, "up", "--bare")
+    pid = holder(Cluster(folder))
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)  # as if the machine had gone down
+    done(folder, "up", "--bare")
+    works(folder)
+    done(folder, "down")
+    assert traces(Cluster(folder)) == before
+
+
+def test_parts_can_be_stopped_and_started(folder: Path) -> None:
+    done(folder, "up", "--bare")
+    for part in ("kube-apiserver", "kubelet-node2", "containerd-node1"):
+        done(folder, "stop", part, "--signal", "KILL")
+        assert f"{part} does not run" in done(folder, "programs")
+        done(folder, "start", part)
+    done(folder, "up", "--bare")  # waits for what was started, and changes nothing else
+    works(folder)

@@ -1,0 +1,25 @@
+"""The pages that need a cluster are true as well."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.cluster.kube import Kube
+from tests.local.test_docs import NEEDS_A_CLUSTER, PAGES, holds
+from tools.cluster.binaries import search_path
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in PAGES if path.name in NEEDS_A_CLUSTER], ids=lambda path: path.name
+)
+def test_page(path: Path, tmp_path: Path, kube: Kube) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(kube("config", "view", "--raw", "--flatten"))
+    own = Kube(str(kubeconfig))
+    own("config", "set-context", "--current", f"--namespace={kube.namespace}")
+    environment = {"PATH": f"{search_path()}:{os.environ['PATH']}", "KUBECONFIG": str(kubeconfig)}
+    holds(path, tmp_path / "page", {**os.environ, **environment, "LC_ALL": "C.UTF-8"})

@@ -1,0 +1,112 @@
+"""Up: one cluster in one folder, from nothing or from whatever a crash left there."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tools.cluster import binaries, images
+from tools.cluster.addons import kubectl, resolv_conf, start_dns, start_volumes
+from tools.cluster.certificates import issue
+from tools.cluster.control import answers, start_control
+from tools.cluster.holding import hold, holder
+from tools.cluster.network import free_network, plug_in
+from tools.cluster.nodes import import_image, start_containerd, start_kubelet
+from tools.cluster.places import Cluster
+from tools.cluster.processes import lives, names, restart, wait_for, wait_until
+from tools.cluster.saying import Failed, say, step
+from tools.cluster.taking_down import clear_away
+
+
+def up(folder: Path, *, bare: bool = False) -> Cluster:
+    if os.geteuid() != 0:
+        raise Failed("containers, mounts and networks take root: sudo make cluster")
+    with step("binaries"):
+        binaries.provide()
+    with step("images"):
+        built = images.provide(bare=bare)
+    with binaries.locked(binaries.cache() / "clusters.lock"):
+        cluster = _there(folder) or _new(folder)
+        with step("images imported on every node"):
+            _import(cluster, built)
+        with step("nodes ready"):
+            wait_until(lambda: _ready(cluster), "both nodes are ready: kubectl get nodes")
+    return cluster
+
+
+def find(folder: Path) -> Cluster | None:
+    """The cluster that a folder holds, alive or not."""
+    try:
+        return Cluster(folder, json.loads((folder / "cluster.json").read_text())["network"])
+    except FileNotFoundError:
+        return None
+
+
+def _there(folder: Path) -> Cluster | None:
+    """A cluster that came up and lives, with the programs it lost started again."""
+    cluster = find(folder)
+    if cluster is None or holder(cluster) is None or not _complete(cluster).exists():
+        return None
+    for name in names(cluster):
+        if not lives(cluster, name):
+            with step(f"started {name} again"):
+                restart(cluster, name)
+    wait_for(cluster, "kube-apiserver", lambda: answers(cluster))
+    return cluster
+
+
+def _complete(cluster: Cluster) -> Path:
+    """There once everything was started: before, a cluster is not worth repairing."""
+    return cluster.folder / "complete"
+
+
+def _new(folder: Path) -> Cluster:
+    if folder.exists():
+        with step("cleared away what was left"):
+            clear_away(folder)
+    cluster = Cluster(folder, free_network())
+    for needed in (folder, cluster.logs):
+        needed.mkdir(parents=True)
+    (folder / "cluster.json").write_text(json.dumps({"network": cluster.network}))
+    with step("certificates"):
+        issue(cluster)
+    with step("namespaces and network"):
+        hold(cluster, seen=(folder, binaries.cache().parent, Path(__file__).parent))
+        plug_in(cluster)
+        resolv_conf(cluster)
+    with step("control plane"):
+        for node in cluster.nodes:
+            start_containerd(cluster, node)
+        start_control(cluster)
+    with step("nodes, names and volumes"):
+        for node in cluster.nodes:
+            start_kubelet(cluster, node)
+        start_dns(cluster)
+        start_volumes(cluster)
+    _complete(cluster).touch()
+    return cluster
+
+
+def _import(cluster: Cluster, built: tuple[images.Image, ...]) -> None:
+    pairs = [(node, image) for image in built for node in cluster.nodes]
+    with ThreadPoolExecutor(len(cluster.nodes)) as pool:
+        for done in [pool.submit(import_image, cluster, *pair) for pair in pairs]:
+            done.result()
+
+
+def _ready(cluster: Cluster) -> bool:
+    nodes = json.loads(kubectl(cluster, "get", "nodes", "-o", "json"))["items"]
+    ready = [
+        node["metadata"]["name"]
+        for node in nodes
+        for condition in node["status"]["conditions"]
+        if (condition["type"], condition["status"]) == ("Ready", "True")
+    ]
+    return sorted(ready) == sorted(node.name for node in cluster.nodes)
+
+
+def tell(cluster: Cluster) -> None:
+    kubeconfig = cluster.kubeconfig
+    say(f"Kubernetes {binaries.KUBERNETES} is up: export KUBECONFIG={kubeconfig}")

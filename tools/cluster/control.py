@@ -1,0 +1,124 @@
+"""The control plane: etcd, the API server with its audit log, controllers, scheduler, proxy."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import urllib.request
+
+from tools.cluster.certificates import kubeconfig
+from tools.cluster.places import Cluster
+from tools.cluster.processes import start, wait_for
+
+# Who did what to which object, and the objects of whatever runs or holds data; without the chatter
+# of those who only keep themselves alive.
+AUDIT = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "None", "resources": [{"group": "coordination.k8s.io"}]},
+        {"level": "None", "nonResourceURLs": ["/healthz*", "/readyz*", "/livez*", "/metrics"]},
+        {"level": "Metadata", "resources": [{"group": "", "resources": ["secrets", "configmaps"]}]},
+        {"level": "Metadata", "verbs": ["get", "list", "watch"]},
+        {"level": "RequestResponse"},
+    ],
+}
+
+
+def start_control(cluster: Cluster) -> None:
+    start(cluster, "etcd", *_etcd(cluster))
+    policy = cluster.folder / "audit-policy.json"
+    policy.write_text(json.dumps(AUDIT, indent=1))
+    start(cluster, "kube-apiserver", *_apiserver(cluster, str(policy)))
+    wait_for(cluster, "kube-apiserver", lambda: answers(cluster))
+    start(cluster, "kube-controller-manager", *_controllers(cluster))
+    start(cluster, "kube-scheduler", *_scheduler(cluster))
+    start(cluster, "kube-proxy", *_proxy(cluster))
+
+
+def answers(cluster: Cluster) -> bool:
+    """Whether the API server says that it is ready, to somebody outside."""
+    trust = ssl.create_default_context(cafile=str(cluster.certificates / "ca.crt"))
+    try:
+        with urllib.request.urlopen(f"{cluster.server}/readyz", context=trust, timeout=5) as said:
+            return bool(said.status == 200)
+    except OSError:
+        return False
+
+
+def _etcd(cluster: Cluster) -> tuple[str, ...]:
+    return (
+        "etcd",
+        f"--data-dir={cluster.folder}/etcd",
+        "--listen-client-urls=http://127.0.0.1:2379",
+        "--advertise-client-urls=http://127.0.0.1:2379",
+        "--listen-peer-urls=http://127.0.0.1:2380",
+        "--unsafe-no-fsync",  # it ends with the tests
+    )
+
+
+def _apiserver(cluster: Cluster, policy: str) -> tuple[str, ...]:
+    certificates = cluster.certificates
+    return (
+        "kube-apiserver",
+        "--etcd-servers=http://127.0.0.1:2379",
+        "--secure-port=6443",
+        f"--advertise-address={cluster.control}",
+        f"--tls-cert-file={certificates}/apiserver.crt",
+        f"--tls-private-key-file={certificates}/apiserver.key",
+        f"--client-ca-file={certificates}/ca.crt",
+        f"--service-account-key-file={certificates}/accounts.key",
+        f"--service-account-signing-key-file={certificates}/accounts.key",
+        "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+        f"--service-cluster-ip-range={cluster.services}",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+        "--allow-privileged=true",
+        f"--kubelet-client-certificate={certificates}/admin.crt",
+        f"--kubelet-client-key={certificates}/admin.key",
+        f"--kubelet-certificate-authority={certificates}/ca.crt",
+        "--kubelet-preferred-address-types=InternalIP",  # nobody resolves the nodes' names
+        f"--audit-policy-file={policy}",
+        f"--audit-log-path={cluster.audit_log}",
+        "--audit-log-maxsize=200",
+        "--audit-log-maxbackup=3",
+    )
+
+
+def _controllers(cluster: Cluster) -> tuple[str, ...]:
+    certificates = cluster.certificates
+    return (
+        "kube-controller-manager",
+        f"--kubeconfig={kubeconfig(cluster, 'controller-manager')}",
+        f"--service-account-private-key-file={certificates}/accounts.key",
+        f"--root-ca-file={certificates}/ca.crt",
+        f"--cluster-signing-cert-file={certificates}/ca.crt",
+        f"--cluster-signing-key-file={certificates}/ca.key",
+        "--use-service-account-credentials=true",
+        "--leader-elect=false",
+        "--bind-address=127.0.0.1",
+    )
+
+
+def _scheduler(cluster: Cluster) -> tuple[str, ...]:
+    return (
+        "kube-scheduler",
+        f"--kubeconfig={kubeconfig(cluster, 'scheduler')}",
+        "--leader-elect=false",
+        "--bind-address=127.0.0.1",
+    )
+
+
+def _proxy(cluster: Cluster) -> tuple[str, ...]:
+    """One serves all nodes: they share a network."""
+    return (
+        "kube-proxy",
+        f"--kubeconfig={kubeconfig(cluster, 'proxy')}",
+        f"--hostname-override={cluster.nodes[0].name}",
+        f"--cluster-cidr={cluster.everything}",
+        "--proxy-mode=iptables",
+        # Limits of the whole machine, which are not ours to set.
+        *("--conntrack-max-per-core=0", "--conntrack-tcp-timeout-established=0"),
+        "--conntrack-tcp-timeout-close-wait=0",
+    )

@@ -1,0 +1,115 @@
+"""The cable between this machine and the cluster's network, and the way out for its Pods.
+
+From this machine every Pod and Service is reached by its address; Pods reach what this machine
+reaches. The rules stand in a table of their own, which is removed whole; no other is touched.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from tools.cluster.holding import holder, inside
+from tools.cluster.places import Cluster
+from tools.cluster.running import run
+from tools.cluster.saying import Failed
+
+CANDIDATES = range(131, 220)
+FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+
+
+def free_network() -> int:
+    """The first 10.N.0.0/16 that this machine knows nothing of."""
+    routes = json.loads(run("ip", "-json", "route", "show", "table", "all"))
+    named = [route["dst"] for route in routes] + nameservers()
+    known = [ipaddress.ip_network(name, strict=False) for name in named if _is_address(name)]
+    for number in CANDIDATES:
+        candidate = ipaddress.ip_network(f"10.{number}.0.0/16")
+        if not any(net.version == 4 and candidate.overlaps(net) for net in known if net.prefixlen):
+            return number
+    raise Failed("every network from 10.131.0.0/16 on is in use on this machine")
+
+
+def plug_in(cluster: Cluster) -> None:
+    forwarding = FORWARDING.read_text().strip()
+    _forwarding_before(cluster).write_text(forwarding)
+    width = mtu()
+    here, there, mark = f"{cluster.outside}/24", f"{cluster.control}/24", cluster.mark
+    run("ip", "link", "add", mark, "type", "veth", "peer", "eth0", "netns", str(holder(cluster)))
+    run("ip", "address", "add", here, "dev", mark)
+    run("ip", "link", "set", mark, "mtu", width, "up")
+    inside(cluster, "ip", "link", "set", "lo", "up")
+    more = [cluster.dns, *(node.address for node in cluster.nodes)]
+    for address in (there, *(f"{address}/32" for address in more)):
+        inside(cluster, "ip", "address", "add", address, "dev", "eth0")
+    inside(cluster, "ip", "link", "set", "eth0", "mtu", width, "up")
+    inside(cluster, "ip", "route", "add", "default", "via", cluster.outside)
+    inside(cluster, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+    run("ip", "route", "add", cluster.everything, "via", cluster.control)
+    run("nft", "-f", "-", given=_rules(cluster))
+    if forwarding != "1":
+        FORWARDING.write_text("1")
+
+
+def unplug(cluster: Cluster) -> None:
+    """The cable goes with the namespaces, soon after; this takes away what may be left here."""
+    while _is_link(cluster.mark):
+        with suppress(Failed):  # it went by itself meanwhile
+            run("ip", "link", "delete", cluster.mark)
+    if f"table ip {cluster.mark}" in run("nft", "list", "tables"):
+        run("nft", "delete", "table", "ip", cluster.mark)
+    before = _forwarding_before(cluster)
+    if before.exists() and not list(Path("/sys/class/net").glob("clew*")):
+        if before.read_text() == "0":
+            FORWARDING.write_text("0")
+        before.unlink()
+
+
+def nameservers() -> list[str]:
+    """Whom this machine asks for names, as far as the cluster can ask them, too."""
+    for file in ("/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"):
+        words = [line.split() for line in Path(file).read_text().splitlines()]
+        servers = [line[1] for line in words if len(line) > 1 and line[0] == "nameserver"]
+        reachable = [server for server in servers if not _only_here(server)]
+        if reachable or not Path("/run/systemd/resolve/resolv.conf").exists():
+            return reachable
+    return []
+
+
+def mtu() -> str:
+    """Packets from Pods must fit through this machine's own way out."""
+    routes = json.loads(run("ip", "-json", "route", "show", "default"))
+    if not routes:
+        return "1500"
+    return Path(f"/sys/class/net/{routes[0]['dev']}/mtu").read_text().strip()
+
+
+def _rules(cluster: Cluster) -> str:
+    network = cluster.everything
+    return f"""
+        table ip {cluster.mark} {{
+            chain out {{
+                type nat hook postrouting priority 100
+                ip saddr {network} ip daddr != {network} masquerade
+            }}
+        }}
+    """
+
+
+def _forwarding_before(cluster: Cluster) -> Path:
+    return cluster.folder / "ip_forward.before"
+
+
+def _is_link(name: str) -> bool:
+    return Path("/sys/class/net", name).exists()
+
+
+def _is_address(name: str) -> bool:
+    return name[:1].isdigit()
+
+
+def _only_here(server: str) -> bool:
+    address = ipaddress.ip_address(server.partition("%")[0])
+    return address.is_loopback or address.version == 6

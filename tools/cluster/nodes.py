@@ -1,0 +1,157 @@
+"""A node: a containerd and a kubelet with folders, sockets, cgroups and Pod network of their own.
+
+Pods are connected point to point and everything between them is routed, on one node or across two:
+so Services work alike everywhere, whatever the kernel does with bridges.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tools.cluster.binaries import search_path
+from tools.cluster.certificates import kubeconfig
+from tools.cluster.holding import inside
+from tools.cluster.images import PAUSE, Image
+from tools.cluster.network import mtu
+from tools.cluster.places import RUN, Cluster, Node
+from tools.cluster.processes import start, wait_for
+
+CGROUPS = Path("/sys/fs/cgroup")
+
+CONTAINERD = """\
+version = 3
+root = "{folder}/containerd"
+state = "{run}/{name}/containerd"
+
+[grpc]
+address = "{socket}"
+
+[ttrpc]
+address = "{socket}.ttrpc"
+
+[plugins."io.containerd.cri.v1.images".pinned_images]
+sandbox = "{pause}"
+
+[plugins."io.containerd.cri.v1.runtime"]
+# Lowering the score takes a capability that containers and small virtual machines lack.
+restrict_oom_score_adj = true
+
+[plugins."io.containerd.cri.v1.runtime".cni]
+bin_dirs = ["/usr/lib/cni"]
+conf_dir = "{folder}/cni"
+"""
+
+
+def start_containerd(cluster: Cluster, node: Node) -> None:
+    (node.folder / "cni").mkdir(parents=True)
+    (node.folder / "cni" / "pods.conflist").write_text(json.dumps(_pod_network(node), indent=1))
+    settings = node.folder / "containerd.toml"
+    settings.write_text(
+        CONTAINERD.format(
+            folder=node.folder, run=RUN, name=node.name, socket=node.containerd, pause=PAUSE
+        )
+    )
+    start(cluster, f"containerd-{node.name}", "containerd", "--config", str(settings))
+
+
+def start_kubelet(cluster: Cluster, node: Node) -> None:
+    name = f"containerd-{node.name}"
+    wait_for(cluster, name, lambda: _listens(cluster, node))
+    for folder in cgroups(cluster):
+        (folder / node.name).mkdir(parents=True, exist_ok=True)
+    settings = node.folder / "kubelet.json"
+    settings.write_text(json.dumps(_kubelet(cluster, node), indent=1))
+    start(
+        cluster,
+        f"kubelet-{node.name}",
+        "kubelet",
+        f"--config={settings}",
+        f"--kubeconfig={kubeconfig(cluster, node.name)}",
+        f"--hostname-override={node.name}",
+        f"--node-ip={node.address}",
+        f"--root-dir={node.folder}/kubelet",
+        f"--cert-dir={node.folder}/kubelet/pki",
+    )
+
+
+def import_image(cluster: Cluster, node: Node, image: Image) -> None:
+    """An archive is named after what is in it, so it is imported once."""
+    mark = node.folder / "imported" / image.archive.name
+    if not mark.exists():
+        ctr(cluster, node, "images", "import", "--local", str(image.archive))
+        mark.parent.mkdir(exist_ok=True)
+        mark.touch()
+
+
+def ctr(cluster: Cluster, node: Node, *words: str) -> str:
+    """containerd's own client, in the namespace where Kubernetes keeps its containers."""
+    client = ("env", f"PATH={search_path()}", "ctr", "--address", node.containerd)
+    return inside(cluster, *client, "--namespace", "k8s.io", *words)
+
+
+def cgroups(cluster: Cluster) -> list[Path]:
+    """The cluster's own folder in every hierarchy there is."""
+    unified = (CGROUPS / "cgroup.controllers").exists()
+    hierarchies = [CGROUPS] if unified else [path for path in CGROUPS.iterdir() if path.is_dir()]
+    return [hierarchy / cluster.mark for hierarchy in hierarchies if not hierarchy.is_symlink()]
+
+
+def _listens(cluster: Cluster, node: Node) -> bool:
+    return inside(cluster, "sh", "-c", f"test -S {node.containerd} && echo yes || :") != ""
+
+
+def _pod_network(node: Node) -> dict[str, object]:
+    return {
+        "cniVersion": "0.4.0",
+        "name": "pods",
+        "plugins": [
+            {
+                "type": "ptp",
+                "mtu": int(mtu()),
+                "ipam": {
+                    "type": "host-local",
+                    "subnet": node.pods,
+                    "dataDir": f"{node.folder}/addresses",
+                    "routes": [{"dst": "0.0.0.0/0"}],
+                },
+            },
+            {"type": "portmap", "capabilities": {"portMappings": True}},
+        ],
+    }
+
+
+def _kubelet(cluster: Cluster, node: Node) -> dict[str, object]:
+    certificates = cluster.certificates
+    return {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "address": node.address,
+        "healthzBindAddress": node.address,
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": f"{certificates}/ca.crt"},
+        },
+        "authorization": {"mode": "Webhook"},
+        "tlsCertFile": f"{certificates}/{node.name}.crt",
+        "tlsPrivateKeyFile": f"{certificates}/{node.name}.key",
+        "cgroupDriver": "cgroupfs",
+        "cgroupRoot": f"/{cluster.mark}/{node.name}",
+        "failCgroupV1": False,
+        "failSwapOn": False,
+        "containerRuntimeEndpoint": f"unix://{node.containerd}",
+        "clusterDNS": [cluster.dns],
+        "clusterDomain": "cluster.local",
+        "resolvConf": f"{cluster.folder}/resolv.conf",
+        "podLogsDir": f"{node.folder}/pod-logs",
+        "volumePluginDir": f"{node.folder}/volume-plugins",
+        # The machine's disk and memory are for others as well, and an image that is thrown away
+        # cannot be fetched again.
+        "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%"},
+        "imageGCHighThresholdPercent": 100,
+        "imageGCLowThresholdPercent": 99,
+        "maxPods": 250,
+        "serializeImagePulls": False,
+        "nodeStatusUpdateFrequency": "5s",
+    }
