@@ -14,7 +14,7 @@ from clew.errors import ClewError
 
 KUBEFLOW = ("/apis/v2beta1", "/pipeline/apis/v2beta1")
 """Where Kubeflow's own client asks."""
-_GRPC = {400: 3, 401: 16, 403: 7, 404: 5, 408: 4, 409: 6, 413: 3, 429: 8, 501: 12, 503: 14}
+_GRPC = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 409: 6, 413: 3, 429: 8, 501: 12, 503: 14}
 _UNKNOWN = 13
 
 

@@ -7,7 +7,13 @@ from collections.abc import Iterable
 
 from clew.prov.graph import Graph
 
-_KEEP = "INSERT INTO spec (project, digest, text) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+# A row that is there already is not changed, but held until the transaction ends: whoever sweeps it
+# waits, and then sees what has become of it.
+_KEEP = """
+INSERT INTO spec (project, digest, text) VALUES (?, ?, ?)
+ON CONFLICT (project, digest) DO UPDATE SET text = excluded.text WHERE 1 = 0
+"""
+_HOLD = "UPDATE spec SET digest = digest WHERE project = ? AND digest = ?"
 _TEXT = "SELECT text FROM spec WHERE project = ? AND digest = ?"
 _TEXTS = "SELECT digest, text FROM spec WHERE project = ? AND digest IN ({})"
 _SWEEP = """
@@ -38,4 +44,5 @@ def texts_of(graph: Graph, digests: Iterable[str]) -> dict[str, str]:
 
 def sweep(graph: Graph, digest: str) -> None:
     """Within a transaction: something that was of this pipeline is gone."""
+    graph.connection.rows(_HOLD, (graph.project, digest))
     graph.connection.rows(_SWEEP, (graph.project, digest))
