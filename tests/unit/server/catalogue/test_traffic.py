@@ -1,0 +1,27 @@
+"""Traffic of several servers in one table, on either database."""
+
+from __future__ import annotations
+
+from clew.prov.graph import Graph
+from clew.server.catalogue import traffic
+from clew.server.catalogue.traffic import Traffic
+
+
+def test_counts_add_up_and_time_only_moves_on(graph: Graph) -> None:
+    traffic.add(graph, [Traffic("notebook", "me", "a", 200, 1, 0, 10, 20)])
+    traffic.add(
+        graph,
+        [Traffic("notebook", "me", "b", 7, 1), Traffic("notebook", "me", "a", 100, 2, 1, 1, 2)],
+    )
+    assert traffic.every(graph) == [
+        Traffic("notebook", "me", "a", 200, 3, 1, 11, 22),
+        Traffic("notebook", "me", "b", 7, 1),
+    ]
+
+
+def test_what_is_gone_begins_anew(graph: Graph) -> None:
+    traffic.add(graph, [Traffic(kind, "me", "a", 5, 1) for kind in ("notebook", "pvcviewer")])
+    traffic.forget(graph, "notebook", "me", "a")
+    assert [one.kind for one in traffic.every(graph)] == ["pvcviewer"]
+    traffic.add(graph, [Traffic("notebook", "me", "a", 6, 1)])
+    assert traffic.every(graph)[0] == Traffic("notebook", "me", "a", 6, 1)

@@ -1,0 +1,96 @@
+"""Which addresses are whose, and what targets are asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew.errors import UsageError
+from clew.server.proxy.targets import Key, Target, named, onward, parsed
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        (b"/notebook/me/first/lab", Key("notebook", "me", "first")),
+        (b"/tensorboard/team-1/x.y/", Key("tensorboard", "team-1", "x.y")),
+        (b"/pvcviewer/a/b", Key("pvcviewer", "a", "b")),
+        (b"/pvcviewers/a/b/", Key("pvcviewer", "a", "b")),
+    ],
+)
+def test_a_path_names_a_target(path: bytes, key: Key) -> None:
+    found = named(path)
+    assert found is not None
+    assert found[0] == key
+    assert path.startswith(found[1])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        b"/",
+        b"/notebook/me",
+        b"/notebook/me/",
+        b"/notebook/Me/x/",
+        b"/notebook/../x/",
+        b"/notebook/me/-x/",
+        b"/notebook/me/x%2f/",
+        b"/notebook/me/x?y",
+        b"/api/v1/notebook/me/x/",
+        b"notebook/me/x/",
+        b"/notebook/me/" + b"x" * 254 + b"/",
+    ],
+)
+def test_other_paths_do_not(path: bytes) -> None:
+    assert named(path) is None
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "asked"),
+    [
+        (None, b"/notebook/me/x/a/b%20c"),
+        ("/", b"/a/b%20c"),
+        ("/base", b"/base/a/b%20c"),
+        ("/base/deep/", b"/base/deep/a/b%20c"),
+    ],
+)
+def test_what_matched_is_replaced(rewrite: str | None, asked: bytes) -> None:
+    assert onward(b"/notebook/me/x/a/b%20c", b"/notebook/me/x", rewrite) == asked
+
+
+def test_a_table_is_read() -> None:
+    found = parsed(
+        """
+        ["notebook/me/one"]
+        address = "http://localhost:8888/"
+        ["pvcviewers/me/two"]
+        address = "[::1]:80"
+        rewrite = "/"
+        timeout = 5
+        headers = {X-Root = "/two"}
+        """,
+        "here",
+    )
+    assert found == {
+        "notebook/me/one": Target("localhost", 8888),
+        "pvcviewer/me/two": Target("::1", 80, "/", {"X-Root": "/two"}, 5.0),
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        "x = 1",
+        '["other/me/x"]\naddress = "a:1"',
+        '["notebook/me/x/y"]\naddress = "a:1"',
+        '["notebook/me/x"]',
+        '["notebook/me/x"]\naddress = "a"',
+        '["notebook/me/x"]\naddress = "a:99999"',
+        '["notebook/me/x"]\naddress = "a:1"\nadress = 1',
+        '["notebook/me/x"]\naddress = "a:1"\nheaders = {"A B" = "x"}',
+        '["notebook/me/x"]\naddress = "a:1"\nheaders = {A = "x\\r\\nB: y"}',
+    ],
+)
+def test_what_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="here"):
+        parsed(text, "here")

@@ -1,0 +1,210 @@
+"""Nothing outside a volume is reachable: by no path, no link, and in no moment between two."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clew.errors import ClewError, Exists, NotAllowed, NotFound, UsageError
+from clew.viewer import changing
+from clew.viewer.listing import listed
+from clew.viewer.sending import upload
+from clew.viewer.volume import Volume
+
+SECRET = b"nobody may read this"
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "secret").write_bytes(SECRET)
+    return folder
+
+
+@pytest.fixture
+def root(tmp_path: Path, outside: Path) -> Path:
+    folder = tmp_path / "volume"
+    (folder / "inner" / "deep").mkdir(parents=True)
+    (folder / "file").write_bytes(b"a file")
+    (folder / "inner" / "file").write_bytes(b"inner")
+    (folder / "out").symlink_to(outside)
+    (folder / "up").symlink_to("../outside/secret")
+    (folder / "secret").symlink_to(outside / "secret")
+    (folder / "inner" / "deep" / "far").symlink_to("../../../outside")
+    (folder / "loop").symlink_to("loop")
+    (folder / "proc").symlink_to("/proc/self/root")
+    (folder / "kept").symlink_to("inner/file")
+    os.mkfifo(folder / "pipe")
+    return folder
+
+
+@pytest.fixture(params=[False, True], ids=["openat2", "walking"])
+def volume(root: Path, request: pytest.FixtureRequest) -> Iterator[Volume]:
+    opened = Volume(root, walk=request.param)
+    yield opened
+    opened.close()
+
+
+def content(volume: Volume, path: bytes) -> bytes:
+    with volume.file(path) as found:
+        return os.read(found, 1 << 20)
+
+
+OUT = (b"out/secret", b"up", b"secret", b"inner/deep/far/secret", b"loop", b"proc/etc/passwd")
+
+
+@pytest.mark.parametrize("path", OUT)
+def test_no_link_leads_out(volume: Volume, path: bytes) -> None:
+    with pytest.raises((NotAllowed, NotFound)):
+        content(volume, path)
+    with pytest.raises((NotAllowed, NotFound)):
+        volume.look(path)
+
+
+@pytest.mark.parametrize("path", [b"../outside/secret", b"inner/../../outside", b"./file", b"a\0b"])
+def test_no_path_leads_up(volume: Volume, path: bytes) -> None:
+    with pytest.raises(UsageError):
+        content(volume, path)
+
+
+@pytest.mark.parametrize("path", [b"out", b"inner/deep/far", b"proc", b"out/new"])
+def test_nothing_is_listed_made_or_deleted_through_a_link(
+    volume: Volume, outside: Path, path: bytes
+) -> None:
+    with pytest.raises(ClewError):
+        listed(volume, path)
+    with pytest.raises(ClewError):
+        changing.make_folder(volume, path + b"/made")
+    with pytest.raises(ClewError), upload(volume, path + b"/sent", "key"):
+        pass
+    with pytest.raises(ClewError):
+        changing.delete(volume, path + b"/secret")
+    with pytest.raises(ClewError):
+        changing.rename(volume, b"file", path + b"/file")
+    with pytest.raises(ClewError):
+        changing.rename(volume, path + b"/secret", b"taken")
+    assert [entry.name for entry in outside.iterdir()] == ["secret"]
+    assert (outside / "secret").read_bytes() == SECRET
+
+
+def test_what_is_inside_is_there(volume: Volume) -> None:
+    assert content(volume, b"file") == b"a file"
+    assert content(volume, b"/inner//file") == b"inner"
+    for wrong in (b"pipe", b"inner"):
+        with pytest.raises(ClewError):
+            content(volume, wrong)
+    with pytest.raises(NotFound):
+        content(volume, b"nowhere")
+    with pytest.raises(NotFound):
+        content(volume, b"file/below")
+
+
+def test_links_inside_are_followed(root: Path) -> None:
+    assert content(Volume(root), b"kept") == b"inner"
+
+
+def test_deleting_follows_no_link(volume: Volume, root: Path, outside: Path) -> None:
+    (root / "inner" / "way").symlink_to(outside)
+    with pytest.raises(Exists):
+        changing.delete(volume, b"inner")
+    changing.delete(volume, b"inner", everything=True)
+    changing.delete(volume, b"out")
+    assert not (root / "inner").exists()
+    assert not (root / "out").is_symlink()
+    assert (outside / "secret").read_bytes() == SECRET
+    for path in (b"", b"/"):
+        with pytest.raises(NotAllowed):
+            changing.delete(volume, path, everything=True)
+
+
+def test_renaming_replaces_nothing(volume: Volume, root: Path) -> None:
+    with pytest.raises(Exists):
+        changing.rename(volume, b"file", b"inner/file")
+    with pytest.raises(UsageError):
+        changing.rename(volume, b"inner", b"inner/deep/inner")
+    with pytest.raises(NotFound):
+        changing.rename(volume, b"nowhere", b"somewhere")
+    changing.rename(volume, b"file", b"inner/renamed")
+    assert (root / "inner" / "renamed").read_bytes() == b"a file"
+    with pytest.raises(Exists):
+        changing.make_folder(volume, b"inner")
+
+
+def test_a_race_gains_nothing(volume: Volume, root: Path, outside: Path) -> None:
+    """A folder that is now one, now a link out: whatever is opened through it is inside."""
+    (root / "swap").mkdir()
+    (root / "swap" / "secret").write_bytes(b"harmless")
+    (root / "trap").symlink_to(outside)
+    ending = threading.Event()
+
+    def swap() -> None:
+        while not ending.is_set():
+            (root / "swap").rename(root / "aside")
+            (root / "trap").rename(root / "swap")
+            (root / "swap").rename(root / "trap")
+            (root / "aside").rename(root / "swap")
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    found = set()
+    try:
+        for _ in range(3000):
+            try:
+                found.add(content(volume, b"swap/secret"))
+            except (NotFound, NotAllowed):
+                found.add(b"refused")
+    finally:
+        ending.set()
+        thread.join()
+    assert found == {b"harmless", b"refused"}
+
+
+names = st.sampled_from(
+    [b"..", b".", b"", b"out", b"inner", b"deep", b"far", b"secret", b"up", b"proc", b"etc"]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(st.lists(names, max_size=7))
+def test_no_mix_of_them_leads_out(volume: Volume, path: list[bytes]) -> None:
+    try:
+        found = content(volume, b"/".join(path))
+    except ClewError:
+        return
+    assert found != SECRET
+
+
+def test_a_listing_tells_nothing_of_what_is_outside(volume: Volume) -> None:
+    found = {entry["name"]: entry for entry in listed(volume, b"")["entries"]}
+    assert found["out"]["leads"] is None
+    assert found["secret"] == found["secret"] | {"kind": "link", "leads": None, "size": 0}
+    assert found["pipe"]["kind"] == "other"
+    assert found["inner"]["kind"] == "folder"
+    assert found["file"]["size"] == 6
+
+
+def test_a_listing_comes_in_order_and_in_pages(tmp_path: Path) -> None:
+    for size, name in enumerate(("b", "A", "c")):
+        (tmp_path / name).write_bytes(b"x" * size)
+    (tmp_path / "z").mkdir()
+    (tmp_path / ".clew-upload-1").touch()
+    volume = Volume(tmp_path)
+
+    def order(**asked: object) -> list[str]:
+        return [entry["name"] for entry in listed(volume, b"", **asked)["entries"]]  # type: ignore[arg-type]
+
+    assert order() == ["z", "A", "b", "c"]
+    assert order(sort="size", descending=True) == ["z", "c", "A", "b"]
+    assert order(offset=1, limit=2) == ["A", "b"]
+    assert order(containing="a") == ["A"]
+    assert listed(volume, b"", limit=1)["total"] == 4
+    with pytest.raises(UsageError):
+        listed(volume, b"", sort="colour")
+    volume.close()
