@@ -1,6 +1,7 @@
 /* The records: MessagePack arrays, each after its length as four bytes, little end first.
  * They go to a file, which is the buffer between tracer and reader: a slow reader never slows
- * the command. A byte on the notify pipe says that there is more. */
+ * the command. A byte on the notify pipe says that there is more, unless that is only who saw what is known
+ * already: that can wait. */
 #include "trace.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@
 static uint8_t *buffer;
 static size_t used, record_at, capacity;
 static int file = -1, notify_fd = -1;
+static bool news; /* since the last word to the reader */
 static bool lost; /* the disk is full: the file ends with the last whole record */
 
 void out_open(const char *path, int notify)
@@ -106,6 +108,7 @@ void out_begin(enum record type, uint64_t seq, uint32_t image, unsigned fields)
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (used > BUFFER)
 		out_flush();
+	news = news || type != R_SEEN;
 	record_at = used;
 	used += 4;
 	out_array(4 + fields);
@@ -140,7 +143,8 @@ void out_flush(void)
 		else if (n < 0 && errno != EINTR)
 			lost = true;
 	}
-	if (used && notify_fd >= 0)
+	if (used && news && notify_fd >= 0)
 		(void)!write(notify_fd, "", 1);
+	news = false;
 	used = 0;
 }

@@ -161,10 +161,10 @@ class Contents:
     def _sorted(
         self, reads: dict[Facts, bytes]
     ) -> Iterator[tuple[bool, list[tuple[Facts, bytes]]]]:
-        for keep in (True, False):
-            files = [(f, p) for f, p in reads.items() if self._keeps(p) == keep]
-            if files:
-                yield keep, files
+        kept: dict[bool, list[tuple[Facts, bytes]]] = {True: [], False: []}
+        for facts, path in reads.items():
+            kept[self._keeps(path)].append((facts, path))
+        yield from ((keep, files) for keep, files in kept.items() if files)
 
     def _fail(self, key: Key, path: bytes, error: ClewError) -> None:
         self._missed[key] = (path, error.message)

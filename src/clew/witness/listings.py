@@ -33,6 +33,7 @@ class Listings:
         self._contents = contents
         self._listed: list[Listing] = []
         self._changes: dict[bytes, list[tuple[int, bytes, bool]]] = defaultdict(list)
+        self._kept: dict[Facts, str] = {}
 
     def listed(self, listing: Listing) -> None:
         self._listed.append(listing)
@@ -50,13 +51,20 @@ class Listings:
         read = self._contents.listing(listing.facts)
         if read is None:
             return ""
-        names, same = set(read[0]), read[1]
+        names, same = read
         later: dict[bytes, bool] = {}
         for seq, name, existed in self._changes.get(listing.path, ()):
             if seq > listing.seq:
                 later.setdefault(name, existed)  # the first change tells what was there before
-        if not same and not later:
-            return ""
-        for name, existed in later.items():
-            (names.add if existed else names.discard)(name)
-        return self._contents.names(sorted(names))
+        if not later:
+            return self._unchanged(listing.facts, names) if same else ""
+        there = {*names, *(name for name, existed in later.items() if existed)}
+        gone = {name for name, existed in later.items() if not existed}
+        return self._contents.names(sorted(there - gone))
+
+    def _unchanged(self, facts: Facts, names: list[bytes]) -> str:
+        """Many may have listed a folder in one state: its names are kept once."""
+        found = self._kept.get(facts)
+        if found is None:
+            found = self._kept[facts] = self._contents.names(sorted(names))
+        return found
