@@ -131,7 +131,9 @@ class Engine:
                     self._decide(scope, node)
                     moved = True
         if all(node.state in OVER for node in scope.nodes.values()):
-            scope.closed = True
+            scope.close()
+            for node in scope.nodes.values():
+                del self._homes[node.path]
             if scope.owner is not None:
                 self._left(scope.owner)
 

@@ -41,6 +41,8 @@ from clew.witness import environment
 _CANCEL = "cancel"
 _GATHERING = 0.02
 """Seconds in which what happens is told together."""
+_AHEAD = 32
+"""Tasks that may be over and not yet told."""
 
 
 def stop(folder: Folder, uid: str) -> bool:
@@ -110,6 +112,8 @@ class Recorder:
         self._processes: dict[str, str] = {}  # by task, the process that did it
         self._queue: queue.SimpleQueue[AnyEvent | Told | Session | None] = queue.SimpleQueue()
         self._ending = threading.Event()
+        self._behind = 0
+        self._caught_up = threading.Condition()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._lock = locks.hold(folder, self.uid)
         self.sayings = Sayings(folder.spool / self.uid)
@@ -199,8 +203,15 @@ class Recorder:
             )
         )
 
+    def keep_up(self) -> None:
+        """Wait until little is left to tell: what is not told is in memory."""
+        with self._caught_up:
+            self._caught_up.wait_for(lambda: self._behind < _AHEAD)
+
     def task_over(self, told: Told) -> None:
         self.task_started(told.node)
+        with self._caught_up:
+            self._behind += 1
         self._queue.put(replace(told, said=self.sayings.over(told.node.path)))
 
     def leaves(self, worker: Session) -> None:
@@ -224,6 +235,9 @@ class Recorder:
                 self.failure = from_os(error, doing="record the run")
             except Exception as error:  # whatever it is, the tasks go on to their end
                 self.failure = error
+            with self._caught_up:
+                self._behind -= sum(isinstance(one, Told) for one in waiting)
+                self._caught_up.notify()
 
     def _tell(self, waiting: Sequence[AnyEvent | Told | Session]) -> None:
         events = [self._numbered(one) for one in waiting if isinstance(one, Started)]
@@ -234,12 +248,13 @@ class Recorder:
         sessions = {}
         with self.graph() as graph:
             for one in over:
+                own: list[AnyEvent] = []
                 for attempt in one.attempts:
                     session, found = attempt.events()
-                    events += found
+                    own += found
                     if session is not None:
                         sessions[session.uid] = session
-                events += self._informed(graph, one, events)
+                events += [*own, *self._informed(graph, one, own)]
             for session in sessions.values():
                 session.flush()
             graph.fold([*events, *(self._over(graph, one) for one in over if one not in later)])
@@ -251,16 +266,17 @@ class Recorder:
         for one, execution in zip(over, ids, strict=True):
             if one.said is not None:
                 one.said.unlink(missing_ok=True)
+            one.node.forget()
             one.done(execution)
 
-    def _informed(self, graph: Graph, one: Told, events: Sequence[AnyEvent]) -> list[AnyEvent]:
+    def _informed(self, graph: Graph, one: Told, own: Sequence[AnyEvent]) -> list[AnyEvent]:
         """What the task was told by others without a file; of one that was reused, nothing new."""
         reused = one.verdict.reused if one.verdict else None
         execution = reused.execution if reused else _last(one.attempts)
         if execution is None:
             return []
-        own = (e for e in events if isinstance(e, Started) and e.execution == execution)
-        told = (event.activity for event in own if event.number == 1)
+        begun = (e for e in own if isinstance(e, Started) and e.execution == execution)
+        told = (event.activity for event in begun if event.number == 1)
         process = next(told, None) or first_process(graph, execution)
         if process is None:
             return []

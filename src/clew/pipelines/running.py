@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from clew.errors import NotAllowed
 from clew.folder import Folder
 from clew.pipelines import machine
+from clew.pipelines.about import WORKSPACE, about
 from clew.pipelines.attempts import Attempts
 from clew.pipelines.chores import Chore, is_chore
 from clew.pipelines.deadlines import Deadlines
@@ -38,8 +39,6 @@ from clew.settings import Settings
 
 PIPELINE = "pipeline.yaml"
 """In a run's folder: what was run."""
-WORKSPACE = "workspace"
-"""In a run's folder: the one that its tasks share, if the pipeline asks for it."""
 _PATIENCE = 1.0
 """Seconds that a task has to end by itself when the run is canceled."""
 _LOOK = 0.2
@@ -146,7 +145,7 @@ class _Running:
         self._reuse = reuse
         self._watch = watch
         self._place = folder.root / RUNS / recorder.id
-        self._facts = {**self._facts_of_run(), **facts}
+        self._facts = {**about(pipeline.name, recorder.id, recorder.uid, self._place), **facts}
         self._engine = Engine(pipeline, inputs, self._facts)
         self._on_host = on_host
         self._workers = workers
@@ -258,6 +257,7 @@ class _Running:
     def _start(self) -> None:
         """Begin what is ready, as long as there is room."""
         while (turn := self._turns.next(self._busy, time.monotonic())) is not None:
+            self._recorder.keep_up()
             if turn.error is None:
                 self._begin(turn.what, turn.given)
             else:
@@ -390,18 +390,3 @@ class _Running:
                 self._tried.setdefault(ended.node.path, []).append(ended)
         for one in stopped:
             self._over(one)
-
-    # -- what a run is
-
-    def _facts_of_run(self) -> dict[str, str]:
-        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        name = f"{self._pipeline.name}-{self._recorder.id}"
-        return {
-            "pipeline_job_name": name,
-            "pipeline_job_resource_name": name,
-            "pipeline_job_uuid": self._recorder.uid,
-            "pipeline_root": str(self._place),
-            "workspace_path": str(self._place / WORKSPACE),
-            "pipeline_job_create_time_utc": now,
-            "pipeline_job_schedule_time_utc": now,
-        }

@@ -46,6 +46,14 @@ class Node(Struct):
     open: int = 0
     """How many of its scopes go on."""
 
+    def forget(self) -> None:
+        """It is over, and told: of a thousand iterations, what each was given is kept no longer."""
+        self.inputs = self.given = _NOTHING
+        self.informed = frozenset()
+
+
+_NOTHING = Values()
+
 
 class Scope(Struct):
     path: str
@@ -59,6 +67,10 @@ class Scope(Struct):
     def failed(self) -> Node | None:
         """The first task in it that failed."""
         return next((node for node in self.nodes.values() if node.state == "failed"), None)
+
+    def close(self) -> None:
+        """All in it is over."""
+        self.closed, self.inputs = True, _NOTHING
 
     def outputs(self) -> Values:
         """Of several sources of an output, the one that exists."""

@@ -76,6 +76,7 @@ class Branches:
         """It is over, and nothing more will be asked of it."""
         for image in branch.images:
             del self._of[image]
+        branch.records.clear()
 
     def trace(self, records: list[AnyRecord]) -> list[AnyRecord]:
         """These records in their order, with the descriptions that they speak of."""

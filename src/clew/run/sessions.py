@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from clew.errors import ClewError, RecordingFailed
 from clew.folder import Folder
 from clew.prov.events import AnyEvent
-from clew.run import failing, locks, reporting, starting, streams
+from clew.run import failing, locks, memory, reporting, starting, streams
 from clew.run.branches import Branch, Branches
 from clew.run.intake import Intake
 from clew.run.pieces import Piece
@@ -48,6 +48,13 @@ _PATIENCE = 60.0
 _SILENCE = 2.0
 """Seconds after which a process that is gone, and of which nothing came, is given up: the tracer
 tells of it at once."""
+
+_MANY = 100
+"""Pieces of one command after which it is worth the time to give memory back."""
+
+
+def _nobody(_: Piece) -> None:
+    """Waits any more."""
 
 
 class Session:
@@ -174,6 +181,8 @@ class Session:
             self._store.close()
         shutil.rmtree(self._spool, ignore_errors=True)
         os.close(self._held)
+        if self.count >= _MANY:
+            memory.give_back()
 
     # -- a piece of work
 
@@ -296,7 +305,8 @@ class Session:
                 self._finish(piece)
 
     def _finish(self, piece: Piece) -> None:
-        piece.ended(piece)
+        ended, piece.ended = piece.ended, _nobody  # who knows of whom: else both stay in memory
+        ended(piece)
 
     # -- telling
 

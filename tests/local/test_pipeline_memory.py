@@ -1,0 +1,43 @@
+"""What is over is not kept: a run of a thousand tasks takes little more than one of ten."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+from tests.local.programs.recording import HERE
+
+import clew
+from clew.pipelines.tasks import Warm
+from clew.run.pieces import Piece
+from clew.run.sessions import Session
+
+
+def there() -> int:
+    return sum(isinstance(one, Warm | Piece | Session) for one in gc.get_objects())
+
+
+def test_nothing_of_a_task_that_is_told_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not until somebody looks for what only knows of each other, either."""
+    monkeypatch.chdir(tmp_path)
+    counts: list[int] = []
+    gc.collect()
+    gc.disable()
+    try:
+        with clew.init(tmp_path) as project:
+            document = project.pipelines.run(
+                HERE / "talking.py",
+                {"folder": str(tmp_path), "kind": "brief"},
+                jobs=1,
+                on_host=True,
+                watch=lambda _: counts.append(there()),
+            )
+        after = there()
+    finally:
+        gc.enable()
+    assert document["state"] == "succeeded"
+    assert max(counts) > 0
+    assert after == 0
