@@ -22,6 +22,7 @@ SELECT s.uid, s.at, s.name, s.facets, e.at, e.facets
 FROM started s LEFT JOIN ended e ON e.activity = s.id
 WHERE s.execution = ? ORDER BY s.n, e.n
 """
+_ITSELF = _ACTIVITIES.replace("s.execution", "s.id")
 _NUMBER = "SELECT number FROM execution WHERE id = ?"
 
 
@@ -105,7 +106,8 @@ def recorded_as(graph: Graph, text: str) -> str | None:
 
 def _document(graph: Graph, found: Found, alive: Alive, *, tasks: bool) -> dict[str, Any]:
     known: dict[str, list[Any]] = {}
-    for uid, at, name, facets, ended, more in graph.connection.rows(_ACTIVITIES, (found.key,)):
+    told = graph.connection.rows(_ACTIVITIES if tasks else _ITSELF, (found.key,))
+    for uid, at, name, facets, ended, more in told:
         # A second end replaces the first: what was tried again.
         known[uid] = [at, name, json.loads(facets), ended, json.loads(more or "{}")]
     started, _, facets, ended, more = known.pop(found.uid, [None, None, {}, None, {}])
