@@ -41,6 +41,7 @@ from kfp import dsl
 def wait(gate: str) -> int:
     import os, time
     print("waiting", flush=True)
+    open(gate + ".reached", "w").close()
     while not os.path.exists(gate):
         time.sleep(0.01)
     return 1
@@ -326,8 +327,8 @@ def test_a_run_goes_on_without_who_asked_for_it(both: Both) -> None:
     words = [*CLEW, "pipeline", "run", "gated.py", "-p", f"gate={gate}"]
     settings: dict[str, Any] = {"cwd": both.project.folder, "env": both.through}
     asking = subprocess.Popen(words, stderr=subprocess.PIPE, **settings)
-    await_("the task", lambda: _running(both) is not None)
-    name = _running(both)
+    await_("the task", (both.project / "gate.reached").exists)
+    name = _last(both)["id"]
     following = subprocess.Popen(
         [*CLEW, "pipeline", "logs", f"{name}/wait", "-f"], stdout=subprocess.PIPE, **settings
     )
@@ -335,23 +336,18 @@ def test_a_run_goes_on_without_who_asked_for_it(both: Both) -> None:
     said = asking.communicate()[1].decode()
     assert asking.returncode == 130
     assert f"{name} goes on at {both.server.address}; clew pipeline cancel {name} ends it" in said
-    assert _running(both) == name
-    stopped = both.json("pipeline", "cancel", str(name))
+    assert _last(both)["state"] == "running"
+    stopped = both.json("pipeline", "cancel", name)
     assert stopped["state"] == "canceled"
     assert b"waiting\n" in following.communicate()[0]
-    both.same("pipeline", "cancel", str(name), status=2)
+    both.same("pipeline", "cancel", name, status=2)
     gate.touch()
-    assert both.json("pipeline", "resume", str(name))["state"] == "succeeded"
+    assert both.json("pipeline", "resume", name)["state"] == "succeeded"
 
 
-def _running(both: Both) -> str | None:
-    """The run that has a task which says something."""
-    for run in both.json("pipeline", "list"):
-        if run["state"] == "running":
-            shown = both.json("pipeline", "show", run["id"])
-            if any(task["state"] == "running" for task in shown["tasks"]):
-                return str(run["id"])
-    return None
+def _last(both: Both) -> dict[str, Any]:
+    found: list[dict[str, Any]] = both.json("pipeline", "list")
+    return found[-1]
 
 
 def test_asking_loads_no_server() -> None:
