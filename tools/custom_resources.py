@@ -171,6 +171,11 @@ def tensorboard() -> dict[str, Any]:
 
 def viewer() -> dict[str, Any]:
     spec = pod_spec()
+    # Rules are taken only where Kubernetes knows how long they can take at the most.
+    volumes = spec["properties"]["volumes"]
+    volumes["maxItems"] = 1000
+    claim = volumes["items"]["properties"]["persistentVolumeClaim"]["properties"]["claimName"]
+    claim["maxLength"] = 253
     return {
         "type": "object",
         "x-kubernetes-validations": names(53, digits_first=True),
@@ -182,7 +187,7 @@ def viewer() -> dict[str, Any]:
                 "type": "object",
                 "required": ["pvc"],
                 "properties": {
-                    "pvc": {"type": "string", "minLength": 1},
+                    "pvc": {"type": "string", "minLength": 1, "maxLength": 253},
                     "rwoScheduling": {"type": "boolean", "default": True},
                     "podSpec": spec,
                     "networking": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,20 +16,28 @@ from typing import Any
 import httpx2
 import pytest
 from tests.cluster.kube import Kube
-from tests.local.servers import free_port
 from tools.cluster.images import BUSYBOX
 
 import clew
 
 CRDS = Path(__file__).parents[2] / "deploy" / "crds"
-CLEW = f"docker.io/clew/clew:{clew.__version__}"
+CLEW, JUPYTER, TENSORBOARD = (
+    f"docker.io/clew/{name}:{clew.__version__}" for name in ("clew", "jupyter", "tensorboard")
+)
 PATIENCE = 180.0
 SERVER = ["sh", "-c", "mkdir -p /tmp/www && exec httpd -f -p 8888 -h /tmp/www"]
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port: int = found.getsockname()[1]
+        return port
+
+
 class Operator:
     def __init__(self, kube: Kube, folder: Path, options: tuple[str, ...]) -> None:
-        self._kube = kube
+        self.kube = kube
+        self.namespaces: tuple[str, ...] = ("--namespace", kube.namespace)
         self._folder = folder
         self._options = options
         self._metrics, self._health = free_port(), free_port()
@@ -36,7 +45,7 @@ class Operator:
 
     def start(self) -> None:
         words = [
-            *("--namespace", self._kube.namespace),
+            *self.namespaces,
             *("--metrics-port", str(self._metrics)),
             *("--health-port", str(self._health)),
             *self._options,
@@ -44,7 +53,7 @@ class Operator:
         with (self._folder / "operator.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "clew", "operator", *words],
-                env={**os.environ, "KUBECONFIG": self._kube.kubeconfig},
+                env={**os.environ, "KUBECONFIG": self.kube.kubeconfig},
                 stdout=log,
                 stderr=log,
             )

@@ -60,6 +60,8 @@ class _Operator:
         made = registry(self._options, self._queue, self._seen)
         kopf.on.startup(registry=made)(self._start)
         kopf.on.cleanup(registry=made)(self._end)
+        for talkative in ("kopf", "httpx2"):
+            logging.getLogger(talkative).setLevel(logging.WARNING)
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False
         server, _ = start_http_server(metrics_port, registry=self._metrics.registry)

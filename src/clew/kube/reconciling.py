@@ -46,10 +46,16 @@ class Reconciler:
         self._metrics = metrics
         self._settled: dict[str, int] = {}
         """Children that somebody else wrote to without a difference, with their generation then."""
+        self._said: dict[Key, tuple[str, Json]] = {}
+        """The status that was written last, and to which version of the resource."""
+        self._reissued: dict[Key, dict[str, int]] = {}
+        """Events that were written; like the status, they are seen only a moment later."""
 
     async def reconcile(self, key: Key) -> None:
         resource = self._seen.resource(key)
         if resource is None or is_leaving(resource):
+            self._said.pop(key, None)
+            self._reissued.pop(key, None)
             return  # its children go with it: Kubernetes sees to that
         world = self._seen.world(resource, datetime.now(UTC))
         decision = DECIDE[key.kind](resource, world, self._options)
@@ -59,10 +65,24 @@ class Reconciler:
             await self._client.delete(Key("Pod", key.namespace, name_of(pod)))
         if decision.annotations:
             await self._client.annotate(resource, decision.annotations)
-        if decision.status != resource.get("status"):
-            await self._client.write_status(resource, decision.status)
-        for event in reissuing.missing(resource, world, self._seen.events(*_place(key))):
-            await reissuing.write(self._client, event)
+        await self._say(key, resource, decision.status)
+        await self._reissue(key, resource, world)
+
+    async def _say(self, key: Key, resource: Object, status: Json) -> None:
+        now = (str(resource["metadata"].get("resourceVersion")), status)
+        if status != resource.get("status") and self._said.get(key) != now:
+            await self._client.write_status(resource, status)
+            self._said[key] = now
+
+    async def _reissue(self, key: Key, resource: Object, world: World) -> None:
+        written = self._reissued.setdefault(key, {})
+        said = self._seen.events(key.namespace, key.kind, key.name)
+        for event in reissuing.missing(resource, world, said):
+            if written.get(name_of(event), 0) < event["count"]:
+                await reissuing.write(self._client, event)
+                written[name_of(event)] = event["count"]
+        present = {name_of(reissuing.of_child(resource, e, world.now)) for e in world.events}
+        self._reissued[key] = {name: n for name, n in written.items() if name in present}
 
     async def _make(self, resource: Object, child: Json, world: World) -> None:
         kind, name = child["kind"], name_of(child)
@@ -102,7 +122,3 @@ class Reconciler:
         if after.edited:
             self._settled[after.uid] = after.generation
         _LOG.info("changed the %s %s/%s", key.kind, key.namespace, key.name)
-
-
-def _place(key: Key) -> tuple[str, str, str]:
-    return key.namespace, key.kind, key.name

@@ -1,0 +1,131 @@
+"""The operator itself: killed, crowded, and at rest."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from tests.cluster.kube import Kube
+from tests.cluster.operators import notebook, operating, says, until
+
+pytestmark = pytest.mark.cluster
+
+MANY = 200
+ROLE = ("ClusterRole", "clew-operator")
+STOPPED = {"kubeflow-resource-stopped": "2026-01-01T00:00:00Z"}
+
+
+def versions(kube: Kube) -> dict[str, str]:
+    """Of everything there is, which changes with each write."""
+    kinds = "notebooks,statefulsets,services,events"
+    found = kube.get(kinds)["items"]
+    return {
+        f"{item['kind']}/{item['metadata']['name']}": item["metadata"]["resourceVersion"]
+        for item in found
+    }
+
+
+def test_many_at_once_are_all_right_and_then_nothing_is_written(kube: Kube, tmp_path: Path) -> None:
+    with operating(kube, tmp_path) as operator:
+        kube.apply(*(notebook(f"n{i}", annotations=STOPPED) for i in range(MANY)))
+
+        def settled() -> bool:
+            counts = operator.metrics()
+            return counts.get('clew_resources{kind="Notebook",state="stopped"}') == MANY
+
+        until("all are made", lambda: len(kube.get("statefulsets")["items"]) == MANY)
+        until("all are seen", settled)
+        owners = {
+            item["metadata"]["name"]: item["metadata"]["ownerReferences"][0]["name"]
+            for item in kube.get("statefulsets,services")["items"]
+        }
+        assert owners == {f"n{i}": f"n{i}" for i in range(MANY)}
+        reasons = {
+            item["status"]["conditions"][0]["reason"] for item in kube.get("notebooks")["items"]
+        }
+        assert reasons == {"Stopped"}
+        before = until("it is at rest", lambda: _same_twice(kube))
+        # A restart looks at everything once more; it finds nothing to do.
+        operator.end()
+        operator.start()
+        until("everything was looked at", lambda: _looks(operator.metrics()) >= MANY)
+        assert versions(kube) == before
+
+
+def _looks(metrics: dict[str, float]) -> float:
+    return metrics.get('clew_reconcile_seconds_count{kind="Notebook"}', 0.0)
+
+
+def _same_twice(kube: Kube) -> dict[str, str] | None:
+    first = versions(kube)
+    return first if versions(kube) == first else None
+
+
+def test_killed_half_way_it_goes_on(kube: Kube, tmp_path: Path) -> None:
+    with operating(kube, tmp_path) as operator:
+        kube.apply(*(notebook(f"n{i}", annotations=STOPPED) for i in range(40)))
+        until("some are made", lambda: kube.get("statefulsets")["items"])
+        operator.end(signal.SIGKILL)
+        made = {
+            item["metadata"]["name"]: item["metadata"]["uid"]
+            for item in kube.get("statefulsets")["items"]
+        }
+        kube("annotate", "notebook/n0", "kubeflow-resource-stopped-")
+        operator.start()
+        until("all are made", lambda: len(kube.get("statefulsets")["items"]) == 40)
+        kube.await_("notebook/n0", "condition=Ready")
+        after = {
+            item["metadata"]["name"]: item["metadata"]["uid"]
+            for item in kube.get("statefulsets")["items"]
+        }
+        assert made.items() <= after.items(), "nothing is made twice"
+
+
+def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path) -> None:
+    """With nothing but the rights that deploy/ gives its service account."""
+    deploy = Path(__file__).parents[2] / "deploy"
+    rendered = kube("kustomize", str(deploy / "operator"))
+    role = next(
+        d
+        for d in rendered.split("\n---\n")
+        if "name: clew-operator\n" in d and "kind: ClusterRole\n" in d
+    )
+    name = f"clew-operator-{kube.namespace}"
+    kube("apply", "--filename", "-", given=role.replace("name: clew-operator\n", f"name: {name}\n"))
+    kube("create", "serviceaccount", "operator")
+    account = f"{kube.namespace}:operator"
+    kube(
+        "create", "clusterrolebinding", name, f"--clusterrole={name}", f"--serviceaccount={account}"
+    )
+    try:
+        config = json.loads(kube("config", "view", "--raw", "--flatten", "--output=json"))
+        config["users"][0]["user"] = {"token": kube("create", "token", "operator").strip()}
+        own = tmp_path / "kubeconfig"
+        own.write_text(json.dumps(config))
+        kube.apply(notebook())
+        with operating(kube, tmp_path) as first:
+            first.end()
+            first.kube, first.namespaces = Kube(str(own), kube.namespace), ()
+            first.start()
+            kube.await_("notebook/first", "condition=Ready")
+            kube("annotate", "notebook/first", "notebooks.opendatahub.io/notebook-restart=true")
+            until(
+                "the annotation is taken away",
+                lambda: (
+                    "notebooks.opendatahub.io/notebook-restart"
+                    not in kube.get("notebook", "first")["metadata"]["annotations"]
+                ),
+            )
+            kube.apply(notebook(labels={"later": "true"}))
+            until(
+                "the edit arrives",
+                lambda: kube.get("statefulset", "first")["spec"]["template"]["metadata"][
+                    "labels"
+                ].get("later"),
+            )
+            says(kube, "notebook/first", "Running")
+            assert "forbidden" not in first.log()
+    finally:
+        kube("delete", "clusterrolebinding,clusterrole", name)
