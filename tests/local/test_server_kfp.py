@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import json
 import socket
-import sqlite3
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -20,6 +19,10 @@ from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.unit.pipelines.irs import document, leaf, task
 
+import clew
+from clew import db
+from clew.prov.keys import project_key
+
 ROOT = "/apis/v2beta1"
 NOBODY = "0" * 32
 KINDS = ("runs", "pipelines", "experiments", "recurringruns")
@@ -28,8 +31,8 @@ TEXT = yaml.safe_dump(PIPELINE).encode()
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("raw"))
+def project(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, str]) -> Project:
+    return Project(tmp_path_factory.mktemp("raw"), **graph_in_turn)
 
 
 @pytest.fixture(scope="module")
@@ -276,10 +279,8 @@ def test_a_form_without_a_file_is_refused(client: httpx2.Client) -> None:
 
 
 def test_the_largest_package_is_taken_and_a_larger_one_is_not(client: httpx2.Client) -> None:
-    filling = {**PIPELINE, "sdkVersion": ""}
-    room = (32 << 20) - len(yaml.safe_dump(filling).encode())
-    fits = yaml.safe_dump({**PIPELINE, "sdkVersion": "x" * room}, width=1 << 30).encode()
-    assert len(fits) <= 32 << 20
+    more = TEXT + b"sdkVersion: "
+    fits = more + b"x" * ((32 << 20) - len(more))
     made = upload(client, fits, name="large")
     assert made.status_code == 200, made.text[:500]
     refusal(upload(client, b"x" * ((32 << 20) + 1), name="larger"), 413, 3)
@@ -288,11 +289,15 @@ def test_the_largest_package_is_taken_and_a_larger_one_is_not(client: httpx2.Cli
 def test_an_upload_that_breaks_off_leaves_nothing(
     project: Project, server: Server, client: httpx2.Client
 ) -> None:
-    def kept() -> tuple[Any, ...]:
-        with sqlite3.connect(project / ".clew" / "graph.db") as graph:
-            counts = "SELECT (SELECT COUNT(*) FROM pipeline), (SELECT COUNT(*) FROM spec)"
-            found: tuple[Any, ...] = graph.execute(counts).fetchone()
-        return found
+    own = clew.open(project.folder)._folder
+
+    def kept() -> list[Any]:
+        with db.connect(own.graph, address=project.environment.get("CLEW_GRAPH")) as graph:
+            of = (project_key(own.uid),)
+            tables = ("pipeline", "pipeline_version", "spec")
+            return [
+                graph.one(f"SELECT COUNT(*) FROM {name} WHERE project = ?", of) for name in tables
+            ]
 
     before = kept()
     where = urlsplit(server.address)
