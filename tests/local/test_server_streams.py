@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from tests.local.programs.recording import HERE, Project
+from tests.local.programs.recording import CLEW, HERE, Project
 from tests.local.serving import Server, serving
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -174,6 +174,40 @@ def test_a_log_is_followed_and_taken_up_again(project: Project, spec: str, gate:
         assert client.get(f"/api/v1/{at}", params={"offset": 8}).content == stored[8:]
         assert client.get(f"/api/v1/tasks/{uid}/judge/log").content == stored
         assert "training with 0.75\n" in text(whole(client, f"tasks/{run}/train/log"))
+
+
+def test_a_task_that_is_tried_again_begins_anew(project: Project, tmp_path: Path) -> None:
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    words = ["-p", f"folder={marks}", "-p", "kind=python", "-p", "tries=2"]
+    command = [*CLEW, "pipeline", "run", "--on-host", HERE / "talking.py", *words]
+    settings: dict[str, Any] = {"cwd": project.folder, "env": project.environment}
+    at = "tasks/r1/condition-1/talk/log"
+    with serving(project) as server, server.client() as client:
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL, **settings) as by_hand:
+            end = time.monotonic() + 120
+            while "attempt 1" not in client.get(f"/api/v1/{at}").text:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            with following(client, at) as feed:
+                first = next(feed)
+                Path(f"{marks}.go-1").touch()
+                heard = []
+                for one in feed:
+                    heard.append(one)
+                    if one.get("event") == "attempt":
+                        Path(f"{marks}.go-2").touch()
+            assert by_hand.wait(timeout=60) == 0
+        starts = [n for n, one in enumerate(heard) if one.get("event") == "attempt"]
+        assert (first["event"], len(starts)) == ("attempt", 1)
+        assert "attempt 1" in text(heard[: starts[0]])
+        stored = project.command("pipeline", "logs", "r1/talk").stdout
+        assert text(heard[starts[0] :]).encode() == stored
+        assert b"line 59999" in stored
+        # Whoever was cut off while the first try went on hears the second from its beginning.
+        assert text(whole(client, at, first["id"])).encode() == stored
+        states = [json.loads(one["data"])["state"] for one in whole(client, "runs/r1/events")]
+        assert states[-1] == "succeeded"
 
 
 def test_many_follow_one_log(project: Project, spec: str, gate: Path) -> None:
