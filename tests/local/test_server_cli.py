@@ -167,6 +167,8 @@ def test_paths_mean_what_they_mean_where_they_are_typed(both: Both) -> None:
     both.same("trace", "../model.txt", cwd=both.project / "sub")
     both.same("cat", "e1:../clean.csv", cwd=both.project / "sub")
     odd = os.fsdecode(b"not-\xff-text")
+    both.same("trace", odd)
+    both.same("show", odd, status=5)
     both.same("cat", f"e4:{odd}")
     both.same("restore", odd, "--list")
 

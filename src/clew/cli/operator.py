@@ -188,7 +188,7 @@ def _records() -> dict[Key, datetime]:
     from clew.server.catalogue import traffic
 
     kinds = {"notebook": "Notebook", "tensorboard": "Tensorboard", "pvcviewer": "PVCViewer"}
-    with clew.open() as project:
+    with clew.open(here=True) as project:
         return {
             Key(kinds[one.kind], one.namespace, one.name): datetime.fromtimestamp(
                 one.last_activity / 1e9, UTC

@@ -6,7 +6,9 @@ is a bug, told in the log and not to the client.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
 from starlette.responses import JSONResponse
 
@@ -16,6 +18,13 @@ KUBEFLOW = ("/apis/v2beta1", "/pipeline/apis/v2beta1")
 """Where Kubeflow's own client asks."""
 _GRPC = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 409: 6, 413: 3, 429: 8, 501: 12, 503: 14}
 _UNKNOWN = 13
+
+
+class _Escaped(JSONResponse):
+    """What somebody typed may be no UTF-8, and is told of all the same."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content).encode()
 
 
 def answer(
@@ -31,9 +40,9 @@ def answer(
     if path.startswith(KUBEFLOW):
         said = f"{message} ({hint})" if hint else message
         document = {"error": said, "code": _GRPC.get(status, _UNKNOWN), "message": said}
-        return JSONResponse({**document, "details": []}, status, headers)
+        return _Escaped({**document, "details": []}, status, headers)
     document = {"type": f"urn:clew:{code}", "title": message, "status": status, "code": code}
-    return JSONResponse(
+    return _Escaped(
         {**document, "detail": hint}, status, headers, media_type="application/problem+json"
     )
 

@@ -61,7 +61,8 @@ def find(graph: Graph, text: str) -> Found:
     row = None
     if text[:1] == "e" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
         row = graph.connection.one(_BY_NUMBER, (graph.project, int(text[1:])))
-    row = row or graph.connection.one(_BY_NAME, (graph.project, text))
+    if row is None and _is_text(text):
+        row = graph.connection.one(_BY_NAME, (graph.project, text))
     if row is None and len(text) == 32:
         key = activity_key(graph.project_uid, text)
         row = graph.connection.one(_BY_ID, (graph.project, key))
@@ -73,6 +74,14 @@ def find(graph: Graph, text: str) -> Found:
     if row is None:
         raise NotFound(f"no execution {text}", hint=_near(graph, text))
     return Found(int(row[0]), str(row[1]), int(row[2]))
+
+
+def _is_text(text: str) -> bool:
+    """A path that is typed may be none; no name is like that."""
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def executions(graph: Graph, *, alive: Alive) -> list[dict[str, Any]]:

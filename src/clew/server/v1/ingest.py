@@ -22,6 +22,7 @@ from clew.prov.questions.executions import execution
 from clew.server import batches
 from clew.server.intake import Intake
 from clew.server.service import Service
+from clew.server.v1.asking import PROBLEMS
 from clew.store.records import digest_of, named
 
 PACK = 80 << 20
@@ -29,21 +30,14 @@ PACK = 80 << 20
 QUESTIONS = 20_000
 """Digests in one question."""
 
-_PROBLEM: dict[str, Any] = {"content": {"application/problem+json": {}}}
-REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"description": "what was sent is not what it says", **_PROBLEM},
-    401: {"description": "no valid token was sent", **_PROBLEM},
-    408: {"description": "the body came too slowly", **_PROBLEM},
-    409: {"description": "events name content that is not here", **_PROBLEM},
-    413: {"description": "the body is too large", **_PROBLEM},
-    415: {"description": "neither JSON lines nor MessagePack", **_PROBLEM},
-    422: {"description": "malformed; nothing of it was taken", **_PROBLEM},
-    429: {"description": "too much is under way; Retry-After says when to come again", **_PROBLEM},
-    503: {"description": "the server is busy, or ends", **_PROBLEM},
-    507: {"description": "no room is left", **_PROBLEM},
+_SAID = {
+    409: "Events name content that is not here.",
+    415: "Neither lines of JSON nor MessagePack.",
+    429: "Too much is under way; Retry-After says when to come again.",
 }
+_REFUSALS = PROBLEMS | {status: {**PROBLEMS[400], "description": s} for status, s in _SAID.items()}
 
-router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=REFUSALS)
+router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=_REFUSALS)
 
 Transfer = Annotated[
     str,
