@@ -95,9 +95,19 @@ def test_a_run_of_a_function_is_waited_for(client: kfp.Client) -> None:
     assert [one.state for one in found.state_history] == ["PENDING", "RUNNING", "SUCCEEDED"]
     assert found.created_at <= found.finished_at
     assert client.get_experiment(experiment_id=found.experiment_id).display_name == "sums"
-    tasks = {one.display_name: one for one in found.run_details.task_details}
-    assert set(tasks) >= {"add", "for-loop-2/0/add-2", "for-loop-2/1/add-2"}
+    tasks = {one.task_id.partition("/")[2]: one for one in found.run_details.task_details}
+    assert set(tasks) == {
+        "add", "for-loop-2", "for-loop-2/0", "for-loop-2/0/add-2", "for-loop-2/1",
+        "for-loop-2/1/add-2",
+    }  # fmt: skip
+    assert {one.state for one in tasks.values()} == {"SUCCEEDED"}
+    assert tasks["for-loop-2/1/add-2"].display_name == "add-2"
+    assert tasks["for-loop-2/1/add-2"].parent_task_id == tasks["for-loop-2/1"].task_id
+    assert sorted(one.task_id for one in tasks["for-loop-2"].child_tasks) == [
+        tasks["for-loop-2/0"].task_id, tasks["for-loop-2/1"].task_id,
+    ]  # fmt: skip
     first = tasks["add"]
+    assert (first.display_name, first.parent_task_id) == ("add", None)
     assert (first.state, first.run_id) == ("SUCCEEDED", made.run_id)
     assert first.start_time <= first.end_time
     (told,) = first.outputs["told"].artifact_ids
