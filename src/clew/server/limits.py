@@ -80,13 +80,14 @@ class Limited:
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = _Body(scope, receive, self._limits)
-        streams = False
+        begun = streams = False
 
         async def sending(message: Message) -> None:
-            nonlocal streams
-            if body.refusal is not None:
-                return
+            nonlocal begun, streams
+            if body.refusal is not None and not begun:
+                return  # that is the answer
             begins = message["type"] == "http.response.start"
+            begun = begun or begins
             if begins and _is_stream(message) and not self._full():
                 streams = True
                 self._requests -= 1
@@ -97,13 +98,14 @@ class Limited:
         try:
             await self._app(scope, body.receive, sending)
         except _Refused:
-            pass
+            if begun:
+                raise  # half an answer: the connection is closed
         finally:
             if streams:
                 self._streams -= 1
             else:
                 self._requests -= 1
-        if body.refusal is not None:
+        if body.refusal is not None and not begun:
             await body.refusal(scope, receive, send)
 
 
@@ -120,7 +122,7 @@ class _Body:
         )
         self._declared = _length(scope)
         self._limits = limits
-        self._began = time.monotonic()
+        self._began: float | None = None
         self._taken = 0
         self._whole = False
 
@@ -129,14 +131,11 @@ class _Body:
             return await self._receive()
         if self._declared > self._most:
             raise self._refuse(_too_large, self._most)
-        left = (
-            self._began
-            + self._limits.body_seconds
-            + self._taken / self._limits.body_rate
-            - time.monotonic()
-        )
+        now = time.monotonic()
+        self._began = self._began or now  # before, nobody waited for it
+        may_take = self._limits.body_seconds + self._taken / self._limits.body_rate
         try:
-            async with asyncio.timeout(max(left, 0)):
+            async with asyncio.timeout(max(self._began + may_take - now, 0)):
                 message = await self._receive()
         except TimeoutError:
             raise self._refuse(_too_slow) from None
