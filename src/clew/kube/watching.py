@@ -1,7 +1,8 @@
 """The shell: kopf watches, what it sees is kept in indices, and whoever is concerned is looked at.
 
 Of kopf only event handlers and indices are used: handlers of changes would write annotations and
-finalizers to users' resources. Handlers do nothing but name resources; workers look at them.
+finalizers to users' resources. Handlers do nothing but name resources; workers look at them. They
+are coroutines though they wait for nothing: kopf would give each call of a function a thread.
 """
 
 from __future__ import annotations
@@ -76,14 +77,14 @@ def children(options: Options) -> tuple[str, ...]:
 
 def _index(made: kopf.OperatorRegistry, name: str, kind: str, function: Any) -> None:
     @kopf.index(*KINDS[kind], id=name, registry=made)
-    def keep(body: kopf.Body, **_: Any) -> dict[Any, Any]:
+    async def keep(body: kopf.Body, **_: Any) -> dict[Any, Any]:
         found: dict[Any, Any] = function(_typed(body, kind))
         return found
 
 
 def _watch(made: kopf.OperatorRegistry, kind: str, queue: Queue, seen: Seen) -> None:
     @kopf.on.event(*KINDS[kind], id=f"see-{kind}", registry=made)
-    def see(body: kopf.Body, **_: Any) -> None:
+    async def see(body: kopf.Body, **_: Any) -> None:
         for key in concerned_by(_typed(body, kind), seen):
             queue.add(key)
 

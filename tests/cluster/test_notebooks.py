@@ -1,0 +1,167 @@
+"""Notebooks on a real cluster."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.cluster.kube import Kube
+from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
+    Operator,
+    claim,
+    notebook,
+    operator,
+    ready,
+    says,
+    until,
+)
+
+STOPPED = "kubeflow-resource-stopped"
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
+
+
+def annotate(kube: Kube, name: str, *words: str) -> None:
+    kube("annotate", f"notebook/{name}", *words)
+
+
+def pod_uid(kube: Kube, name: str) -> str:
+    return kube("get", "pod", f"{name}-0", "-o", "jsonpath={.metadata.uid}", ok=False)
+
+
+def test_it_runs_and_is_left_alone(kube: Kube) -> None:
+    kube.apply(notebook(labels={"team": "a"}))
+    kube.await_("notebook/first", "condition=Ready")
+    prefix = kube("exec", "first-0", "--", "printenv", "NB_PREFIX").strip()
+    assert prefix == f"/notebook/{kube.namespace}/first"
+    found = until("it is counted", lambda: _counted(kube))
+    assert found["status"]["containerState"].keys() == {"running"}
+    metadata = found["metadata"]
+    assert "finalizers" not in metadata
+    assert set(metadata["annotations"]) == {"kubectl.kubernetes.io/last-applied-configuration"}
+    pod = kube.get("pod", "first-0")["metadata"]["labels"]
+    assert (pod["team"], pod["notebook-name"], pod["statefulset"]) == ("a", "first", "first")
+    [port] = kube.get("service", "first")["spec"]["ports"]
+    assert (port["name"], port["port"], port["targetPort"]) == ("http-first", 80, 8888)
+    events = until("events are said again", lambda: _reissued(kube, "first"))
+    assert all(event["source"]["component"] == "notebook-controller" for event in events)
+
+
+def _counted(kube: Kube) -> dict[str, object] | None:
+    found = kube.get("notebook", "first")
+    return found if found["status"]["readyReplicas"] == 1 else None
+
+
+def _reissued(kube: Kube, name: str) -> list[dict[str, dict[str, str]]]:
+    found = kube.get(
+        "events", "--field-selector", f"involvedObject.kind=Notebook,involvedObject.name={name}"
+    )
+    return [e for e in found["items"] if e["message"].startswith("Reissued from pod/first-0: ")]
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1alpha1"])
+def test_every_version_is_taken(kube: Kube, version: str) -> None:
+    kube.apply(notebook(version=version))
+    kube.await_("notebook/first", "condition=Ready")
+
+
+def test_stopped_and_started_it_keeps_its_data(kube: Kube) -> None:
+    kube.apply(claim("home"), notebook(volume="home"))
+    kube.await_("notebook/first", "condition=Ready")
+    kube("exec", "first-0", "--", "sh", "-c", "echo thread > /data/clew")
+    annotate(kube, "first", f"{STOPPED}=now")
+    says(kube, "notebook/first", "Stopped")
+    assert pod_uid(kube, "first") == ""
+    annotate(kube, "first", f"{STOPPED}-")
+    kube.await_("notebook/first", "condition=Ready")
+    assert kube("exec", "first-0", "--", "cat", "/data/clew") == "thread\n"
+    kube("delete", "notebook", "first", "--cascade=foreground")
+    for kind in ("statefulset", "service", "pod"):
+        assert kube.get(kind)["items"] == []
+    assert kube.get("pvc", "home")["status"]["phase"] == "Bound"
+
+
+def test_restart_makes_the_pod_again(kube: Kube) -> None:
+    kube.apply(notebook())
+    kube.await_("notebook/first", "condition=Ready")
+    before = pod_uid(kube, "first")
+    annotate(kube, "first", "notebooks.opendatahub.io/notebook-restart=true")
+    until("another Pod", lambda: pod_uid(kube, "first") not in ("", before))
+    kube.await_("notebook/first", "condition=Ready")
+    restarted = pod_uid(kube, "first")
+    notes = kube.get("notebook", "first")["metadata"]["annotations"]
+    assert "notebooks.opendatahub.io/notebook-restart" not in notes
+    assert pod_uid(kube, "first") == restarted
+
+
+def test_an_edit_reaches_the_pod_also_when_it_is_broken(kube: Kube) -> None:
+    kube.apply(notebook(container={"image": "docker.io/clew/none:1", "imagePullPolicy": "Never"}))
+    found = says(kube, "notebook/first", "ImageNotPulled")
+    assert "docker.io/clew/none:1" in found["message"]
+    kube.apply(notebook(labels={"later": "true"}))
+    kube.await_("notebook/first", "condition=Ready")
+    assert kube.get("pod", "first-0")["metadata"]["labels"]["later"] == "true"
+
+
+def test_a_quota_that_blocks_is_named(kube: Kube) -> None:
+    kube("create", "quota", "small", "--hard=pods=0")
+    kube.apply(notebook())
+    found = says(kube, "notebook/first", "QuotaExceeded")
+    assert "small" in found["message"]
+    kube("delete", "quota", "small")
+    kube.await_("notebook/first", "condition=Ready")
+
+
+def test_a_volume_that_is_not_there_is_named(kube: Kube) -> None:
+    kube.apply(notebook(volume="nowhere"))
+    found = says(kube, "notebook/first", "VolumeMissing")
+    assert "nowhere" in found["message"]
+
+
+@pytest.mark.parametrize("name", ["a.b", "x" * 53])
+def test_a_name_that_cannot_work_is_refused(kube: Kube, name: str) -> None:
+    with pytest.raises(AssertionError, match="the name must begin with a letter"):
+        kube.apply(notebook(name))
+
+
+def test_a_container_without_an_image_is_refused(kube: Kube) -> None:
+    without = notebook()
+    del without["spec"]["template"]["spec"]["containers"][0]["image"]
+    with pytest.raises(AssertionError, match="image"):
+        kube.apply(without)
+
+
+def test_two_of_one_name_do_not_fight(kube: Kube) -> None:
+    kube.apply(notebook(annotations={STOPPED: ""}))
+    says(kube, "notebook/first", "Stopped")
+    owner = kube.get("service", "first")["metadata"]["ownerReferences"]
+    board = {
+        "apiVersion": "tensorboard.kubeflow.org/v1alpha1",
+        "kind": "Tensorboard",
+        "metadata": {"name": "first"},
+        "spec": {"logspath": "pvc://logs"},
+    }
+    kube.apply(board)
+    says(kube, "tensorboard/first", "NameInUse")
+    assert kube.get("service", "first")["metadata"]["ownerReferences"] == owner
+    assert kube.get("deployment")["items"] == []
+    kube("delete", "notebook", "first", "--cascade=foreground")
+    until("the Tensorboard goes on", lambda: kube.get("deployment")["items"])
+    [service] = kube.get("service")["items"]
+    assert service["metadata"]["ownerReferences"][0]["kind"] == "Tensorboard"
+
+
+def test_what_somebody_does_to_a_child_is_undone(kube: Kube) -> None:
+    kube.apply(notebook(annotations={STOPPED: ""}))
+    says(kube, "notebook/first", "Stopped")
+    kube("scale", "statefulset/first", "--replicas=1")
+    until("it is put back", lambda: kube.get("statefulset", "first")["spec"]["replicas"] == 0)
+    patch = [{"op": "replace", "path": "/spec/ports/0/port", "value": 81}]
+    kube("patch", "service", "first", "--type=json", f"--patch={json.dumps(patch)}")
+    until(
+        "the port is put back",
+        lambda: kube.get("service", "first")["spec"]["ports"][0]["port"] == 80,
+    )
+    kube("delete", "service", "first")
+    until("it is made again", lambda: kube("get", "service", "first", "-o", "name", ok=False))
+    assert ready(kube, "notebook/first")["reason"] == "Stopped"
