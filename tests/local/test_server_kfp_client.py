@@ -327,6 +327,24 @@ def test_a_recurring_run_runs_until_it_is_disabled(client: kfp.Client, adding: s
     assert client.list_recurring_runs(experiment_id=experiment).recurring_runs is None
 
 
+def test_a_recurring_run_of_a_version(client: kfp.Client, package: Callable[[Any], str]) -> None:
+    pipeline = client.upload_pipeline(package(asked.adding), pipeline_name="by the clock")
+    (version,) = client.list_pipeline_versions(pipeline.pipeline_id).pipeline_versions
+    which = {"pipeline_id": pipeline.pipeline_id, "version_id": version.pipeline_version_id}
+    experiment = client.create_experiment("clock").experiment_id
+    made = client.create_recurring_run(
+        experiment, "each second", cron_expression="* * * * * ?", params={"a": 1}, **which
+    )
+    assert made.trigger.cron_schedule.cron == "* * * * * ?"
+    assert made.pipeline_version_reference.pipeline_version_id == version.pipeline_version_id
+    (run, *_) = until(lambda: client.list_runs(experiment_id=experiment).runs)
+    client.delete_recurring_run(made.recurring_run_id)
+    found = ended(client, run.run_id)
+    assert found.state == "SUCCEEDED"
+    assert found.scheduled_at.microsecond == 0
+    assert found.pipeline_version_reference == made.pipeline_version_reference
+
+
 @pytest.mark.parametrize(
     ("trigger", "why"),
     [
