@@ -37,9 +37,10 @@ def said(project: Project, text: str, offset: int) -> Said:
 
 
 def logs(project: Project, text: str, *, follow: bool) -> Iterator[bytes]:
-    task = project.pipelines.task(text)
+    begun = _now(project, text, 0) is not None  # which the graph need not know yet
+    id_ = text if begun else str(project.pipelines.task(text)["id"])
     offset, attempt = 0, ""
-    while (now := _now(project, task["id"], offset)) or (follow and _goes_on(project, task["id"])):
+    while (now := _now(project, id_, offset)) or (follow and _goes_on(project, id_)):
         if now and now.attempt != attempt:
             again, offset, attempt = bool(offset), 0, now.attempt
             if again:
@@ -51,7 +52,7 @@ def logs(project: Project, text: str, *, follow: bool) -> Iterator[bytes]:
             return
         else:
             time.sleep(_PAUSE)
-    task = project.pipelines.task(task["id"])
+    task = project.pipelines.task(id_)
     if not task["execution"]:
         why = task["why"] or task["error"] or task["state"]
         raise NotFound(f"{task['id']} has printed nothing: {why}", hint="clew pipeline show")

@@ -98,6 +98,12 @@ class Attempts:
             raise BadInput(f"the image {image} is not on this machine")
         return digest
 
+    def prepare(self, node: Node, variables: Mapping[str, str]) -> None:
+        """Have ready what a task shares with others: its time is its own."""
+        body = node.component.body
+        if isinstance(body, PythonFunction) and not body.installs:
+            self._workers.prepare(self._python, variables)
+
     def attempt(
         self, errand: Errand, variables: Mapping[str, str], places: Places = frozenset()
     ) -> Attempt:

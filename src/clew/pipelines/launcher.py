@@ -28,8 +28,11 @@ from types import ModuleType
 
 del sys.path[0]  # this file's own folder: what lies beside it is none of the task's business
 sys.dont_write_bytecode = True  # a task must leave nothing that the next one would see
+gc.disable()  # what is loaded here stays
 
 from kfp.dsl.executor_main import executor_main  # type: ignore[import-untyped]  # noqa: E402
+
+gc.enable()
 
 
 class Asking(importlib.abc.PathEntryFinder):

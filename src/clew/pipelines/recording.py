@@ -42,7 +42,7 @@ _CANCEL = "cancel"
 _GATHERING = 0.02
 """Seconds in which what happens is told together."""
 _AHEAD = 32
-"""Tasks that may be over and not yet told."""
+"""Tasks that may have run and not be told yet."""
 
 
 def stop(folder: Folder, uid: str) -> bool:
@@ -204,14 +204,14 @@ class Recorder:
         )
 
     def keep_up(self) -> None:
-        """Wait until little is left to tell: what is not told is in memory."""
+        """Wait until few that ran are left to tell: what was seen of them is in memory."""
         with self._caught_up:
             self._caught_up.wait_for(lambda: self._behind < _AHEAD)
 
     def task_over(self, told: Told) -> None:
         self.task_started(told.node)
         with self._caught_up:
-            self._behind += 1
+            self._behind += bool(told.attempts)
         self._queue.put(replace(told, said=self.sayings.over(told.node.path)))
 
     def leaves(self, worker: Session) -> None:
@@ -236,7 +236,7 @@ class Recorder:
             except Exception as error:  # whatever it is, the tasks go on to their end
                 self.failure = error
             with self._caught_up:
-                self._behind -= sum(isinstance(one, Told) for one in waiting)
+                self._behind -= sum(isinstance(one, Told) and bool(one.attempts) for one in waiting)
                 self._caught_up.notify()
 
     def _tell(self, waiting: Sequence[AnyEvent | Told | Session]) -> None:

@@ -290,6 +290,9 @@ class _Running:
                 image=image,
                 reuse=self._reuse and node.task.reuse and not self._unseen(image, given),
             )
+            if verdict.reused is None:
+                self._attempts.prepare(node, variables)
+                self._since[node.path] = time.monotonic()
             self._recorder.task_started(node, verdict)
             self._verdicts[node.path] = verdict
             if verdict.reused is not None:

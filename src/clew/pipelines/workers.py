@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from clew.errors import ClewError
 from clew.folder import Folder
 from clew.prov.texts import shown
 from clew.replay.questions import Surroundings
@@ -74,6 +75,12 @@ class Workers:
                 self._leaving.append(self._at_work.pop(key))
             self._at_work[key] = found
         return found
+
+    def prepare(self, python: str, variables: Mapping[str, str]) -> None:
+        """Start one, if there is none. What prevents that prevents the task, too, which says so."""
+        with self.lock, suppress(ClewError, OSError):
+            if (python, frozenset(variables.items())) not in self._at_work:
+                self.ready(python, variables)
 
     def done(self) -> list[Session]:
         """Those that will get no more tasks, and of which all is told but their own end."""

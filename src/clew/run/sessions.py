@@ -30,7 +30,6 @@ from clew.run.branches import Branch, Branches
 from clew.run.intake import Intake
 from clew.run.pieces import Piece
 from clew.run.pins import UNPINNED
-from clew.run.reporting import Beginning
 from clew.run.stages import Host, Start
 from clew.run.voices import Voices
 from clew.settings import Settings
@@ -95,8 +94,6 @@ class Session:
                 self._store, spool=self._spool, keep=True, exclude=self._folder.exclude
             )
             self._intake = Intake(contents)
-            beginning = reporting.beginning(self.uid, self._stage, self._redactor, self._command)
-            beginning.event.facets["streams"] = _STREAMS
             self._kept = streams.again(
                 self._spool,
                 _STREAMS,
@@ -131,7 +128,7 @@ class Session:
         self._kept.started()
         self._follower = threading.Thread(target=self._follow, daemon=True)
         self._follower.start()
-        self._begin_chronicle(beginning, contents)
+        self._begin_chronicle(contents)
         ours.settimeout(_PATIENCE)
         try:
             ready = ours.recv(16)
@@ -146,10 +143,12 @@ class Session:
                 hint=" ".join(self._command),
             )
 
-    def _begin_chronicle(self, beginning: Beginning, contents: Contents) -> None:
-        """What it needs is loaded now, while the command starts."""
+    def _begin_chronicle(self, contents: Contents) -> None:
+        """What surrounds the command is looked at, and what tells of it loaded, while it starts."""
         from clew.run.chronicles import Chronicle
 
+        beginning = reporting.beginning(self.uid, self._stage, self._redactor, self._command)
+        beginning.event.facets["streams"] = _STREAMS
         self._chronicle = Chronicle(
             self._folder,
             self._stage,
