@@ -84,7 +84,10 @@ function question(text, { value = null, yes = "OK" } = {}) {
   });
 }
 $("answer").addEventListener("keydown", (event) => {
-  if (event.key === "Enter") { event.preventDefault(); $("ask").close("yes"); }
+  if (event.key !== "Enter") return;
+  event.preventDefault();
+  event.stopPropagation(); // it answers, and opens nothing
+  $("ask").close("yes");
 });
 
 // -- the folder
