@@ -83,10 +83,6 @@ class Intake:
             with transfer.turn:
                 self._drop(name, transfer)
 
-    def close(self) -> None:
-        for name in list(self._transfers):
-            self.end(name)
-
     def _open(self, name: str) -> _Transfer:
         self._drop_idle()
         with self._lock:

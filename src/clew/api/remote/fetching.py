@@ -17,7 +17,8 @@ from clew.errors import ClewError, Damaged, NotAllowed
 if TYPE_CHECKING:
     from clew.api.project import Place
 
-_WORK = 24 * 3600.0
+_WORK = 3600.0
+"""Seconds in which even a large image is made."""
 _BEAT = 60.0
 """Seconds without a word after which a server that works is taken for gone: it says something
 every few."""

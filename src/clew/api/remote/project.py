@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
@@ -52,7 +53,7 @@ def served(settings: Settings) -> Project:
     if here is not None and here.unsent.is_dir() and any(here.unsent.iterdir()):
         from clew.api.remote.sending import deliver
 
-        with Project(here, settings) as project:
+        with suppress(OSError), Project(here, settings) as project:
             deliver(project)
     return RemoteProject(server_of(settings, here.token if here else None), settings)
 

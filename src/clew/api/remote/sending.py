@@ -89,7 +89,7 @@ def deliver(
     project: Project, *, own: str | None = None, progress: Progress = lambda done, total: None
 ) -> Delivery:
     """Send all that waits, the execution `own` even if another process is at it; what cannot be
-    sent now stays. Nothing is raised but an interrupt."""
+    sent now stays."""
     from clew.run.recovering import recover
 
     folder = project._folder
@@ -107,11 +107,11 @@ def deliver(
                     continue
                 if (folder.spool / uid).exists():
                     found.waiting[uid] = "its record is not complete yet"
-                elif (there := _send(project, server, uid, progress)) is not None:
+                    continue
+                there = _send(project, server, uid, progress)
+                if there is not None:
                     found.sent[uid] = there
-                    place.unlink(missing_ok=True)
-                else:
-                    place.unlink(missing_ok=True)
+                place.unlink(missing_ok=True)
         except ClewError as error:
             found.waiting[uid] = error.message
             if isinstance(error, Unreachable):
@@ -127,6 +127,8 @@ def delivered(project: Project, own: str, progress: Progress) -> dict[str, str |
         found = deliver(project, own=own, progress=progress)
     except KeyboardInterrupt:
         found = Delivery(waiting={own: "interrupted"})
+    except Exception as error:  # also a fault of our own: the command's status is its own
+        found = Delivery(waiting={own: f"{type(error).__name__}: {error}"})
     waits = found.waiting.get(own)
     if waits:
         return {"waiting": waits}
