@@ -9,6 +9,7 @@ import socket
 import threading
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -286,32 +287,52 @@ def test_the_largest_package_is_taken_and_a_larger_one_is_not(client: httpx2.Cli
     refusal(upload(client, b"x" * ((32 << 20) + 1), name="larger"), 413, 3)
 
 
-def test_an_upload_that_breaks_off_leaves_nothing(
-    project: Project, server: Server, client: httpx2.Client
-) -> None:
+def kept(project: Project) -> list[Any]:
+    """How many rows an upload could have left."""
     own = clew.open(project.folder)._folder
+    of = (project_key(own.uid),)
+    with db.connect(own.graph, address=project.environment.get("CLEW_GRAPH")) as graph:
+        tables = ("pipeline", "pipeline_version", "spec")
+        return [graph.one(f"SELECT COUNT(*) FROM {name} WHERE project = ?", of) for name in tables]
 
-    def kept() -> list[Any]:
-        with db.connect(own.graph, address=project.environment.get("CLEW_GRAPH")) as graph:
-            of = (project_key(own.uid),)
-            tables = ("pipeline", "pipeline_version", "spec")
-            return [
-                graph.one(f"SELECT COUNT(*) FROM {name} WHERE project = ?", of) for name in tables
-            ]
 
-    before = kept()
+def begin_upload(server: Server, name: str) -> socket.socket:
+    """A whole pipeline is sent, but not the end of the form."""
     where = urlsplit(server.address)
+    assert where.hostname is not None
     head = (
-        f"POST {ROOT}/pipelines/upload?name=broken HTTP/1.1\r\nHost: {where.netloc}\r\n"
+        f"POST {ROOT}/pipelines/upload?name={name} HTTP/1.1\r\nHost: {where.netloc}\r\n"
         f"Authorization: Bearer {server.token}\r\nContent-Length: 100000\r\n"
         "Content-Type: multipart/form-data; boundary=cut\r\n\r\n--cut\r\n"
         'Content-Disposition: form-data; name="uploadfile"; filename="p.yaml"\r\n\r\n'
     )
-    assert where.hostname is not None
-    with socket.create_connection((where.hostname, where.port or 80)) as line:
-        line.sendall(head.encode() + TEXT)
+    line = socket.create_connection((where.hostname, where.port or 80))
+    line.sendall(head.encode() + TEXT)
+    return line
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(
+    project: Project, server: Server, client: httpx2.Client
+) -> None:
+    before = kept(project)
+    begin_upload(server, "broken").close()
     refusal(client.get("pipelines/names/broken"), 404, 5)
-    assert kept() == before
+    assert kept(project) == before
+
+
+def test_a_server_that_is_killed_meanwhile_leaves_nothing(
+    tmp_path: Path, graph_in_turn: dict[str, str]
+) -> None:
+    project = Project(tmp_path, **graph_in_turn)
+    with serving(project) as server:
+        with begin_upload(server, "broken"), server.client() as client:
+            assert client.get(f"{ROOT}/pipelines").json() == {"total_size": 0}
+            server.process.kill()
+        server.process.wait()
+    assert kept(project) == [(0,), (0,), (0,)]
+    with serving(project) as server, server.client(base_url=f"{server.address}{ROOT}/") as client:
+        assert upload(client, TEXT, name="broken").status_code == 200
+    assert kept(project) == [(1,), (1,), (1,)]
 
 
 def test_pages_stay_right_while_others_write(server: Server, client: httpx2.Client) -> None:
