@@ -14,13 +14,13 @@ _UNLIMITED = 2**60
 """What a control group without a limit says is more than this."""
 
 
-def room(jobs: int | None, root: Path = Path("/")) -> Room:
-    """`jobs`: so many tasks at once, though there be fewer cores."""
+def room(jobs: int | None, root: Path = Path("/"), *, gpus: bool = True) -> Room:
+    """`jobs`: so many tasks at once, though there be fewer cores; `gpus`: they are asked for."""
     cores = len(os.sched_getaffinity(0))
     return Room(
         cores=max(cores, jobs or 0),
         memory=min([_total(root), *_limits(root)]),
-        gpus=len(accelerators(root, {}).get("gpu", ())),
+        gpus=len(accelerators(root, {}).get("gpu", ())) if gpus else 0,
         tasks=jobs,
     )
 

@@ -90,7 +90,8 @@ def run(
     sys.setswitchinterval(_TURN)
     try:
         recorder.begin()
-        room = machine.room(jobs)
+        asked = (one.resources.accelerators for one in pipeline.components.values())
+        room = machine.room(jobs, gpus=any(one is not None for one in asked))
         memo = Memo(folder, settings, pipeline.name, recorder.uid)
         running = _Running(
             folder,

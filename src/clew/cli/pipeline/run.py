@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,12 +93,27 @@ def command(
 
 def carried_out(run: Callable[[Say, Watch], dict[str, Any]], as_json: bool) -> int:
     """Run it, tell how it goes, and answer with the status that tells how it ended."""
-    with Progress() as progress:
-        document = run(lambda text: progress.say(f"clew: {clean(text)}"), progress.changed)
+    with _loading(), Progress() as progress:
+
+        def watch(change: Change) -> None:
+            gc.enable()
+            progress.changed(change)
+
+        document = run(lambda text: progress.say(f"clew: {clean(text)}"), watch)
     if as_json:
         print_json(document)
     remark(summary(document))
     return _STATUS[document["state"]]
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """What is loaded until the first task stays: nobody need look through it for what is over."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def summary(document: dict[str, Any]) -> str:
