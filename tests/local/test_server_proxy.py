@@ -15,6 +15,7 @@ import httpx2
 import pytest
 from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
+from tests.local.surviving import await_
 from tests.local.upstreams import Table, answering, head, upstream
 
 import clew
@@ -418,3 +419,48 @@ def test_a_server_ends_though_something_is_under_way(tmp_path: Path) -> None:
             os.kill(server.process.pid, signal.SIGTERM)
             assert connection.recv(1) == b""
             assert server.stop() == 0
+
+
+def test_nothing_is_left_of_what_was_cut(server: Server, table: Table) -> None:
+    """Whoever cuts, and when: afterwards the server holds as many connections as before."""
+
+    async def moody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await head(reader)
+        if b"/dies" in asked:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf")
+        elif b"/silent" not in asked:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n" + b"x" * 1000000)
+            await reader.read()
+        else:
+            await reader.read()
+
+    held = Path(f"/proc/{server.process.pid}/fd")
+
+    def connections() -> int:
+        return sum("socket" in os.readlink(one) for one in list(held.iterdir()))
+
+    with upstream(moody) as port:
+        table.add("notebook/me/moody", port)
+        before = connections()
+        for path in ("dies", "silent", "endless") * 10:
+            with raw(server) as connection:
+                connection.sendall(asking(server, f"GET /notebook/me/moody/{path}"))
+                if path == "dies":
+                    while connection.recv(65536):
+                        pass
+                elif path == "endless":
+                    until(connection, b"xxx")
+        await_("all to be closed", lambda: connections() <= before)
+
+
+def test_a_table_that_is_spoilt_while_it_is_used_is_told(
+    client: httpx2.Client, table: Table
+) -> None:
+    good = table.path.read_text()
+    table.path.write_text("nonsense")
+    try:
+        answer = client.get("/notebook/me/any/")
+        assert (answer.status_code, answer.json()["code"]) == (502, "usage")
+    finally:
+        table.path.write_text(good)
+    assert client.get("/notebook/me/any/").status_code == 404
