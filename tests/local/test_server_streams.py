@@ -184,10 +184,13 @@ def test_a_task_that_is_tried_again_begins_anew(project: Project, tmp_path: Path
     settings: dict[str, Any] = {"cwd": project.folder, "env": project.environment}
     at = "tasks/r1/condition-1/talk/log"
     with serving(project) as server, server.client() as client:
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL, **settings) as by_hand:
-            end = time.monotonic() + 120
+        said = tmp_path / "said"
+        with (
+            said.open("wb") as log,
+            subprocess.Popen(command, stderr=log, **settings) as by_hand,
+        ):
             while "attempt 1" not in client.get(f"/api/v1/{at}").text:
-                assert time.monotonic() < end
+                assert by_hand.poll() is None, said.read_text()
                 time.sleep(0.05)
             with following(client, at) as feed:
                 first = next(feed)
