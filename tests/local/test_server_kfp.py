@@ -149,6 +149,15 @@ def test_what_is_no_json_is_refused(client: httpx2.Client, body: bytes) -> None:
     assert "JSON" in refusal(client.post("runs", content=body), 400, 3)
 
 
+def test_what_is_nested_too_deep_is_refused(client: httpx2.Client) -> None:
+    deep: Any = 1
+    for _ in range(300):
+        deep = [deep]
+    given = {**RUN, "runtime_config": {"parameters": {"deep": deep}}}
+    assert "nested" in refusal(client.post("runs", json=given), 400, 3)
+    assert client.get("runs").status_code == 200
+
+
 def test_what_belongs_to_nothing_is_not_found(client: httpx2.Client) -> None:
     refusal(client.post("runs", json={**RUN, "experiment_id": NOBODY}), 404, 5)
     known = {"pipeline_version_reference": {"pipeline_id": NOBODY}}

@@ -45,6 +45,8 @@ class _Open:
         self.mapping = isinstance(event, yaml.MappingStartEvent)
         self.members: list[Any] = []
         self.before = cost
+        self.depth = 1
+        """Of it and what is in it."""
 
     def value(self) -> Any:
         if not self.mapping:
@@ -69,7 +71,7 @@ class _Building:
         self._nodes = 0
         self._text = 0
         self._open: list[_Open] = []
-        self._anchors: dict[str, tuple[Any, int, int]] = {}
+        self._anchors: dict[str, tuple[Any, int, int, int]] = {}
         self._loader = yaml.SafeLoader("")  # knows what a plain scalar stands for
         self._resolve: Callable[..., object] = self._loader.resolve
         self._root: list[Any] = []
@@ -95,32 +97,37 @@ class _Building:
     def _begin(self, event: Any) -> None:
         if event.tag not in _COLLECTIONS:
             raise UsageError(f"the tag {event.tag} is not taken", hint=_HINT)
-        if len(self._open) >= DEEPEST:
-            raise UsageError(f"it is nested more than {DEEPEST} deep", hint=_HINT)
         if self._is_key():
             raise UsageError("a key is no text", hint=_HINT)
+        self._go_down(1)
         self._open.append(_Open(event, (self._nodes, self._text)))
         self._count(1, 0)
 
     def _end(self) -> None:
         closed = self._open.pop()
         value = closed.value()
-        nodes, text = closed.before
-        self._add(value)
-        self._remember(closed.anchor, value, self._nodes - nodes, self._text - text)
+        nodes, text = self._nodes - closed.before[0], self._text - closed.before[1]
+        self._add(value, closed.depth)
+        if closed.anchor is not None:
+            self._anchors[closed.anchor] = (value, nodes, text, closed.depth)
 
     def _alias(self, anchor: str) -> None:
         if anchor not in self._anchors:
             raise UsageError(f"*{anchor} stands for nothing, or for itself", hint=_HINT)
-        value, nodes, text = self._anchors[anchor]
+        value, nodes, text, depth = self._anchors[anchor]
+        if self._is_key() and not isinstance(value, str):
+            raise UsageError("a key is no text", hint=_HINT)
         self._count(nodes, text)
-        self._add(str(value) if self._is_key() else value)
+        self._go_down(depth)
+        self._add(value, depth)
 
     def _scalar(self, event: Any) -> None:
         self._count(1, len(event.value))
         value = self._key(event) if self._is_key() else self._value(event)
-        self._add(value)
-        self._remember(event.anchor, value, 1, len(event.value))
+        self._add(value, 0)
+        if event.anchor is not None:
+            kept = event.value if value is _MERGE else value
+            self._anchors[event.anchor] = (kept, 1, len(event.value), 0)
 
     def _key(self, event: Any) -> Any:
         return _MERGE if self._tag(event) == f"{_TAG}merge" else event.value
@@ -147,12 +154,16 @@ class _Building:
     def _is_key(self) -> bool:
         return bool(self._open) and self._open[-1].mapping and len(self._open[-1].members) % 2 == 0
 
-    def _add(self, value: Any) -> None:
-        (self._open[-1].members if self._open else self._root).append(value)
+    def _add(self, value: Any, depth: int) -> None:
+        if not self._open:
+            self._root.append(value)
+            return
+        self._open[-1].members.append(value)
+        self._open[-1].depth = max(self._open[-1].depth, depth + 1)
 
-    def _remember(self, anchor: str | None, value: Any, nodes: int, text: int) -> None:
-        if anchor is not None:
-            self._anchors[anchor] = (value, nodes, text)
+    def _go_down(self, depth: int) -> None:
+        if len(self._open) + depth > DEEPEST:
+            raise UsageError(f"it is nested more than {DEEPEST} deep", hint=_HINT)
 
     def _count(self, nodes: int, text: int) -> None:
         self._nodes += nodes

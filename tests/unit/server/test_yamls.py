@@ -51,10 +51,20 @@ def test_documents_stand_apart(values: list[Any]) -> None:
         "base: &b {x: 1, y: 2}\nmade: {<<: *b, y: 3}\nboth: {<<: [*b, {z: 4}]}",
         "one: &a [1, 2]\ntwo: *a",
         "? a\n: b",
+        "&k key: 1\nb: {*k : 2}",
     ],
 )
 def test_it_means_what_the_library_says(text: str) -> None:
     assert yamls.documents(text) == library(text)
+
+
+def test_a_merge_can_have_a_name() -> None:
+    assert yamls.documents("a: {&m <<: {x: 1}}\nb: *m") == [{"a": {"x": 1}, "b": "<<"}]
+
+
+def test_what_is_deep_enough_is_read() -> None:
+    deep = "[" * yamls.DEEPEST + "]" * yamls.DEEPEST
+    assert yamls.documents(deep) == library(deep)
 
 
 def test_dates_stay_as_they_are_written() -> None:
@@ -73,12 +83,20 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
+STAIRS = "s0: &s0 x\n" + "".join(
+    f"s{step}: &s{step} {'[' * 60}*s{step - 1}{']' * 60}\n" for step in range(1, 4)
+)
+"""Each is deep, and what is deep in it is deep again."""
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
         (BOMB, "more than"),
         ("[" * 100_000 + "]" * 100_000, "nested"),
         ("{a: " * 1000 + "1" + "}" * 1000, "nested"),
+        (STAIRS, "nested"),
+        ("a: &a {b: 1}\nc: {*a : 2}", "key"),
         ("a: &a [*a]", "itself"),
         ("a: *b", "nothing"),
         ("--- &a 1\n--- *a", "nothing"),
