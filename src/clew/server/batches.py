@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import zstandard
@@ -24,6 +25,7 @@ LINES = frozenset({"application/x-ndjson", "application/jsonl", "application/jso
 PACKED = frozenset({"application/msgpack", "application/x-msgpack", "application/vnd.msgpack"})
 _UID = re.compile(r"[0-9a-f]{32}")
 _LARGEST = (1 << 63) - 1
+_PIECE = 4 << 10
 _NOTHING = "nothing of the batch was taken; docs/formats/events.md says what an event is"
 
 
@@ -45,21 +47,31 @@ class NotUnderstood(ClewError):
 
 def plain(body: bytes, coding: str) -> bytes:
     """A body as it was before it was compressed."""
+    if coding in ("", "identity"):
+        return body
+    if coding not in ("zstd", "gzip"):
+        raise NotUnderstood(f"what is compressed by {coding} is not read", hint="zstd or gzip")
     try:
-        if coding in ("", "identity"):
-            return body
-        if coding == "zstd":
-            with zstandard.ZstdDecompressor().stream_reader(body) as reader:
-                found = reader.read(UNFOLDED + 1)
-        elif coding == "gzip":
-            found = zlib.decompressobj(wbits=31).decompress(body, UNFOLDED + 1)
-        else:
-            raise NotUnderstood(f"what is compressed by {coding} is not read", hint="zstd or gzip")
+        return _unfolded(body, coding)
     except (zstandard.ZstdError, zlib.error) as error:
         raise Malformed(f"the batch is not {coding}: {error}") from error
-    if len(found) > UNFOLDED:
-        raise TooLarge(f"the batch unfolds to more than {UNFOLDED} bytes", hint="send it in parts")
-    return found
+
+
+def _unfolded(body: bytes, coding: str) -> bytes:
+    """Piece by piece: a little may unfold to a great deal."""
+    unfolding: Any
+    if coding == "zstd":
+        unfolding = zstandard.ZstdDecompressor().decompressobj()
+    else:
+        unfolding = zlib.decompressobj(wbits=31)
+    found = bytearray()
+    for at in range(0, len(body), _PIECE):
+        found += unfolding.decompress(body[at : at + _PIECE])
+        if len(found) > UNFOLDED:
+            raise TooLarge(f"the batch unfolds to more than {UNFOLDED} bytes", hint="send parts")
+    if not unfolding.eof or unfolding.unused_data:
+        raise Malformed(f"the batch is not {coding}: it does not end where it should")
+    return bytes(found)
 
 
 def read(body: bytes, kind: str) -> list[AnyEvent]:

@@ -1,0 +1,91 @@
+"""A batch of events is read whatever it came in, and refused as a whole."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as some
+
+from clew.prov.events import AnyEvent, Ended, Gap, Looked, to_batch, to_lines
+from clew.server import batches
+
+UIDS = some.text("0123456789abcdef", min_size=32, max_size=32)
+TEXT = some.text(some.characters(codec="utf-8"), max_size=20)
+NUMBERS = some.integers(-(2**63) + 1, 2**63 - 1)
+EVENTS = some.lists(
+    some.one_of(
+        some.builds(Ended, execution=UIDS, n=NUMBERS, at=NUMBERS, activity=TEXT, status=NUMBERS),
+        some.builds(Gap, execution=UIDS, n=NUMBERS, at=NUMBERS, activity=TEXT, what=TEXT, why=TEXT),
+        some.builds(
+            Looked, execution=UIDS, n=NUMBERS, at=NUMBERS, activity=TEXT, kind=TEXT, locator=TEXT
+        ),
+    )
+)
+
+
+@given(EVENTS, some.sampled_from(["", "identity", "zstd", "gzip"]))
+def test_what_was_sent_is_read(events: list[AnyEvent], coding: str) -> None:
+    def coded(body: bytes) -> bytes:
+        return _compressed(body, coding) if coding in ("zstd", "gzip") else body
+
+    for kind, body in (
+        ("application/x-ndjson", b"".join(to_lines(events))),
+        ("application/msgpack", to_batch(events)),
+    ):
+        assert batches.read(batches.plain(coded(body), coding), kind) == events
+
+
+@given(EVENTS, some.binary(min_size=1, max_size=40))
+def test_a_batch_with_junk_is_read_or_refused(events: list[AnyEvent], junk: bytes) -> None:
+    """Never anything but Malformed; of MessagePack nothing may follow the array."""
+    for kind, body in (
+        ("application/x-ndjson", b"".join(to_lines(events)) + junk),
+        ("application/msgpack", to_batch(events) + junk),
+    ):
+        try:
+            assert batches.read(body, kind)[: len(events)] == events
+        except batches.Malformed as error:
+            assert error.http_status == 422
+
+
+@given(some.binary(max_size=60), some.sampled_from(["zstd", "gzip"]))
+def test_what_is_not_compressed_is_malformed(junk: bytes, coding: str) -> None:
+    try:
+        batches.plain(junk, coding)
+    except batches.Malformed as error:
+        assert coding in error.message
+
+
+def test_the_event_that_no_database_holds_is_found() -> None:
+    good = Gap(execution="0" * 32, n=1, at=1, activity="x", what="", why="")
+    large = Gap(execution="0" * 32, n=2**63, at=1, activity="x", what="", why="")
+    zero = Gap(execution="0" * 32, n=1, at=1, activity="x\0", what="", why="")
+    assert batches.find_unsound([good, good]) is None
+    for bad in (large, zero):
+        found = batches.find_unsound([good, bad])
+        assert found is not None
+        assert "event 2" in found.message
+
+
+def test_what_unfolds_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "UNFOLDED", 1000)
+    for coding in ("zstd", "gzip"):
+        assert len(batches.plain(_compressed(bytes(1000), coding), coding)) == 1000
+        with pytest.raises(batches.TooLarge):
+            batches.plain(_compressed(bytes(1001), coding), coding)
+
+
+@pytest.mark.parametrize("coding", ["zstd", "gzip"])
+def test_what_was_cut_off_is_malformed(coding: str) -> None:
+    """Its beginning alone would be a batch, too."""
+    whole = _compressed(b"line\n" * 100_000, coding)
+    for wrong in (whole[:-1], whole[:-9], whole[: len(whole) // 2], b"", whole + b"more"):
+        with pytest.raises(batches.Malformed):
+            batches.plain(wrong, coding)
+
+
+def _compressed(data: bytes, coding: str) -> bytes:
+    return zstandard.compress(data) if coding == "zstd" else gzip.compress(data)
