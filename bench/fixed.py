@@ -107,7 +107,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--json", type=Path, help="write every round's figures to this file")
     options = parser.parse_args()
-    for name in [n for n in os.environ if n.startswith("CLEW_")]:
+    # Compiled modules are kept, as where Clew is installed: compiling them is not what is measured.
+    for name in [n for n in os.environ if n.startswith(("CLEW_", "PYTHONDONTWRITE"))]:
         del os.environ[name]
     with tempfile.TemporaryDirectory(prefix="clew-bench-") as name:
         used, many = Path(name) / "used", Path(name) / "many"

@@ -343,7 +343,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write every round's figures to this file")
     options = parser.parse_args()
     rounds = 1 if options.quick else options.rounds
-    for name in [n for n in os.environ if n.startswith("CLEW_")]:
+    # Compiled modules are kept, as where Clew is installed: compiling them is not what is measured.
+    for name in [n for n in os.environ if n.startswith(("CLEW_", "PYTHONDONTWRITE"))]:
         del os.environ[name]
     python, found = peers.work_python(), peers.find()
     # Not under /tmp: Sciunit leaves out what is there, and would be measured doing less.
