@@ -14,7 +14,7 @@ from clew.pipelines import arguments, reading
 from clew.prov.graph import Graph
 from clew.prov.questions.runs import find_run, run
 from clew.prov.questions.shapes import moment
-from clew.server import compiled
+from clew.server import compiled, nesting
 from clew.server.catalogue import experiments, known, runs, specs, versions
 from clew.server.catalogue.runs import OVER, Asked, Run
 
@@ -101,6 +101,7 @@ def queue(
         spec = specs.text_of(graph, found.spec)
     else:
         spec = compiled.read(spec)
+    nesting.check(parameters, "parameters")
     parsed = reading.parse(spec)
     arguments.fit(parsed, parameters)
     return runs.create(

@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from clew.errors import UsageError
+from clew.server.nesting import DEEPEST
 
-DEEPEST = 100
 MOST_NODES = 500_000
 MOST_TEXT = 64 << 20
 """Characters of all scalars, with those that aliases repeat."""

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from clew.errors import UsageError
 from clew.server import yamls
+from clew.server.nesting import DEEPEST
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 VALUES = st.recursive(
@@ -63,7 +64,7 @@ def test_a_merge_can_have_a_name() -> None:
 
 
 def test_what_is_deep_enough_is_read() -> None:
-    deep = "[" * yamls.DEEPEST + "]" * yamls.DEEPEST
+    deep = "[" * DEEPEST + "]" * DEEPEST
     assert yamls.documents(deep) == library(deep)
 
 

@@ -17,13 +17,12 @@ from fastapi import Depends, Request
 from starlette.requests import ClientDisconnect
 
 from clew.errors import NotFound, UsageError
+from clew.server import nesting
 from clew.server.service import Service
-from clew.server.yamls import DEEPEST
 
 LONGEST_NAME = 255
 LONGEST_TEXT = 64 << 10
 _MOST = 2**63
-_NESTED = (dict, list)
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d{1,20}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -135,13 +134,8 @@ def parsed(text: bytes | str, what: str) -> Any:
         found = msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise UsageError(f"{what} is no JSON: {error}") from error
-    level = [found] if isinstance(found, _NESTED) else []
-    for _ in range(DEEPEST + 1):
-        lists = (one.values() if isinstance(one, dict) else one for one in level)
-        level = [one for several in lists for one in several if isinstance(one, _NESTED)]
-        if not level:
-            return found
-    raise UsageError(f"{what} is nested more than {DEEPEST} deep")
+    nesting.check(found, what)
+    return found
 
 
 def moment(text: str) -> int:
