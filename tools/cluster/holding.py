@@ -59,6 +59,7 @@ def hold(cluster: Cluster, *, seen: tuple[Path, ...]) -> None:
                 *("--mount", "--propagation", "private", "sh", "-c", HOLD),
             ),
             stdin=subprocess.PIPE,
+            stdout=said,  # or whoever reads ours waits for its end
             stderr=said,
             start_new_session=True,  # a ^C is not meant for it
             cwd="/",

@@ -9,12 +9,13 @@ namespace of its own: the user's images stay as they are, and a killed build lea
 from __future__ import annotations
 
 import configparser
+import hashlib
 import json
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,10 +54,9 @@ def provide(*, bare: bool = False) -> tuple[Image, ...]:
     What changed since the last time is built anew.
     """
     _store().mkdir(parents=True, exist_ok=True)
-    with locked(_store() / "building.lock"):
-        _buildah("rm", "--all")  # of a build that was killed
-        images = [_pause(), _busybox()]
-        if not bare:
+    images = [_pause(), _busybox()]
+    if not bare:
+        with _building():
             if not _id(BASE):
                 _make_base()
             images += map(_deployed, deployed())
@@ -85,21 +85,37 @@ def _deployed(name: str) -> Image:
 
 
 def _pause() -> Image:
-    with tempfile.TemporaryDirectory() as context:
-        source = OWN / "pause" / "pause.c"
+    source = OWN / "pause" / "pause.c"
+
+    def fill(context: Path) -> None:
         run("cc", "-static", "-Os", "-s", "-o", f"{context}/pause", str(source))
-        return _built(PAUSE, OWN / "pause" / "Containerfile", Path(context))
+
+    return _small(PAUSE, OWN / "pause" / "Containerfile", source, fill)
 
 
 def _busybox() -> Image:
-    with tempfile.TemporaryDirectory() as context:
-        found = shutil.which("busybox")
-        assert found is not None, "tools/debian-packages cluster provides it"
+    found = shutil.which("busybox")
+    assert found is not None, "tools/debian-packages cluster provides it"
+
+    def fill(context: Path) -> None:
         shutil.copy(found, context)
         for folder in ("tmp", "root", "etc"):
-            Path(context, "folders", folder).mkdir(parents=True)
-        Path(context, "folders/tmp").chmod(0o1777)
-        return _built(BUSYBOX, OWN / "busybox" / "Containerfile", Path(context))
+            (context / "folders" / folder).mkdir(parents=True)
+        (context / "folders/tmp").chmod(0o1777)
+
+    return _small(BUSYBOX, OWN / "busybox" / "Containerfile", Path(found), fill)
+
+
+def _small(name: str, file: Path, source: Path, fill: Callable[[Path], None]) -> Image:
+    """An image of one file. It is found again without asking buildah, who may be busy for long."""
+    key = hashlib.sha256(file.read_bytes() + source.read_bytes()).hexdigest()[:12]
+    archive = _archive(name, key)
+    if not archive.exists():
+        with _building(), tempfile.TemporaryDirectory() as context:
+            fill(Path(context))
+            _build(name, file, Path(context))
+            _save(name, archive)
+    return Image(name, archive)
 
 
 def _make_base() -> None:
@@ -124,24 +140,44 @@ def _make_base() -> None:
         _buildah("commit", "-q", "--rm", container, BASE)
 
 
+@contextmanager
+def _building() -> Iterator[None]:
+    """One at a time, and without what a killed build left."""
+    with locked(_store() / "building.lock"):
+        _buildah("rm", "--all")
+        yield
+
+
 def _built(name: str, file: Path, context: Path, *options: str) -> Image:
     before = _id(name)
+    _build(name, file, context, *options)
+    after = _id(name)
+    if before and before != after:
+        _buildah("rmi", before)
+    archive = _archive(name, after)
+    if not archive.exists():
+        _save(name, archive)
+    return Image(name, archive)
+
+
+def _build(name: str, file: Path, context: Path, *options: str) -> None:
     with step(f"built {name}"), _package_index() as borrowed:
         _buildah(
             *("build", "--layers", "--isolation", "chroot", "--network", "host"),
             *("--pull-never", *borrowed, *options, "--tag", name, "--file", str(file)),
             str(context),
         )
-    after = _id(name)
-    archive = _store() / f"{name.rpartition('/')[2].replace(':', '-')}-{after}.tar"
-    if before and before != after:
-        _buildah("rmi", before)
-    if not archive.exists():
-        part = archive.with_suffix(".part")
-        part.unlink(missing_ok=True)
-        _buildah("push", "--quiet", name, f"docker-archive:{part}:{name}")
-        part.rename(archive)
-    return Image(name, archive)
+
+
+def _archive(name: str, key: str) -> Path:
+    return _store() / f"{name.rpartition('/')[2].replace(':', '-')}-{key}.tar"
+
+
+def _save(name: str, archive: Path) -> None:
+    part = archive.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    _buildah("push", "--quiet", name, f"docker-archive:{part}:{name}")
+    part.rename(archive)
 
 
 @contextmanager
