@@ -73,6 +73,8 @@ class Standing:
     def _missing(self, path: bytes) -> None:
         if path.startswith(b"/") and not path.startswith(_PASSING):
             folder = os.path.dirname(path)
+            while folder != b"/" and not os.path.lexists(folder):
+                folder = os.path.dirname(folder)  # as long as that has no new name, nor has this
             if folder not in self._folders:
                 self._folders[folder] = _state(folder)
             self._absent.setdefault(folder, []).append(path)
