@@ -133,6 +133,17 @@ def test_names_that_are_no_text_open_and_links_out_do_not(seen: Seen) -> None:
     page.problems.clear()
 
 
+def test_an_address_leads_to_nothing_but_files(seen: Seen) -> None:
+    page = seen.page
+    for away in ("..", "%2e%2e", ".%2E", "..\\..\\.."):
+        page.go("about:blank")
+        page.go(f"{seen.server.address}{PREFIX}#/{away}/{away}/{away}/{away}/healthz")
+        page.until("document.getElementById('problem')?.textContent.startsWith('there is no ')")
+        page.go(f"{seen.server.address}{PREFIX}#/?show={away}/{away}/{away}/{away}/healthz")
+        page.until("/^40[04] /.test(document.getElementById('problem')?.textContent)")
+    page.problems.clear()
+
+
 def test_what_is_seen_is_in_the_address(seen: Seen) -> None:
     page = seen.page
     page.go(f"{seen.server.address}{PREFIX}#/?sort=size&order=desc")

@@ -21,12 +21,17 @@ let open = null; // the file in the preview: {href, etag, text, ends, area}
 
 // -- the address
 
+// Somebody else may have written the address: its names stay names, and lead nowhere else.
+const named = (href) => { try { return decodeURIComponent(href); } catch { return href; } };
+const dots = (part) => /^(\.|%2e){1,2}$/i.test(part);
+const clean = (part) => (dots(part) ? "" : /^[\w.~%-]*$/.test(part) ? part : encodeURIComponent(named(part)));
+
 function read() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const asked = new URLSearchParams(query);
   return {
-    path: path.replace(/\/+$/, ""),
-    show: asked.get("show") ?? "",
+    path: path.split("/").map(clean).filter(Boolean).join("/"),
+    show: clean(asked.get("show") ?? ""),
     sort: asked.get("sort") ?? "name",
     order: asked.get("order") ?? "asc",
   };
@@ -43,7 +48,6 @@ function address(change) {
 
 const go = (change) => { location.hash = address(change); };
 const join = (path, href) => (path ? `${path}/${href}` : href);
-const named = (href) => { try { return decodeURIComponent(href); } catch { return href; } };
 
 // -- asking the server
 
