@@ -82,11 +82,15 @@ class Operator:
         return (self._folder / "operator.log").read_text()
 
 
+def _known(kube: Kube, kind: str) -> bool:
+    return bool(kube("get", kind, "--output=jsonpath={.kind}", ok=False))
+
+
 @contextmanager
 def operating(kube: Kube, folder: Path, *options: str) -> Iterator[Operator]:
     kube("apply", "--kustomize", str(CRDS))
-    for name in ("notebooks.kubeflow.org", "pvcviewers.kubeflow.org"):
-        kube.await_(f"crd/{name}", "condition=Established")
+    for kind in ("notebooks", "tensorboards", "pvcviewers"):
+        until(f"{kind} are known", lambda kind=kind: _known(kube, kind))
     made = Operator(kube, folder, options)
     made.start()
     try:

@@ -11,7 +11,6 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     claim,
     notebook,
     operator,
-    ready,
     says,
     until,
 )
@@ -32,7 +31,7 @@ def pod_uid(kube: Kube, name: str) -> str:
 def test_it_runs_and_is_left_alone(kube: Kube) -> None:
     kube.apply(notebook(labels={"team": "a"}))
     kube.await_("notebook/first", "condition=Ready")
-    prefix = kube("exec", "first-0", "--", "printenv", "NB_PREFIX").strip()
+    prefix = kube("exec", "first-0", "--", "sh", "-c", "echo $NB_PREFIX").strip()
     assert prefix == f"/notebook/{kube.namespace}/first"
     found = until("it is counted", lambda: _counted(kube))
     assert found["status"]["containerState"].keys() == {"running"}
@@ -164,4 +163,4 @@ def test_what_somebody_does_to_a_child_is_undone(kube: Kube) -> None:
     )
     kube("delete", "service", "first")
     until("it is made again", lambda: kube("get", "service", "first", "-o", "name", ok=False))
-    assert ready(kube, "notebook/first")["reason"] == "Stopped"
+    says(kube, "notebook/first", "Stopped")
