@@ -118,12 +118,10 @@ void detour(struct task *task)
 	struct proc *proc = task->proc;
 	struct clew_local local;
 	uint64_t site = task->info.instruction_pointer - SIZE;
-	if (!proc->loader || site - proc->loader > LOADER || !leads(task->info.seccomp.nr) || !proc->slot ||
-	    proc->tasks != 1 || proc->memory || proc->sharers || task->info.arch != AUDIT_ARCH_X86_64)
+	if (!proc->loader || site - proc->loader > LOADER || proc->detours >= CLEW_MOST_DETOURS || !proc->slot ||
+	    !leads(task->info.seccomp.nr) || proc->tasks != 1 || proc->memory || proc->sharers ||
+	    task->info.arch != AUDIT_ARCH_X86_64)
 		return;
-	if (peek(task->tid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC || !local.over)
-		return; /* the library is not there yet */
-	lead(task, site, proc->detours);
-	if (++proc->detours == CLEW_MOST_DETOURS) /* also those in vain */
-		proc->loader = 0;
+	if (peek(task->tid, CLEW_LOCAL, &local, sizeof local) == sizeof local && local.magic == CLEW_MAGIC && local.over)
+		lead(task, site, proc->detours++); /* counted also where it is in vain: it is not tried for ever */
 }

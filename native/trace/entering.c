@@ -43,8 +43,13 @@ uint32_t open_flags(struct task *task)
 static bool enter_open(struct task *task)
 {
 	uint32_t flags = open_flags(task);
-	if (!task->path || ring_is(task->path))
+	if (!task->path)
 		return false;
+	if (ring_is(task->path)) {
+		if (task->proc->detours == NO_LIBRARY) /* it is there from now on */
+			task->proc->detours = 0;
+		return false;
+	}
 	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
 	if (flags & O_PATH || (!writes && !(flags & O_CREAT)) || (flags & O_TMPFILE) == O_TMPFILE)
 		return true;

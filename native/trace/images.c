@@ -230,7 +230,7 @@ void image_begun(struct task *task)
 	if (readable && image->dynamic && !stack_inject(&stack, proc, &list))
 		ring_drop(proc);
 	proc->loader = proc->slot ? stack_told(&stack, AT_BASE) : 0;
-	proc->detours = 0;
+	proc->detours = NO_LIBRARY;
 	list_free(&list);
 	stack_free(&stack);
 	snprintf(link, sizeof link, "/proc/%d/exe", proc->pid);

@@ -94,8 +94,8 @@ struct proc {
 	bool pipes;			 /* it inherited some */
 	char *inherited[8];		 /* files it was started with, open for writing */
 	uint32_t slot;
-	uint64_t loader; /* where it is; 0: nowhere, or it is let alone */
-	unsigned detours;
+	uint64_t loader; /* where it is; 0: nowhere */
+	unsigned detours; /* how many it has; NO_LIBRARY: it cannot have any yet */
 	char cwd[PATH_MAX_];
 	uint64_t *seen; /* what this image is known to have seen: a set of hashes */
 	uint32_t seen_count, seen_size;
@@ -165,6 +165,7 @@ void ring_return(struct proc *child);
 void ring_drain(struct proc *proc);
 void rings_drain(void);
 bool ring_is(const char *path);
+#define NO_LIBRARY (CLEW_MOST_DETOURS + 1)
 void detour(struct task *task);
 
 /* ---- memory and paths ---- */
