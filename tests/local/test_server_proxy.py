@@ -374,16 +374,22 @@ def test_who_does_not_take_what_was_asked_for_holds_up_the_target(
 def test_servers_that_share_a_database_count_together(tmp_path: Path) -> None:
     project = Project(tmp_path)
     table = Table(tmp_path / "targets.toml")
-    said = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour"
     targets = ("--targets", str(table.path))
-    with upstream(answering(said)) as port:
+
+    async def four(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if (await head(reader)).startswith(b"POST"):
+            await reader.readexactly(9)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour")
+        await writer.drain()
+
+    with upstream(four) as port:
         table.add("tensorboard/me/shared", port)
         with serving(project, *targets) as one, serving(project, *targets) as other:
             for server in (one, other, other):
                 with server.client() as client:
                     assert client.get("/tensorboard/me/shared/").text == "four"
             with other.client() as client:
-                client.post("/tensorboard/me/shared/", content=b"six bytes")
+                client.post("/tensorboard/me/shared/", content=b"nine more")
     with clew.open(project.folder) as opened:
         (found,) = traffic.every(opened._graph)
     assert (found.kind, found.namespace, found.name) == ("tensorboard", "me", "shared")
