@@ -11,6 +11,9 @@ from typing import Any
 from tools.cluster.binaries import search_path
 from tools.cluster.images import BUSYBOX
 
+import clew
+
+CLEW = f"docker.io/clew/clew:{clew.__version__}"
 PATIENCE = "180s"
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.cluster.kube import Kube, pod
+from tests.cluster.kube import CLEW, Kube, pod
 from tools.cluster.images import deployed
 
 import clew
 
 pytestmark = pytest.mark.cluster
 
-CLEW = f"docker.io/clew/clew:{clew.__version__}"
 RECORD = """
     cd && clew init && echo 3 > numbers && clew exec -- sort -o sorted numbers && clew trace sorted
 """

@@ -5,12 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.cluster.kube import Kube, pod
+from tests.cluster.kube import CLEW, Kube, pod
 
 pytestmark = pytest.mark.cluster
 
 SERVE = "mkdir /www && hostname > /www/who && exec httpd -f -p 8080 -h /www"
-ASK = "until wget -q -O - http://{name}/who; do sleep 0.2; done"
+# Ready is not yet known everywhere, so it is asked again for a while.
+ASK = "for n in $(seq 300); do wget -q -O - http://{name}/who && exit; sleep 0.2; done; exit 1"
+
+ASK_API_SERVER = """
+import pathlib, ssl, urllib.request
+account = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
+request = urllib.request.Request("https://kubernetes.default.svc/version")
+request.add_header("Authorization", f"Bearer {(account / 'token').read_text()}")
+trust = ssl.create_default_context(cafile=account / "ca.crt")
+print(urllib.request.urlopen(request, context=trust).read().decode())
+"""
 
 
 def service(name: str) -> dict[str, Any]:
@@ -39,17 +49,13 @@ def test_a_short_name_is_enough_within_a_namespace(kube: Kube) -> None:
 def test_a_pod_reaches_itself_through_its_service(kube: Kube) -> None:
     kube.apply(pod("server", "sh", "-c", SERVE), service("server"))
     kube.await_("pod/server", "condition=Ready")
-    asked = kube("exec", "server", "--", "sh", "-c", ASK.format(name="server"))
-    assert asked == "server\n"
+    name = f"server.{kube.namespace}"  # "server" alone is what the Pod calls itself
+    assert kube("exec", "server", "--", "sh", "-c", ASK.format(name=name)) == "server\n"
 
 
 def test_pods_reach_the_api_server_with_their_account(kube: Kube) -> None:
-    script = """
-        cd /var/run/secrets/kubernetes.io/serviceaccount
-        wget -q -O - --no-check-certificate --header "Authorization: Bearer $(cat token)" \
-            https://kubernetes.default.svc/version
-    """
-    assert '"gitVersion"' in kube.run(pod("asks", "sh", "-c", script))
+    asks = pod("asks", "python3", "-c", ASK_API_SERVER, image=CLEW)
+    assert '"gitVersion"' in kube.run(asks)
 
 
 def test_a_forwarded_port_reaches_a_pod(kube: Kube) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from tools.cluster import binaries, images
@@ -14,8 +15,8 @@ from tools.cluster.control import answers, start_control
 from tools.cluster.holding import hold, holder
 from tools.cluster.network import free_network, plug_in
 from tools.cluster.nodes import import_image, start_containerd, start_kubelet
-from tools.cluster.places import Cluster
-from tools.cluster.processes import lives, names, restart, wait_for, wait_until
+from tools.cluster.places import Cluster, Node
+from tools.cluster.processes import lives, names, restart, wait_for
 from tools.cluster.saying import Failed, say, step
 from tools.cluster.taking_down import clear_away
 
@@ -32,7 +33,8 @@ def up(folder: Path, *, bare: bool = False) -> Cluster:
         with step("images imported on every node"):
             _import(cluster, built)
         with step("nodes ready"):
-            wait_until(lambda: _ready(cluster), "both nodes are ready: kubectl get nodes")
+            for node in cluster.nodes:
+                wait_for(cluster, f"kubelet-{node.name}", partial(_ready, cluster, node))
     return cluster
 
 
@@ -96,15 +98,10 @@ def _import(cluster: Cluster, built: tuple[images.Image, ...]) -> None:
             done.result()
 
 
-def _ready(cluster: Cluster) -> bool:
-    nodes = json.loads(kubectl(cluster, "get", "nodes", "-o", "json"))["items"]
-    ready = [
-        node["metadata"]["name"]
-        for node in nodes
-        for condition in node["status"]["conditions"]
-        if (condition["type"], condition["status"]) == ("Ready", "True")
-    ]
-    return sorted(ready) == sorted(node.name for node in cluster.nodes)
+def _ready(cluster: Cluster, node: Node) -> bool:
+    condition = '{.status.conditions[?(@.type=="Ready")].status}'
+    asked = ("get", "node", node.name, "--ignore-not-found", "-o", f"jsonpath={condition}")
+    return kubectl(cluster, *asked) == "True"
 
 
 def tell(cluster: Cluster) -> None:

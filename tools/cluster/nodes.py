@@ -60,6 +60,11 @@ def start_kubelet(cluster: Cluster, node: Node) -> None:
     wait_for(cluster, name, lambda: _listens(cluster, node))
     for folder in cgroups(cluster):
         (folder / node.name).mkdir(parents=True, exist_ok=True)
+    # Its sockets are in there as well: by this name their paths are short, wherever the folder is.
+    root, kept = f"{RUN}/{node.name}/kubelet", node.folder / "kubelet"
+    kept.mkdir()
+    inside(cluster, "mkdir", root)
+    inside(cluster, "mount", "--bind", str(kept), root)
     settings = node.folder / "kubelet.json"
     settings.write_text(json.dumps(_kubelet(cluster, node), indent=1))
     start(
@@ -70,8 +75,8 @@ def start_kubelet(cluster: Cluster, node: Node) -> None:
         f"--kubeconfig={kubeconfig(cluster, node.name)}",
         f"--hostname-override={node.name}",
         f"--node-ip={node.address}",
-        f"--root-dir={node.folder}/kubelet",
-        f"--cert-dir={node.folder}/kubelet/pki",
+        f"--root-dir={root}",
+        f"--cert-dir={root}/pki",
     )
 
 

@@ -19,7 +19,7 @@ from tools.cluster.saying import Failed
 # The shell ends at once; its child becomes one of the namespace's first process.
 START = 'log=$1; shift; setsid "$@" >>"$log" 2>&1 </dev/null & echo $!'
 
-PATIENCE = 120.0  # seconds; a machine that is busy elsewhere is slow, not broken
+PATIENCE = 300.0  # seconds; a machine that is busy elsewhere is slow, not broken
 
 
 def start(cluster: Cluster, name: str, *command: str) -> None:
