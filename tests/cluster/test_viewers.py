@@ -1,0 +1,129 @@
+"""Viewers on a real cluster: ready by their claim alone, and beside whoever has the volume."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.kube import Kube, pod
+from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
+    BUSYBOX,
+    CLEW,
+    SERVER,
+    Operator,
+    claim,
+    notebook,
+    operator,
+    says,
+    until,
+)
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
+
+
+def viewer(pvc: str, name: str = "files", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "kubeflow.org/v1alpha1",
+        "kind": "PVCViewer",
+        "metadata": {"name": name},
+        "spec": {"pvc": pvc, **spec},
+    }
+
+
+def test_its_claim_is_enough(kube: Kube) -> None:
+    kube.apply(claim("data"), viewer("data"))
+    kube.await_("pvcviewer/files", "condition=Ready")
+    status = kube.get("pvcviewer", "files")["status"]
+    assert status["ready"] is True
+    assert status["url"] == f"/pvcviewer/{kube.namespace}/files/"
+    address = f"http://pvcviewer-files.{kube.namespace}{status['url']}"
+    assert "<html" in kube.run(pod("asks", "wget", "-qO-", address)).lower()
+
+
+def test_a_quota_on_requests_and_limits_admits_it(kube: Kube) -> None:
+    hard = "requests.cpu=1,limits.cpu=2,requests.memory=1Gi,limits.memory=4Gi"
+    kube("create", "quota", "small", f"--hard={hard}")
+    kube.apply(claim("data"), viewer("data"))
+    kube.await_("pvcviewer/files", "condition=Ready")
+
+
+def test_a_pod_without_the_claim_is_refused(kube: Kube) -> None:
+    own = {"containers": [{"name": "a", "image": CLEW}]}
+    with pytest.raises(AssertionError, match="volume of the claim"):
+        kube.apply(viewer("data", podSpec=own))
+
+
+@pytest.fixture
+def loose(kube: Kube) -> Iterator[str]:
+    """A claim that one node alone may hold, whose volume any node could reach."""
+    name = f"loose-{uuid.uuid4().hex[:8]}"
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "10Mi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "",
+            "claimRef": {"namespace": kube.namespace, "name": "loose"},
+            "hostPath": {"path": f"/tmp/{name}", "type": "DirectoryOrCreate"},
+        },
+    }
+    kube.apply(volume, claim("loose", storageClassName="", volumeName=name))
+    yield "loose"
+    kube("delete", "persistentvolume", name, "--wait=false")
+    for file in (made := Path(f"/tmp/{name}")).glob("*"):
+        file.unlink()
+    if made.exists():
+        made.rmdir()
+
+
+def node_of(kube: Kube, label: str) -> str:
+    pods = kube.get("pods", "--selector", label)["items"]
+    alive = [p for p in pods if "deletionTimestamp" not in p["metadata"]]
+    return str(alive[0]["spec"].get("nodeName", "")) if len(alive) == 1 else ""
+
+
+def browser(pvc: str) -> dict[str, Any]:
+    """A Pod of one's own, which is small and ends at once."""
+    container = {
+        "name": "main",
+        "image": BUSYBOX,
+        "command": SERVER,
+        "ports": [{"containerPort": 8888}],
+        "readinessProbe": {"tcpSocket": {"port": 8888}, "periodSeconds": 1},
+        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+    }
+    return {
+        "terminationGracePeriodSeconds": 1,
+        "containers": [container],
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": pvc}}],
+    }
+
+
+def test_it_goes_where_the_volume_is_held_and_follows(
+    kube: Kube, loose: str, nodes: list[str]
+) -> None:
+    label = "app.kubernetes.io/name=files"
+    for node in (nodes[0], nodes[1]):
+        chosen = {"nodeSelector": {"kubernetes.io/hostname": node}}
+        kube.apply(notebook(volume=loose, spec=chosen), viewer(loose, podSpec=browser(loose)))
+        until(
+            "the notebook is there", lambda node=node: node_of(kube, "notebook-name=first") == node
+        )
+        until("the viewer is beside it", lambda node=node: node_of(kube, label) == node)
+        kube.await_("pvcviewer/files", "condition=Ready")
+    kube("exec", "first-0", "--", "sh", "-c", "echo thread > /data/clew")
+    viewer_pod = kube.get("pods", "--selector", label)["items"][0]["metadata"]["name"]
+    assert kube("exec", viewer_pod, "--", "cat", "/data/clew") == "thread\n"
+    kube("delete", "notebook", "first", "--cascade=foreground")
+
+    def free() -> bool:
+        spec = kube.get("deployment", "pvcviewer-files")["spec"]["template"]["spec"]
+        return "affinity" not in spec
+
+    until("it is free", free)
+    says(kube, "pvcviewer/files", "Running")
