@@ -10,7 +10,8 @@ import click
 
 from clew import __version__
 from clew.cli.main import COMMANDS
-from clew.cli.output import remark
+from clew.cli.options import json_option
+from clew.cli.output import print_json, remark
 
 if TYPE_CHECKING:
     from clew.kube.objects import Key
@@ -146,8 +147,14 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 65535),
     help="Where /healthz answers.",
 )
+@json_option
 def command(
-    namespace: tuple[str, ...], proxied: bool, metrics_port: int, health_port: int, **given: Any
+    namespace: tuple[str, ...],
+    proxied: bool,
+    metrics_port: int,
+    health_port: int,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Make of each Notebook, Tensorboard and PVCViewer what it asks for, and keep it so.
 
@@ -165,6 +172,9 @@ def command(
 
     options = _options(given)
     configure()
+    if as_json:
+        ports = {"metrics_port": metrics_port, "health_port": health_port}
+        print_json({"namespaces": list(namespace), **ports})
     remark(f"clew: operating {', '.join(namespace) or 'every namespace'}; end with Ctrl-C")
     operate(
         options,

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from clew.cli.main import COMMANDS
-from clew.cli.output import remark, say
+from clew.cli.options import json_option
+from clew.cli.output import print_json, remark, say
 
 
 @click.command(
@@ -39,6 +40,7 @@ from clew.cli.output import remark, say
     metavar="FILE",
     help="The notebooks, TensorBoards and viewers that are reached through the server.",
 )
+@json_option
 def command(
     host: str,
     port: int,
@@ -46,6 +48,7 @@ def command(
     runs: int | None,
     on_host: bool,
     targets: Path | None,
+    as_json: bool,
 ) -> None:
     """Serve this project: to the stock kfp client and command line, and by an API of its own.
 
@@ -62,7 +65,10 @@ def command(
         remark(f"clew: made a project in {project.root}")
 
     def started(address: str, token: str) -> None:
-        say(f"{address}/?token={token}")
+        if as_json:
+            print_json({"address": address, "token": token})
+        else:
+            say(f"{address}/?token={token}")
         remark(f"clew: serving {project.root}; end with Ctrl-C")
 
     serve(

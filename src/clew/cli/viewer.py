@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from clew.cli.main import COMMANDS
-from clew.cli.output import remark, say
+from clew.cli.options import json_option
+from clew.cli.output import print_json, remark, say
 
 
 @click.command(
@@ -34,7 +35,10 @@ from clew.cli.output import remark, say
     metavar="NAME",
     help="A name that browsers reach it by through a proxy on this machine.",
 )
-def command(folder: Path, prefix: str, host: str, port: int, names: tuple[str, ...]) -> None:
+@json_option
+def command(
+    folder: Path, prefix: str, host: str, port: int, names: tuple[str, ...], as_json: bool
+) -> None:
     """Show a folder in a browser: look, fetch, send, rename, edit and delete files.
 
     Nothing outside the folder can be reached. Whoever can reach the viewer can change the folder:
@@ -44,7 +48,10 @@ def command(folder: Path, prefix: str, host: str, port: int, names: tuple[str, .
     from clew.viewer.serving import serve
 
     def started(address: str) -> None:
-        say(address)
+        if as_json:
+            print_json({"address": address})
+        else:
+            say(address)
         remark(f"clew: showing {folder}, to whoever asks; end with Ctrl-C")
 
     serve(folder, prefix=prefix, host=host, port=port, names=names, started=started)
