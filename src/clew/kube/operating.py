@@ -60,7 +60,7 @@ class _Operator:
         made = registry(self._options, self._queue, self._seen)
         kopf.on.startup(registry=made)(self._start)
         kopf.on.cleanup(registry=made)(self._end)
-        for talkative in ("kopf", "httpx2"):
+        for talkative in ("kopf", "httpx2", "aiohttp.access"):
             logging.getLogger(talkative).setLevel(logging.WARNING)
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+import clew
+
 ROOT = Path(__file__).parents[3]
 CRDS = ROOT / "deploy" / "crds"
 FOUND = {path.name: yaml.safe_load(path.read_text()) for path in CRDS.glob("*.yaml")}
@@ -59,3 +61,10 @@ def test_a_viewer_needs_its_claim_alone() -> None:
 def test_kubectl_can_remember_what_it_applied() -> None:
     """It keeps the document in an annotation, which may have 256 KiB."""
     assert all(len(json.dumps(crd)) < 256 * 1024 for crd in FOUND.values())
+
+
+def test_the_operator_that_is_installed_is_this_one() -> None:
+    deployment = yaml.safe_load((ROOT / "deploy/operator/deployment.yaml").read_text())
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == f"docker.io/clew/clew:{clew.__version__}"
+    assert container["args"] == ["operator"]
