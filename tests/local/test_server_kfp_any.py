@@ -65,7 +65,9 @@ PREDICATES = st.builds(
     VALUES,
     JSON | st.builds(lambda value: {"values": [value]}, JSON),
 )
-FILTERS = st.builds(lambda found: json.dumps({"predicates": found}), st.lists(PREDICATES))
+FILTERS = st.builds(lambda found: json.dumps({"predicates": found}), st.lists(PREDICATES)).filter(
+    lambda text: len(text) < 10_000  # an address may be only so long
+)
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 ASKED = st.fixed_dictionaries(
     {},
