@@ -20,7 +20,7 @@ from tools.cluster.places import Cluster
 
 SOURCE = Path(__file__).parents[2]
 TUNABLES = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
-PLACES = ("/run", "/run/netns", "/var/lib", "/var/lib/cni", "/var/log", "/etc/cni", "/opt")
+PLACES = ("/run", "/run/netns", "/var/lib", "/var/lib/cni", "/var/log", "/etc/cni", "/usr/libexec")
 
 pytestmark = [
     pytest.mark.cluster,

@@ -35,6 +35,7 @@ def up(folder: Path, *, bare: bool = False) -> Cluster:
         with step("nodes ready"):
             for node in cluster.nodes:
                 wait_for(cluster, f"kubelet-{node.name}", partial(_ready, cluster, node))
+            wait_for(cluster, "kube-controller-manager", partial(_admits_pods, cluster))
     return cluster
 
 
@@ -102,6 +103,12 @@ def _ready(cluster: Cluster, node: Node) -> bool:
     condition = '{.status.conditions[?(@.type=="Ready")].status}'
     asked = ("get", "node", node.name, "--ignore-not-found", "-o", f"jsonpath={condition}")
     return kubectl(cluster, *asked) == "True"
+
+
+def _admits_pods(cluster: Cluster) -> bool:
+    """No Pod is let in before its namespace has an account for it."""
+    asked = ("get", "serviceaccount", "default", "--ignore-not-found", "-o", "name")
+    return kubectl(cluster, *asked) != ""
 
 
 def tell(cluster: Cluster) -> None:

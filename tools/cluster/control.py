@@ -96,6 +96,7 @@ def _controllers(cluster: Cluster) -> tuple[str, ...]:
         f"--cluster-signing-cert-file={certificates}/ca.crt",
         f"--cluster-signing-key-file={certificates}/ca.key",
         "--use-service-account-credentials=true",
+        f"--flex-volume-plugin-dir={cluster.folder}/volume-plugins",
         "--leader-elect=false",
         "--bind-address=127.0.0.1",
     )
