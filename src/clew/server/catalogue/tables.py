@@ -20,7 +20,7 @@ _EVERYWHERE = {
     "id": Field("id"),
     "description": Field("description"),
     "created_at": _CREATED,
-    "namespace": Field("''"),
+    "namespace": Field("SUBSTR(id, 1, 0)"),  # empty; PostgreSQL sorts by no constant
 }
 _NAMED = {
     "name": Field("name"),

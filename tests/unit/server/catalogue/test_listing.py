@@ -117,6 +117,10 @@ def test_orders(graph: Graph) -> None:
     assert everything(graph, sort_by="finished_at", page_size="1") == ["c", "a", "b"]
     assert everything(graph, sort_by="finished_at desc", page_size="1") == ["b", "a", "c"]
     assert everything(graph, sort_by="state", page_size="1") == ["a", "c", "b"]
+    for field in RUNS.fields:
+        for way in ("asc", "desc"):
+            found = everything(graph, sort_by=f"{field} {way}", page_size="1")
+            assert sorted(found) == ["a", "b", "c"], field
     for wrong in (
         "size",
         "created_at down",
