@@ -7,11 +7,15 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import Busy, NotFound
+from clew.errors import Busy, ClewError, NotFound
 
 if TYPE_CHECKING:
     from clew.api.project import Project
     from clew.pipelines.workers import Workers
+
+
+_PATIENCE = 30.0
+"""Seconds that whoever was at a run before has to let go of it."""
 
 
 class Waiting:
@@ -25,7 +29,6 @@ class Waiting:
         """Have one at hand; where none can be had the run will say why."""
         if self._workers is not None:
             return
-        from clew.errors import ClewError
         from clew.pipelines import pythons
         from clew.pipelines.attempts import PLAIN
         from clew.pipelines.workers import Workers
@@ -60,16 +63,34 @@ def perform(
     One that was begun before is gone on with, unless it has come to its end after `since`: then
     only nobody has heard of it. `scheduled`: when it was due.
     """
-    known = _known(project, uid)
-    if known is not None and known["state"] == "running":
-        raise Busy(f"{known['id']} still runs on this machine", hint="clew pipeline list")
-    if known is None or known["started"] is None:
-        found = _begin(project, waiting, uid, name, text, values, scheduled, on_host, say)
-    elif known["ended"] and _ns(known["ended"]) > (since or 0):
-        found = known
-    else:
-        found = project.pipelines._resume(uid, workers=waiting.take(), say=say)
+    known = _left_alone(project, uid)
+    try:
+        if known is None or known["started"] is None:
+            found = _begin(project, waiting, uid, name, text, values, scheduled, on_host, say)
+        elif _is_over(known, since):
+            found = known
+        else:
+            found = project.pipelines._resume(uid, workers=waiting.take(), say=say)
+    except ClewError:
+        late = _known(project, uid)
+        if late is None or not _is_over(late, since):
+            raise
+        found = late  # whatever failed then, it has come to its end
     return found["state"], found["error"]
+
+
+def _left_alone(project: Project, uid: str) -> dict[str, Any] | None:
+    """What is known of a run, once nobody on this machine is at it: somebody may be ending."""
+    until = time.monotonic() + _PATIENCE
+    while (known := _known(project, uid)) is not None and known["state"] == "running":
+        if time.monotonic() > until:
+            raise Busy(f"{known['id']} still runs on this machine", hint="clew pipeline list")
+        time.sleep(0.05)
+    return known
+
+
+def _is_over(known: dict[str, Any], since: int | None) -> bool:
+    return bool(known["ended"]) and _ns(known["ended"]) > (since or 0)
 
 
 def _known(project: Project, uid: str) -> dict[str, Any] | None:
