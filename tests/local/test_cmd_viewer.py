@@ -171,7 +171,7 @@ def test_nobody_replaces_what_they_have_not_seen(viewer: Viewer, client: httpx2.
     tag = client.put("files/t", content=b"1").headers["etag"]
     assert client.put("files/t", content=b"2", headers={"If-Match": tag}).status_code == 204
     late = client.put("files/t", content=b"3", headers={"If-Match": tag})
-    assert (late.status_code, late.json()["code"]) == (412, "changed")
+    assert (late.status_code, late.json()["code"]) == (412, "overtaken")
     new = client.put("files/t", content=b"4", headers={"If-None-Match": "*"})
     assert new.status_code == 412
     assert (viewer.folder / "t").read_bytes() == b"2"

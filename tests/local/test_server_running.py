@@ -227,6 +227,18 @@ def test_a_run_goes_on_when_its_runner_is_killed(asking: Asking, tmp_path: Path)
     assert asking.counted() == {"1": 1}
 
 
+def test_what_a_runner_left_that_was_killed_at_once_is_no_hindrance(asking: Asking) -> None:
+    run = asking.ask("counting", log=str(asking.log), n=7)
+    left = asking.project / f".clew/spool/{run}"
+    left.mkdir()
+    for name in ("lock", "cancel"):
+        (left / name).touch()
+    with serving(asking.project):
+        (found,) = asking.over(run)
+    assert (found.state, found.error) == ("succeeded", None)
+    assert asking.counted() == {"7": 1}
+
+
 def test_a_run_that_ends_its_runners_is_given_up(asking: Asking, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     with serving(asking.project, "--runs", "1") as server:

@@ -80,13 +80,18 @@ def perform(
 
 
 def _left_alone(project: Project, uid: str) -> dict[str, Any] | None:
-    """What is known of a run, once nobody on this machine is at it: somebody may be ending."""
+    """What is known of a run, once nobody on this machine is at it, and what was left by whoever
+    was killed at it is put in order."""
+    from clew.run.recovering import recover
+
+    left = project._folder.spool / uid
     until = time.monotonic() + _PATIENCE
-    while (known := _known(project, uid)) is not None and known["state"] == "running":
+    while project._alive(uid) or left.exists():
         if time.monotonic() > until:
-            raise Busy(f"{known['id']} still runs on this machine", hint="clew pipeline list")
-        time.sleep(0.05)
-    return known
+            raise Busy(f"the run {uid} still goes on on this machine", hint="clew pipeline list")
+        recover(project._folder, project._settings)
+        time.sleep(0.02)
+    return _known(project, uid)
 
 
 def _is_over(known: dict[str, Any], since: int | None) -> bool:

@@ -29,7 +29,7 @@ _KEPT = 7 * 24 * 3600
 class Changed(Exists):
     """What is there is not what the sender thinks is."""
 
-    code = "changed"
+    code = "overtaken"
     http_status = 412
 
 
