@@ -95,6 +95,8 @@ def serve(
         ticking.close()
         runners.close()
         service.close()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)  # all is in order: nothing is left to end
 
 
 def _listen(host: str, port: int) -> socket.socket:
