@@ -21,7 +21,7 @@ OVER = ("succeeded", "failed", "canceled")
 MOST_TRIES = 3
 """How often a run is taken up before it is given up: it may be what ends its runners."""
 
-_COLUMNS = (
+COLUMNS = (
     "id, created, state, archived, experiment, schedule, name, description, pipeline, version,"
     " spec, scheduled, began, finished, stop, tries, service_account, error, config"
 )
@@ -33,7 +33,7 @@ VALUES (?, ?, ?, 'queued', 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?) ON CONFLICT
 _NEWEST = """
 UPDATE experiment SET last_run = ? WHERE id = ? AND (last_run IS NULL OR last_run < ?)
 """
-_GET = f"SELECT {_COLUMNS} FROM run WHERE project = ? AND id = ?"  # noqa: S608
+_GET = f"SELECT {COLUMNS} FROM run WHERE project = ? AND id = ?"  # noqa: S608
 _FREE = """
 SELECT id FROM run WHERE project = ? AND state IN ('queued', 'running')
 AND (state = 'queued' OR lease < ?) ORDER BY created, id LIMIT 1
@@ -66,7 +66,6 @@ WHERE project = ? AND id = ? AND state IN ('failed', 'canceled') RETURNING id
 """
 _ARCHIVE = "UPDATE run SET archived = ? WHERE project = ? AND id = ? RETURNING id"
 _DELETE = "DELETE FROM run WHERE project = ? AND id = ? AND state <> 'running' RETURNING spec"
-_RUNNING = "SELECT COUNT(*) FROM run WHERE project = ? AND state = 'running'"
 
 TERMINATED = "terminated: somebody asked for its end"
 
@@ -143,7 +142,7 @@ def get(graph: Graph, run: str) -> Run:
 
 
 def read(row: tuple[Any, ...]) -> Run:
-    """A row of `_COLUMNS`."""
+    """A row of `COLUMNS`."""
     words = list(row)
     words[3], words[14], words[18] = bool(words[3]), bool(words[14]), json.loads(words[18])
     return Run(*words)
@@ -226,8 +225,3 @@ def delete(graph: Graph, run: str) -> None:
     if not graph.connection.atomically(change):
         get(graph, run)
         raise Busy("the run is still running", hint="terminate it first")
-
-
-def running(graph: Graph) -> int:
-    row = graph.connection.one(_RUNNING, (graph.project,))
-    return int(row[0]) if row else 0

@@ -55,7 +55,7 @@ VERSIONS = Table(
 )
 RUNS = Table(
     "run",
-    runs._COLUMNS,
+    runs.COLUMNS,
     {
         **_EVERYWHERE,
         **_CALLED,
