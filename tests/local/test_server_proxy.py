@@ -287,6 +287,23 @@ def test_a_connection_that_was_closed_while_it_waited_costs_nothing(
             assert client.get("/notebook/me/fickle/").text == "ok"
 
 
+def test_a_target_that_answers_early_does_not_take_the_next_request_for_the_rest(
+    server: Server, client: httpx2.Client, table: Table
+) -> None:
+    async def early(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while asked := await head(reader):
+            method = asked.split()[0]
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n%s" % method)
+            if method == b"PUT":
+                await reader.readexactly(10)
+
+    with upstream(early) as port, raw(server) as connection:
+        table.add("notebook/me/early", port)
+        connection.sendall(asking(server, "PUT /notebook/me/early/", "Content-Length: 10"))
+        until(connection, b"\r\n\r\nPUT")
+        assert client.get("/notebook/me/early/").text == "GET"
+
+
 def test_a_target_speaks_for_itself_alone(
     server: Server, client: httpx2.Client, table: Table
 ) -> None:

@@ -98,7 +98,7 @@ async def _exchange(
     request: Asked,
     seen: Seen,
 ) -> None:
-    connection.begin(request.head, without_body=request.method == "HEAD")
+    connection.begin(request.head, more=request.has_body, without_body=request.method == "HEAD")
     limit = _Limit(target.timeout)
     hearing = asyncio.create_task(_hear(connection, receive, request, limit, seen))
     begun = False
@@ -177,7 +177,7 @@ async def _send_on(
         if request.chunked:
             body = b"%x\r\n%s\r\n" % (len(body), body) if body else b""
             body += b"" if more else b"0\r\n\r\n"
-        connection.write(body)
+        connection.write(body, more=more)
         try:
             async with asyncio.timeout(seconds):
                 await connection.drain()

@@ -44,19 +44,22 @@ class Connection(asyncio.Protocol):
         self._wake: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         self._paused = False
+        self._said = False
         self.closed = False
         self.used = False
         """Whether an exchange has been on it before."""
 
     # what is done with it
 
-    def begin(self, head: bytes, *, without_body: bool) -> None:
-        """Ask; `without_body`: of a HEAD nothing but the head is answered."""
+    def begin(self, head: bytes, *, more: bool, without_body: bool) -> None:
+        """Ask; `more`: with a body; `without_body`: of a HEAD nothing but the head is answered."""
         self._answer = _Answer(without_body)
+        self._said = not more
         self._transport.write(head)
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes, *, more: bool) -> None:
         self._transport.write(data)
+        self._said = not more
 
     async def drain(self) -> None:
         """Until more can be sent."""
@@ -98,9 +101,11 @@ class Connection(asyncio.Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether another exchange may follow on it."""
+        """Whether another exchange may follow on it: not where the target still waits for the rest
+        of a body, which the next request would be taken for."""
         answer = self._answer
-        return not self.closed and answer is not None and answer.whole and answer.keep
+        whole = self._said and answer is not None and answer.whole and answer.keep
+        return whole and not self.closed
 
     def end(self) -> None:
         """The exchange is over, and the connection waits for another."""
