@@ -18,6 +18,8 @@ from tests.local.programs.recording import CLEW, HERE, Project
 
 from clew.store import Store
 
+pytestmark = pytest.mark.xdist_group("secrets")  # which are looked for in the memory of all
+
 PASSWORD, TOKEN, KEY = "correct-horse-battery", "tok-abcdef-123456", "the-very-private-key"
 MAPPING = """
 [secrets.database]
