@@ -88,7 +88,9 @@ def test_whatever_has_an_id_can_be_traced(clew: Clew, target: str) -> None:
 def test_what_nobody_knows(clew: Clew) -> None:
     clew.write("stranger.txt", "x")
     assert clew.error("trace", "stranger.txt", status=5)[0] == "not-found"
-    assert clew.error("trace", "not/there", status=5)[0] == "not-found"
+    for name in ("not-there", "not/there"):
+        said = f"no execution and no file is called {name}"
+        assert clew.error("trace", name, status=5) == ("not-found", said, "clew list")
     assert clew.error("trace", "model.txt", "--depth", "0", status=2)[0] == "usage"
 
 

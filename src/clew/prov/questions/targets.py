@@ -117,8 +117,18 @@ def _known(graph: Graph, text: str) -> Found | None:
 def _explain_absence(graph: Graph, text: str, machine: str, path: bytes) -> None:
     """Neither an id, nor a name, nor a file anybody knew: say what it was most likely meant as."""
     key = location_key(graph.project_uid, file_locator(machine, path))
-    if not graph.connection.one(tables.AT_PLACE, (key, key)):
+    if graph.connection.one(tables.AT_PLACE, (key, key)):
+        return
+    try:
         find(graph, text)
+    except NotFound as unknown:
+        if _EXECUTION.fullmatch(text):
+            raise
+        raise _neither(text, unknown.hint) from unknown
+
+
+def _neither(text: str, hint: str) -> NotFound:
+    return NotFound(f"no execution and no file is called {text}", hint=hint)
 
 
 def _process(graph: Graph, found: Found, number: int) -> Target:
@@ -216,7 +226,7 @@ def _now(graph: Graph, text: str, locator: str, digest: str | None) -> Target:
         if rows:
             last = _target(rows[-1])
             raise NotFound(f"{text} is not there now", hint=f"its last version is {last.label}")
-        raise NotFound(f"no execution and no file is called {text}", hint="clew list")
+        raise _neither(text, "clew list")
     for row in reversed(rows):
         if digest_text(row[4]) == digest:
             return _target(row)
