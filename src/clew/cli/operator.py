@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from clew.cli.options import json_option
 from clew.cli.output import print_json, remark
 
 if TYPE_CHECKING:
-    from clew.kube.objects import Key
+    from clew.kube.activity import Source
     from clew.kube.options import Options
 
 
@@ -131,7 +131,12 @@ if TYPE_CHECKING:
 @click.option(
     "--proxied",
     is_flag=True,
-    help="Count as use what passed through the servers of this project (CLEW_PROJECT).",
+    help="Count as use what passed through clew server: the one that CLEW_SERVER names.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Holds the token for it; without it, CLEW_TOKEN.",
 )
 @click.option(
     "--metrics-port",
@@ -151,6 +156,7 @@ if TYPE_CHECKING:
 def command(
     namespace: tuple[str, ...],
     proxied: bool,
+    token_file: Path | None,
     metrics_port: int,
     health_port: int,
     as_json: bool,
@@ -160,14 +166,10 @@ def command(
 
     It works with the cluster that it runs in, else with the one that KUBECONFIG names.
     """
-    from clew.errors import ClewError
+    from clew.cli.kubernetes import needed
 
-    try:
-        from clew.kube.operating import operate
-    except ImportError as error:
-        raise ClewError(
-            f"{error.name} is not installed", hint="pip install 'clew[kubernetes]'"
-        ) from error
+    needed()
+    from clew.kube.operating import operate
     from clew.server.logs import configure
 
     options = _options(given)
@@ -181,31 +183,24 @@ def command(
         namespaces=namespace,
         metrics_port=metrics_port,
         health_port=health_port,
-        traffic=[_proxied] if proxied else [],
+        traffic=[_proxied(token_file)] if proxied else [],
     )
 
 
-async def _proxied() -> dict[Key, datetime]:
-    """When bytes last went through a server of this project, for each resource behind it."""
-    import asyncio
+def _proxied(token_file: Path | None) -> Source:
+    from clew.errors import UsageError
+    from clew.kube.activity import proxied_traffic
+    from clew.settings import load
 
-    return await asyncio.to_thread(_records)
+    settings = load()
+    if settings.server is None:
+        raise UsageError("--proxied: through which server?", hint="CLEW_SERVER=http://clew-server")
+    own = settings.token or ""
 
+    def token() -> str:
+        return token_file.read_text().strip() if token_file else own
 
-def _records() -> dict[Key, datetime]:
-    import clew
-    from clew.kube.objects import Key
-    from clew.server.catalogue import traffic
-
-    kinds = {"notebook": "Notebook", "tensorboard": "Tensorboard", "pvcviewer": "PVCViewer"}
-    with clew.open(here=True) as project:
-        return {
-            Key(kinds[one.kind], one.namespace, one.name): datetime.fromtimestamp(
-                one.last_activity / 1e9, UTC
-            )
-            for one in traffic.every(project._graph)
-            if one.kind in kinds
-        }
+    return proxied_traffic(settings.server, token)
 
 
 def _options(given: dict[str, Any]) -> Options:

@@ -40,6 +40,16 @@ from clew.cli.output import print_json, remark, say
     metavar="FILE",
     help="The notebooks, TensorBoards and viewers that are reached through the server.",
 )
+@click.option(
+    "--on-cluster",
+    is_flag=True,
+    help="Those are what runs on the cluster: the one it runs in, else that of KUBECONFIG.",
+)
+@click.option(
+    "--token-secret",
+    metavar="NAME",
+    help="A Secret of its namespace that holds the token; where there is none, it is made.",
+)
 @json_option
 def command(
     host: str,
@@ -48,15 +58,24 @@ def command(
     runs: int | None,
     on_host: bool,
     targets: Path | None,
+    on_cluster: bool,
+    token_secret: str | None,
     as_json: bool,
 ) -> None:
     """Serve this project: to the stock kfp client and command line, and by an API of its own.
 
-    The address that is printed holds the token, without which nothing is answered.
+    The address that is printed holds the token, without which nothing is answered; not where a
+    Secret holds it, since what a Pod prints is kept.
     """
     import clew
-    from clew.errors import NoProject
+    from clew.cli.kubernetes import needed
+    from clew.errors import NoProject, UsageError
     from clew.server.serving import serve
+
+    if on_cluster and targets:
+        raise UsageError("--targets and --on-cluster say different things", hint="leave one out")
+    if on_cluster or token_secret:
+        needed()
 
     try:
         project = clew.open(here=True)
@@ -65,7 +84,9 @@ def command(
         remark(f"clew: made a project in {project.root}")
 
     def started(address: str, token: str) -> None:
-        if as_json:
+        if token_secret:
+            say(address)
+        elif as_json:
             print_json({"address": address, "token": token})
         else:
             say(f"{address}/?token={token}")
@@ -80,5 +101,7 @@ def command(
         runs=runs,
         on_host=on_host,
         targets=targets,
+        on_cluster=on_cluster,
+        token_secret=token_secret,
         started=started,
     )

@@ -167,6 +167,27 @@ def istio_traffic(prometheus: str, window: timedelta) -> Source:
     return source
 
 
+def proxied_traffic(server: str, token: Callable[[], str]) -> Source:
+    """What passed through `clew server` and all that share its database. The token is asked for
+    each time: it may be made later than we are."""
+    kinds = {"notebook": "Notebook", "tensorboard": "Tensorboard", "pvcviewer": "PVCViewer"}
+
+    async def source() -> Traffic:
+        async with httpx2.AsyncClient(timeout=_PATIENCE) as http:
+            answer = await http.get(
+                f"{server.rstrip('/')}/api/v1/traffic",
+                headers={"Authorization": f"Bearer {token()}"},
+            )
+            answer.raise_for_status()
+            return {
+                Key(kinds[row["kind"]], row["namespace"], row["name"]): last
+                for row in answer.json()["traffic"]
+                if (last := moment(row["last_activity"]))
+            }
+
+    return source
+
+
 def _behind(metric: Mapping[str, str]) -> list[Key]:
     """Which resources a Service may belong to."""
     namespace = metric.get("destination_service_namespace", "")

@@ -47,7 +47,8 @@ def _status(kind: str) -> type[GenericNamespacedStatus]:
     return type(f"{kind}Status", (GenericNamespacedStatus,), {"_api_info": info})
 
 
-_TYPES: dict[str, Any] = {kind: _resource(kind) for kind in KINDS}
+TYPES: dict[str, Any] = {kind: _resource(kind) for kind in KINDS}
+"""What lightkube is told of each kind."""
 _STATUS: dict[str, Any] = {kind: _status(kind) for kind in RESOURCES}
 
 
@@ -71,7 +72,7 @@ class Client:
 
     async def get(self, key: Key) -> Json | None:
         try:
-            found = await self._api.get(_TYPES[key.kind], key.name, namespace=key.namespace)
+            found = await self._api.get(TYPES[key.kind], key.name, namespace=key.namespace)
         except ApiError as error:
             if error.status.code == 404:
                 return None
@@ -80,7 +81,7 @@ class Client:
 
     async def create(self, made: Object) -> Json:
         try:
-            found = await self._api.create(_TYPES[made["kind"]](made))
+            found = await self._api.create(TYPES[made["kind"]](made))
         except ApiError as error:
             if error.status.code == 409 and error.status.reason == "AlreadyExists":
                 raise Taken from error
@@ -89,7 +90,7 @@ class Client:
 
     async def replace(self, made: Object) -> Json:
         try:
-            return dict(await self._api.replace(_TYPES[made["kind"]](made)))
+            return dict(await self._api.replace(TYPES[made["kind"]](made)))
         except ApiError as error:
             if error.status.code in (404, 409):
                 raise Changed from error
@@ -107,10 +108,10 @@ class Client:
     async def annotate(self, resource: Object, annotations: Object) -> None:
         """Nothing but these: whatever else changed meanwhile stays. None takes one away."""
         patch = {"metadata": {"uid": uid_of(resource), "annotations": dict(annotations)}}
-        await self._patch(_TYPES[resource["kind"]], resource, patch, PatchType.MERGE)
+        await self._patch(TYPES[resource["kind"]], resource, patch, PatchType.MERGE)
 
     async def merge(self, kind: str, found: Object, patch: Object) -> None:
-        await self._patch(_TYPES[kind], found, patch, PatchType.MERGE)
+        await self._patch(TYPES[kind], found, patch, PatchType.MERGE)
 
     async def _patch(self, kind: Any, found: Object, patch: Any, how: PatchType) -> None:
         place = namespace_of(found)
@@ -125,11 +126,11 @@ class Client:
         cascade = CascadeType.FOREGROUND if foreground else CascadeType.BACKGROUND
         try:
             await self._api.delete(
-                _TYPES[key.kind], key.name, namespace=key.namespace, cascade=cascade
+                TYPES[key.kind], key.name, namespace=key.namespace, cascade=cascade
             )
         except ApiError as error:
             if error.status.code != 404:
                 raise
 
     async def list_uids(self, kind: str) -> set[str]:
-        return {uid_of(found) async for found in self._api.list(_TYPES[kind], namespace="*")}
+        return {uid_of(found) async for found in self._api.list(TYPES[kind], namespace="*")}

@@ -126,7 +126,13 @@ class Decision:
 
 
 def manifest(
-    parent: Object, api: str, kind: str, name: str, spec: Json, labels: Mapping[str, str]
+    parent: Object,
+    api: str,
+    kind: str,
+    name: str,
+    spec: Json,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str] | None = None,
 ) -> Json:
     """A child, owned by its parent and signed with what it was made from."""
     made: Json = {
@@ -136,6 +142,7 @@ def manifest(
             "name": name,
             "namespace": namespace_of(parent),
             "labels": dict(labels),
+            "annotations": dict(annotations or {}),
             "ownerReferences": [
                 {
                     "apiVersion": parent["apiVersion"],
@@ -149,7 +156,7 @@ def manifest(
         },
         "spec": spec,
     }
-    made["metadata"]["annotations"] = {DIGEST: digest_of(made)}
+    made["metadata"]["annotations"][DIGEST] = digest_of(made)
     return made
 
 

@@ -36,6 +36,7 @@ from clew.kube.objects import (
 from clew.kube.options import Options
 from clew.kube.reasons import Reason
 from clew.kube.routing import service, virtual_service
+from clew.kube.ways import Way
 
 REWRITE = "notebooks.kubeflow.org/http-rewrite-uri"
 HEADERS = "notebooks.kubeflow.org/http-headers-request-set"
@@ -81,6 +82,10 @@ def _children(notebook: Object, spec: Object, world: World, options: Options) ->
             port=f"http-{name}",
             target=ports[0].get("containerPort", PORT),
             selector=selector,
+            way=Way(
+                rewrite=annotations_of(notebook).get(REWRITE) or None,
+                headers=headers(annotations_of(notebook).get(HEADERS)),
+            ),
         )
     ]
     if options.istio:

@@ -7,17 +7,25 @@ from collections.abc import Mapping
 from clew.kube.deciding import manifest
 from clew.kube.objects import Json, Object, namespace_of
 from clew.kube.options import Istio, Options
+from clew.kube.ways import Way, noted
 
 
 def service(
-    parent: Object, name: str, *, port: str, target: int | str, selector: Mapping[str, str]
+    parent: Object,
+    name: str,
+    *,
+    port: str,
+    target: int | str,
+    selector: Mapping[str, str],
+    way: Way = Way(),  # noqa: B008 - it cannot change
 ) -> Json:
+    """`way` is for our own proxy, where no Istio leads there."""
     spec = {
         "type": "ClusterIP",
         "selector": dict(selector),
         "ports": [{"name": port, "port": 80, "targetPort": target, "protocol": "TCP"}],
     }
-    return manifest(parent, "v1", "Service", name, spec, selector)
+    return manifest(parent, "v1", "Service", name, spec, selector, noted(way))
 
 
 def virtual_service(

@@ -23,6 +23,7 @@ from clew.kube.options import Options
 from clew.kube.placing import node_for, rank, required_on
 from clew.kube.reasons import Reason
 from clew.kube.routing import service, virtual_service
+from clew.kube.ways import Way
 
 SECRET = "clew.dev/secret"  # noqa: S105 - the annotation that names one
 """Names the Secret whose entries become variables: AWS_ACCESS_KEY_ID and the like."""
@@ -79,7 +80,8 @@ def decide(board: Object, world: World, options: Options) -> Decision:
 def _children(board: Object, logs: Source, world: World, options: Options) -> Sequence[Json]:
     name = name_of(board)
     selector = {"app": name}
-    made = [service(board, name, port=f"http-{name}", target=PORT, selector=selector)]
+    way = Way(rewrite="/")
+    made = [service(board, name, port=f"http-{name}", target=PORT, selector=selector, way=way)]
     if options.istio:
         made.append(
             virtual_service(

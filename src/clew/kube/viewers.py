@@ -15,6 +15,7 @@ from clew.kube.options import Options
 from clew.kube.placing import node_for, rank, required_on
 from clew.kube.reasons import Reason
 from clew.kube.routing import service, virtual_service
+from clew.kube.ways import Way, seconds
 
 PORT = 8080
 PREFIX = "/pvcviewer"
@@ -57,7 +58,8 @@ def _children(viewer: Object, pod: Json, options: Options) -> Sequence[Json]:
         "app.kubernetes.io/part-of": "pvc-viewer",
     }
     target = networking.get("targetPort") or _port(pod)
-    made = [service(viewer, name, port="http", target=target, selector=selector)]
+    way = Way(networking.get("rewrite") or None, timeout=seconds(networking.get("timeout") or ""))
+    made = [service(viewer, name, port="http", target=target, selector=selector, way=way)]
     if options.istio:
         path = f"{prefix(viewer)}/"
         made.append(

@@ -19,7 +19,7 @@ from clew.server.limits import Limits
 from clew.server.logs import configure
 from clew.server.proxy.routing import Proxy
 from clew.server.proxy.sockets import LARGEST
-from clew.server.proxy.targets import Table
+from clew.server.proxy.targets import Resolver, Table
 from clew.server.proxy.traffic import Records
 from clew.server.running.runners import Runners
 from clew.server.running.ticking import Ticking
@@ -51,16 +51,19 @@ def serve(
     runs: int | None,
     on_host: bool,
     targets: Path | None,
+    on_cluster: bool,
+    token_secret: str | None,
     started: Callable[[str, str], None],
 ) -> None:
     """Answer until told to end; `started` is told the address and the token once it listens.
     `graph`: a PostgreSQL that is stronger than the one in the settings; `runs`: how many pipelines
     may run at once; `on_host`: container components run as processes, without their images;
-    `targets`: a file that names what is reached through this server."""
+    `targets`: a file that names what is reached through this server; `on_cluster`: that is what
+    runs on the cluster; `token_secret`: the Secret there that holds the token."""
     settings = replace(settings, graph=graph or settings.graph)
-    token = settings.token or folder.token.read_text().strip()
+    token = settings.token or _token(folder, token_secret)
     limits = Limits()
-    resolver = None if targets is None else Table(targets.absolute())
+    resolver = _resolver(targets, on_cluster=on_cluster)
     configure()
     os.chdir(folder.root)  # what is asked for by a relative path lies in the project
     listening = _listen(host, port)
@@ -97,6 +100,23 @@ def serve(
         service.close()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)  # all is in order: nothing is left to end
+
+
+def _resolver(targets: Path | None, *, on_cluster: bool) -> Resolver | None:
+    if on_cluster:
+        from clew.server.proxy.services import Services
+
+        return Services()
+    return None if targets is None else Table(targets.absolute())
+
+
+def _token(folder: Folder, secret: str | None) -> str:
+    own = folder.token.read_text().strip()
+    if secret is None:
+        return own
+    from clew.kube.secrets import kept
+
+    return kept(secret, "token", own)
 
 
 def _listen(host: str, port: int) -> socket.socket:

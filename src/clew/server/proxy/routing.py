@@ -14,7 +14,7 @@ from clew.server.proxy.failing import failed
 from clew.server.proxy.forwarding import CutOff, Gone, Late, Slow, asked, forward
 from clew.server.proxy.pool import Pool
 from clew.server.proxy.sockets import Declined, carry
-from clew.server.proxy.targets import PREFIXES, Key, Resolver, Target
+from clew.server.proxy.targets import PREFIXES, Key, Resolver, Table, Target
 from clew.server.proxy.traffic import Records
 from clew.server.proxy.upstream import Broken, Unreachable
 
@@ -73,7 +73,7 @@ class Proxy:
         except ClewError as error:
             return failed(scope, 502, error.code, error.message, hint=error.hint)
         if target is None:
-            hint = "clew server --targets FILE names those of this machine"
+            hint = (self._resolver or Table).hint
             return failed(scope, 404, "not-found", f"there is no {key}", hint=hint)
         if scope["raw_path"] == prefix:
             query = scope["query_string"].decode("latin-1")

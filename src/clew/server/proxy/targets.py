@@ -54,6 +54,9 @@ class Target:
 
 
 class Resolver(Protocol):
+    hint: str
+    """How to see which targets there are."""
+
     async def find(self, key: Key) -> Target | None:
         """Where this target is now; None: there is none of that name."""
 
@@ -81,6 +84,8 @@ class Table:
     ["notebook/me/first"]
     address = "127.0.0.1:8888"
     """
+
+    hint = "clew server --targets FILE names those of this machine"
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -133,12 +138,13 @@ def _target(given: Mapping[str, Any]) -> Target:
         host=address[1].strip("[]"),
         port=int(address[2]),
         rewrite=None if rewrite is None else str(rewrite),
-        headers=dict(map(_header, given.get("headers", {}).items())),
+        headers=dict(map(header, given.get("headers", {}).items())),
         timeout=float(given.get("timeout", Target.timeout)),
     )
 
 
-def _header(given: tuple[str, Any]) -> tuple[str, str]:
+def header(given: tuple[str, Any]) -> tuple[str, str]:
+    """A name and a value, if they can be a header."""
     name, value = given[0], str(given[1])
     if not _HEADER.fullmatch(name) or not value.isprintable() or not value.isascii():
         raise ValueError(f"{name} cannot be a header")

@@ -1,0 +1,37 @@
+"""What passed through the proxies: who wants to know what is idle asks here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from clew.prov.questions.shapes import moment
+from clew.server.catalogue import traffic
+from clew.server.v1.asking import Served
+from clew.server.v1.shapes import Document
+
+router = APIRouter(tags=["traffic"])
+
+
+class Passed(Document):
+    kind: str
+    namespace: str
+    name: str
+    last_activity: str
+    requests: int
+    sockets: int
+    bytes_in: int
+    bytes_out: int
+
+
+class Traffic(Document):
+    traffic: list[Passed]
+
+
+@router.get("/traffic", response_model=Traffic)
+def list_traffic(service: Served) -> Any:
+    """By target, through all servers that share the database."""
+    with service.graph() as graph:
+        found = traffic.every(graph)
+    return {"traffic": [{**vars(one), "last_activity": moment(one.last_activity)} for one in found]}

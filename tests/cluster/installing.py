@@ -1,0 +1,125 @@
+"""All of deploy/, installed as a user does, and the ways into it."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import socket
+import socketserver
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.cluster.kube import Kube
+from tests.cluster.operators import until
+from tools.cluster.binaries import search_path
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+SPACE = "clew"
+
+
+def rendered(kube: Kube, overlay: str = ".") -> list[dict[str, Any]]:
+    """What `kubectl apply -k` would apply."""
+    return list(yaml.safe_load_all(kube("kustomize", str(DEPLOY / overlay))))
+
+
+def named(found: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
+    """One of them; a generated name ends with a hash."""
+    (one,) = [
+        each
+        for each in found
+        if each["kind"] == kind and re.fullmatch(rf"{name}(-[a-z0-9]{{10}})?", _name(each))
+    ]
+    return one
+
+
+def _name(found: dict[str, Any]) -> str:
+    return str(found["metadata"]["name"])
+
+
+@contextmanager
+def installed(kube: Kube, found: list[dict[str, Any]]) -> Iterator[Kube]:
+    """They are there, and are taken away again; but for the kinds, of which others have some."""
+    clew = Kube(kube.kubeconfig, SPACE)
+    first = [each for each in found if each["kind"] in ("Namespace", "CustomResourceDefinition")]
+    clew.apply(*first)
+    clew.apply(*(each for each in found if each not in first))
+    try:
+        yield clew
+    finally:
+        roles = [each for each in found if each["kind"].startswith("ClusterRole")]
+        for each in roles:
+            clew("delete", each["kind"], _name(each), "--ignore-not-found")
+        clew("delete", "namespace", SPACE, "--ignore-not-found")
+
+
+def token(clew: Kube) -> str:
+    held = until(
+        "there is a token",
+        lambda: clew("get", "secret", "clew-server", "--output=jsonpath={.data.token}", ok=False),
+    )
+    return base64.b64decode(held).decode()
+
+
+@contextmanager
+def forwarded(kube: Kube, what: str, port: int) -> Iterator[str]:
+    """The address on this machine that leads to a Pod or a Service."""
+    with subprocess.Popen(
+        ["kubectl", "--namespace", kube.namespace, "port-forward", what, f":{port}"],
+        env={**os.environ, "PATH": f"{search_path()}:{os.environ['PATH']}"}
+        | {"KUBECONFIG": kube.kubeconfig},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"127\.0\.0\.1:\d+", process.stdout.readline())
+            assert found is not None
+            yield f"http://{found[0]}"
+        finally:
+            process.terminate()
+
+
+def seen_by_pods(kube: Kube) -> str:
+    """The address by which Pods reach this machine: that from which it reaches the cluster."""
+    server = kube("config", "view", "--minify", "--output=jsonpath={.clusters[0].cluster.server}")
+    host, _, port = server.partition("://")[2].partition(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, int(port or 443)))
+        return str(probe.getsockname()[0])
+
+
+@contextmanager
+def relayed(path: str, host: str) -> Iterator[int]:
+    """A port of this machine that leads to a local socket: a PostgreSQL, for Pods."""
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.socket(socket.AF_UNIX) as other:
+                other.connect(path)
+                back = threading.Thread(target=_copy, args=(other, self.request), daemon=True)
+                back.start()
+                _copy(self.request, other)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        block_on_close = False
+
+    with Server((host, 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+def _copy(one: socket.socket, other: socket.socket) -> None:
+    try:
+        while data := one.recv(1 << 16):
+            other.sendall(data)
+        other.shutdown(socket.SHUT_WR)
+    except OSError:
+        one.close()

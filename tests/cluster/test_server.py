@@ -1,0 +1,144 @@
+"""The server on a cluster: two of it lead to what runs there, and say what is idle."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from tests.cluster.installing import (
+    forwarded,
+    installed,
+    named,
+    relayed,
+    rendered,
+    seen_by_pods,
+    token,
+)
+from tests.cluster.kube import Kube
+from tests.cluster.operators import claim, notebook, until
+from tests.cluster.test_viewers import viewer
+
+pytestmark = pytest.mark.cluster
+
+REWRITE = "notebooks.kubeflow.org/http-rewrite-uri"
+IDLE = "clew.dev/idle-minutes=0.2"
+
+
+@pytest.fixture
+def shared(kube: Kube) -> Iterator[dict[str, Any]]:
+    """A volume that every node can have."""
+    folder = Path(f"/tmp/{kube.namespace}")
+    folder.mkdir()
+    folder.chmod(0o777)
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": kube.namespace},
+        "spec": {
+            "capacity": {"storage": "20Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "storageClassName": "",
+            "claimRef": {"namespace": "clew", "name": "clew-server"},
+            "hostPath": {"path": str(folder)},
+        },
+    }
+    kube.apply(volume)
+    yield volume
+    kube("delete", "persistentvolume", kube.namespace, "--wait=false")
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def clew(kube: Kube, shared: dict[str, Any], postgres_server: str) -> Iterator[Kube]:
+    """Everything, with two servers; the operator looks at the test's own namespace alone, and
+    every second for what is idle."""
+    found = rendered(kube, "overlays/replicas")
+    named(found, "PersistentVolumeClaim", "clew-server")["spec"]["storageClassName"] = ""
+    operator = named(found, "Deployment", "clew-operator")["spec"]["template"]["spec"]
+    operator["containers"][0]["args"] += [f"--namespace={kube.namespace}"]
+    settings = {"ENABLE_CULLING": "true", "IDLENESS_CHECK_PERIOD": "0.02"}
+    named(found, "ConfigMap", "clew-operator")["data"].update(settings)
+    host = seen_by_pods(kube)
+    with relayed(f"{postgres_server}/.s.PGSQL.5432", host) as port:
+        url = f"postgresql://clew@{host}:{port}/postgres"
+        found.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": "clew-graph", "namespace": "clew"},
+                "stringData": {"url": url},
+            }
+        )
+        with installed(kube, found) as clew:
+            for name in ("clew-server", "clew-operator"):
+                clew("rollout", "status", f"deployment/{name}", "--timeout=180s")
+            yield clew
+
+
+def servers(clew: Kube) -> list[str]:
+    pods = clew.get("pods", "--selector=app.kubernetes.io/name=clew-server")["items"]
+    return [pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+
+
+def page() -> dict[str, Any]:
+    """A notebook that knows no prefix."""
+    says = "mkdir /tmp/www && echo here > /tmp/www/index.html && exec httpd -f -p 8888 -h /tmp/www"
+    return notebook("first", "sh", "-c", says, annotations={REWRITE: "/"})
+
+
+def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> None:
+    kube.apply(page(), *(claim(each) for each in ("used", "idle")))
+    kube.apply(*(viewer(each, each) for each in ("used", "idle")))
+    kube("create", "service", "clusterip", "other", "--tcp=80:8888")
+    for what in ("notebook/first", "pvcviewer/used", "pvcviewer/idle"):
+        kube.await_(what, "condition=Ready")
+    one, other = servers(clew)
+    who = {"Authorization": f"Bearer {token(clew)}"}
+    place = f"/notebook/{kube.namespace}/first/"
+    browser = f"/pvcviewer/{kube.namespace}/used/"
+    with ExitStack() as stack:
+        ways = [stack.enter_context(forwarded(clew, f"pod/{pod}", 8100)) for pod in (one, other)]
+        first, second = (httpx2.Client(base_url=way, headers=who) for way in ways)
+        for each in (first, second):
+            stack.enter_context(each)
+            assert each.get(place).text == "here\n"
+            assert httpx2.get(f"{each.base_url}{place}").status_code == 401
+            for nobody in ("notebook/{}/other/", "notebook/{}/absent/", "tensorboard/{}/first/"):
+                assert each.get(f"/{nobody.format(kube.namespace)}").status_code == 404
+        written = b"learning rate: 0.1\n" * 100_000
+        assert first.put(f"{browser}files/notes.txt", content=written).is_success
+        assert second.get(f"{browser}files/notes.txt").content == written
+
+        def passed() -> bool:
+            """Both know what passed through either."""
+            return all(requests(each, kube, "notebook", "first") == 2 for each in (first, second))
+
+        until("they share their records", passed)
+        clew("delete", "pod", one, "--force", "--grace-period=0")
+        for _ in range(200):
+            assert second.get(place).text == "here\n"
+
+        assert second.get(f"{browser}files/").is_success
+        until("its use is known", lambda: requests(second, kube, "pvcviewer", "used") == 3)
+        kube("annotate", "pvcviewer", "--all", IDLE)
+
+        def used() -> bool:
+            assert second.get(f"{browser}files/").is_success
+            return not kube("get", "pvcviewer/idle", "--ignore-not-found")
+
+        until("the idle viewer is deleted", used)
+        assert kube.get("pvcviewer", "used")["status"]["ready"] is True
+    until("the other as well", lambda: not kube("get", "pvcviewer/used", "--ignore-not-found"))
+    assert kube.get("pvc", "used")["status"]["phase"] == "Bound"
+
+
+def requests(server: httpx2.Client, kube: Kube, *key: str) -> int:
+    rows = server.get("/api/v1/traffic").json()["traffic"]
+    wanted = (key[0], kube.namespace, key[1])
+    found = [row for row in rows if (row["kind"], row["namespace"], row["name"]) == wanted]
+    return sum(row["requests"] for row in found)
