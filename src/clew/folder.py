@@ -113,6 +113,14 @@ def find(start: Path, settings: Settings) -> Folder:
     raise NoProject(f"no project in {start} or any folder above it", hint="clew init")
 
 
+def here(settings: Settings) -> Folder | None:
+    """The project of the current folder; None where there is none."""
+    try:
+        return find(Path.cwd(), settings)
+    except (ClewError, OSError):
+        return None
+
+
 def _root_of_checkout(folder: Path) -> Path | None:
     """The project whose files were checked out to this folder."""
     import json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -57,20 +58,25 @@ def perform(
     since: int | None,
     on_host: bool,
     say: Callable[[str], None],
+    jobs: int | None = None,
+    reuse: bool = True,
 ) -> tuple[str, str | None]:
     """Do a run to its end; the answer is its state, and why it is that.
 
     One that was begun before is gone on with, unless it has come to its end after `since`: then
-    only nobody has heard of it. `scheduled`: when it was due.
+    only nobody has heard of it. `scheduled`: when it was due. More tasks at once than there are
+    cores are not for whoever asks to have: `jobs` is that at most.
     """
+    jobs = min(jobs, len(os.sched_getaffinity(0))) if jobs else None
     known = _left_alone(project, uid)
     try:
         if known is None or known["started"] is None:
-            found = _begin(project, waiting, uid, name, text, values, scheduled, on_host, say)
+            how = {"on_host": on_host, "jobs": jobs, "reuse": reuse, "say": say}
+            found = _begin(project, waiting, uid, name, text, values, scheduled, how)
         elif _is_over(known, since):
             found = known
         else:
-            found = project.pipelines._resume(uid, workers=waiting.take(), say=say)
+            found = project.pipelines._resume(uid, workers=waiting.take(), jobs=jobs, say=say)
     except ClewError:
         late = _known(project, uid)
         if late is None or not _is_over(late, since):
@@ -113,8 +119,7 @@ def _begin(
     text: str,
     values: Mapping[str, Any],
     scheduled: int | None,
-    on_host: bool,
-    say: Callable[[str], None],
+    how: Mapping[str, Any],
 ) -> dict[str, Any]:
     from clew.pipelines import arguments, pythons, reading
 
@@ -134,8 +139,7 @@ def _begin(
         uid=uid,
         facts=facts,
         workers=waiting.take(),
-        on_host=on_host,
-        say=say,
+        **how,
     )
 
 

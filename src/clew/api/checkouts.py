@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.api import remarks
 from clew.api.repeating import Say, done
@@ -14,7 +14,7 @@ from clew.prov.locators import path_json
 from clew.prov.questions import contents
 from clew.prov.questions.recorded import Recorded, recorded
 from clew.replay import checkouts, placing, planning
-from clew.replay.changes import changes, files
+from clew.replay.changes import Changes, changes, files
 from clew.replay.checkouts import Checkout, Kept
 from clew.replay.committing import amended
 from clew.replay.comparing import Comparison
@@ -28,35 +28,65 @@ if TYPE_CHECKING:
     from clew.api.project import Project
 
 
-def checkout(project: Project, text: str, folder: Path | None) -> dict[str, Any]:
-    """Lay out the files of an execution; the document of `clew checkout --json`."""
+class Described(NamedTuple):
+    """What a checkout of an execution holds."""
+
+    execution: str
+    """Its uid."""
+    id: str
+    cwd: str
+    files: tuple[Kept, ...]
+    missing: list[dict[str, str]]
+
+
+def described(project: Project, text: str) -> Described:
     record = recorded(project._graph, text)
-    at = (folder or Path(_name(text, record.execution.id))).absolute().resolve()
     with Store(project._folder.store) as store:
         found = scenery(record, listings(store))
     cwd = record.itself.cwd or "/"
-    made = Checkout(
-        folder=at,
-        project=project.uid,
-        root=str(project.root),
+    return Described(
         execution=record.execution.uid,
         id=record.execution.id,
         cwd=cwd,
         files=tuple(checkouts.layout(record, found)),
+        missing=[path_json(laid(path, cwd)) for path in found.missing],
+    )
+
+
+def checkout(project: Project, text: str, folder: Path | None) -> dict[str, Any]:
+    """Lay out the files of an execution; the document of `clew checkout --json`."""
+    found = described(project, text)
+    with Store(project._folder.store) as store:
+        return laid_out(project, store, found, text, folder)
+
+
+def laid_out(
+    project: Project, store: Store, found: Described, text: str, folder: Path | None
+) -> dict[str, Any]:
+    """As `checkout`, from a store that has the bytes."""
+    at = (folder or Path(_name(text, found.id))).absolute().resolve()
+    made = Checkout(
+        folder=at,
+        project=project.uid,
+        root=str(project.root),
+        execution=found.execution,
+        id=found.id,
+        cwd=found.cwd,
+        files=found.files,
     )
     _outermost(at)
     if at.exists():
         with placing.alone(at):
-            _lay_out(project, made)
+            _lay_out(project, store, made)
     else:
-        _lay_out(project, made)
+        _lay_out(project, store, made)
     return {
         "execution": made.id,
         "uid": made.execution,
         "folder": str(at),
         "files": len(made.files),
         "bytes": sum(kept.size for kept in made.files),
-        "missing": [path_json(laid(path, cwd)) for path in found.missing],
+        "missing": found.missing,
     }
 
 
@@ -74,21 +104,19 @@ def _outermost(folder: Path) -> None:
         )
 
 
-def _lay_out(project: Project, made: Checkout) -> None:
-    with Store(project._folder.store) as store:
+def _lay_out(project: Project, store: Store, made: Checkout) -> None:
+    def unchanged(folder: Path) -> None:
+        _may_go(project, store, made.folder, folder)
 
-        def unchanged(folder: Path) -> None:
-            _may_go(project, store, made.folder, folder)
-
-        if made.folder.exists():
-            unchanged(made.folder)
-        with placing.draft(made.folder) as draft:
-            for kept in made.files:
-                to = draft / os.fsdecode(kept.place)
-                to.parent.mkdir(parents=True, exist_ok=True)
-                store.restore(kept.digest, to, mode=kept.mode, mtime=kept.mtime, sync=False)
-            made.of(draft).write()
-            placing.place(draft, made.folder, unchanged=unchanged)
+    if made.folder.exists():
+        unchanged(made.folder)
+    with placing.draft(made.folder) as draft:
+        for kept in made.files:
+            to = draft / os.fsdecode(kept.place)
+            to.parent.mkdir(parents=True, exist_ok=True)
+            store.restore(kept.digest, to, mode=kept.mode, mtime=kept.mtime, sync=False)
+        made.of(draft).write()
+        placing.place(draft, made.folder, unchanged=unchanged)
 
 
 def _may_go(project: Project, store: Store, name: Path, folder: Path) -> None:
@@ -126,30 +154,38 @@ def _some(places: list[bytes]) -> str:
 
 def _unkept(project: Project, checkout: Checkout) -> list[bytes]:
     """Files that were committed, and that no execution has: with the folder they would go."""
+    known = project._kept(checkout.execution, {kept.digest for kept in checkout.files})
+    return [kept.place for kept in checkout.files if kept.digest not in known]
+
+
+def kept(project: Project, execution: str, digests: set[str]) -> set[str]:
+    """Those of some contents that an execution has: this one, or else any."""
     try:
-        record = recorded(project._graph, checkout.execution)
+        record = recorded(project._graph, execution)
         met = {version.digest for version in record.versions.values() if version.stored}
     except NotFound:  # forgotten since
         met = set()
-    unread = [kept for kept in checkout.files if kept.digest not in met]
-    known = contents.digests(project._graph) if unread else set()
-    return [kept.place for kept in unread if kept.digest not in known]
+    known = contents.digests(project._graph) if digests - met else set()
+    return digests & (met | known)
 
 
 def status(project: Project, folder: Path | None) -> dict[str, Any]:
     """The document of `clew status --json`."""
-    found = _find(project, folder)
     with Store(project._folder.store) as store:
-        changed = changes(found, files(found, store))
+        return status_of(find(project, folder), store)
+
+
+def status_of(found: Checkout, store: Store) -> dict[str, Any]:
+    """As `status`; the store remembers what files hold."""
     return {
         "execution": found.id,
         "uid": found.execution,
         "folder": str(found.folder),
-        **changed.as_json(),
+        **changes(found, files(found, store)).as_json(),
     }
 
 
-def _find(project: Project, folder: Path | None) -> Checkout:
+def find(project: Project, folder: Path | None) -> Checkout:
     found = checkouts.find((folder or Path()).absolute().resolve())
     if found.project != project.uid:
         raise NotFound(
@@ -171,13 +207,45 @@ def commit(
     """Run the checked-out execution again with what was changed: the document of `clew commit
     --json`. The checkout is one of the new execution then, if that ended well."""
     remarks.check({"message": message or ""})
-    found = _find(project, folder)
+    found = find(project, folder)
     with placing.alone(found.folder), Store(project._folder.store) as store:
         now = files(found, store, keep=True)
-        changed = changes(found, now)
-        if not changed:
-            return _unchanged(project, found) | {"changes": changed.as_json()}
         store.flush()
+        return carried_out(
+            project,
+            found,
+            now,
+            message=message,
+            network=network,
+            quiet=quiet,
+            say=say,
+            settle=lambda execution: settle(found, now, execution),
+        )
+
+
+def carried_out(
+    project: Project,
+    found: Checkout,
+    now: dict[bytes, Kept],
+    *,
+    message: str | None,
+    network: bool,
+    quiet: bool,
+    say: Say,
+    settle: Callable[[Mapping[str, Any]], None] = lambda _: None,
+) -> dict[str, Any]:
+    """As `commit`, of files `now` whose bytes are stored; `settle` is given the new execution as
+    soon as it is recorded."""
+    changed = changes(found, now)
+    if not changed:
+        return unchanged(project, found)
+
+    def settled(execution: Mapping[str, Any]) -> None:
+        if message:
+            project.note(execution["uid"], message=message)
+        settle(execution)
+
+    with Store(project._folder.store) as store:
         record, plan = _plan(project, found, list(now.values()), store, network)
         for warning in plan.warnings:
             say(warning)
@@ -189,12 +257,13 @@ def commit(
             network=network,
             incremental=True,
             quiet=quiet,
-            settle=lambda execution: _settle(project, found, now, execution, message),
+            settle=settled,
         )
     return {**document, "changes": changed.as_json()}
 
 
-def _unchanged(project: Project, found: Checkout) -> dict[str, Any]:
+def unchanged(project: Project, found: Checkout) -> dict[str, Any]:
+    """What a commit answers where there is nothing to commit."""
     verdict = Verdict(
         execution=project.execution(found.execution).as_json(),
         of=found.id,
@@ -204,7 +273,7 @@ def _unchanged(project: Project, found: Checkout) -> dict[str, Any]:
         reused=(),
         warnings=(),
     )
-    return verdict.as_json()
+    return verdict.as_json() | {"changes": Changes((), (), ()).as_json()}
 
 
 def _plan(
@@ -234,15 +303,7 @@ def _ancestors(project: Project, record: Recorded, names: Names) -> list[tuple[R
         found.append((record, scenery(record, names)))
 
 
-def _settle(
-    project: Project,
-    found: Checkout,
-    now: dict[bytes, Kept],
-    execution: Mapping[str, Any],
-    message: str | None,
-) -> None:
-    """It was committed: say so on the execution, and in the checkout."""
-    if message:
-        project.note(execution["uid"], message=message)
+def settle(found: Checkout, now: dict[bytes, Kept], execution: Mapping[str, Any]) -> None:
+    """It was committed: if it ended well, this is a checkout of it from now on."""
     if execution["state"] == "done":
         found.at(execution["uid"], execution["id"], now.values()).write()

@@ -35,21 +35,22 @@ if TYPE_CHECKING:
         Transfer,
         Version,
     )
+    from clew.api.sharing import End
     from clew.prov.graph import Graph
 
 Place = str | PathLike[str]
 
 
 def open(  # noqa: A001 (the public name is clew.open)
-    path: Place | None = None, *, here: bool = False
+    path: Place | None = None, *, here: bool = False, checkout: bool = False
 ) -> Project:
     """The project of `path`, or of the current folder: the nearest one upwards.
 
-    Where CLEW_SERVER names a server and no path is given, the project that it serves; with `here`
-    the one of the current folder all the same.
+    Where CLEW_SERVER names a server and no path is given, or that of a `checkout`, the project
+    that it serves; with `here` the one of the current folder all the same.
     """
     settings = environment.load()
-    if path is not None:
+    if path is not None and not (checkout and settings.server is not None):
         start = Path(fspath(path)).resolve()
         return Project(folders.find(start, _without_project(settings)), settings)
     if settings.server is not None and not here:
@@ -453,7 +454,7 @@ class Project:
         """
         from clew.api.sharing import push
 
-        return push(self, fspath(url), ids, progress)
+        return push(self._end, fspath(url), ids, progress)
 
     def pull(
         self,
@@ -469,13 +470,13 @@ class Project:
         """
         from clew.api.sharing import pull
 
-        return pull(self, fspath(url), ids, progress)
+        return pull(self._end, fspath(url), ids, progress)
 
     def shared(self, url: Place) -> list[dict[str, Any]]:
         """The executions at `url`, oldest first, as the pusher has them; `here`: their id here."""
         from clew.api.sharing import shared
 
-        return shared(self, fspath(url))
+        return shared(self._end, fspath(url))
 
     # -- keeping in order
 
@@ -520,6 +521,18 @@ class Project:
 
         connection = connect(self._folder.graph, address=self._settings.graph)
         return Graph(connection, self._folder.uid)
+
+    @property
+    def _end(self) -> End:
+        from clew.api.sharing import Own
+
+        return Own(self)
+
+    def _kept(self, execution: str, digests: set[str]) -> set[str]:
+        """Those of some contents that this execution, or else any, has."""
+        from clew.api.checkouts import kept
+
+        return kept(self, execution, digests)
 
     def _alive(self, uid: str) -> bool:
         from clew.run.locks import alive

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,6 @@ from clew.store import Store
 
 if TYPE_CHECKING:
     from clew.api.project import Project
-    from clew.api.records import Restored
 
 _UNKNOWN = "?"
 """Before a locator: a content whose digest nobody knows."""
@@ -69,49 +68,82 @@ def recreate(
     say: Say,
 ) -> dict[str, Any]:
     """The document of `clew recreate --json`."""
-    found = _target(project, text)
-    assert found.digest is not None
     with Store(project._folder.store) as store:
-        supply = _Supply(project, store)
-        runs = supply.way(found, network)
-        aim = versions.aimed(project, found, to, store)
-        document = _document(aim, runs, supply, dry_run)
+        way = Way(project, store, text, network=network)
+        aim = versions.aimed(project, way.target, to, store)
+        document = {**aim.as_json(), **way.as_json(), "dry_run": dry_run}
         if dry_run:
             return document
         versions.may_be_put(aim, overwrite=overwrite)
-        for run in runs:
-            for warning in run.plan.warnings:
-                say(f"{run.record.execution.id}: {warning}")
-        supply.take(runs)
-        for number, run in enumerate(runs):
-            made, differences = _carry_out(project, run, network)
-            document["runs"][number]["as"] = made["id"]
-            if differences:
-                return document | {"verdict": "different", "differences": differences}
-        versions.put(store, found, aim, overwrite=overwrite)
+        document |= way.walk(say)
+        if document["verdict"] == "identical":
+            versions.put(store, way.target, aim, overwrite=overwrite)
     return document
 
 
-def _document(aim: Restored, runs: list[_Run], supply: _Supply, dry_run: bool) -> dict[str, Any]:
-    return {
-        **aim.as_json(),
-        "runs": [run.as_json() for run in runs],
-        "taken": [os.fsdecode(path) for path in supply.taken.values()],
-        "verdict": "identical",
-        "differences": [],
-        "dry_run": dry_run,
-    }
+class Way:
+    """How a file can be made again."""
+
+    def __init__(
+        self,
+        project: Project,
+        store: Store,
+        text: str,
+        *,
+        network: bool,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
+        """`elsewhere`: where whoever asks is, if not on this machine."""
+        self._project = project
+        self._network = network
+        self.target = _target(project, text, elsewhere.here if elsewhere else None)
+        self._supply = _Supply(project, store, elsewhere)
+        self._runs = self._supply.way(self.target, network)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "runs": [run.as_json() for run in self._runs],
+            "taken": [os.fsdecode(path) for path in self._supply.taken.values()],
+            "verdict": "identical",
+            "differences": [],
+        }
+
+    def walk(self, say: Say) -> dict[str, Any]:
+        """Run what is to be run: then the target is stored, unless something came out otherwise."""
+        for run in self._runs:
+            for warning in run.plan.warnings:
+                say(f"{run.record.execution.id}: {warning}")
+        self._supply.take(self._runs)
+        document = self.as_json()
+        for number, run in enumerate(self._runs):
+            made, differences = _carry_out(self._project, run, self._network)
+            document["runs"][number]["as"] = made["id"]
+            if differences:
+                return document | {"verdict": "different", "differences": differences}
+        return document
 
 
-def _target(project: Project, text: str) -> Target:
+@dataclass
+class Elsewhere:
+    """Whoever asks, on another machine: what of its files may be of use is told, and may then be
+    brought."""
+
+    here: versions.Here
+    brought: Mapping[str, str]
+    """By digest, files of that machine that are stored here now, and where they lie there."""
+    sought: list[tuple[str, str, int]] = field(default_factory=list)
+    """(digest, path, size) of what would be taken, if it lay there."""
+
+
+def _target(project: Project, text: str, here: versions.Here | None) -> Target:
     """The version that `text` names; a path where nothing is any more names its last one."""
     try:
-        found = versions.stored(project, text)
+        found = versions.stored(project, text, here)
     except NotFound:
-        known = [one for one in versions.versions(project, text) if one.digest is not None]
+        known = [one for one in versions.versions(project, text, here) if one.digest is not None]
         if not known:
             raise
-        return versions.stored(project, known[-1].id)
+        return versions.stored(project, known[-1].id, here)
     if found.kind == "file":
         raise NotFound(
             f"{text} as it is now is of no execution's making",
@@ -123,15 +155,16 @@ def _target(project: Project, text: str) -> Target:
 class _Supply:
     """What contents can be had without running anything, and who can make the others."""
 
-    def __init__(self, project: Project, store: Store) -> None:
+    def __init__(self, project: Project, store: Store, elsewhere: Elsewhere | None) -> None:
         self._project = project
         self._store = store
+        self._elsewhere = elsewhere
         self._machine = machine_id(project._settings)
         self._sound: dict[str, bool] = {}
         self._works: dict[int, Work] = {}
         self._keys: dict[int, int] = {}
         self.taken: dict[str, bytes] = {}
-        """What is not stored, and lies on this machine's disk as it was."""
+        """What is not stored, and lies on disk as it was: here, or where it was brought from."""
         self._there = cache(self._look)
 
     # -- deciding
@@ -172,6 +205,9 @@ class _Supply:
         return as_thought
 
     def _look(self, digest: str) -> bool:
+        if self._elsewhere and digest in self._elsewhere.brought:
+            self.taken[digest] = os.fsencode(self._elsewhere.brought[digest])
+            return True
         if self._store.has(digest) and self._sound.get(digest, True):
             return True
         path = self._on_disk(digest)
@@ -182,7 +218,11 @@ class _Supply:
     def _on_disk(self, digest: str) -> bytes | None:
         for locator, size in makers.places(self._project._graph, digest):
             path = path_of(locator)
-            if path is None or locator != file_locator(self._machine, path):
+            if path is None:
+                continue
+            if locator != file_locator(self._machine, path):
+                if self._elsewhere and locator == file_locator(self._elsewhere.here.machine, path):
+                    self._elsewhere.sought.append((digest, os.fsdecode(path), size))
                 continue
             try:
                 now = os.lstat(path)
@@ -272,8 +312,9 @@ class _Supply:
         for digest, sound in self._sound.items():
             if not sound and digest in coming:
                 self._store.give_up(digest)
+        brought = self._elsewhere.brought if self._elsewhere else {}
         for digest, path in self.taken.items():
-            if self._store.put_file(path).digest != digest:
+            if digest not in brought and self._store.put_file(path).digest != digest:
                 raise Damaged(f"{os.fsdecode(path)} is changing", hint="try again")
         self._store.flush()
 

@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from clew.replay.incremental import Incremental
     from clew.replay.planning import Plan
     from clew.replay.scenery import Entry
+    from clew.store import Store
 
 Say = Callable[[str], None]
 """Told what a person should know before it starts."""
+Bring = Callable[[str], "Entry | None"]
+"""What a word of a command brings in; None: it names no file."""
 
 
 def repeat(
@@ -30,8 +33,10 @@ def repeat(
     keep: Path | None,
     quiet: bool,
     say: Say,
+    bring: Bring | None = None,
 ) -> dict[str, Any]:
-    """The document of `clew repeat --json`."""
+    """The document of `clew repeat --json`. `bring`: where the files that parameters name are, if
+    not on this machine."""
     from clew.prov.questions.recorded import recorded
     from clew.replay import planning
     from clew.replay.listings import listings
@@ -43,7 +48,7 @@ def repeat(
     with Store(project._folder.store) as store:
         plan = planning.plan(record, names=listings(store), environ=os.environ, network=network)
     if parameters:
-        plan = _changed(project, plan, parameters)
+        plan = _changed(plan, parameters, bring or (lambda word: _file(project, Path(word))))
     for warning in plan.warnings:
         say(warning)
     kind = "modification" if parameters else "repetition"
@@ -119,7 +124,7 @@ def _memo(project: Project, record: Recorded, plan: Plan) -> Incremental:
     )
 
 
-def _changed(project: Project, plan: Plan, parameters: Mapping[int, str]) -> Plan:
+def _changed(plan: Plan, parameters: Mapping[int, str], bring: Bring) -> Plan:
     """The plan with other words, and with the files these name, where the record has none."""
     from dataclasses import replace
 
@@ -129,21 +134,28 @@ def _changed(project: Project, plan: Plan, parameters: Mapping[int, str]) -> Pla
     entries: dict[bytes, Entry | None] = {}
     for word in parameters.values():
         place = planning.place_of(word, plan.cwd)
-        if place not in plan.scenery.entries and Path(word).is_file():
-            entries[place] = stored(project, Path(word))
+        if place not in plan.scenery.entries and (entry := bring(word)) is not None:
+            entries[place] = entry
     return changed.with_files(entries) if entries else changed
 
 
-def stored(project: Project, path: Path) -> Entry:
+def _file(project: Project, path: Path) -> Entry | None:
+    from clew.store import Store
+
+    if not path.is_file():
+        return None
+    with Store(project._folder.store) as store:
+        return file_of(store, path)
+
+
+def file_of(store: Store, path: Path) -> Entry:
     """A file of this machine, in the store, as an entry of a scenery."""
     import stat
 
     from clew.replay.scenery import Entry
-    from clew.store import Store
 
-    with Store(project._folder.store) as store:
-        found = store.put_file(os.fsencode(path))
-        store.flush()
+    found = store.put_file(os.fsencode(path))
+    store.flush()
     status = path.stat()
     mode = stat.S_IMODE(status.st_mode)
     return Entry("file", mode, status.st_mtime_ns, found.size, found.digest)

@@ -8,8 +8,8 @@ transaction. So on either side an execution is there whole, or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractContextManager, suppress
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -19,7 +19,7 @@ from clew.prov.events import AnyEvent, Started, from_batch, to_batch
 from clew.prov.export.events import contents_of, events_of
 from clew.prov.export.remarks import Remark, remarks_of, take
 from clew.prov.questions.contents import digests
-from clew.prov.questions.executions import find
+from clew.prov.questions.executions import Found, find
 from clew.prov.questions.inheriting import source_of
 from clew.store import Store
 from clew.store.records import digest_of
@@ -51,73 +51,103 @@ Offers = dict[str, list[Document]]
 """By uid, what was said of it: by several pushers, or before and after a note was made."""
 
 
-def push(
-    project: Project, url: str, ids: Iterable[str] | None, progress: Progress | None
-) -> Transfer:
-    from clew.run.recovering import recover
+class End(Protocol):
+    """A project, as executions are handed over from it and to it."""
 
-    recover(project._folder, project._settings)
-    executions, remarks = _to_push(project, ids)
-    with (
-        Store(project._folder.store, lease="push") as store,
-        _remote(project, url, make=True) as remote,
-    ):
+    def executions(self) -> list[Execution]: ...
+
+    def execution(self, id: str) -> Execution: ...  # noqa: A002
+
+    def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]: ...
+
+    def store(self, lease: str) -> AbstractContextManager[Store]:
+        """Where content that is handed over lies, or comes to lie."""
+
+    def settle(self) -> None:
+        """Have all that was recorded told."""
+
+    # -- what is handed over
+
+    def source(self, uid: str) -> str | None:
+        """The uid of the execution without which this one is not whole."""
+
+    def remarks(self, uid: str) -> list[Remark]: ...
+
+    def contents(self, uid: str) -> set[str]: ...
+
+    def events(self, uid: str) -> bytes:
+        """A batch of all of them; NotFound when it was forgotten meanwhile."""
+
+    def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
+        """Have these contents in the store, as far as the remote may lack them: which are."""
+
+    # -- what is taken
+
+    def lacking(self, uid: str, contents: list[str]) -> list[str]:
+        """Those of these contents that must be fetched."""
+
+    def take(self, store: Store, uid: str, events: list[AnyEvent], noted: list[Remark]) -> None:
+        """An execution, whose contents are in the store; it is there whole, or not at all."""
+
+    def note(self, noted: list[Remark]) -> None: ...
+
+
+def push(end: End, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:
+    end.settle()
+    executions, remarks = _to_push(end, ids)
+    with end.store("push") as store, end.remote(url, make=True) as remote:
         if ids is None:
             offers = _offers(remote, {execution.uid for execution in executions})
-            executions = [e for e in executions if not _is_told(project, e, offers)]
-        sent = _send(project, store, remote, executions, progress or _silent)
+            executions = [e for e in executions if not _is_told(end, e, offers)]
+        sent = _send(end, store, remote, executions, progress or _silent)
     return Transfer(url=url, executions=tuple(executions), bytes=sent, remarks=tuple(remarks))
 
 
-def _to_push(project: Project, ids: Iterable[str] | None) -> tuple[list[Execution], list[str]]:
+def _to_push(end: End, ids: Iterable[str] | None) -> tuple[list[Execution], list[str]]:
     if ids is not None:
-        chosen = {found.uid: found for found in map(project.execution, ids)}
-        sources = {source_of(project._graph, uid) for uid in chosen}
+        chosen = {found.uid: found for found in map(end.execution, ids)}
+        sources = {end.source(uid) for uid in chosen}
         for uid in sources - chosen.keys():
             with suppress(NotFound):  # it was forgotten
-                chosen[uid or ""] = project.execution(uid or "")
+                chosen[uid or ""] = end.execution(uid or "")
         for execution in chosen.values():
             if execution.state == "running":
                 raise Busy(f"{execution.id} is still running", hint="push it when it has ended")
         return list(chosen.values()), []
-    known = project.executions()
+    known = end.executions()
     running = [execution for execution in known if execution.state == "running"]
     remarks = [f"{execution.id} is still running, and was left out" for execution in running]
     return [execution for execution in known if execution.state != "running"], remarks
 
 
-def _is_told(project: Project, execution: Execution, offers: Offers) -> bool:
+def _is_told(end: End, execution: Execution, offers: Offers) -> bool:
     """Whether the remote says all there is to say: what was witnessed never changes, notes do."""
     documents = offers.get(execution.uid)
     if not documents:
         return False
     told = set(_remarks(documents))
     names = {document.execution.get("name") for document in documents} | {None}
-    own = remarks_of(project._graph, find(project._graph, execution.uid))
-    return execution.name in names and told.issuperset(own)
+    return execution.name in names and told.issuperset(end.remarks(execution.uid))
 
 
 def _send(
-    project: Project,
+    end: End,
     store: Store,
     remote: Remote,
     executions: list[Execution],
     progress: Progress,
 ) -> int:
-    graph = project._graph
-    found = [(execution, find(graph, execution.uid)) for execution in executions]
     with store.sending(remote, progress) as sending:
         contents: set[str] = set()
-        for _, one in found:
-            contents |= digests(graph, one.key)
-        sending.send(store.hold(sorted(contents)))
+        for execution in executions:
+            contents |= end.contents(execution.uid)
+        sending.send(end.hold(store, contents, remote))
         documents: list[tuple[str, bytes]] = []
-        for execution, one in found:
-            events = sending.send_bytes(to_batch(events_of(graph, one)))
-            source = source_of(graph, one.uid)
-            document = Document(execution.as_json(), events, remarks_of(graph, one), source)
-            documents.append((one.uid, msgspec.json.encode(document, order="sorted")))
-            find(graph, one.uid)  # forgotten meanwhile: then this was not all of it
+        for execution in executions:
+            uid = execution.uid
+            events = sending.send_bytes(end.events(uid))
+            document = Document(execution.as_json(), events, end.remarks(uid), end.source(uid))
+            documents.append((uid, msgspec.json.encode(document, order="sorted")))
         sending.finish()
         there = set(remote.documents())
         for uid, data in documents:
@@ -126,22 +156,17 @@ def _send(
         return sending.bytes
 
 
-def shared(project: Project, url: str) -> list[dict[str, Any]]:
-    here = {execution.uid: execution.id for execution in project.executions()}
-    with _remote(project, url) as remote:
+def shared(end: End, url: str) -> list[dict[str, Any]]:
+    here = {execution.uid: execution.id for execution in end.executions()}
+    with end.remote(url) as remote:
         offers = _offers(remote)
     return [{**offers[uid][-1].execution, "here": here.get(uid)} for uid in _oldest_first(offers)]
 
 
-def pull(
-    project: Project, url: str, ids: Iterable[str] | None, progress: Progress | None
-) -> Transfer:
-    here = {execution.uid for execution in project.executions()}
+def pull(end: End, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:
+    here = {execution.uid for execution in end.executions()}
     remarks: list[str] = []
-    with (
-        Store(project._folder.store, lease="pull") as store,
-        _remote(project, url) as remote,
-    ):
+    with end.store("pull") as store, end.remote(url) as remote:
         offers = _offers(remote)
         if ids is None:
             wanted = offers.keys() - here
@@ -152,29 +177,29 @@ def pull(
         receiving = store.receiving(remote, progress or _silent)
         came = [uid for uid in _oldest_first(offers) if uid in wanted]
         for uid in came:
-            remarks += _bring(project, receiving, uid, offers[uid])
+            remarks += _bring(end, store, receiving, uid, offers[uid])
         noted = [r for uid in offers.keys() & here - wanted for r in _remarks(offers[uid])]
         if noted:
-            project._graph.connection.atomically(lambda: take(project._graph, noted))
+            end.note(noted)
     return Transfer(
         url=url,
-        executions=tuple(map(project.execution, came)),
+        executions=tuple(map(end.execution, came)),
         bytes=receiving.bytes,
         remarks=tuple(remarks),
     )
 
 
 def _bring(
-    project: Project, receiving: Receiving, uid: str, documents: list[Document]
+    end: End, store: Store, receiving: Receiving, uid: str, documents: list[Document]
 ) -> Iterator[str]:
     """One execution, whole; what is to be said about it."""
     events: list[AnyEvent] = []
     for digest in sorted({document.events for document in documents}):
         events += _events(receiving, uid, digest)
-    receiving.receive(raw for name in contents_of(events) if (raw := digest_of(name)))
-    noted = _remarks(documents)
-    project._graph.take(events, also=lambda: take(project._graph, noted))
-    arrived = project.execution(uid)
+    contents = end.lacking(uid, sorted(contents_of(events)))
+    receiving.receive(raw for name in contents if (raw := digest_of(name)))
+    end.take(store, uid, events, _remarks(documents))
+    arrived = end.execution(uid)
     for event in events:
         if isinstance(event, Started) and event.activity == uid and event.name:
             if arrived.name != event.name:
@@ -237,11 +262,56 @@ def _offers(remote: Remote, uids: set[str] | None = None) -> Offers:
     return offers
 
 
-@contextmanager
-def _remote(project: Project, url: str, *, make: bool = False) -> Iterator[Remote]:
-    cache, options = project._folder.cache, project._settings.s3
-    with open_remote(url, options, cache=cache, make=make) as remote:
-        yield remote
+class Own:
+    """The project of a folder, as an end."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self.executions = project.executions
+        self.execution = project.execution
+
+    def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]:
+        cache, options = self._project._folder.cache, self._project._settings.s3
+        return open_remote(url, options, cache=cache, make=make)
+
+    def store(self, lease: str) -> AbstractContextManager[Store]:
+        return Store(self._project._folder.store, lease=lease)
+
+    def settle(self) -> None:
+        from clew.run.recovering import recover
+
+        recover(self._project._folder, self._project._settings)
+
+    def source(self, uid: str) -> str | None:
+        return source_of(self._project._graph, uid)
+
+    def remarks(self, uid: str) -> list[Remark]:
+        return remarks_of(self._project._graph, self._find(uid))
+
+    def contents(self, uid: str) -> set[str]:
+        return digests(self._project._graph, self._find(uid).key)
+
+    def events(self, uid: str) -> bytes:
+        found = to_batch(events_of(self._project._graph, self._find(uid)))
+        self._find(uid)  # forgotten meanwhile: then this was not all of it
+        return found
+
+    def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
+        return store.hold(sorted(contents))
+
+    def lacking(self, uid: str, contents: list[str]) -> list[str]:
+        return contents
+
+    def take(self, store: Store, uid: str, events: list[AnyEvent], noted: list[Remark]) -> None:
+        graph = self._project._graph
+        graph.take(events, also=lambda: take(graph, noted))
+
+    def note(self, noted: list[Remark]) -> None:
+        graph = self._project._graph
+        graph.connection.atomically(lambda: take(graph, noted))
+
+    def _find(self, uid: str) -> Found:
+        return find(self._project._graph, uid)
 
 
 def _silent(done: int, total: int) -> None:

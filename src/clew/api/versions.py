@@ -70,9 +70,9 @@ def find(project: Project, text: str, here: Here | None = None) -> Target:
     )
 
 
-def versions(project: Project, path: str) -> list[Version]:
-    machine = machine_id(project._settings)
-    locator = file_locator(machine, locate(os.fsencode(path)))
+def versions(project: Project, path: str, here: Here | None = None) -> list[Version]:
+    here = here or on_this_machine(project)
+    locator = file_locator(here.machine, here.locate(os.fsencode(path)))
     return [Version.read(found) for found in versions_of(project._graph, locator)]
 
 

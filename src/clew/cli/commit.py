@@ -33,7 +33,7 @@ def command(message: str | None, network: bool, folder: Path | None, as_json: bo
     """
     import clew
 
-    with clew.open(folder) as project:
+    with clew.open(folder, checkout=True) as project:
         done = project.commit(
             message,
             folder=folder,

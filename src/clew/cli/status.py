@@ -21,7 +21,7 @@ def command(folder: Path | None, as_json: bool) -> None:
     """Show what was changed in the checkout that DIR, or the current folder, lies in."""
     import clew
 
-    with clew.open(folder) as project:
+    with clew.open(folder, checkout=True) as project:
         found = project.status(folder)
     if as_json:
         print_json(found.as_json())

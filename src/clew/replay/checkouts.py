@@ -14,6 +14,7 @@ import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from clew.errors import ClewError, Damaged, NotFound
 from clew.prov.classes import classify
@@ -44,6 +45,15 @@ class Kept:
     mtime: int
     link: bool = False
     """A symbolic link, whose content is where it leads."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As a state file has it: paths are texts, as Python has them where they are no UTF-8."""
+        return {**asdict(self), "place": os.fsdecode(self.place), "path": os.fsdecode(self.path)}
+
+    @classmethod
+    def read(cls, document: dict[str, Any]) -> Kept:
+        place, path = os.fsencode(document["place"]), os.fsencode(document["path"])
+        return cls(**{**document, "place": place, "path": path})
 
     def shown(self) -> dict[str, str]:
         """In documents: its place, and beside it where the execution has it."""
@@ -77,10 +87,7 @@ class Checkout:
     def write(self) -> None:
         """Put the state into the folder: whole, or as it was."""
         fields = asdict(self) | {"format": FORMAT}
-        fields["files"] = [
-            {**asdict(kept), "place": os.fsdecode(kept.place), "path": os.fsdecode(kept.path)}
-            for kept in self.files
-        ]
+        fields["files"] = [kept.as_json() for kept in self.files]
         del fields["folder"]
         state = self.folder / os.fsdecode(STATE)
         draft = state.with_name(f"{state.name}.{secrets.token_hex(4)}")
@@ -104,11 +111,8 @@ def read(folder: Path) -> Checkout | None:
         fields = json.loads(state.read_text())
         if fields.pop("format") > FORMAT:
             raise ClewError(f"{state} was written by a later Clew", hint="use that one")
-        files = [
-            Kept(**{**kept, "place": os.fsencode(kept["place"]), "path": os.fsencode(kept["path"])})
-            for kept in fields.pop("files")
-        ]
-        return Checkout(folder=folder, files=tuple(files), **fields)
+        files = tuple(map(Kept.read, fields.pop("files")))
+        return Checkout(folder=folder, files=files, **fields)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -24,7 +24,7 @@ from clew.server.problems import answer, of_error
 from clew.server.proxy.routing import WRITTEN, Branching, Proxy
 from clew.server.service import Service
 from clew.server.telling import Telling
-from clew.server.v1 import commands, ingest, routes, working
+from clew.server.v1 import commands, contents, giving, ingest, routes, working
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -45,7 +45,7 @@ def application(service: Service, limits: Limits, proxy: Proxy) -> ASGIApp:
     app.add_api_route("/metrics", _measured, include_in_schema=False)
     app.add_api_route("/", page.shown, include_in_schema=False)
     app.include_router(kfp)
-    for own in (ingest, commands, working):
+    for own in (ingest, giving, commands, contents, working):
         app.include_router(own.router)
     routes.include(app)
     known = Identity(app, token=service.token, project=service.folder.uid)

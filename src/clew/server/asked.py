@@ -91,6 +91,8 @@ def queue(
     name: str | None,
     description: str,
     parameters: dict[str, Any],
+    jobs: int | None = None,
+    reuse: bool = True,
 ) -> str:
     """Ask for a run; what can be known to be wrong with it is said at once."""
     if (spec is None) == (pipeline is None and version is None):
@@ -110,7 +112,7 @@ def queue(
             experiment=experiments.open_for(graph, experiment or ""),
             name=name or parsed.name,
             spec=spec,
-            config={"parameters": parameters},
+            config={"parameters": parameters, "options": {"jobs": jobs, "reuse": reuse}},
             description=description,
             pipeline=pipeline,
             version=version,

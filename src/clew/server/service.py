@@ -24,6 +24,8 @@ class Service:
         self.token = token
         self.work = threading.Event()
         """Set when there may be something to run."""
+        self.on_host = False
+        """Whether container components run as processes, without their images."""
         self.feeds = Feeds()
         """What is followed while it goes on."""
         self._idle: list[Project] = []

@@ -80,6 +80,7 @@ def serve(
         timeout_graceful_shutdown=limits.grace_seconds,
         ws_max_size=LARGEST,
     )
+    service.on_host = on_host
     runners = Runners(service, runs or len(os.sched_getaffinity(0)), on_host=on_host)
     ticking = Ticking(service)
     try:

@@ -36,6 +36,7 @@ from clew.store.records import (
 
 if TYPE_CHECKING:
     from clew.store.remotes import Remote
+    from clew.store.remotes.giving import Giving
     from clew.store.remotes.receiving import Receiving
     from clew.store.remotes.sending import Progress, Sending, There
     from clew.store.remotes.taking import Taking
@@ -129,6 +130,11 @@ class Store:
     def put_bytes(self, data: bytes) -> Stored:
         with self._lock:
             return self._writer.put_data(data)
+
+    def put_all(self, contents: Iterable[bytes]) -> list[Stored]:
+        """Many small contents at once, which is cheaper than one by one."""
+        with self._lock:
+            return self._writer.put_all(list(contents))
 
     def put_tree(self, root: Path | bytes) -> Snapshot:
         """Store a folder: its files, and a list of all that is in it as a content of its own."""
@@ -268,6 +274,12 @@ class Store:
         from clew.store.remotes.taking import Taking
 
         return Taking(self._index, self._writer, self._reader)
+
+    def giving(self) -> Giving:
+        """What somebody lacks can be had from this store, in packs."""
+        from clew.store.remotes.giving import Giving
+
+        return Giving(self._index, self._reader)
 
     def hold(self, digests: Iterable[str]) -> list[bytes]:
         """Keep contents from a sweep until this Store is closed; NoContent when one is not here."""

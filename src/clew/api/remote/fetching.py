@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tarfile
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import fspath
@@ -22,7 +24,6 @@ _WORK = 3600.0
 _BEAT = 60.0
 """Seconds without a word after which a server that works is taken for gone: it says something
 every few."""
-_OURS = "clew: "
 
 
 @contextmanager
@@ -48,27 +49,38 @@ def verified(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
 
 
 def told(
-    server: Server, name: str, asked: dict[str, Any], say: Callable[[str], None]
+    server: Server,
+    name: str,
+    asked: dict[str, Any],
+    say: Callable[[str], None],
+    *,
+    transfer: str | None = None,
 ) -> dict[str, Any]:
-    """What work on the server comes to; `say` is told what it says on the way."""
+    """What work on the server comes to; `say` is told what it says on the way, and what it prints
+    is printed. `transfer`: by which what it needs was sent."""
     body = json.dumps(asked).encode()
-    with server.open("POST", f"/api/v1/commands/{name}", body, seconds=_BEAT) as answer:
+    query = {"for": transfer} if transfer else {}
+    path = f"/api/v1/commands/{name}"
+    with server.open("POST", path, body, query=query, seconds=_BEAT) as answer:
         while line := answer.line():
             found = json.loads(line)
             if "said" in found:
-                say(found["said"].rstrip("\n").removeprefix(_OURS))
+                say(found["said"])
+            elif "printed" in found:
+                _print(found["to"], b64decode(found["printed"]))
+            elif "error" in found:
+                said = found["error"]
+                raise problem(said["code"], said["message"], said["hint"], 500)
             elif "answer" in found:
-                return _answer(found["answer"], found["status"])
+                document: dict[str, Any] = found["answer"]
+                return document
     raise ClewError(f"{server.url} ended before it was done", hint="ask again")
 
 
-def _answer(document: Any, status: int) -> dict[str, Any]:
-    if not isinstance(document, dict):
-        raise ClewError(f"it ended with status {status}", hint="the server's log says how")
-    if "error" in document:
-        said = document["error"]
-        raise problem(said["code"], said["message"], said["hint"], 500)
-    return document
+def _print(descriptor: int, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
 
 
 def may_be_made(place: Place | None) -> None:

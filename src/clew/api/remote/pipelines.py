@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike, fspath
 from pathlib import Path
@@ -46,23 +47,37 @@ class RemotePipelines(Pipelines):
         platform: str | PathLike[str] | None = None,
         say: Say = lambda _: None,
         watch: Watch = lambda _: None,
+        brief: bool = False,
     ) -> dict[str, Any]:
         """Have it run there, and wait for its end. Interrupted, it goes on there."""
-        from clew.pipelines import arguments, pythons, reading
+        from clew.pipelines import arguments, attempts, pythons, reading
+        from clew.pipelines.mapping import NAME
 
-        if jobs or on_host or platform or not reuse:
-            raise UsageError(
-                "how tasks run is decided by the server, not by --jobs, --on-host, --platform or"
-                " --no-cache",
-                hint="leave them out, or unset CLEW_SERVER",
-            )
         path = Path(fspath(file))
+        if platform:
+            raise UsageError(
+                "what secrets and volumes are is said where tasks run: a --platform file names"
+                " those of this machine",
+                hint=f"write it on the server, into {self._remote.root / NAME}",
+            )
         compiled = path.suffix == ".py"
         text = pythons.compiled(path, pythons.interpreter()) if compiled else reading.text_of(path)
-        inputs = arguments.bind(reading.parse(text, str(path)), parameters or {})
-        asked = {"spec": text, "parameters": dict(inputs.parameters)}
+        pipeline = reading.parse(text, str(path))
+        inputs = arguments.bind(pipeline, parameters or {})
+        remarks = [*pipeline.remarks, *(attempts.admit(pipeline, on_host=True) if on_host else ())]
+        if path.with_name(NAME).exists() and path.resolve().parent != self._remote.root:
+            remarks.append(f"{NAME} is of this machine: on the server its own is used")
+        asked = {
+            "spec": text,
+            "parameters": dict(inputs.parameters),
+            "jobs": jobs,
+            "reuse": reuse,
+            "on_host": on_host,
+        }
         made = self._remote._server.json("POST", "/api/v1/runs", asked)
-        return self._followed(made["uid"], {}, say, watch)
+        for remark in remarks:
+            say(remark)
+        return self._followed(made["uid"], {}, say, watch, brief)
 
     def resume(
         self,
@@ -71,16 +86,14 @@ class RemotePipelines(Pipelines):
         jobs: int | None = None,
         say: Say = lambda _: None,
         watch: Watch = lambda _: None,
+        brief: bool = False,
     ) -> dict[str, Any]:
-        if jobs:
-            raise UsageError(
-                "how many tasks run at once is decided by the server", hint="no --jobs"
-            )
         before = self._now(id)
         may_be_resumed(before)
-        self._remote._server.json("POST", f"/api/v1/runs/{before['uid']}/resume")
+        asked = {"jobs": jobs}
+        self._remote._server.json("POST", f"/api/v1/runs/{before['uid']}/resume", asked)
         known = {task["name"]: task["state"] for task in before["tasks"]}
-        return self._followed(before["uid"], known, say, watch)
+        return self._followed(before["uid"], known, say, watch, brief)
 
     def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
         found = self._now(id)
@@ -148,7 +161,9 @@ class RemotePipelines(Pipelines):
         found: dict[str, Any] = self._remote._server.json("GET", f"/api/v1/runs/{quote(id)}")
         return found
 
-    def _followed(self, uid: str, known: dict[str, str], say: Say, watch: Watch) -> dict[str, Any]:
+    def _followed(
+        self, uid: str, known: dict[str, str], say: Say, watch: Watch, brief: bool
+    ) -> dict[str, Any]:
         """Tell of every change of a task until the run is over; `known`: their states before."""
         try:
             while (found := self._now(uid))["state"] not in _OVER:
@@ -163,7 +178,10 @@ class RemotePipelines(Pipelines):
         _tell(found, known, watch)
         if found["id"] is None:
             raise ClewError(found["error"] or f"it was {found['state']}", hint="clew pipeline list")
-        return self.show(found["id"])
+        document = self.show(found["id"])
+        if brief:
+            document["counts"] = Counter(task["state"] for task in document.pop("tasks"))
+        return document
 
 
 class _Seen(NamedTuple):

@@ -4,12 +4,40 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from clew.errors import NotAllowed
 from clew.settings import Settings, machine_id
 
+if TYPE_CHECKING:
+    from clew.api.versions import Here
+
 _PIECE = 1 << 20
+
+
+class Asker(msgspec.Struct):
+    """Where whoever asks is. Paths are texts, as Python has them where they are no UTF-8."""
+
+    machine: str
+    cwd: str
+    agent: str
+    places: dict[str, str] = {}
+    """Where paths lead that lie behind links."""
+    digests: dict[str, str] = {}
+    """What files hold now, by their places."""
+
+    def here(self) -> Here:
+        from clew.api.versions import Here
+
+        return Here(self.machine, self._locate, lambda path: self.digests.get(os.fsdecode(path)))
+
+    def _locate(self, path: bytes) -> bytes:
+        found = self.places.get(os.fsdecode(path))
+        if found is not None:
+            return os.fsencode(found)
+        return os.path.normpath(os.path.join(os.fsencode(self.cwd), path))
 
 
 def asker(settings: Settings, text: str) -> dict[str, Any]:
@@ -18,13 +46,14 @@ def asker(settings: Settings, text: str) -> dict[str, Any]:
 
     path = os.path.realpath(os.fsencode(text))
     digest = digest_now(path)
-    return {
-        "machine": machine_id(settings),
-        "cwd": os.path.realpath("."),
-        "agent": user_name(os.getuid()),
-        "places": {word: os.path.realpath(word) for word in _words(text)},
-        "digests": {os.fsdecode(path): digest} if digest else {},
-    }
+    found = Asker(
+        machine=machine_id(settings),
+        cwd=os.path.realpath("."),
+        agent=user_name(os.getuid()),
+        places={word: os.path.realpath(word) for word in _words(text)},
+        digests={os.fsdecode(path): digest} if digest else {},
+    )
+    return msgspec.structs.asdict(found)
 
 
 def _words(text: str) -> set[str]:

@@ -1,7 +1,8 @@
 """The project of a server: the same methods, answered from there.
 
-Commands are run and recorded here all the same, and sent there. What needs files to lie in a
-folder of this machine (a checkout, a push) is for the project of a folder.
+`run` runs and records here all the same, and sends it there. What runs again runs there. Folders,
+files and remotes that a user names are those of this machine: what they need comes from there,
+and goes there, by missing chunk.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import suppress
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clew import folder as folders
 from clew.api.project import Place, Project
@@ -28,20 +29,20 @@ from clew.api.records import (
     Repeated,
     Restored,
     Status,
-    Transfer,
     Version,
 )
 from clew.api.remote import fetching, places
 from clew.api.remote.asking import Server, server_of
-from clew.errors import ClewError, Damaged, NoProject, UsageError
-from clew.folder import Folder
+from clew.errors import Damaged, NoProject, UsageError
 from clew.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.api.remote.pipelines import RemotePipelines
+    from clew.api.sharing import End
     from clew.prov.graph import Graph
+    from clew.prov.questions.targets import Target
 
 _LONG = 6 * 3600.0
 """Seconds in which even a large store is checked or swept."""
@@ -49,20 +50,13 @@ _LONG = 6 * 3600.0
 
 def served(settings: Settings) -> Project:
     """The project of the server of the settings; what waits here to be sent there goes first."""
-    here = _here(settings)
+    here = folders.here(settings)
     if here is not None and here.unsent.is_dir() and any(here.unsent.iterdir()):
         from clew.api.remote.sending import deliver
 
         with suppress(OSError), Project(here, settings) as project:
             deliver(project)
     return RemoteProject(server_of(settings, here.token if here else None), settings)
-
-
-def _here(settings: Settings) -> Folder | None:
-    try:
-        return folders.find(Path.cwd(), settings)
-    except (ClewError, OSError):
-        return None
 
 
 class RemoteProject(Project):
@@ -127,33 +121,69 @@ class RemoteProject(Project):
         quiet: bool = True,
         say: Callable[[str], None] = lambda _: None,
     ) -> Repeated:
-        """As ever, on the machine of the server; what it printed is shown at its end."""
+        """As ever, on the machine of the server; files that the parameters name are sent there."""
         fetching.may_be_made(keep)
-        for word in (parameters or {}).values():
-            if os.path.isfile(word):
-                raise UsageError(
-                    f"{word} is a file of this machine, and cannot be brought in there",
-                    hint="unset CLEW_SERVER, and repeat it in a project folder",
-                )
-        asked = {"id": id, "network": network, "incremental": incremental}
-        words = {str(number): word for number, word in (parameters or {}).items()}
-        document = fetching.told(self._server, "repeat", {**asked, "parameters": words}, say)
-        again = document["execution"]
-        if not quiet:
-            self._show_printed(again["id"])
+        words = dict(parameters or {})
+        files, sent = self._sent(word for word in words.values() if os.path.isfile(word))
+        asked = {
+            "id": id,
+            "parameters": words,
+            "files": files,
+            "network": network,
+            "incremental": incremental,
+            "quiet": quiet,
+        }
+        document = fetching.told(self._server, "repeat", asked, say, transfer=sent)
         if keep is not None:
-            fetching.folder(self._server, "left", {"id": again["uid"]}, Path(fspath(keep)))
+            again = document["execution"]["uid"]
+            fetching.folder(self._server, "left", {"id": again}, Path(fspath(keep)))
         return self._repeated(document)
 
-    def _show_printed(self, id: str) -> None:  # noqa: A002
-        from clew.errors import NotFound
+    def _sent(self, words: Iterable[str]) -> tuple[dict[str, Any], str | None]:
+        """Files of this machine, sent there: what is to be known of each, and the transfer."""
+        named = list(words)
+        if not named:
+            return {}, None
+        from clew.api.remote import passing
+        from clew.api.repeating import file_of
 
-        for name, descriptor in (("stdout", 1), ("stderr", 2)):
-            try:
-                for piece in self.chunks(f"{id}:{name}"):
-                    _write(descriptor, piece)
-            except NotFound:
-                continue  # it printed nothing
+        with passing.through(self._settings) as store:
+            found = {word: file_of(store, Path(word)) for word in named}
+            sent = passing.send(self._server, store, [one.digest for one in found.values()])
+        names = ("digest", "size", "mode", "mtime")
+        return {w: {n: getattr(one, n) for n in names} for w, one in found.items()}, sent
+
+    def checkout(self, id: str, to: Place | None = None) -> Checkout:  # noqa: A002
+        from clew.api.remote.checkouts import checkout
+
+        return Checkout.read(checkout(self, id, None if to is None else Path(fspath(to))))
+
+    def status(self, folder: Place | None = None) -> Status:
+        from clew.api.remote.checkouts import status
+
+        return Status.read(status(self, None if folder is None else Path(fspath(folder))))
+
+    def commit(
+        self,
+        message: str | None = None,
+        *,
+        folder: Place | None = None,
+        network: bool = False,
+        quiet: bool = True,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> Repeated:
+        """As ever, on the machine of the server: what was changed is sent there."""
+        from clew.api.remote.checkouts import commit
+
+        document = commit(
+            self,
+            None if folder is None else Path(fspath(folder)),
+            message=message,
+            network=network,
+            quiet=quiet,
+            say=say,
+        )
+        return self._repeated(document)
 
     @property
     def pipelines(self) -> RemotePipelines:
@@ -219,17 +249,27 @@ class RemoteProject(Project):
         overwrite: bool = False,
         dry_run: bool = False,
     ) -> Restored:
-        from clew.api.versions import destination, may_be_put, written
+        from clew.api.remote.recreating import put
+        from clew.api.versions import may_be_put
         from clew.prov.questions.targets import Target
-        from clew.store import reading
 
         found = Target(**self._ask_about("version", version), keys=())
+        plan = self._aimed(found, None if to is None else fspath(to))
+        if not dry_run:
+            may_be_put(plan, overwrite=overwrite)
+            put(self, found, plan)
+        return plan
+
+    def _aimed(self, found: Target, to: str | None) -> Restored:
+        """Where a version would be put here, and what is there."""
+        from clew.api.versions import destination
+
         assert found.digest is not None
         assert found.size is not None
-        place = destination(found, None if to is None else fspath(to))
+        place = destination(found, to)
         now = places.digest_now(place)
         differs = now is not None and now != found.digest
-        plan = Restored(
+        return Restored(
             version=found.label,
             path=os.fsdecode(place),
             digest=found.digest,
@@ -237,17 +277,29 @@ class RemoteProject(Project):
             replaces=now if differs else None,
             loses=differs and not self._ask("has", digest=now),
         )
-        if not dry_run:
-            may_be_put(plan, overwrite=overwrite)
-            pieces = self.chunks(found.digest)
-            written(
-                found,
-                place,
-                lambda mode: reading.restore(
-                    pieces, place, mode=mode, mtime=found.mtime, sync=True
-                ),
-            )
-        return plan
+
+    def recreate(
+        self,
+        target: str,
+        *,
+        to: Place | None = None,
+        overwrite: bool = False,
+        dry_run: bool = False,
+        network: bool = False,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> Recreated:
+        from clew.api.remote.recreating import recreate
+
+        document = recreate(
+            self,
+            target,
+            to=None if to is None else fspath(to),
+            overwrite=overwrite,
+            dry_run=dry_run,
+            network=network,
+            say=say,
+        )
+        return Recreated.read(document)
 
     # -- what no witness can see
 
@@ -300,34 +352,21 @@ class RemoteProject(Project):
         problems = tuple(Problem(**problem) for problem in found["problems"])
         return Check(checked=found["checked"], problems=problems)
 
-    # -- for the project of a folder
-
-    def checkout(self, id: str, to: Place | None = None) -> Checkout:  # noqa: A002
-        _in_a_folder("checkout")
-
-    def status(self, folder: Place | None = None) -> Status:
-        _in_a_folder("status")
-
-    def commit(self, *_: Any, **__: Any) -> Repeated:
-        _in_a_folder("commit")
-
-    def recreate(self, *_: Any, **__: Any) -> Recreated:
-        _in_a_folder("recreate")
-
-    def push(self, *_: Any, **__: Any) -> Transfer:
-        _in_a_folder("push")
-
-    def pull(self, *_: Any, **__: Any) -> Transfer:
-        _in_a_folder("pull")
-
-    def shared(self, url: Place) -> list[dict[str, Any]]:
-        _in_a_folder("pull --list")
-
     # -- for this package
 
     @property
     def _graph(self) -> Graph:
         raise Damaged("the graph of a server is asked by the server alone")
+
+    @property
+    def _end(self) -> End:
+        """Remotes are reached from here: what is handed over passes through this machine."""
+        from clew.api.remote.sharing import Served
+
+        return Served(self)
+
+    def _kept(self, execution: str, digests: set[str]) -> set[str]:
+        return set(self._ask("kept", execution=execution, digests=sorted(digests)))
 
     def _ask(self, name: str, *, seconds: float = 120.0, **words: Any) -> Any:
         return self._server.json("POST", f"/api/v1/commands/ask/{name}", words, seconds=seconds)
@@ -335,16 +374,3 @@ class RemoteProject(Project):
     def _ask_about(self, name: str, target: str, **words: Any) -> Any:
         asker = places.asker(self._settings, target)
         return self._ask(name, target=target, asker=asker, **words)
-
-
-def _in_a_folder(command: str) -> NoReturn:
-    raise UsageError(
-        f"{command} works on a project folder, not on a server",
-        hint=f"without CLEW_SERVER, in a project folder: env -u CLEW_SERVER clew {command}",
-    )
-
-
-def _write(descriptor: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(descriptor, left) :]

@@ -61,7 +61,7 @@ WHERE project = ? AND id = ? AND state = 'queued' RETURNING id
 """
 _STOP = "UPDATE run SET stop = 1 WHERE project = ? AND id = ? AND state = 'running'"
 _AGAIN = """
-UPDATE run SET state = 'queued', stop = 0, error = NULL, tries = 0
+UPDATE run SET state = 'queued', stop = 0, error = NULL, tries = 0, config = ?
 WHERE project = ? AND id = ? AND state IN ('failed', 'canceled') RETURNING id
 """
 _ARCHIVE = "UPDATE run SET archived = ? WHERE project = ? AND id = ? RETURNING id"
@@ -72,7 +72,8 @@ TERMINATED = "terminated: somebody asked for its end"
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What a new run shall be. `config`: {parameters: {…}, pipeline_root: …}."""
+    """What a new run shall be. `config`: {parameters: {…}, pipeline_root: …, options: {…}}; of
+    these, the options are how it is run here: jobs, reuse."""
 
     experiment: str
     name: str
@@ -201,10 +202,12 @@ def stop(graph: Graph, run: str) -> None:
     graph.connection.atomically(change)
 
 
-def retry(graph: Graph, run: str) -> None:
+def retry(graph: Graph, run: str, *, jobs: int | None = None) -> None:
     """Go on with a run that failed or was ended: what is done stays done."""
-    if graph.connection.one(_AGAIN, (graph.project, run)) is None:
-        found = get(graph, run)
+    found = get(graph, run)
+    options = {**found.config.get("options", {}), "jobs": jobs}
+    config = json.dumps({**found.config, "options": options})
+    if graph.connection.one(_AGAIN, (config, graph.project, run)) is None:
         raise UsageError(f"the run is {found.state}: only one that failed is tried again")
 
 

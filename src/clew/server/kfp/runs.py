@@ -42,7 +42,7 @@ def _shown(run: Run, **more: Any) -> dict[str, Any]:
         storage_state="ARCHIVED" if run.archived else "AVAILABLE",
         description=run.description,
         pipeline_version_reference=sources.reference(run.pipeline, run.version),
-        runtime_config=run.config,
+        runtime_config={n: v for n, v in run.config.items() if n != "options"},
         service_account=run.service_account,
         created_at=moment(run.created),
         scheduled_at=moment(run.scheduled if run.scheduled is not None else run.created),

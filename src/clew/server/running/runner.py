@@ -111,6 +111,7 @@ class _Runner:
                 name=run.name,
                 text=specs.text_of(graph, run.spec),
                 values=run.config.get("parameters") or {},
+                **run.config.get("options", {}),
                 scheduled=run.scheduled,
                 since=run.finished,
                 on_host=self._on_host,

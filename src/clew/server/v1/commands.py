@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
@@ -19,12 +18,18 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from clew.api.checkouts import described
 from clew.api.project import Project
+from clew.api.recreating import Elsewhere, Way
 from clew.api.remarks import note as add_note
-from clew.api.versions import Here, find, must_have, stored
-from clew.errors import NotFound
+from clew.api.remote.places import Asker
+from clew.api.sharing import Own
+from clew.api.versions import find, must_have, stored
+from clew.errors import NoContent, NotFound
+from clew.prov.export.remarks import Remark
 from clew.prov.questions.files import versions_of
 from clew.prov.questions.lineage import lineage as lineage_of
+from clew.prov.questions.targets import Target
 from clew.server.batches import Malformed
 from clew.server.service import Service
 from clew.store import Store
@@ -35,31 +40,10 @@ Document = dict[str, Any]
 _QUESTIONS: dict[str, tuple[type[msgspec.Struct], Callable[..., Any]]] = {}
 
 
-class Asker(msgspec.Struct):
-    """Where whoever asks is. Paths are texts, as Python has them where they are no UTF-8."""
-
-    machine: str
-    cwd: str
-    agent: str
-    places: dict[str, str] = {}
-    """Where paths lead that lie behind links."""
-    digests: dict[str, str] = {}
-    """What files hold now, by their places."""
-
-    def here(self) -> Here:
-        return Here(self.machine, self._locate, lambda path: self.digests.get(os.fsdecode(path)))
-
-    def _locate(self, path: bytes) -> bytes:
-        found = self.places.get(os.fsdecode(path))
-        if found is not None:
-            return os.fsencode(found)
-        return os.path.normpath(os.path.join(os.fsencode(self.cwd), path))
-
-
 def words(raw: bytes, kind: type[msgspec.Struct]) -> Any:
     """What was asked, as far as it is what this question takes."""
     try:
-        return msgspec.convert(json.loads(raw or b"{}"), type=kind)
+        return msgspec.convert(json.loads(raw or b"{}"), type=kind, str_keys=True)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"this cannot be asked: {error}") from error
 
@@ -142,18 +126,66 @@ def versions(project: Project, locator: str) -> list[Document]:
 def version(project: Project, target: str, asker: Asker) -> Document:
     """A version whose bytes are stored, by what it takes to write it elsewhere."""
     found = stored(project, target, asker.here())
-    assert found.digest is not None
     with Store(project._folder.store) as store:
         must_have(store, found)
-        size = store.size(found.digest) if found.size is None else found.size
+        return _written(store, found)
+
+
+def _written(store: Store, found: Target) -> Document:
+    assert found.digest is not None
+    size = store.size(found.digest) if found.size is None else found.size
     names = ("kind", "label", "locator", "digest", "mode", "mtime", "stored", "execution")
     return {**{name: getattr(found, name) for name in names}, "size": size}
+
+
+@_question
+def recreatable(
+    project: Project, target: str, asker: Asker, brought: dict[str, str], network: bool
+) -> Document:
+    """How a version can be made again; where it cannot, why, and what of the asker's would help."""
+    elsewhere = Elsewhere(asker.here(), brought)
+    with Store(project._folder.store) as store:
+        try:
+            way = Way(project, store, target, network=network, elsewhere=elsewhere)
+        except NoContent as error:
+            return {**error.as_json(), "sought": elsewhere.sought}
+        found = {"target": _written(store, way.target), "way": way.as_json()}
+        return {**found, "sought": elsewhere.sought}
 
 
 @_question
 def has(project: Project, digest: str) -> bool:
     with Store(project._folder.store) as store:
         return store.has(digest)
+
+
+@_question
+def checkout(project: Project, id: str) -> Document:  # noqa: A002
+    """What a checkout holds, to be laid out elsewhere."""
+    found = described(project, id)
+    return {**found._asdict(), "files": [kept.as_json() for kept in found.files]}
+
+
+@_question
+def kept(project: Project, execution: str, digests: set[str]) -> list[str]:
+    return sorted(project._kept(execution, digests))
+
+
+@_question
+def handed_over(project: Project, id: str) -> Document:  # noqa: A002
+    """What is told of an execution beside its events and contents."""
+    own = Own(project)
+    return {"source": own.source(id), "remarks": msgspec.to_builtins(own.remarks(id))}
+
+
+@_question
+def contents(project: Project, id: str) -> list[str]:  # noqa: A002
+    return sorted(Own(project).contents(id))
+
+
+@_question
+def take_remarks(project: Project, remarks: list[Remark]) -> None:
+    Own(project).note(remarks)
 
 
 @_question

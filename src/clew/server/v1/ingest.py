@@ -35,9 +35,9 @@ _SAID = {
     415: "Neither lines of JSON nor MessagePack.",
     429: "Too much is under way; Retry-After says when to come again.",
 }
-_REFUSALS = PROBLEMS | {status: {**PROBLEMS[400], "description": s} for status, s in _SAID.items()}
+REFUSALS = PROBLEMS | {status: {**PROBLEMS[400], "description": s} for status, s in _SAID.items()}
 
-router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=_REFUSALS)
+router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=REFUSALS)
 
 Transfer = Annotated[
     str,
@@ -112,7 +112,7 @@ async def find_missing(request: Request, asked: Digests, transfer: Transfer = ""
     intake = _intake(request)
 
     def work() -> Digests:
-        contents, chunks = map(_raw, (asked.contents, asked.chunks))
+        contents, chunks = map(raw, (asked.contents, asked.chunks))
         with intake.taking(transfer) as taking:
             missing, lacking = taking.missing(contents), taking.lacking(chunks)
         return Digests(contents=list(map(named, missing)), chunks=list(map(named, lacking)))
@@ -146,7 +146,7 @@ async def take_one(request: Request, digest: str, transfer: Transfer = "") -> Ar
         data = await _read(request, PACK)
 
         def work() -> Arrived:
-            if blake3.blake3(data).digest() != _raw([digest])[0]:
+            if blake3.blake3(data).digest() != raw([digest])[0]:
                 raise UsageError(f"what was sent does not have the digest {digest}")
             with intake.taking(transfer) as taking:
                 taking.put(data)
@@ -159,9 +159,9 @@ async def take_one(request: Request, digest: str, transfer: Transfer = "") -> Ar
 def _fold(service: Service, intake: Intake, events: list[AnyEvent], transfer: str) -> Folded:
     wanted = sorted(contents_of(events))
     with intake.taking(transfer) as taking, service.project() as project:
-        raw = [digest_of(name) for name in wanted]
-        missing = [name for name, digest in zip(wanted, raw, strict=True) if digest is None]
-        missing += map(named, taking.missing(digest for digest in raw if digest is not None))
+        known = [digest_of(name) for name in wanted]
+        missing = [name for name, digest in zip(wanted, known, strict=True) if digest is None]
+        missing += map(named, taking.missing(digest for digest in known if digest is not None))
         if missing:
             raise MissingContent(
                 f"what the batch names is not all here: {missing[0]} is one of {len(missing)}",
@@ -201,7 +201,7 @@ async def _read(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-def _raw(names: list[str]) -> list[bytes]:
+def raw(names: list[str]) -> list[bytes]:
     found = []
     for name in names:
         digest = digest_of(name)

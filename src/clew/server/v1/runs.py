@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 
-from clew.errors import NotFound, UsageError
+from clew.errors import NotAllowed, NotFound, UsageError
 from clew.server import asked
 from clew.server.catalogue import known, runs
 from clew.server.catalogue.known import Place
@@ -45,7 +45,13 @@ def list_runs(
 @router.post("/runs", response_model=runshapes.RunWithTasks, status_code=201)
 def create_run(service: Served, project: Opened, wanted: runshapes.Wanted) -> Any:
     """Queue a run of a compiled pipeline."""
-    uid = asked.queue(project._graph, **wanted.model_dump())
+    words = wanted.model_dump()
+    if words.pop("on_host") and not service.on_host:
+        raise NotAllowed(
+            "this server runs container components in their images alone",
+            hint="clew server --on-host, there, lets them be processes of its machine",
+        )
+    uid = asked.queue(project._graph, **words)
     service.work.set()
     return asked.document(project, uid)
 
@@ -67,14 +73,19 @@ def cancel_run(project: Opened, id: Id) -> Any:  # noqa: A002
 
 
 @router.post("/runs/{id}/resume", response_model=runshapes.RunWithTasks, status_code=202)
-def resume_run(service: Served, project: Opened, id: Id) -> Any:  # noqa: A002
+def resume_run(
+    service: Served,
+    project: Opened,
+    id: Id,  # noqa: A002
+    wanted: runshapes.Resumed | None = None,
+) -> Any:
     """Go on with a run that failed or was canceled: what is done stays done."""
     uid = asked.uid_of(project._graph, id)
     if known.asked(project._graph, uid) is None:
         raise UsageError(
             f"{id} was run by hand, not asked of a server", hint=f"clew pipeline resume {id}"
         )
-    runs.retry(project._graph, uid)
+    runs.retry(project._graph, uid, jobs=wanted.jobs if wanted else None)
     service.work.set()
     return asked.document(project, uid)
 

@@ -112,6 +112,11 @@ class Why(Document):
     facts: Any
 
 
+Jobs = Annotated[
+    int | None, Field(ge=1, le=10_000, description="Tasks at once: at most the server's cores.")
+]
+
+
 class Wanted(BaseModel):
     """A run to be queued: of the compiled pipeline that `spec` is, or of one that was uploaded."""
 
@@ -128,3 +133,18 @@ class Wanted(BaseModel):
         Field(default=None, description="Its id; without it, the default one.")
     )
     parameters: dict[str, Any] = {}
+    jobs: Jobs = None
+    reuse: bool = Field(default=True, description="What was done before need not be done again.")
+    on_host: bool = Field(
+        default=False,
+        description="Run container components as processes. That is for the server to say: 403,"
+        " unless it was started so.",
+    )
+
+
+class Resumed(BaseModel):
+    """How a run is to be gone on with."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    jobs: Jobs = None

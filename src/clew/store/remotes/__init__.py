@@ -6,6 +6,8 @@
     sending     what is missing there, packed and sent
     receiving   what is missing here, fetched and verified
     taking      what a sender brings to the door of a server, verified
+    giving      what somebody lacks, packed as it is asked for
+    bringing    what is missing here, asked of a server and taken
 
 `docs/formats/remote.md` describes the objects. Like the rest of the store this knows bytes and
 digests: what an execution is stays with whoever writes its document.

@@ -163,6 +163,11 @@ class Sending:
 
 def _put(there: There, blocks: list[OpenBlock]) -> int:
     """Put one pack; the bytes it took."""
+    return there.put_pack(*packed(blocks))
+
+
+def packed(blocks: list[OpenBlock]) -> tuple[bytes, bytes]:
+    """A pack of these blocks, and the table that it ends with."""
     data = bytearray(packs.MAGIC)
     table = packs.Table([], [])
     for block in blocks:
@@ -174,4 +179,4 @@ def _put(there: There, blocks: list[OpenBlock]) -> int:
         table.files.extend(block.files)
     tail = packs.encode(table, position=len(data))
     data += tail
-    return there.put_pack(bytes(data), tail)
+    return bytes(data), tail

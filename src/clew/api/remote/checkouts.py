@@ -1,0 +1,109 @@
+"""Checkouts of a server's executions: laid out and looked at here, run again there.
+
+The folder is this machine's, and its state file says of which project it is a checkout: the
+server's. What was changed is sent by missing chunk, and the server runs it, as it repeats.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clew.api import checkouts, remarks
+from clew.api.checkouts import Described
+from clew.api.remote import fetching, passing
+from clew.api.repeating import Say
+from clew.replay import placing
+from clew.replay.changes import changes, files
+from clew.replay.checkouts import Checkout, Kept
+
+if TYPE_CHECKING:
+    from clew.api.remote.project import RemoteProject
+
+
+class File(msgspec.Struct):
+    """A file of a checkout. Paths are texts, as Python has them where they are no UTF-8."""
+
+    place: str
+    path: str
+    digest: str
+    mode: int
+    size: int
+    mtime: int
+    link: bool = False
+
+    def read(self) -> Kept:
+        return Kept.read(msgspec.structs.asdict(self))
+
+
+class Sent(msgspec.Struct):
+    """A checkout, as it is told to the server."""
+
+    execution: str
+    id: str
+    cwd: str
+    files: list[File]
+    """As they were laid out."""
+    now: list[File]
+
+    def read(self) -> tuple[Checkout, dict[bytes, Kept]]:
+        found = Checkout(
+            folder=Path(),
+            project="",
+            root="",
+            execution=self.execution,
+            id=self.id,
+            cwd=self.cwd,
+            files=tuple(one.read() for one in self.files),
+        )
+        return found, {kept.place: kept for kept in (one.read() for one in self.now)}
+
+
+def described(project: RemoteProject, text: str) -> Described:
+    found = project._ask("checkout", id=text)
+    return Described(**{**found, "files": tuple(map(Kept.read, found["files"]))})
+
+
+def checkout(project: RemoteProject, text: str, folder: Path | None) -> dict[str, Any]:
+    found = described(project, text)
+    with passing.through(project._settings) as store:
+        passing.fetch(project._server, store, (kept.digest for kept in found.files))
+        return checkouts.laid_out(project, store, found, text, folder)
+
+
+def status(project: RemoteProject, folder: Path | None) -> dict[str, Any]:
+    found = checkouts.find(project, folder)
+    with passing.through(project._settings) as store:
+        return checkouts.status_of(found, store)
+
+
+def commit(
+    project: RemoteProject,
+    folder: Path | None,
+    *,
+    message: str | None,
+    network: bool,
+    quiet: bool,
+    say: Say,
+) -> dict[str, Any]:
+    remarks.check({"message": message or ""})
+    found = checkouts.find(project, folder)
+    with placing.alone(found.folder), passing.through(project._settings) as store:
+        now = files(found, store, keep=True)
+        store.flush()
+        if not changes(found, now):
+            return checkouts.unchanged(project, found)
+        sent = passing.send(project._server, store, (kept.digest for kept in now.values()))
+        told = {
+            "execution": found.execution,
+            "id": found.id,
+            "cwd": found.cwd,
+            "files": [kept.as_json() for kept in found.files],
+            "now": [kept.as_json() for kept in now.values()],
+        }
+        asked = {"checkout": told, "message": message, "network": network, "quiet": quiet}
+        document = fetching.told(project._server, "commit", asked, say, transfer=sent)
+        checkouts.settle(found, now, document["execution"])
+    return document

@@ -1,0 +1,104 @@
+"""Making a file again on the server, and putting it here.
+
+What lies on this machine's disk as it was counts as there: the server says what it would take, and
+is sent what is found.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from clew.api import versions
+from clew.api.remote import fetching, passing, places
+from clew.api.remote.asking import problem
+from clew.errors import ClewError
+from clew.prov.questions.targets import Target
+from clew.store import Store, reading
+
+if TYPE_CHECKING:
+    from clew.api.records import Restored
+    from clew.api.remote.project import RemoteProject
+
+_LONG = 3600.0
+"""Seconds in which all that is stored of a long way is read."""
+
+
+def recreate(
+    project: RemoteProject,
+    text: str,
+    *,
+    to: str | None,
+    overwrite: bool,
+    dry_run: bool,
+    network: bool,
+    say: Callable[[str], None],
+) -> dict[str, Any]:
+    asked = {"target": text, "asker": places.asker(project._settings, text), "network": network}
+    with passing.through(project._settings) as store:
+        plan, sent = _planned(project, store, asked)
+    found = Target(**plan["target"], keys=())
+    aim = project._aimed(found, to)
+    document = {**aim.as_json(), **plan["way"], "dry_run": dry_run}
+    if dry_run:
+        return document
+    versions.may_be_put(aim, overwrite=overwrite)
+    document |= fetching.told(project._server, "recreate", asked, say, transfer=sent)
+    if document["verdict"] == "identical":
+        put(project, found, aim)
+    return document
+
+
+def _planned(
+    project: RemoteProject, store: Store, asked: dict[str, Any]
+) -> tuple[dict[str, Any], str | None]:
+    """The way there, and the transfer of what was brought for it, if anything was."""
+    brought: dict[str, str] = {}
+    transfer: str | None = None
+    asked["brought"] = brought
+    while True:
+        plan: dict[str, Any] = project._ask("recreatable", seconds=_LONG, **asked)
+        lying = {digest: path for digest, path, size in plan["sought"] if _lies(path, size)}
+        new = {
+            digest: path
+            for digest, path in lying.items()
+            if digest not in brought and _stored(store, path) == digest
+        }
+        if not new:
+            break
+        store.flush()
+        transfer = passing.send(project._server, store, new, transfer=transfer)
+        brought |= new
+    if "error" in plan:
+        said = plan["error"]
+        raise problem(said["code"], said["message"], said["hint"], 404)
+    return plan, transfer
+
+
+def _lies(path: str, size: int) -> bool:
+    try:
+        now = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISREG(now.st_mode) and now.st_size == size
+
+
+def _stored(store: Store, path: str) -> str | None:
+    try:
+        return store.put_file(os.fsencode(path)).digest
+    except (OSError, ClewError):
+        return None
+
+
+def put(project: RemoteProject, found: Target, aim: Restored) -> None:
+    """A version that the server has, written to its place here."""
+    assert found.digest is not None
+    pieces = project.chunks(found.digest)
+    place = os.fsencode(aim.path)
+    versions.written(
+        found,
+        place,
+        lambda mode: reading.restore(pieces, place, mode=mode, mtime=found.mtime, sync=True),
+    )
