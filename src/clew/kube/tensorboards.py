@@ -56,7 +56,8 @@ def source(logspath: str) -> Source:
             return Source("", fault="The logspath leads out of its volume.")
         return Source(_LOGS, claim, path, _LOGS)
     if "://" in logspath or logspath.startswith("/cns/"):
-        return Source(logspath)
+        bucket = logspath.startswith("s3://") and logspath.count("/") == 2
+        return Source(f"{logspath}/" if bucket else logspath)  # TensorBoard fails without the slash
     if not logspath.startswith("/"):
         return Source("", fault="The logspath must be pvc://CLAIM/PATH or s3://BUCKET/PATH.")
     return Source(logspath, LEGACY_CLAIM, "", logspath)

@@ -63,6 +63,11 @@ def test_an_object_store_with_a_secret() -> None:
     assert container["envFrom"] == [{"secretRef": {"name": "keys"}}]
 
 
+def test_a_whole_bucket_is_named_as_tensorboard_can_read_it() -> None:
+    [container] = pod_of(tensorboard("s3://bucket"))["containers"]
+    assert container["args"][0] == "--logdir=s3://bucket/"
+
+
 @pytest.mark.parametrize("path", ["s3://bucket/runs", "gs://bucket/runs"])
 def test_a_secret_that_is_not_there_keeps_nothing_from_starting(path: str) -> None:
     found = pod_of(tensorboard(path))
