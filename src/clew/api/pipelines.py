@@ -57,6 +57,7 @@ class Pipelines:
         platform: str | PathLike[str] | None = None,
         say: Callable[[str], None] = lambda _: None,
         watch: Callable[[Change], None] = lambda _: None,
+        brief: bool = False,
     ) -> dict[str, Any]:
         """Run a compiled pipeline (`.yaml`), or the one that a Python file defines, to its end.
 
@@ -66,7 +67,8 @@ class Pipelines:
         container components run as processes of this machine, without their images. `platform`:
         the file that says what secrets, configuration maps and volumes are here; without it, the
         `pipeline-platform.toml` beside the pipeline. `say` is
-        told what is different here from a cluster, `watch` of every change of a task. A run that
+        told what is different here from a cluster, `watch` of every change of a task. `brief`: the
+        answer has, in place of the tasks, how many there are in each state (`counts`). A run that
         fails is no error: see `state`.
         """
         from clew.pipelines import arguments, pythons, reading
@@ -89,6 +91,7 @@ class Pipelines:
             platform=platform,
             say=say,
             watch=watch,
+            brief=brief,
         )
 
     def resume(
@@ -98,9 +101,10 @@ class Pipelines:
         jobs: int | None = None,
         say: Callable[[str], None] = lambda _: None,
         watch: Callable[[Change], None] = lambda _: None,
+        brief: bool = False,
     ) -> dict[str, Any]:
         """Go on with a run that failed, was canceled or was killed: what is done stays done."""
-        return self._resume(id, jobs=jobs, say=say, watch=watch)
+        return self._resume(id, jobs=jobs, say=say, watch=watch, brief=brief)
 
     def stop(self, id: str) -> None:  # noqa: A002
         """Let a run end that goes on here, and do not wait for it."""
@@ -197,6 +201,7 @@ class Pipelines:
         on_host: bool = False,
         platform: str | PathLike[str] | None = None,
         say: Callable[[str], None],
+        brief: bool = False,
         **more: Any,
     ) -> dict[str, Any]:
         from clew.pipelines import attempts, mapping, running, volumes
@@ -213,7 +218,17 @@ class Pipelines:
         folder, settings = volumes.guarded(project._folder, project._settings, components)
         more |= {"file": file, "mapped": mapped, "say": say}
         made = running.run(folder, settings, pipeline, inputs, **more)
-        return self.show(made)
+        return self._counted(made) if brief else self.show(made)
+
+    def _counted(self, id: str) -> dict[str, Any]:  # noqa: A002
+        from clew import db
+        from clew.pipelines.reusing import CACHE
+        from clew.prov.graph import Graph
+        from clew.prov.questions.runs import counted
+
+        folder, address = self._project._folder, self._project._settings.graph
+        with db.connect(folder.graph, address=address, cache=CACHE) as connection:
+            return counted(Graph(connection, folder.uid), id, alive=self._project._alive)
 
     def list(self) -> list[dict[str, Any]]:
         """All runs, oldest first, without their tasks."""

@@ -7,12 +7,13 @@ from pathlib import Path
 from clew.db.connections import Connection
 
 
-def connect(path: Path, *, address: str | None = None) -> Connection:
-    """The project's own SQLite file, or the PostgreSQL database at `address`."""
+def connect(path: Path, *, address: str | None = None, cache: int = 64) -> Connection:
+    """The project's own SQLite file, or the PostgreSQL database at `address`. `cache`: how many
+    MB of the file are kept in memory at most."""
     if address is None:
         from clew.db.sqlite import SQLite
 
-        return SQLite(path)
+        return SQLite(path, cache=cache)
     from clew.db.postgres import PostgreSQL
 
     return PostgreSQL(address)

@@ -35,7 +35,8 @@ _WORDS = {
 
 
 class SQLite(Connection):
-    def __init__(self, path: Path, *, patience: float = PATIENCE) -> None:
+    def __init__(self, path: Path, *, patience: float = PATIENCE, cache: int = 64) -> None:
+        """`cache`: MB of it in memory at most, and only as they are needed."""
         self.where = str(path)
         self._path = path
         self._patience = patience
@@ -44,7 +45,7 @@ class SQLite(Connection):
         except sqlite3.Error as error:
             raise self._explain(error) from error
         try:
-            self.rows("PRAGMA cache_size = -65536")  # at most 64 MB, and only as they are needed
+            self.rows(f"PRAGMA cache_size = {-1024 * cache}")
             self.rows("PRAGMA wal_autocheckpoint = 8192")  # 32 MB: hot pages are moved once
             self._bring_up_to_date()
         except BaseException:

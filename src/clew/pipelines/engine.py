@@ -19,11 +19,14 @@ from clew.pipelines.resolving import (
     declared,
     filled,
     imported,
-    items,
     iteration_inputs,
+    iterations,
     resolve,
 )
 from clew.pipelines.scopes import OVER, Node, Scope, Values, below, collected
+
+AHEAD = 256
+"""More than run at once, so that one that fits is found; few enough for any memory."""
 
 
 class Run(Struct, frozen=True):
@@ -57,11 +60,20 @@ class Engine:
     """One run of one pipeline."""
 
     def __init__(
-        self, pipeline: Pipeline, inputs: Values, facts: Mapping[str, str] | None = None
+        self,
+        pipeline: Pipeline,
+        inputs: Values,
+        facts: Mapping[str, str] | None = None,
+        *,
+        ahead: int = AHEAD,
     ) -> None:
+        """`ahead`: as long as so many tasks wait or run, loops begin no more iterations."""
         assert isinstance(pipeline.root.body, Dag)
         self._pipeline = pipeline
         self._facts = facts or {}
+        self._ahead = ahead
+        self._first = 0  # how many wait for their first try, or run it
+        self._loops: list[Node] = []  # those that have iterations to begin
         self._homes: dict[str, Scope] = {}
         self._running: dict[str, Node] = {}
         self._resting: dict[str, Node] = {}
@@ -88,6 +100,7 @@ class Engine:
     def ended(self, path: str, outcome: Outcome) -> list[Instruction]:
         """The task at `path`, which was to be run, has ended like this."""
         node = self._running.pop(path)
+        self._first -= node.attempts == 1
         node.error = outcome.error
         if outcome.error is None:
             node.outputs = outcome.outputs
@@ -115,7 +128,7 @@ class Engine:
     # -- going on
 
     def _pump(self) -> list[Instruction]:
-        while self._due:
+        while self._due or self._begin_iteration():
             scope = self._due.popleft()
             if not scope.closed:
                 self._advance(scope)
@@ -135,7 +148,7 @@ class Engine:
             for node in scope.nodes.values():
                 del self._homes[node.path]
             if scope.owner is not None:
-                self._left(scope.owner)
+                self._left(scope, scope.owner)
 
     def _is_due(self, scope: Scope, node: Node) -> bool:
         return all(scope.nodes[name].state in OVER for name in node.task.after)
@@ -173,50 +186,59 @@ class Engine:
             self._run(node)
         elif loop is None:
             node.inputs = found
-            node.state, node.open = "running", 1
-            inside = self._scope(node.path, body, declared(node, found), node)
-            node.scopes = [inside]
-            self._due.append(inside)
+            node.state, node.scopes = "running", {}
+            self._enter(node, body, node.path, declared(node, found))
         else:
-            node.inputs = found
-            node.state, node.scopes = "running", []
-            common = declared(node, found)
-            node.waiting = [
-                iteration_inputs(node, loop, common, item)
-                for item in reversed(items(loop, found, node, self._facts))
-            ]
-            self._iterate(node)
+            node.inputs, node.common = found, declared(node, found)
+            node.state, node.scopes, node.begun = "running", {}, 0
+            node.waiting = iterations(node, loop, node.common, found, self._facts)[::-1]
+            if node.waiting:
+                self._loops.append(node)
+            else:
+                self._finish(node)
 
-    def _iterate(self, node: Node) -> None:
-        """Begin as many iterations as may go on at once; with none left, the loop is over."""
+    def _begin_iteration(self) -> bool:
+        """Of the innermost loop that may begin one, so that what was begun comes to its end."""
+        if self._first >= self._ahead:
+            return False
+        node = max(
+            (one for one in self._loops if one.may_begin), key=lambda one: one.depth, default=None
+        )
+        if node is None:
+            return False
         loop, body = node.task.loop, node.component.body
         assert loop is not None
         assert isinstance(body, Dag)
-        while node.waiting and (not loop.limit or node.open < loop.limit):
-            path = below(node.path, str(len(node.scopes)))
-            inside = self._scope(path, body, node.waiting.pop(), node)
-            node.scopes.append(inside)
-            node.open += 1
-            self._due.append(inside)
-        if not node.open:
-            self._finish(node)
+        inputs = iteration_inputs(node, loop, node.common, node.waiting.pop())
+        path = below(node.path, str(node.begun))
+        node.begun += 1
+        if not node.waiting:
+            self._loops.remove(node)
+        self._enter(node, body, path, inputs)
+        return True
 
-    def _left(self, node: Node) -> None:
-        """One of its scopes is closed."""
+    def _enter(self, node: Node, body: Dag, path: str, inputs: Values) -> None:
+        inside = self._scope(path, body, inputs, node)
+        node.scopes[path] = inside
+        node.open += 1
+        self._due.append(inside)
+
+    def _left(self, scope: Scope, node: Node) -> None:
+        """One of its scopes is closed; an iteration that nobody will ask about is forgotten."""
         node.open -= 1
-        if node.task.loop is not None:
-            self._iterate(node)
-        else:
+        if node.task.loop is not None and not scope.dag.gives and scope.failed is None:
+            del node.scopes[scope.path]
+        if not node.open and not node.waiting:
             self._finish(node)
 
     def _finish(self, node: Node) -> None:
         """All inside is over."""
-        failed = next((bad for scope in node.scopes if (bad := scope.failed)), None)
+        failed = next((bad for scope in node.scopes.values() if (bad := scope.failed)), None)
         if failed is None:
             body = node.component.body
             assert isinstance(body, Dag)
-            looped = node.task.loop is not None
-            node.outputs = collected(node.scopes, body) if looped else node.scopes[0].outputs()
+            looped, inside = node.task.loop is not None, node.scopes.values()
+            node.outputs = collected(inside, body) if looped else next(iter(inside)).outputs()
             node.state = "succeeded"
         else:
             node.error = f"{failed.path} failed: {failed.error}"
@@ -234,6 +256,7 @@ class Engine:
     def _run(self, node: Node, wait: float = 0.0) -> None:
         node.state = "running"
         node.attempts += 1
+        self._first += node.attempts == 1
         self._running[node.path] = node
         self._said.append(Run(node, node.attempts, wait))
 
@@ -250,8 +273,9 @@ class Engine:
 
     def _scope(self, path: str, dag: Dag, inputs: Values, owner: Node | None) -> Scope:
         components = self._pipeline.components
+        recurs = owner is not None and (owner.recurs or owner.task.retry.most > 0)
         nodes = {
-            name: Node(task, components[task.component], below(path, name))
+            name: Node(task, components[task.component], below(path, name), recurs=recurs)
             for name, task in dag.tasks.items()
         }
         made = Scope(path, dag, inputs, nodes, owner)

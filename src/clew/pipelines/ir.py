@@ -126,6 +126,11 @@ class Dag(Struct, frozen=True):
     parameters: Mapping[str, tuple[FromTask, ...]] = field(default_factory=dict)
     artifacts: Mapping[str, tuple[FromTask, ...]] = field(default_factory=dict)
 
+    @property
+    def gives(self) -> bool:
+        """Whether it has outputs."""
+        return bool(self.parameters or self.artifacts)
+
 
 class PythonFunction(Struct, frozen=True):
     """A lightweight component: a function, with the module it stands in as text."""

@@ -8,11 +8,11 @@ from clew.pipelines.ir import Constant, FromInput, FromTask, Source
 from clew.pipelines.scopes import Node, Scope
 
 
-def producers(homes: Mapping[str, Scope], node: Node) -> set[str]:
-    """The paths of the tasks that gave it a parameter, and were run for it."""
+def producers(homes: Mapping[str, Scope], node: Node) -> set[Node]:
+    """The tasks that gave it a parameter, and were run for it."""
     scope = homes[node.path]
     return {
-        found.path
+        found
         for one in node.task.parameters.values()
         for found in _makers(homes, scope, one.source)
     }
@@ -35,6 +35,6 @@ def _given(node: Node, output: str) -> Iterator[Node]:
     """Who made an output: the task itself, or those within it."""
     if not node.scopes:
         yield node
-    for scope in node.scopes:
+    for scope in node.scopes.values():
         for source in scope.dag.parameters.get(output, ()):
             yield from _given(scope.nodes[source.task], source.output)

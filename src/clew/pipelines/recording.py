@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from clew import db
 from clew.errors import ClewError
 from clew.folder import Folder
-from clew.pipelines.reusing import Verdict
+from clew.pipelines.reusing import CACHE, Verdict
 from clew.pipelines.saying import Sayings
 from clew.pipelines.scopes import Artifact, Node, Values
 from clew.pipelines.tasks import Attempt
@@ -32,7 +32,7 @@ from clew.prov.events import AnyEvent, Ended, Informed, Started
 from clew.prov.graph import Graph
 from clew.prov.questions.executions import find
 from clew.prov.questions.tasks import PROGRAM, Done, first_process
-from clew.run import locks
+from clew.run import locks, memory
 from clew.run.sessions import Session
 from clew.settings import Settings, machine_id
 from clew.store.errors import from_os
@@ -43,6 +43,8 @@ _GATHERING = 0.02
 """Seconds in which what happens is told together."""
 _AHEAD = 32
 """Tasks that may have run and not be told yet."""
+_MANY = 50
+"""Tasks that are told until it is worth the time to give memory back."""
 
 
 def stop(folder: Folder, uid: str) -> bool:
@@ -109,10 +111,10 @@ class Recorder:
         self._machine = machine_id(settings)
         self._numbers = itertools.count(earlier.told + 1 if earlier else 1)
         self._begun: set[str] = set()
-        self._processes: dict[str, str] = {}  # by task, the process that did it
         self._queue: queue.SimpleQueue[AnyEvent | Told | Session | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._behind = 0
+        self._since = 0  # how many were told since memory was given back
         self._caught_up = threading.Condition()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._lock = locks.hold(folder, self.uid)
@@ -210,6 +212,8 @@ class Recorder:
 
     def task_over(self, told: Told) -> None:
         self.task_started(told.node)
+        if not told.node.recurs:
+            self._begun.remove(told.node.path)
         with self._caught_up:
             self._behind += bool(told.attempts)
         self._queue.put(replace(told, said=self.sayings.over(told.node.path)))
@@ -236,8 +240,16 @@ class Recorder:
             except Exception as error:  # whatever it is, the tasks go on to their end
                 self.failure = error
             with self._caught_up:
-                self._behind -= sum(isinstance(one, Told) and bool(one.attempts) for one in waiting)
+                told = sum(isinstance(one, Told) and bool(one.attempts) for one in waiting)
+                self._behind -= told
                 self._caught_up.notify()
+            self._give_back(told)
+
+    def _give_back(self, told: int) -> None:
+        self._since += told
+        if self._since >= _MANY:
+            self._since = 0
+            memory.give_back()
 
     def _tell(self, waiting: Sequence[AnyEvent | Told | Session]) -> None:
         events = [self._numbered(one) for one in waiting if isinstance(one, Started)]
@@ -280,17 +292,17 @@ class Recorder:
         process = next(told, None) or first_process(graph, execution)
         if process is None:
             return []
-        self._processes[one.node.path] = process
+        one.node.process = process
         return [
             Informed(
                 execution=execution,
                 n=9,
                 at=one.at,
                 activity=process,
-                by=self._processes[path],
+                by=before,
                 via="parameter",
             )
-            for path in sorted(one.node.informed & self._processes.keys())
+            for before in sorted({node.process for node in one.node.informed if node.process})
             if not reused
         ]
 
@@ -364,7 +376,8 @@ class Recorder:
 
     @contextlib.contextmanager
     def graph(self) -> Iterator[Graph]:
-        with db.connect(self._folder.graph, address=self._settings.graph) as connection:
+        address = self._settings.graph
+        with db.connect(self._folder.graph, address=address, cache=CACHE) as connection:
             yield Graph(connection, self._folder.uid)
 
 

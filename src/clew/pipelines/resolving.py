@@ -88,8 +88,17 @@ def declared(node: Node, inputs: Values) -> Values:
     return found
 
 
-def items(loop: Loop, inputs: Values, node: Node, facts: Mapping[str, str]) -> list[Any]:
-    """What a loop goes through."""
+def iterations(
+    node: Node, loop: Loop, common: Values, inputs: Values, facts: Mapping[str, str]
+) -> list[Any]:
+    """What a loop goes through: an item for each iteration, all of which can be begun."""
+    found = _items(loop, inputs, node, facts)
+    for item in found:
+        iteration_inputs(node, loop, common, item)
+    return found
+
+
+def _items(loop: Loop, inputs: Values, node: Node, facts: Mapping[str, str]) -> list[Any]:
     if loop.items is not None:
         return [filled(item, inputs, node, facts) for item in loop.items]
     name = loop.source or ""

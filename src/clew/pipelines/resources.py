@@ -97,6 +97,11 @@ class Room(Struct, frozen=True):
     gpus: int = 0
     tasks: int | None = None
 
+    @property
+    def most(self) -> int:
+        """More tasks than that never run at once."""
+        return self.tasks or int(self.cores / LEAST) + 1
+
 
 class Need(Struct, frozen=True):
     """What a task takes while it runs."""

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 RUNS = "pipeline-runs"
 """Beside `.clew/`: a folder for each run, with one for each of its tasks."""
 
+CACHE = 2
+"""MB of the graph in memory: a long run writes more of it than it will ever look at again."""
+
 _NEW = "it never ran before"
 
 
@@ -56,8 +59,8 @@ class Memo:
         """`run`: the uid of the one that asks."""
         self._run = run
         self._stack = ExitStack()
-        connection = self._stack.enter_context(db.connect(folder.graph, address=settings.graph))
-        self._graph = Graph(connection, folder.uid)
+        opened = db.connect(folder.graph, address=settings.graph, cache=CACHE)
+        self._graph = Graph(self._stack.enter_context(opened), folder.uid)
         self._runs = runs_of(self._graph, pipeline)
         self._store = self._stack.enter_context(Store(folder.store))
 

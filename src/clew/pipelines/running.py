@@ -21,7 +21,7 @@ from clew.pipelines.about import WORKSPACE, about
 from clew.pipelines.attempts import Attempts
 from clew.pipelines.chores import Chore, is_chore
 from clew.pipelines.deadlines import Deadlines
-from clew.pipelines.engine import Engine, Instruction, Outcome, Over, Run
+from clew.pipelines.engine import AHEAD, Engine, Instruction, Outcome, Over, Run
 from clew.pipelines.interrupts import interrupting
 from clew.pipelines.ir import Dag, Pipeline
 from clew.pipelines.mapping import Mapped
@@ -147,7 +147,7 @@ class _Running:
         self._watch = watch
         self._place = folder.root / RUNS / recorder.id
         self._facts = {**about(pipeline.name, recorder.id, recorder.uid, self._place), **facts}
-        self._engine = Engine(pipeline, inputs, self._facts)
+        self._engine = Engine(pipeline, inputs, self._facts, ahead=max(AHEAD, 2 * room.most))
         self._on_host = on_host
         self._workers = workers
         self._attempts = Attempts(
@@ -336,6 +336,7 @@ class _Running:
             return
         path = attempt.node.path
         del self._busy[path]
+        self._turns.left(path)
         self._tried.setdefault(path, []).append(attempt)
         self._memo.changed()
         for worker in self._workers.done():

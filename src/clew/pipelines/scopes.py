@@ -6,6 +6,7 @@ one iteration of a loop. All of it is plain state; `engine` alone changes it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct, field
@@ -25,7 +26,7 @@ class Values(Struct):
     artifacts: dict[str, list[Artifact]] = field(default_factory=dict)
 
 
-class Node(Struct):
+class Node(Struct, eq=False):
     """One task in one scope."""
 
     task: Task
@@ -36,15 +37,34 @@ class Node(Struct):
     given: Values = field(default_factory=Values)
     """All that the task names, also what its component does not declare."""
     outputs: Values = field(default_factory=Values)
-    informed: frozenset[str] = frozenset()
-    """The paths of tasks that its parameters come from."""
+    informed: frozenset[Node] = frozenset()
+    """The tasks that its parameters come from."""
+    process: str | None = None
+    """The one that did it, in the record."""
+    recurs: bool = False
+    """A pipeline that it stands in may be tried again, and it with it."""
     attempts: int = 0
     error: str | None = None
-    scopes: list[Scope] = field(default_factory=list)
-    waiting: list[Values] = field(default_factory=list)
-    """What the iterations of a loop are given that were not begun yet, last first."""
+    scopes: dict[str, Scope] = field(default_factory=dict)
+    """By their paths; of a loop, those that go on, and those that somebody may ask about."""
     open: int = 0
     """How many of its scopes go on."""
+    waiting: list[Any] = field(default_factory=list)
+    """The items of a loop whose iterations were not begun yet, last first."""
+    common: Values = field(default_factory=Values)
+    """What all iterations of a loop are given."""
+    begun: int = 0
+    """How many iterations were begun."""
+
+    @property
+    def depth(self) -> int:
+        return self.path.count("/")
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether a loop may begin another iteration."""
+        loop = self.task.loop
+        return loop is not None and (not loop.limit or self.open < loop.limit)
 
     def forget(self) -> None:
         """It is over, and told: of a thousand iterations, what each was given is kept no longer."""
@@ -55,7 +75,7 @@ class Node(Struct):
 _NOTHING = Values()
 
 
-class Scope(Struct):
+class Scope(Struct, eq=False):
     path: str
     dag: Dag
     inputs: Values
@@ -92,7 +112,7 @@ class Scope(Struct):
         return self.nodes[source.task].outputs.parameters.get(source.output)
 
 
-def collected(scopes: list[Scope], names: Dag) -> Values:
+def collected(scopes: Iterable[Scope], names: Dag) -> Values:
     """What the iterations of a loop gave, in their order; one that gave nothing is left out."""
     each = [scope.outputs() for scope in scopes]
     return Values(

@@ -61,6 +61,10 @@ class Turns:
         turn, self._needs[turn.what.node.path] = found
         return turn
 
+    def left(self, path: str) -> None:
+        """It is busy no more."""
+        self._needs.pop(path, None)
+
     def _wanted(self, what: Run) -> tuple[Turn, Need]:
         node = what.node
         try:

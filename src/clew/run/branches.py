@@ -55,9 +55,9 @@ class Branches:
 
     def __init__(self) -> None:
         self.own: list[AnyRecord] = []
-        """Those of the command itself."""
-        self.over = False
-        """The command itself has ended; its branches may go on."""
+        """Those of the command itself, until they are told."""
+        self.exit: Exit | None = None
+        """How the command itself ended; its branches may go on."""
         self._root: int | None = None
         self._of: dict[int, Branch] = {}
         self._described: dict[int, Open | Look] = {}
@@ -106,7 +106,8 @@ class Branches:
         branch = self._of.get(record.image)
         if branch is None:
             self.own.append(record)
-            self.over = self.over or (isinstance(record, Exit) and record.image == self._root)
+            if isinstance(record, Exit) and record.image == self._root:
+                self.exit = record
             return None
         branch.records.append(record)
         if isinstance(record, Exit):

@@ -7,6 +7,7 @@ What the command itself read is told once, and not again for each piece: a piece
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,13 +65,15 @@ class Chronicle:
 
     def of_command(self, names: Names) -> list[AnyEvent]:
         """Its beginning, and what it did so far."""
-        trace = self._branches.trace(self._branches.own)
+        own, self._branches.own = self._branches.own, []
+        trace = self._branches.trace(own)
         self._exec = next(record for record in trace if isinstance(record, Exec))
         self._openings = next(record for record in trace if isinstance(record, Held))
         self.standing = Standing.of(trace)
         story = self._hear(self._uid, trace, names)
         owners = self._packages.owners(story.found())
         self._used = set(owners.values())
+        self._ending = reporting.ending(self._uid, story, 0, 0, {})
         self._itself = next(iter(story.processes.values())).uid
         events, _ = self._tell(self._uid, story, names, owners)
         return [self._beginning.event, *reporting.called(events, self._itself, self._name)]
@@ -116,10 +119,17 @@ class Chronicle:
 
     def of_the_end(self, kept: Streams) -> list[AnyEvent]:
         """The command has ended."""
-        story = self._hear(self._uid, self._branches.trace(self._branches.own), kept.names)
         facets = {"packages": self._packages.facet(self._used), "new_bytes": self._store.added}
         printed = reporting.stream_events(self._uid, self._store, kept.kept)
-        return [*printed, reporting.ending(self._uid, story, 0, 0, facets)]
+        left = self._branches.exit
+        ended = msgspec.structs.replace(
+            self._ending,
+            at=time.time_ns(),
+            status=None if left and left.signal else 0,
+            signal=left.signal or None if left else None,
+            facets={**self._ending.facets, **facets},
+        )
+        return [*printed, ended]
 
     def _tell(
         self, uid: str, story: Story, names: Names, owners: Mapping[bytes, str]

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from clew.errors import ClewError, RecordingFailed
 from clew.folder import Folder
 from clew.prov.events import AnyEvent
-from clew.run import failing, locks, memory, reporting, starting, streams
+from clew.run import failing, locks, reporting, starting, streams
 from clew.run.branches import Branch, Branches
 from clew.run.intake import Intake
 from clew.run.pieces import Piece
@@ -47,9 +47,6 @@ _PATIENCE = 60.0
 _SILENCE = 2.0
 """Seconds after which a process that is gone, and of which nothing came, is given up: the tracer
 tells of it at once."""
-
-_MANY = 100
-"""Pieces of one command after which it is worth the time to give memory back."""
 
 
 def _nobody(_: Piece) -> None:
@@ -180,8 +177,6 @@ class Session:
             self._store.close()
         shutil.rmtree(self._spool, ignore_errors=True)
         os.close(self._held)
-        if self.count >= _MANY:
-            memory.give_back()
 
     # -- a piece of work
 
@@ -258,7 +253,7 @@ class Session:
             self._intake.add(new)
             self._route(self._branches.take(new))
             self._intake.go_on()
-            if self._branches.over:
+            if self._branches.exit is not None:
                 self._left_alone()
             if not word:
                 break

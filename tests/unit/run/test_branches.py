@@ -40,9 +40,9 @@ def test_each_child_with_all_that_came_of_it() -> None:
     assert not one.over  # one of its own goes on
     sorting.take([leaves(21, 4)])
     assert one.over
-    assert not sorting.over
+    assert sorting.exit is None
     sorting.take([leaves(30, 1)])
-    assert sorting.over
+    assert sorting.exit is not None
 
 
 def test_a_branch_gets_back_what_it_speaks_of() -> None:

@@ -19,7 +19,4 @@ def command(run: str, jobs: int | None, as_json: bool) -> int:
     import clew
 
     with clew.open() as project:
-        return carried_out(
-            lambda say, watch: project.pipelines.resume(run, jobs=jobs, say=say, watch=watch),
-            as_json,
-        )
+        return carried_out(lambda **more: project.pipelines.resume(run, jobs=jobs, **more), as_json)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +17,6 @@ from clew.cli.pipeline.progress import Progress
 
 if TYPE_CHECKING:
     from clew.pipelines.running import Change
-
-    Say = Callable[[str], None]
-    Watch = Callable[[Change], None]
 
 _STATUS = {"succeeded": 0, "failed": 1, "canceled": 130}
 
@@ -77,21 +75,20 @@ def command(
         remark(f"clew: made a project in {project.root}")
     with project:
         return carried_out(
-            lambda say, watch: project.pipelines.run(
+            lambda **more: project.pipelines.run(
                 file,
                 given,
                 jobs=jobs,
                 reuse=not no_cache,
                 on_host=on_host,
                 platform=platform,
-                say=say,
-                watch=watch,
+                **more,
             ),
             as_json,
         )
 
 
-def carried_out(run: Callable[[Say, Watch], dict[str, Any]], as_json: bool) -> int:
+def carried_out(run: Callable[..., dict[str, Any]], as_json: bool) -> int:
     """Run it, tell how it goes, and answer with the status that tells how it ended."""
     with _loading(), Progress() as progress:
 
@@ -99,7 +96,10 @@ def carried_out(run: Callable[[Say, Watch], dict[str, Any]], as_json: bool) -> i
             gc.enable()
             progress.changed(change)
 
-        document = run(lambda text: progress.say(f"clew: {clean(text)}"), watch)
+        def say(text: str) -> None:
+            progress.say(f"clew: {clean(text)}")
+
+        document = run(say=say, watch=watch, brief=not as_json)
     if as_json:
         print_json(document)
     remark(summary(document))
@@ -118,9 +118,11 @@ def _loading() -> Iterator[None]:
 
 def summary(document: dict[str, Any]) -> str:
     """The one line at the end."""
-    states = [task["state"] for task in document["tasks"]]
-    counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-    tasks = f"{counted(len(states), 'task')} ({', '.join(counts)})" if states else "no tasks"
+    counts = document.get("counts")
+    if counts is None:
+        counts = Counter(task["state"] for task in document["tasks"])
+    each = ", ".join(f"{count} {state}" for state, count in counts.items())
+    tasks = f"{counted(sum(counts.values()), 'task')} ({each})" if counts else "no tasks"
     took = duration(document["seconds"])
     why = f": {clean(document['error'])}" if document["error"] else ""
     return f"clew: {document['id']} {document['state']} in {took}, {tasks}{why}"

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from clew.db.connections import AT_ONCE
 from clew.errors import NotFound
 from clew.prov.graph import Graph
 from clew.prov.keys import activity_key
@@ -23,6 +24,8 @@ FROM started s LEFT JOIN ended e ON e.activity = s.id
 WHERE s.execution = ? ORDER BY s.n, e.n
 """
 _ITSELF = _ACTIVITIES.replace("s.execution", "s.id")
+_TASKS = "SELECT id FROM started WHERE execution = ? AND kind = 'task' ORDER BY n"
+_ENDS = "SELECT activity, facets FROM ended WHERE activity IN ({}) ORDER BY n"
 _NUMBER = "SELECT number FROM execution WHERE id = ?"
 
 
@@ -50,6 +53,22 @@ def runs(graph: Graph, *, alive: Alive) -> list[dict[str, Any]]:
 def run(graph: Graph, text: str, *, alive: Alive, tasks: bool = True) -> dict[str, Any]:
     """One run with its tasks."""
     return _document(graph, find_run(graph, text), alive, tasks=tasks)
+
+
+def counted(graph: Graph, text: str, *, alive: Alive) -> dict[str, Any]:
+    """One run, and how many of its tasks there are in each state: in place of the tasks, which may
+    be more than one wants in memory."""
+    found = find_run(graph, text)
+    unended = "running" if alive(found.uid) else "failed"
+    counts: dict[str, int] = {}
+    tasks = [row[0] for row in graph.connection.rows(_TASKS, (found.key,))]
+    for start in range(0, len(tasks), AT_ONCE):
+        states = dict.fromkeys(tasks[start : start + AT_ONCE], unended)
+        for activity, facets in graph.connection.among(_ENDS, states):
+            states[activity] = json.loads(facets)["state"]  # the last end is the one that counts
+        for state in states.values():
+            counts[state] = counts.get(state, 0) + 1
+    return {**_document(graph, found, alive, tasks=False), "counts": counts}
 
 
 def task(graph: Graph, text: str, *, alive: Alive) -> dict[str, Any]:
