@@ -164,3 +164,34 @@ def test_what_somebody_does_to_a_child_is_undone(kube: Kube) -> None:
     kube("delete", "service", "first")
     until("it is made again", lambda: kube("get", "service", "first", "-o", "name", ok=False))
     says(kube, "notebook/first", "Stopped")
+
+
+def test_what_kubernetes_does_not_take_is_said(kube: Kube) -> None:
+    """The schema of a Notebook lets it pass; a StatefulSet's rules do not."""
+    without = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
+    kube.apply(notebook(container=without))
+    found = says(kube, "notebook/first", "InvalidSpec")
+    assert "volumeMounts" in found["message"]
+    kube.apply(notebook())
+    kube.await_("notebook/first", "condition=Ready")
+
+
+def test_a_volume_in_use_is_named(kube: Kube) -> None:
+    """One Pod alone may have it, and another does."""
+    kube.apply(claim("home", accessModes=["ReadWriteOncePod"]))
+    kube.apply(notebook("first", volume="home"))
+    kube.await_("notebook/first", "condition=Ready")
+    kube.apply(notebook("second", volume="home"))
+    says(kube, "notebook/second", "VolumeInUse")
+    kube("annotate", "notebook/first", f"{STOPPED}=now")
+    kube.await_("notebook/second", "condition=Ready")
+
+
+def test_a_volume_elsewhere_is_named(kube: Kube, nodes: list[str]) -> None:
+    kube.apply(claim("home"))
+    for name, node in zip(("first", "second"), nodes, strict=False):
+        on = {"nodeSelector": {"kubernetes.io/hostname": node}}
+        kube.apply(notebook(name, volume="home", spec=on))
+        if name == "first":
+            kube.await_("notebook/first", "condition=Ready")
+    says(kube, "notebook/second", "VolumeElsewhere")

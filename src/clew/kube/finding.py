@@ -63,7 +63,7 @@ class Servers:
             ) from error
 
     async def _look(self, key: Key) -> Found | None:
-        found = _server(key, await self._service(key))
+        found = server_of(key, await self._service(key))
         self._known.pop(key, None)
         if found is not None:
             self._known[key] = time.monotonic(), found
@@ -84,7 +84,7 @@ class Servers:
         return found
 
 
-def _server(key: Key, service: Object | None) -> Found | None:
+def server_of(key: Key, service: Object | None) -> Found | None:
     """None: there is no such Service, or it is not one that was made for this resource."""
     if service is None or is_leaving(service):
         return None

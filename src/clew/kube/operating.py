@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 import kopf
+import uvloop
 from lightkube.core.exceptions import ApiError
 from prometheus_client import start_http_server
 
@@ -22,10 +23,10 @@ from clew.kube.options import Options
 from clew.kube.queueing import Queue
 from clew.kube.reconciling import Reconciler
 from clew.kube.seeing import Seen
-from clew.kube.watching import INDICES, children, registry
+from clew.kube.watching import INDICES, Forgetful, children, registry
 
 _LOG = logging.getLogger("clew.operator")
-WORKERS = 8
+WORKERS = 16
 SWEEP = 300.0
 """Seconds between two looks for what vanished while no watch was open: kopf lists anew after a
 long break, and does not tell of what is no longer there."""
@@ -41,7 +42,7 @@ def operate(
 ) -> None:
     """Keep the cluster as it is wanted, until told to end. Without namespaces, all of them.
     `traffic` are those who know when a server was last used."""
-    asyncio.run(_Operator(options, traffic).run(namespaces, metrics_port, health_port))
+    uvloop.run(_Operator(options, traffic).run(namespaces, metrics_port, health_port))
 
 
 class _Operator:
@@ -64,6 +65,7 @@ class _Operator:
             logging.getLogger(talkative).setLevel(logging.WARNING)
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False
+        settings.persistence.diffbase_storage = Forgetful()
         server, _ = start_http_server(metrics_port, registry=self._metrics.registry)
         try:
             await kopf.operator(

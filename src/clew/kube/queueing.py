@@ -1,8 +1,13 @@
-"""Whom to look at next: each once, however often it was named, and never twice at a time."""
+"""Whom to look at next: each once, however often it was named, and never twice at a time.
+
+What was asked for comes before what follows from it: in a crowd, all are made before anything more
+is said of those that were made first.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import defaultdict
 
 from clew.kube.objects import Key
@@ -12,23 +17,25 @@ FIRST_DELAY, LONGEST_DELAY = 0.2, 60.0
 
 class Queue:
     def __init__(self) -> None:
-        self._waiting: asyncio.Queue[Key] = asyncio.Queue()
-        self._named: set[Key] = set()
+        self._waiting: asyncio.PriorityQueue[tuple[bool, int, Key]] = asyncio.PriorityQueue()
+        self._numbers = itertools.count()
+        self._named: dict[Key, bool] = {}
+        """Whoever is to be looked at, and whether that can wait for others."""
         self._active: set[Key] = set()
         self._failures: dict[Key, int] = defaultdict(int)
         self._timers: set[asyncio.TimerHandle] = set()
 
-    def add(self, key: Key) -> None:
+    def add(self, key: Key, *, can_wait: bool = False) -> None:
         """Look at it soon; when it is being looked at just now, once more afterwards."""
         if key in self._named:
             return
-        self._named.add(key)
+        self._named[key] = can_wait
         if key not in self._active:
-            self._waiting.put_nowait(key)
+            self._put(key)
 
     async def take(self) -> Key:
-        key = await self._waiting.get()
-        self._named.discard(key)
+        *_, key = await self._waiting.get()
+        self._named.pop(key, None)
         self._active.add(key)
         return key
 
@@ -58,4 +65,7 @@ class Queue:
     def _release(self, key: Key) -> None:
         self._active.discard(key)
         if key in self._named:
-            self._waiting.put_nowait(key)
+            self._put(key)
+
+    def _put(self, key: Key) -> None:
+        self._waiting.put_nowait((self._named[key], next(self._numbers), key))

@@ -92,6 +92,13 @@ def of_workload(status: Object, events: Iterable[Event]) -> Reason:
     return STARTING
 
 
+def of_refusal(said: str, *, invalid: bool) -> Reason:
+    """Why Kubernetes does not take a child at all."""
+    if invalid:
+        return Reason("InvalidSpec", _sentence("Kubernetes cannot make this of it", said))
+    return _match(_REFUSALS, said)
+
+
 def of_pod(pod: Object, events: Iterable[Event]) -> Reason:
     """Why a Pod is not ready, or `RUNNING`."""
     if is_leaving(pod):

@@ -10,7 +10,9 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from clew.kube import notebooks, reissuing, tensorboards, viewers
+from lightkube.core.exceptions import ApiError
+
+from clew.kube import notebooks, reasons, reissuing, tensorboards, viewers
 from clew.kube.client import Changed, Client, Taken
 from clew.kube.deciding import DIGEST, Decision, World, child_of
 from clew.kube.metrics import Metrics
@@ -24,6 +26,7 @@ from clew.kube.objects import (
     name_of,
     namespace_of,
     uid_of,
+    written,
 )
 from clew.kube.options import Options
 from clew.kube.seeing import Seen
@@ -59,8 +62,14 @@ class Reconciler:
             return  # its children go with it: Kubernetes sees to that
         world = self._seen.world(resource, datetime.now(UTC))
         decision = DECIDE[key.kind](resource, world, self._options)
-        for child in decision.children:
-            await self._make(resource, child, world)
+        try:
+            made = [await self._make(resource, child, world) for child in decision.children]
+        except ApiError as error:
+            if error.status.code in (403, 422):
+                await self._say(key, resource, _refused(resource, decision.status, error, world))
+            raise
+        if any(made):
+            return  # they will be seen, and then all that follows is decided anew
         for pod in decision.restart:
             await self._client.delete(Key("Pod", key.namespace, name_of(pod)))
         if decision.annotations:
@@ -84,19 +93,21 @@ class Reconciler:
         present = {name_of(reissuing.of_child(resource, e, world.now)) for e in world.events}
         self._reissued[key] = {name: n for name, n in written.items() if name in present}
 
-    async def _make(self, resource: Object, child: Json, world: World) -> None:
+    async def _make(self, resource: Object, child: Json, world: World) -> bool:
+        """Whether it was not there, and now is."""
         kind, name = child["kind"], name_of(child)
         found = world.children.get((kind, name))
         if found is None:
-            await self._create(resource, child)
-        elif found.leaving:
+            return await self._create(resource, child)
+        if found.leaving:
             raise Changed(f"the {kind} {name} is still leaving")
-        elif found.digest != annotations_of(child)[DIGEST] or (
+        if found.digest != annotations_of(child)[DIGEST] or (
             found.edited and self._settled.get(found.uid) != found.generation
         ):
             await self._replace(resource, child)
+        return False
 
-    async def _create(self, resource: Object, child: Json) -> None:
+    async def _create(self, resource: Object, child: Json) -> bool:
         try:
             await self._client.create(child)
         except Taken:
@@ -104,9 +115,10 @@ class Reconciler:
             found = await self._client.get(key)
             if found is None or controller_of(found).get("uid") != uid_of(resource):
                 raise Changed(f"the {key.kind} {key.name} is another's") from None
-            return
+            return False
         if child["kind"] in ("StatefulSet", "Deployment"):
             self._metrics.created(resource)
+        return True
 
     async def _replace(self, resource: Object, child: Json) -> None:
         """Look at it as it is now: what was seen may be old, and others may have written to it."""
@@ -122,3 +134,11 @@ class Reconciler:
         if after.edited:
             self._settled[after.uid] = after.generation
         _LOG.info("changed the %s %s/%s", key.kind, key.namespace, key.name)
+
+
+def _refused(resource: Object, status: Json, error: ApiError, world: World) -> Json:
+    """The status of what Kubernetes will not have made: users see it there, and mend it."""
+    why = reasons.of_refusal(str(error.status.message), invalid=error.status.code == 422)
+    ready = reasons.ready(resource, why, written(world.now))
+    said = [{**c, **ready} if c.get("type") == "Ready" else c for c in status["conditions"]]
+    return {**status, "conditions": said}

@@ -75,6 +75,19 @@ def children(options: Options) -> tuple[str, ...]:
     return (*CHILDREN, "VirtualService") if options.istio else CHILDREN
 
 
+class Forgetful(kopf.DiffBaseStorage):
+    """Nobody asks kopf here what changed since the last time, for which it copies each object."""
+
+    def build(self, **_: Any) -> Any:
+        return {}
+
+    def fetch(self, **_: Any) -> None:
+        return None
+
+    def store(self, **_: Any) -> None:
+        pass
+
+
 def _index(made: kopf.OperatorRegistry, name: str, kind: str, function: Any) -> None:
     @kopf.index(*KINDS[kind], id=name, registry=made)
     async def keep(body: kopf.Body, **_: Any) -> dict[Any, Any]:
@@ -86,7 +99,7 @@ def _watch(made: kopf.OperatorRegistry, kind: str, queue: Queue, seen: Seen) -> 
     @kopf.on.event(*KINDS[kind], id=f"see-{kind}", registry=made)
     async def see(body: kopf.Body, **_: Any) -> None:
         for key in concerned_by(_typed(body, kind), seen):
-            queue.add(key)
+            queue.add(key, can_wait=kind not in RESOURCES)
 
 
 def _typed(body: Mapping[str, Any], kind: str) -> dict[str, Any]:

@@ -49,3 +49,18 @@ def test_what_failed_is_tried_again() -> None:
         queue.close()
 
     asyncio.run(go())
+
+
+def test_what_was_asked_for_comes_before_what_follows() -> None:
+    async def go() -> None:
+        queue = Queue()
+        queue.add(A, can_wait=True)
+        queue.add(B)
+        assert [await queue.take(), await queue.take()] == [B, A]
+        queue.add(A, can_wait=True)  # while it is being looked at
+        queue.add(B)
+        queue.done(A)
+        queue.done(B)
+        assert [await queue.take(), await queue.take()] == [B, A]
+
+    asyncio.run(go())

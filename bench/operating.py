@@ -1,0 +1,192 @@
+"""What the operator costs: how soon it answers a crowd, what it writes at rest, what it holds.
+
+    python bench/operating.py [--burst N] [--many N] [--json FILE]
+
+It needs a cluster (KUBECONFIG, else that of `make cluster`) with the image of deploy/, and runs the
+operator there as deploy/ does, for a namespace of its own:
+
+- from the moment at which a Notebook is taken by the API server to that at which its StatefulSet is
+  there, both as a watch tells them: of 200 that are sent at once, the 95th percentile. Their Pods
+  find no node: what is measured is the operator, not the starting of containers;
+- what is written to the cluster in the minute after they have settled, by whomever: nothing;
+- the memory of the operator with 1,000 Notebooks, at rest and at its highest.
+
+Each is printed beside what it must not exceed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import lightkube
+from lightkube.core.resource import ApiInfo, ResourceDef
+from lightkube.generic_resource import GenericNamespacedResource
+
+SOURCE = Path(__file__).parents[1]
+sys.path.insert(0, str(SOURCE))
+
+from tests.cluster.installing import installed, named, rendered  # noqa: E402
+from tests.cluster.kube import Kube  # noqa: E402
+from tests.cluster.operators import notebook, until  # noqa: E402
+
+P95, WRITES, MEMORY = 2.0, 0, 200.0
+NOWHERE = {"nodeSelector": {"clew.dev/no-such-node": "true"}}
+MINUTE = 60.0
+AT_ONCE = 20
+
+
+def _kind(group: str, version: str, kind: str, plural: str) -> Any:
+    info = ApiInfo(
+        resource=ResourceDef(group, version, kind),
+        plural=plural,
+        verbs=["get", "list", "post", "watch"],
+    )
+    return type(kind, (GenericNamespacedResource,), {"_api_info": info})
+
+
+NOTEBOOK = _kind("kubeflow.org", "v1", "Notebook", "notebooks")
+STATEFULSET = _kind("apps", "v1", "StatefulSet", "statefulsets")
+
+
+async def burst(kube: Kube, names: list[str]) -> list[float]:
+    """Seconds from each Notebook to its StatefulSet."""
+    config = lightkube.KubeConfig.from_file(kube.kubeconfig)
+    api = lightkube.AsyncClient(config=config, namespace=kube.namespace)
+    asked: dict[str, float] = {}
+    made: dict[str, float] = {}
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def see(kind: Any, seen: dict[str, float]) -> None:
+        async for _, found in api.watch(kind):
+            seen.setdefault(found["metadata"]["name"], time.monotonic())
+            if seen.keys() >= set(names):
+                return
+
+    async def ask(name: str) -> None:
+        async with places:
+            wanted = notebook(name, spec=NOWHERE)
+            await api.create(NOTEBOOK(wanted))
+
+    watches = [asyncio.create_task(see(NOTEBOOK, asked))]
+    watches.append(asyncio.create_task(see(STATEFULSET, made)))
+    await asyncio.sleep(1)
+    await asyncio.gather(*(ask(name) for name in names))
+    await asyncio.gather(*watches)
+    await api.aclose()
+    return sorted(made[name] - asked[name] for name in names)
+
+
+def versions(kube: Kube) -> dict[str, str]:
+    """Of everything in the namespace; each write changes one."""
+    kinds = "notebooks,statefulsets,services,pods,events"
+    return {
+        f"{item['kind']}/{item['metadata']['name']}": item["metadata"]["resourceVersion"]
+        for item in kube.get(kinds)["items"]
+    }
+
+
+def settled(kube: Kube) -> dict[str, str]:
+    def same() -> dict[str, str] | None:
+        first = versions(kube)
+        time.sleep(5)
+        return first if versions(kube) == first else None
+
+    found: dict[str, str] = until("it is at rest", same)
+    return found
+
+
+def written(kube: Kube) -> int:
+    before = settled(kube)
+    time.sleep(MINUTE)
+    after = versions(kube)
+    return sum(before.get(name) != version for name, version in after.items())
+
+
+def status(clew: Kube) -> dict[str, float]:
+    """Of the operator's process: memory now and at its highest, in MB, and CPU seconds."""
+    said = clew("exec", "deployment/clew-operator", "--", "cat", "/proc/1/status", "/proc/1/stat")
+    lines = dict(line.split(":", 1) for line in said.splitlines() if ":" in line)
+    clock = said.splitlines()[-1].rpartition(")")[2].split()
+    return {
+        "rss": int(lines["VmRSS"].split()[0]) / 1024,
+        "peak": int(lines["VmHWM"].split()[0]) / 1024,
+        "cpu": (int(clock[11]) + int(clock[12])) / os.sysconf("SC_CLK_TCK"),
+    }
+
+
+@contextmanager
+def operated(kube: Kube) -> Iterator[Kube]:
+    found = rendered(kube)
+    kept = [each for each in found if "clew-server" not in each["metadata"]["name"]]
+    pod = named(kept, "Deployment", "clew-operator")["spec"]["template"]["spec"]
+    pod["containers"][0]["args"] = ["operator", f"--namespace={kube.namespace}"]
+    with installed(kube, kept) as clew:
+        clew("rollout", "status", "deployment/clew-operator", "--timeout=180s")
+        yield clew
+
+
+def measured(kube: Kube, given: argparse.Namespace) -> dict[str, float]:
+    found: dict[str, float] = {}
+    with operated(kube) as clew:
+        asyncio.run(burst(kube, ["first"]))  # the operator has begun, then
+        before = status(clew)
+        times = asyncio.run(burst(kube, [f"n{i}" for i in range(given.burst)]))
+        found["p50"], found["p95"] = times[len(times) // 2], times[int(len(times) * 0.95)]
+        settled(kube)
+        after = status(clew)
+        found["cpu_ms"] = (after["cpu"] - before["cpu"]) / given.burst * 1000
+        found["empty"], found["burst"] = before["rss"], after["rss"]
+        found["writes"] = written(kube)
+        if more := given.many - given.burst:
+            asyncio.run(burst(kube, [f"m{i}" for i in range(more)]))
+            settled(kube)
+        last = status(clew)
+        found["rss"], found["peak"] = last["rss"], last["peak"]
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--burst", type=int, default=200)
+    parser.add_argument("--many", type=int, default=1000)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    kubeconfig = os.environ.get("KUBECONFIG") or str(SOURCE / ".cluster/kubeconfig")
+    if not Path(kubeconfig).exists():
+        print("there is no cluster to measure on: make cluster")
+        return 0
+    kube = Kube(kubeconfig, f"clew-bench-{uuid.uuid4().hex[:8]}")
+    print(f"load {os.getloadavg()[0]:.1f}", flush=True)
+    kube("create", "namespace", kube.namespace)
+    try:
+        found = measured(kube, given)
+    finally:
+        kube("delete", "namespace", kube.namespace, "--wait=false")
+    rows = [
+        (f"apply to StatefulSet, {given.burst} at once, p95", found["p95"], P95, "s"),
+        (f"writes in a minute with {given.burst} at rest", found["writes"], WRITES, ""),
+        (f"operator's memory with {given.many}, highest", found["peak"], MEMORY, "MB"),
+    ]
+    for text, value, limit, unit in rows:
+        verdict = "ok" if value <= limit else "MISSED"
+        print(f"{text}: {value:.2f} {unit} (at most {limit:g} {unit}): {verdict}")
+    print(f"p50 {found['p50']:.2f} s; {found['cpu_ms']:.0f} ms of the operator's CPU for each")
+    sizes = ((0, "empty"), (given.burst, "burst"), (given.many, "rss"))
+    print("memory at rest:", ", ".join(f"{found[key]:.0f} MB with {n}" for n, key in sizes))
+    if given.json:
+        given.json.write_text(json.dumps(found, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
