@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.cluster.installing import DEPLOY, SPACE
 from tests.cluster.kube import Kube
 from tests.local.test_docs import NEEDS_A_CLUSTER, PAGES, holds
 from tools.cluster.binaries import search_path
@@ -21,5 +22,10 @@ def test_page(path: Path, tmp_path: Path, kube: Kube) -> None:
     kubeconfig.write_text(kube("config", "view", "--raw", "--flatten"))
     own = Kube(str(kubeconfig))
     own("config", "set-context", "--current", f"--namespace={kube.namespace}")
+    (tmp_path / "page").mkdir()
+    (tmp_path / "page" / "deploy").symlink_to(DEPLOY)
     environment = {"PATH": f"{search_path()}:{os.environ['PATH']}", "KUBECONFIG": str(kubeconfig)}
-    holds(path, tmp_path / "page", {**os.environ, **environment, "LC_ALL": "C.UTF-8"})
+    try:
+        holds(path, tmp_path / "page", {**os.environ, **environment, "LC_ALL": "C.UTF-8"})
+    finally:
+        kube("delete", "namespace", SPACE, "--ignore-not-found")

@@ -27,7 +27,7 @@ from clew.folder import create
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted([*DOCS.glob("tutorial/**/*.md"), *DOCS.glob("how-to/**/*.md")])
-NEEDS_A_CLUSTER = {"test-on-a-cluster.md"}  # tests/cluster runs these
+NEEDS_A_CLUSTER = {"operate-on-a-cluster.md", "test-on-a-cluster.md"}  # tests/cluster runs these
 NEEDS_POSTGRESQL = {"share-one-postgresql.md"}
 
 MARK = "\x1e"
@@ -139,7 +139,7 @@ def test_page(
 
 def holds(path: Path, folder: Path, environment: dict[str, str]) -> None:
     """Go through a page in a new folder, and see there what it shows."""
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     page = list(steps(path.read_text()))
     assert page
     seen = left(at_a_terminal(session(page, folder), environment)).split(MARK)

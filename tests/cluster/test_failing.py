@@ -1,0 +1,101 @@
+"""Parts of a cluster fail, and the operator with them, or it is taken away: nothing is lost.
+
+These bring up a cluster of their own, to break it: they need root and this machine, not KUBECONFIG.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cluster.installing import DEPLOY
+from tests.cluster.kube import Kube
+from tests.cluster.operators import claim, notebook, operating, says, until
+from tests.cluster.test_coming_and_going import done
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.skipif(os.geteuid() != 0, reason="bringing up a cluster takes root"),
+]
+
+MANY = 30
+STOPPED = {"kubeflow-resource-stopped": "2026-01-01T00:00:00Z"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    found = tmp_path_factory.mktemp("broken") / "cluster"
+    done(found, "up", "--bare")
+    yield found
+    done(found, "down")
+
+
+def made(kube: Kube) -> dict[str, str]:
+    """The StatefulSets that are there, by name."""
+    found = kube.get("statefulsets")["items"]
+    return {item["metadata"]["name"]: item["metadata"]["uid"] for item in found}
+
+
+def pod(kube: Kube) -> str:
+    return kube("get", "pod", "first-0", "--output=jsonpath={.metadata.uid}")
+
+
+def test_whatever_fails_nothing_is_lost(folder: Path, tmp_path: Path) -> None:
+    kube = Kube(str(folder / "kubeconfig"))
+    with operating(kube, tmp_path) as operator:
+        on = {"nodeSelector": {"kubernetes.io/hostname": "node2"}}
+        kube.apply(claim("home"), notebook(volume="home", spec=on))
+        kube.await_("notebook/first", "condition=Ready")
+        kube("exec", "first-0", "--", "sh", "-c", "echo thread > /data/clew")
+        before = pod(kube)
+
+        # The API server is killed while many are being made; the operator outlives it.
+        kube.apply(*(notebook(f"n{i}", annotations=STOPPED) for i in range(MANY)))
+        until("some are made", lambda: len(made(kube)) > 3)
+        done(folder, "stop", "kube-apiserver", "--signal", "KILL")
+        assert operator.alive()
+        done(folder, "start", "kube-apiserver")
+        until("it answers", lambda: kube("get", "--raw=/readyz", ok=False) == "ok")
+        some = made(kube)
+        kube("delete", "notebook", "n0")
+        until("all others are made", lambda: len(made(kube)) == MANY)
+        after = made(kube)
+        assert {name: uid for name, uid in some.items() if name != "n0"}.items() <= after.items()
+
+        # A node is no longer heard of, and the operator killed meanwhile.
+        done(folder, "stop", "kubelet-node2", "--signal", "KILL")
+        operator.end(signal.SIGKILL)
+        kube("annotate", "notebook/n1", "kubeflow-resource-stopped-")
+        operator.start()
+        says(kube, "notebook/n1", "Running")
+        says(kube, "notebook/first", "NodeUnreachable")
+        done(folder, "start", "kubelet-node2")
+        says(kube, "notebook/first", "Running")
+        assert pod(kube) == before, "it ran all the time"
+        assert kube("exec", "first-0", "--", "cat", "/data/clew") == "thread\n"
+        assert made(kube) == after, "nothing was made twice"
+
+
+def test_uninstalled_it_leaves_what_users_have(folder: Path, tmp_path: Path) -> None:
+    kube = Kube(str(folder / "kubeconfig"))
+    own = Kube(kube.kubeconfig, "kept")
+    kube("create", "namespace", "kept")
+    kube("apply", "--kustomize", str(DEPLOY))
+    with operating(own, tmp_path):
+        own.apply(claim("home"), notebook(volume="home"))
+        own.await_("notebook/first", "condition=Ready")
+        before = pod(own)
+    kube("delete", "--kustomize", str(DEPLOY / "programs"))
+    assert kube.get("deployment", "--namespace=clew")["items"] == []
+    assert kube.get("pvc", "clew-server", "--namespace=clew")["metadata"]["name"] == "clew-server"
+    assert pod(own) == before, "it goes on"
+    kube("apply", "--kustomize", str(DEPLOY))  # again, and an upgrade is no more than this
+    assert pod(own) == before
+    volume = own.get("pvc", "home")["spec"]["volumeName"]
+    kube("delete", "--kustomize", str(DEPLOY))  # the kinds as well, and with them all there are
+    until("the Pod goes", lambda: not own("get", "pod", "first-0", "--ignore-not-found"))
+    assert own.get("pvc", "home")["spec"]["volumeName"] == volume
+    assert own.get("pv", volume)["status"]["phase"] == "Bound"
