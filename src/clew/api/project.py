@@ -157,7 +157,7 @@ class Project:
                 "a command is a list of words: the program, then its arguments",
                 hint='project.exec(["sh", "-c", "…"]) runs a line of shell',
             )
-        from clew.api.records import Outcome
+        from clew.api.executions import Outcome
         from clew.api.remote import waiting
         from clew.run.executing import execute
         from clew.run.pins import Pins
@@ -545,6 +545,6 @@ class Project:
         return Repeated.read(document, self._execution(document["execution"]))
 
     def _execution(self, document: dict[str, Any]) -> Execution:
-        from clew.api.records import Execution
+        from clew.api.executions import Execution
 
         return Execution.read(document, ask=lambda uid: self.show(uid, detail=True))

@@ -3,184 +3,45 @@
 Every record keeps the document it was read from and gives it back with `as_json()`, so that
 the command line's `--json` and the Python interface cannot drift apart. Fields that the
 documents gain later are there before this module names them.
+
+Those of executions stand in a module of their own: recording one needs no others, and they take
+longer to make than all that is done with them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
-from clew.errors import ClewError
+from clew.api.executions import Document, Execution, File, Outcome, Process, Record, moment
 from clew.prov.locators import path_json
 
-Document = Mapping[str, Any]
-
-
-def moment(text: str | None) -> datetime | None:
-    """A time of a JSON document, with its zone (always UTC)."""
-    return datetime.fromisoformat(text) if text else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Record:
-    document: Document = field(repr=False, compare=False)
-
-    def as_json(self) -> dict[str, Any]:
-        """The document as `--json` prints it."""
-        return dict(self.document)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Process(_Record):
-    """One program that ran within an execution."""
-
-    id: str
-    parent: str | None
-    pid: int | None
-    command: tuple[str, ...]
-    exe: str | None
-    cwd: str | None
-    started: datetime | None
-    ended: datetime | None
-    status: int | None
-
-    @classmethod
-    def read(cls, document: Document) -> Process:
-        return cls(
-            document=document,
-            id=document["id"],
-            parent=document["parent"],
-            pid=document["pid"],
-            command=tuple(document["command"]),
-            exe=document["exe"],
-            cwd=document["cwd"],
-            started=moment(document["started"]),
-            ended=moment(document["ended"]),
-            status=document["status"],
-        )
+__all__ = [
+    "Check",
+    "Checkout",
+    "Document",
+    "Edge",
+    "Execution",
+    "File",
+    "Lineage",
+    "Node",
+    "Outcome",
+    "Problem",
+    "Process",
+    "Reclaimed",
+    "Recreated",
+    "Repeated",
+    "Restored",
+    "Status",
+    "Transfer",
+    "Version",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
-class File(_Record):
-    """What an execution did to one path."""
-
-    path: str
-    role: str
-    """input, output, or transient (written, and gone at the end)."""
-    category: str
-    """data, configuration, source, package or system; `class` in JSON."""
-    read: bool
-    written: bool
-    digest: str | None
-    size: int | None
-    package: Document | None
-
-    @classmethod
-    def of(cls, document: Document) -> File:
-        return cls(
-            document=document,
-            path=document["path"],
-            role=document["role"],
-            category=document["class"],
-            read=document["read"],
-            written=document["written"],
-            digest=document["digest"],
-            size=document["size"],
-            package=document["package"],
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Execution(_Record):
-    """One recorded command. Its processes and files are asked for when they are first looked at."""
-
-    id: str
-    uid: str
-    name: str | None
-    command: tuple[str, ...]
-    cwd: str | None
-    agent: str | None
-    started: datetime | None
-    ended: datetime | None
-    seconds: float | None
-    state: str
-    """running, done, failed or broken."""
-    status: int | None
-    signal: int | None
-    bytes: int | None
-    new_bytes: int | None
-    ask: Callable[[str], Document] = field(repr=False, compare=False)
-    """The full account of an execution, by uid."""
-
-    @classmethod
-    def read(cls, document: Document, *, ask: Callable[[str], Document]) -> Execution:
-        return cls(
-            document=document,
-            id=document["id"],
-            uid=document["uid"],
-            name=document["name"],
-            command=tuple(document["command"]),
-            cwd=document["cwd"],
-            agent=document["agent"],
-            started=moment(document["started"]),
-            ended=moment(document["ended"]),
-            seconds=document["seconds"],
-            state=document["state"],
-            status=document["status"],
-            signal=document["signal"],
-            bytes=document["bytes"],
-            new_bytes=document["new_bytes"],
-            ask=ask,
-        )
-
-    @cached_property
-    def details(self) -> Document:
-        """The document of `clew show --detail --json`."""
-        return self.ask(self.uid)
-
-    @cached_property
-    def processes(self) -> tuple[Process, ...]:
-        return tuple(map(Process.read, self.details["tree"]))
-
-    @cached_property
-    def files(self) -> tuple[File, ...]:
-        """Every file it met, in the order of their paths."""
-        return tuple(map(File.of, self.details["files"]))
-
-    @property
-    def inputs(self) -> tuple[File, ...]:
-        return tuple(file for file in self.files if file.role == "input")
-
-    @property
-    def outputs(self) -> tuple[File, ...]:
-        return tuple(file for file in self.files if file.role == "output")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What came of `Project.exec`."""
-
-    execution: Execution
-    status: int
-    """The exit status of the command, as a shell would report it."""
-    joined: str | None
-    """The id of the outer execution, if this ran inside one and became part of it."""
-    warning: ClewError | None
-    """Why the record is not whole, though the command ran to its end."""
-    server: str | None = None
-    """Where it is sent, if anywhere."""
-    sent: str | None = None
-    """The id it has there."""
-    waiting: str | None = None
-    """Why it is not there yet; it goes with the next."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Node(_Record):
+class Node(Record):
     """A file, a process, or whatever else takes part in a lineage."""
 
     id: str
@@ -198,7 +59,7 @@ class Edge:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lineage(_Record):
+class Lineage(Record):
     """Where a thing came from, or what it went into."""
 
     target: str
@@ -223,7 +84,7 @@ class Lineage(_Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Version(_Record):
+class Version(Record):
     """One state of one file, and the id to ask for it by."""
 
     id: str
@@ -253,7 +114,7 @@ class Version(_Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repeated(_Record):
+class Repeated(Record):
     """What came of doing an execution again."""
 
     execution: Execution
@@ -280,7 +141,7 @@ class Repeated(_Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Checkout(_Record):
+class Checkout(Record):
     """The files of an execution, laid out in a folder."""
 
     execution: str
@@ -301,7 +162,7 @@ class Checkout(_Record):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Status(_Record):
+class Status(Record):
     """What was changed in a checkout; each a path below its folder."""
 
     execution: str
@@ -348,7 +209,7 @@ class Restored:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recreated(_Record):
+class Recreated(Record):
     """What making a file again took, or would take."""
 
     version: str

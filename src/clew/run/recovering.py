@@ -11,7 +11,6 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -51,8 +50,7 @@ class Note(msgspec.Struct, frozen=True):
     sandbox that is gone."""
 
 
-@dataclass(frozen=True)
-class Unsettled:
+class Unsettled(msgspec.Struct, frozen=True):
     """A dead execution whose leavings could not be told."""
 
     uid: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from clew.witness.story import Story
 
 
-@dataclass(frozen=True)
-class Beginning:
+class Beginning(msgspec.Struct, frozen=True):
     """How an execution began, and what is known of its variables."""
 
     event: Started

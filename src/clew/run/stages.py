@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
 
 from clew.errors import RecordingFailed
 from clew.run import caller, starting, streams
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from clew.witness.packages import Packages
 
 
-@dataclass(frozen=True)
-class Descent:
+class Descent(Struct, frozen=True):
     """What an execution came from, and how."""
 
     kind: str
@@ -38,8 +38,7 @@ class Descent:
     collection: str
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(Struct, frozen=True):
     """What the tracer is started with, beside what the stage knows."""
 
     command: tuple[str, ...]

@@ -13,11 +13,11 @@ import select
 import stat
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import blake3
+from msgspec import Struct, field
 
 from clew.run.interest import Interest
 from clew.run.reading import PIPE, SAME, TERMINAL, Reading
@@ -74,8 +74,7 @@ class Keeper:
                 self.failed = True
 
 
-@dataclass
-class Streams:
+class Streams(Struct, eq=False):
     """What the command gets as descriptors 0, 1 and 2, and the threads that copy."""
 
     descriptors: tuple[int, int, int]

@@ -12,8 +12,9 @@ import termios
 import threading
 import tty
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from clew.run.reading import Reading
 
@@ -21,8 +22,7 @@ _BLOCK = 1 << 16
 _SIZE = struct.pack("HHHH", 0, 0, 0, 0)
 
 
-@dataclass
-class Terminal:
+class Terminal(Struct, eq=False):
     master: int
     slave: int
     name: str

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from clew.errors import ClewError, NotAllowed, NotFound
 from clew.store import Changed, Signature, Store, Stored
-from clew.witness.records import AnyRecord, Change, Descriptor, Facts, Open, Saved
+from clew.witness.records import AnyRecord, Change, Descriptor, Facts, Look, Open, Saved
 from clew.witness.versions import Key, key_of
 
 _NOTHING = f"blake3:{blake3(b'').hexdigest()}"
@@ -91,10 +91,11 @@ class Contents:
         """Keep what these records say was read, as far as it can still be had."""
         reads: dict[Facts, bytes] = {}
         others: list[Saved | Change] = []
-        for record in trace:
+        told = [record for record in trace if not isinstance(record, Look)]  # the many
+        for record in told:
             if isinstance(record, Change) and record.what == b"map" and record.before:
                 self._mapped.add(record.before[:2])  # its times no longer tell its bytes
-        for record in trace:
+        for record in told:
             if isinstance(record, Open):
                 self._opened(record, reads)
             elif isinstance(record, Saved | Change):
@@ -142,14 +143,10 @@ class Contents:
             self._fail(key_of(facts), path, error)
 
     def _attempt(self, reads: dict[Facts, bytes]) -> None:
-        """Store these files, each only if it is still in the state it was opened in."""
+        """Store these files, each only if it is still in the state it was opened in. One whose
+        content in that very state is stored already need not even be there any more."""
         for keep, files in self._sorted(reads):
-            answers = self._store.put_files(
-                [self.at(path) for _, path in files],
-                expect=[Signature(*facts[:5]) for facts, _ in files],
-                keep=keep,
-            )
-            for (facts, path), answer in zip(files, answers, strict=True):
+            for facts, path, answer in self._put(files, keep=keep):
                 if isinstance(answer, Changed):
                     why = "changed by somebody else before it could be kept"
                     self._missed[key_of(facts)] = (path, why)
@@ -157,6 +154,25 @@ class Contents:
                     self._fail(key_of(facts), path, answer)
                 else:
                     self._known[key_of(facts)] = Known(answer, keep)
+
+    def _put(
+        self, files: list[tuple[Facts, bytes]], *, keep: bool
+    ) -> Iterator[tuple[Facts, bytes, Stored | ClewError]]:
+        signatures = [Signature(*facts[:5]) for facts, _ in files]
+        unknown: list[int] = []
+        for i, known in enumerate(self._store.recall(signatures)):
+            if known is None:
+                unknown.append(i)
+            else:
+                yield *files[i], known
+        if unknown:
+            answers = self._store.put_files(
+                [self.at(files[i][1]) for i in unknown],
+                expect=[signatures[i] for i in unknown],
+                keep=keep,
+            )
+            for i, answer in zip(unknown, answers, strict=True):
+                yield *files[i], answer
 
     def _sorted(
         self, reads: dict[Facts, bytes]
@@ -233,12 +249,14 @@ class Contents:
         it still was in that state."""
         return self._listings.get(facts)
 
-    def names(self, names: list[bytes]) -> str:
-        """Keep the names of a folder; their digest, or nothing where they cannot be kept."""
+    def keep_all(self, data: list[bytes]) -> list[str]:
+        """Keep what is no file; the digests, or nothing where it cannot be kept."""
         try:
-            return self._store.put_bytes(b"\0".join(names)).digest if self._keep else ""
+            if self._keep:
+                return [kept.digest for kept in self._store.put_all(data)]
         except ClewError:
-            return ""
+            pass
+        return [""] * len(data)
 
     def settle(self, paths: Iterable[bytes]) -> None:
         """Store what is at these paths now: what the execution leaves."""
@@ -285,5 +303,7 @@ class Contents:
         return self._keep and not self.excluded(path)
 
     def excluded(self, path: bytes) -> bool:
+        if not self._exclude:
+            return False
         text = os.fsdecode(path)
         return any(fnmatchcase(text, glob) for glob in self._exclude)

@@ -45,7 +45,7 @@ def read(root: Path) -> Owned:
     diverted = _diversions(admin / "diversions")
     installed = list(_installed(admin / "status"))
     native = next((row[1] for row in installed if row[0] == "dpkg"), "")
-    for name, architecture, version, multi in installed:
+    for name, architecture, version, multi, removed in installed:
         both = f"{name}:{architecture}" if multi else name
         try:
             listed = (admin / "info" / f"{both}.list").read_bytes()
@@ -54,7 +54,8 @@ def read(root: Path) -> Owned:
         package = Package(
             purl("deb", name, version, namespace=distribution, arch=architecture),
             # apt files what fits every architecture under the machine's own
-            (name, native if architecture == "all" else architecture) not in automatic,
+            not removed
+            and (name, native if architecture == "all" else architecture) not in automatic,
         )
         yield package, _files(listed, merged, diverted, name.encode())
 
@@ -119,8 +120,9 @@ def _automatic(file: Path) -> set[tuple[str, str]]:
     return found
 
 
-def _installed(file: Path) -> Iterator[tuple[str, str, str, bool]]:
-    """(name, architecture, version, whether its list is named after both)."""
+def _installed(file: Path) -> Iterator[tuple[str, str, str, bool, bool]]:
+    """(name, architecture, version, whether its list is named after both, whether it was removed
+    and only its settings are left)."""
     try:
         text = file.read_text(errors="replace")
     except OSError:
@@ -134,4 +136,5 @@ def _installed(file: Path) -> Iterator[tuple[str, str, str, bool]]:
                 fields.get("Architecture", ""),
                 fields["Version"],
                 fields.get("Multi-Arch") == "same",
+                fields.get("Status", "").endswith(" config-files"),
             )

@@ -33,7 +33,6 @@ class Listings:
         self._contents = contents
         self._listed: list[Listing] = []
         self._changes: dict[bytes, list[tuple[int, bytes, bool]]] = defaultdict(list)
-        self._kept: dict[Facts, str] = {}
 
     def listed(self, listing: Listing) -> None:
         self._listed.append(listing)
@@ -45,26 +44,26 @@ class Listings:
 
     def settled(self) -> list[tuple[Listing, str]]:
         """Each listing with the digest of its names, or nothing where they are not known."""
-        return [(listing, self._names(listing)) for listing in self._listed]
+        joined: dict[Facts, bytes] = {}  # many may have listed a folder in one state
+        found = [self._names(listing, joined) for listing in self._listed]
+        different = list(dict.fromkeys(names for names in found if names is not None))
+        kept = dict(zip(different, self._contents.keep_all(different), strict=True))
+        digests = ("" if names is None else kept[names] for names in found)
+        return list(zip(self._listed, digests, strict=True))
 
-    def _names(self, listing: Listing) -> str:
+    def _names(self, listing: Listing, joined: dict[Facts, bytes]) -> bytes | None:
         read = self._contents.listing(listing.facts)
         if read is None:
-            return ""
+            return None
         names, same = read
         later: dict[bytes, bool] = {}
         for seq, name, existed in self._changes.get(listing.path, ()):
             if seq > listing.seq:
                 later.setdefault(name, existed)  # the first change tells what was there before
-        if not later:
-            return self._unchanged(listing.facts, names) if same else ""
-        there = {*names, *(name for name, existed in later.items() if existed)}
-        gone = {name for name, existed in later.items() if not existed}
-        return self._contents.names(sorted(there - gone))
-
-    def _unchanged(self, facts: Facts, names: list[bytes]) -> str:
-        """Many may have listed a folder in one state: its names are kept once."""
-        found = self._kept.get(facts)
-        if found is None:
-            found = self._kept[facts] = self._contents.names(sorted(names))
-        return found
+        if later:
+            there = {*names, *(name for name, existed in later.items() if existed)}
+            gone = {name for name, existed in later.items() if not existed}
+            return b"\0".join(sorted(there - gone))
+        if same and listing.facts not in joined:
+            joined[listing.facts] = b"\0".join(sorted(names))
+        return joined[listing.facts] if same else None

@@ -2,7 +2,9 @@
 
 Package managers' own records are large and slow to read; this is what is left of them when
 only "whose is this path" is asked: 12 bytes a path. A path is known by 64 bits of its
-BLAKE3 hash; two among a million differing paths meet once in forty million machines.
+BLAKE3 hash; two among a million differing paths meet once in forty million machines. The folders
+that hold owned files are in it, too: most files lie where nobody owns any, and a folder is
+asked about once.
 
 The file is a cache: it carries the state of the records it was made from, and one that is
 stale, foreign or damaged counts as missing. It is written beside its place and renamed.
@@ -22,7 +24,10 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
-_FORMAT = 2
+_FORMAT = 3
+_FOLDER = 0xFFFF_FFFF
+"""In place of an owner: a folder that holds owned files."""
+_KEY, _OWNER = 8, 4
 _SETTLED = 2_000_000_000
 """Records that changed less than these nanoseconds ago may change again within one tick of the
 file system's clock, unseen: what was made from them is used, but not kept."""
@@ -42,27 +47,43 @@ Owned = Iterable[tuple[Package, Iterable[bytes]]]
 class Index:
     """Answers "whose is this path" from two arrays sorted by the paths' hashes."""
 
-    def __init__(self, packages: list[Package], keys: array[int], owners: array[int]) -> None:
+    def __init__(
+        self,
+        packages: list[Package],
+        keys: array[int] | memoryview[int],
+        owners: array[int] | memoryview[int],
+    ) -> None:
         self.packages = packages
         self._keys = keys
         self._owners = owners
+        self._folders: dict[bytes, bool] = {}
 
     def owner(self, path: bytes) -> Package | None:
+        folder = path.rpartition(b"/")[0]
+        holds = self._folders.get(folder)
+        if holds is None:
+            holds = self._folders[folder] = self._number(folder) is not None
+        number = self._number(path) if holds else None
+        return self.packages[number] if number is not None and number < len(self.packages) else None
+
+    def _number(self, path: bytes) -> int | None:
         key = _key(path)
         at = bisect_left(self._keys, key)
-        if at < len(self._keys) and self._keys[at] == key:
-            return self.packages[self._owners[at]]
-        return None
+        return self._owners[at] if at < len(self._keys) and self._keys[at] == key else None
 
     @classmethod
     def build(cls, owned: Owned) -> Index:
         """Where two packages claim one path, the first is believed."""
         packages: list[Package] = []
         owner_of: dict[int, int] = {}
+        folders: set[bytes] = set()
         for number, (package, paths) in enumerate(owned):
             packages.append(package)
             for path in paths:
                 owner_of.setdefault(_key(path), number)
+                folders.add(path.rpartition(b"/")[0])
+        for folder in folders:
+            owner_of.setdefault(_key(folder), _FOLDER)
         keys = array("Q", sorted(owner_of))
         return cls(packages, keys, array("I", map(owner_of.__getitem__, keys)))
 
@@ -73,21 +94,18 @@ class Index:
     @classmethod
     def from_bytes(cls, data: bytes, state: str) -> Index | None:
         """None unless these are the bytes of an index made from the same state."""
-        head, newline, body = data.partition(b"\n")
+        end = data.find(b"\n")
         try:
-            version, order, made_from, count, packages = json.loads(head)
+            version, order, made_from, count, packages = json.loads(data[:end])
         except ValueError:
             return None
-        keys, owners = array("Q"), array("I")
-        size = keys.itemsize * count if isinstance(count, int) else 0
-        if not newline or (version, order, made_from) != (_FORMAT, sys.byteorder, state):
+        body = memoryview(data)[end + 1 :]
+        size = _KEY * count if isinstance(count, int) else 0
+        if end < 0 or (version, order, made_from) != (_FORMAT, sys.byteorder, state):
             return None
-        if len(body) != size + owners.itemsize * count:
+        if len(body) != size + _OWNER * count:
             return None
-        keys.frombytes(body[:size])
-        owners.frombytes(body[size:])
-        if owners and max(owners) >= len(packages):
-            return None
+        keys, owners = body[:size].cast("Q"), body[size:].cast("I")
         return cls([Package(*package) for package in packages], keys, owners)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 
 from blake3 import blake3
@@ -23,6 +24,8 @@ _PYTHON_FILES = (b".py", b".pyc", b".so", b".pyi", b".pth")
 _SITE = re.compile(rb"/(?:site|dist)-packages/|\.dist-info/")
 _NOWHERE = (b"/proc/", b"/sys/", b"/dev/")
 
+Names = tuple[bytes, ...]
+
 
 class Packages:
     """The packages of one machine. Records are read when first needed and kept in `cache`."""
@@ -33,7 +36,6 @@ class Packages:
         self._cache = cache
         self._root = root
         self._rpm_database = rpm_database or rpm.database(root)
-        self._systems: list[Index] | None = None
         self._sites: dict[bytes, Index] = {}
         self._looked: set[bytes] = set()
         self._above: dict[bytes, tuple[bytes, ...]] = {}
@@ -43,25 +45,25 @@ class Packages:
     def owners(self, paths: Iterable[bytes]) -> dict[bytes, str]:
         """The owned ones among these absolute paths, each with its package URL."""
         found: dict[bytes, Package] = {}
-        rest: dict[bytes, bytes] = {}
+        rest: dict[bytes, Names] = {}
         for path in paths:
-            settled = self._settled(path)
-            package = self._of_system(settled)
+            names = _names(self._settled(path))
+            package = self._of_system(names)
             if package is not None:
                 found[path] = package
             elif not path.startswith(_NOWHERE):
-                rest[path] = settled
-        for path, settled in rest.items():  # all sites first: scripts lie outside their site
-            if settled.endswith(_PYTHON_FILES) or _SITE.search(settled):
-                package = self._of_own_site(settled)
+                rest[path] = names
+        for path, names in rest.items():  # all sites first: scripts lie outside their site
+            if names[0].endswith(_PYTHON_FILES) or _SITE.search(names[0]):
+                package = self._of_own_site(names)
                 if package is not None:
                     found[path] = package
-        for path, settled in rest.items():
+        for path, names in rest.items():
             if path in found:
                 continue
-            package = self._of_site(settled)
-            if package is None and os.path.islink(settled):
-                target = os.path.realpath(settled)
+            package = self._of_site(names)
+            if package is None and os.path.islink(names[0]):
+                target = _names(os.path.realpath(names[0]))
                 package = self._of_system(target) or self._of_site(target)
             if package is not None:
                 found[path] = package
@@ -77,31 +79,31 @@ class Packages:
         met = self._met if purls is None else {purl: self._met[purl] for purl in purls}
         return {purl: {"requested": asked} for purl, asked in sorted(met.items())}
 
-    def _of_system(self, path: bytes) -> Package | None:
-        return _first(self._system_indexes(), path)
+    def _of_system(self, names: Names) -> Package | None:
+        return _first(self._system_indexes, names)
 
-    def _of_own_site(self, path: bytes) -> Package | None:
+    def _of_own_site(self, names: Names) -> Package | None:
         """The site a path lies in knows best, the outermost first: a distribution may carry
         others inside it (as setuptools does), and those files are its own. Sites are looked for
         on the way. Asked only for files of Python's kinds: folders of data may be huge, and listing
         them would be for nothing."""
-        folder = path.rpartition(b"/")[0]
+        folder = names[0].rpartition(b"/")[0]
         above = self._above.get(folder)
         if above is None:
             above = self._above[folder] = tuple(_downwards(folder))
         for around in above:
             if around not in self._looked:
                 self._look_at(around)
-            if around in self._sites and (package := _first((self._sites[around],), path)):
+            if around in self._sites and (package := _first((self._sites[around],), names)):
                 return package
         return None
 
-    def _of_site(self, path: bytes) -> Package | None:
-        around = [s for above, s in self._sites.items() if path.startswith(above + b"/")]
+    def _of_site(self, names: Names) -> Package | None:
+        around = [s for above, s in self._sites.items() if names[0].startswith(above + b"/")]
         return (
-            _first(around, path)
-            or _first(self._sites.values(), path)  # scripts, data files
-            or pythons.python_of(path)
+            _first(around, names)
+            or _first(self._sites.values(), names)  # scripts, data files
+            or pythons.python_of(names[0])
         )
 
     def _settled(self, path: bytes) -> bytes:
@@ -123,18 +125,17 @@ class Packages:
             self._folders[folder] = known
         return known
 
+    @cached_property
     def _system_indexes(self) -> list[Index]:
-        if self._systems is None:
-            root, database = self._root, self._rpm_database
-            self._systems = []
-            if debian.present(root):
-                read = debian.sources(root)
-                self._systems.append(index(self._cache, "deb", read, lambda: debian.read(root)))
-            if database is not None:
-                read = rpm.sources(root, database)
-                made = index(self._cache, "rpm", read, lambda: rpm.read(root, database))
-                self._systems.append(made)
-        return self._systems
+        root, database = self._root, self._rpm_database
+        made: list[Index] = []
+        if debian.present(root):
+            read = debian.sources(root)
+            made.append(index(self._cache, "deb", read, lambda: debian.read(root)))
+        if database is not None:
+            read = rpm.sources(root, database)
+            made.append(index(self._cache, "rpm", read, lambda: rpm.read(root, database)))
+        return made
 
     def _look_at(self, folder: bytes) -> None:
         self._looked.add(folder)
@@ -166,18 +167,20 @@ def _downwards(folder: bytes) -> Iterator[bytes]:
         yield folder
 
 
-def _first(indexes: Iterable[Index], path: bytes) -> Package | None:
-    """The first owner of a path or, for a compiled Python file, of its source.
-
-    One index is asked for both before the next: who owns the source owns what was made of it.
-    """
+def _names(path: bytes) -> Names:
+    """What to ask for: the path and, of a compiled Python file, its source."""
     compiled = _COMPILED.fullmatch(path) if path.endswith(b".pyc") else None
+    return (path,) if compiled is None else (path, compiled[1] + compiled[2] + b".py")
+
+
+def _first(indexes: Iterable[Index], names: Names) -> Package | None:
+    """The first owner. One index is asked for all names before the next: who owns the source
+    owns what was made of it."""
     for made in indexes:
-        package = made.owner(path)
-        if package is None and compiled is not None:
-            package = made.owner(compiled[1] + compiled[2] + b".py")
-        if package is not None:
-            return package
+        for name in names:
+            package = made.owner(name)
+            if package is not None:
+                return package
     return None
 
 

@@ -94,30 +94,31 @@ class Sights:
         return Opened(path, links, used="exec" if what.flags & records.LOADED else "open")
 
     def ignored(self, path: bytes) -> bool:
-        if path.startswith(b"/proc/") and b"/cwd/" in path:  # a folder that cannot be named
+        if path.startswith(self._ignore):
             return True
-        return path.startswith(self._ignore)
+        return path.startswith(b"/proc/") and b"/cwd/" in path  # a folder that cannot be named
 
     def links(self, given: bytes, real: bytes | None) -> Sequence[Fact]:
         """The links on the way from a path as it was given to where it led."""
+        if real is None or given == real:
+            return ()
         found = self._links.between(given, real)
         self._story.links.update(found)
         return [fact for at, to in found for fact in self.fact("link", at, _target(to))]
 
     def fact(self, kind: str, path: bytes, answer: str = "") -> Sequence[Fact]:
         """One fact, or none where nothing is kept of what is there."""
-        return ((kind, self._locator(path), answer),) if is_file(path) else ()
-
-    def _locator(self, path: bytes) -> str:
-        found = self._locators.get(path)
-        if found is None:
-            found = self._locators[path] = file_locator(self._machine, path)
-        return found
+        locator = self._locators.get(path)
+        if locator is None:
+            locator = file_locator(self._machine, path) if is_file(path) else ""
+            self._locators[path] = locator
+        return ((kind, locator, answer),) if locator else ()
 
 
 def plain(path: bytes) -> bytes:
     """Without `.`, `..` and doubled slashes, where no link can be in the way of that."""
-    return os.path.normpath(path) if b"/." in path or b"//" in path else path
+    winding = b"//" in path or b"/./" in path or b"/../" in path or path.endswith((b"/.", b"/.."))
+    return os.path.normpath(path) if winding else path
 
 
 def _target(path: bytes) -> str:

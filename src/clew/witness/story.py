@@ -114,7 +114,9 @@ class Story(Struct, eq=False):
         """Files that were only read, and files that are there because of this execution."""
         inputs = outputs = 0
         for line in self.paths:
-            if not any(met.maker is not None for met in line):
+            if len(line) == 1 and line[0].maker is None:  # most by far
+                inputs += line[0].read
+            elif not any(met.maker is not None for met in line):
                 inputs += any(met.read for met in line)
             elif not line[-1].gone:
                 outputs += 1

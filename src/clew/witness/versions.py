@@ -148,8 +148,11 @@ class Paths:
         if facts is None:
             return self.current(path) or self.add(path, at=at, maker=None, facts=None)
         line = self._lines.get(path)
-        if line and line[-1].facts is facts and not self._mappers:
-            return line[-1]  # the very state that others met: most reads by far
+        if not self._mappers:
+            if line is None:
+                return self.add(path, at=at, maker=None, facts=facts)
+            if line[-1].facts is facts:
+                return line[-1]  # the very state that others met: most reads by far
         mappers = self._mappers.get(facts[:2], set())
         if mappers and not self.over(mappers, at):
             return self._blurred(path, mappers, at=at)

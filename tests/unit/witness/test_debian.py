@@ -98,6 +98,7 @@ def make_root(root: Path) -> Path:
             ("one", "install ok installed", "all", "1:2.0~rc1+b2"),
             ("two", "install ok installed", "amd64", "3"),
             ("gone", "purge ok not-installed", "amd64", "4"),
+            ("left", "deinstall ok config-files", "amd64", "5"),
         ]
     ]
     (root / "var/lib/dpkg/status").write_text("\n".join(paragraphs))
@@ -106,6 +107,7 @@ def make_root(root: Path) -> Path:
         text = f"/.\n/lib\n/lib/tool\n/usr\n/usr/{name}\n/usr/{name}/file with space\n"
         (info / f"{name}.list").write_text(text)
     (info / "gone.list").write_text("/usr/gone\n")
+    (info / "left.list").write_text("/etc/left.conf\n")
     (root / "var/lib/apt").mkdir()
     (root / "var/lib/apt/extended_states").write_text(
         "Package: one\nArchitecture: amd64\nAuto-Installed: 1\n"
@@ -121,6 +123,7 @@ def test_diversions_merged_folders_and_odd_versions(tmp_path: Path) -> None:
             [b"/usr/lib/tool.one", b"/usr/one/file with space"],
         ),
         "pkg:deb/ubuntu/two@3?arch=amd64": (True, [b"/usr/lib/tool", b"/usr/two/file with space"]),
+        "pkg:deb/ubuntu/left@5?arch=amd64": (False, [b"/etc/left.conf"]),
     }
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.errors import NotFound
 from clew.prov.graph import Graph
@@ -43,8 +42,7 @@ _BY_ID = "SELECT id, uid, number FROM execution WHERE project = ? AND id = ?"
 _NAMES = "SELECT name FROM execution WHERE project = ? AND name IS NOT NULL"
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """An execution that is there."""
 
     key: int
