@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.kube import Kube
+from tests.cluster.installing import seen_by_pods
+from tests.cluster.kube import Kube, pod
+from tests.cluster.labs import server  # noqa: F401 - a fixture
 from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
+    JUPYTER,
     Operator,
     claim,
     operator,
     says,
     until,
 )
+from tests.local.serving import Server
+from tests.local.sharing import KEYS
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
@@ -44,3 +55,75 @@ def test_a_path_that_cannot_work_is_named(kube: Kube) -> None:
     found = says(kube, "tensorboard/curves", "InvalidSpec")
     assert "leads out" in found["message"]
     assert kube.get("deployments")["items"] == []
+
+
+@pytest.fixture
+def store(kube: Kube, tmp_path: Path) -> Iterator[str]:
+    """The address of an S3 server that checks signatures, as Pods see it."""
+    (tmp_path / "store" / "bucket").mkdir(parents=True)
+    words = [Path(sys.executable).with_name("rclone"), "serve", "s3", tmp_path / "store"]
+    words += ["--auth-key", ",".join(KEYS.values()), "--addr", f"{seen_by_pods(kube)}:0"]
+    with subprocess.Popen(
+        words,
+        env={**os.environ, "RCLONE_CONFIG": os.devnull, "HOME": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            found = next(filter(None, map(re.compile(r"http://[^/]+").search, process.stderr)))
+            yield found[0]
+        finally:
+            process.kill()
+
+
+TRAIN = """
+import time
+from pathlib import Path
+from obstore.store import S3Store
+from tensorboardX import SummaryWriter
+
+store, writer = S3Store("bucket"), SummaryWriter("/tmp/run")
+for step in range(1_000_000):
+    writer.add_scalar("loss", 1 / (step + 1), step)
+    writer.flush()
+    for file in Path("/tmp/run").iterdir():
+        store.put(f"runs/first/{file.name}", file.read_bytes())
+    time.sleep(1)
+"""
+
+
+def test_an_object_store_is_shown_while_training_writes(
+    kube: Kube,
+    store: str,
+    server: Server,  # noqa: F811
+) -> None:
+    kube.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "keys"},
+            "stringData": {
+                **KEYS,
+                "AWS_ENDPOINT_URL": store,
+                "AWS_REGION": "us-east-1",
+                "AWS_ALLOW_HTTP": "true",
+            },
+        },
+        pod(
+            *("trains", "python3", "-c", TRAIN),
+            image=JUPYTER,
+            envFrom=[{"secretRef": {"name": "keys"}}],
+        ),
+        tensorboard("s3://bucket/runs", annotations={"clew.dev/secret": "keys"}),
+    )
+    kube.await_("tensorboard/curves", "condition=Ready")
+    with server.client() as user:
+
+        def seen() -> int:
+            place = f"/tensorboard/{kube.namespace}/curves/data/plugin/scalars/scalars"
+            answer = user.get(place, params={"run": "first", "tag": "loss"})
+            return max(point[1] for point in answer.json()) if answer.is_success else -1
+
+        first = until("there are curves", lambda: max(seen(), 0))
+        until("they advance", lambda: seen() > first)

@@ -1,0 +1,67 @@
+"""A real Jupyter on the cluster, spoken to through a real `clew server` as its own page does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.kube import Kube
+from tests.cluster.operators import JUPYTER, notebook
+from tests.local.programs.recording import Project
+from tests.local.serving import Server, serving
+from tests.local.test_server_sockets import as_its_page, execute, opened
+
+HOME = "/home/jovyan"
+
+
+@pytest.fixture
+def server(kube: Kube, tmp_path: Path) -> Iterator[Server]:
+    """The way to whatever runs on the cluster."""
+    project = Project(tmp_path / "server", KUBECONFIG=kube.kubeconfig)
+    with serving(project, "--on-cluster") as running:
+        yield running
+
+
+def jupyter(name: str = "first", *, home: str = "", **more: Any) -> dict[str, Any]:
+    """A Notebook of our image; `home` is a claim that its user has as home."""
+    made = notebook(name, container={"image": JUPYTER, **more.pop("container", {})}, **more)
+    spec = made["spec"]["template"]["spec"]
+    del spec["containers"][0]["command"]
+    if home:
+        spec["containers"][0]["volumeMounts"] = [{"name": "home", "mountPath": HOME}]
+        spec["volumes"] = [{"name": "home", "persistentVolumeClaim": {"claimName": home}}]
+    return made
+
+
+class Lab:
+    """The API of one notebook."""
+
+    def __init__(self, server: Server, kube: Kube, name: str) -> None:
+        self.server = server
+        self.base = f"/notebook/{kube.namespace}/{name}/"
+        self.page = as_its_page(server)
+
+    def __call__(self, method: str, path: str, **more: Any) -> Any:
+        answer = self.page.request(method, f"{self.base}api/{path}", **more)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+    @contextmanager
+    def kernel(self) -> Iterator[Callable[[str], str]]:
+        """Takes code, and gives back what it printed."""
+        made = self("POST", "kernels", json={"name": "python3"})
+        channels = f"{self.base}api/kernels/{made['id']}/channels?session_id=here"
+        with opened(self.server, channels) as socket:
+            yield partial(execute, socket)
+
+
+@contextmanager
+def lab(server: Server, kube: Kube, name: str = "first") -> Iterator[Lab]:
+    kube.await_(f"notebook/{name}", "condition=Ready")
+    made = Lab(server, kube, name)
+    with made.page:
+        yield made

@@ -1,0 +1,127 @@
+"""Our Jupyter on a real cluster: under its prefix or without, with a volume as its home."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cluster.kube import Kube, pod
+from tests.cluster.labs import HOME, jupyter, lab, server  # noqa: F401 - server is a fixture
+from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
+    JUPYTER,
+    claim,
+    operator,
+    until,
+)
+from tests.local.serving import Server
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
+
+REWRITE = "notebooks.kubeflow.org/http-rewrite-uri"
+
+WHEEL = """
+import zipfile
+about = "Metadata-Version: 2.1\\nName: kept\\nVersion: 1\\n"
+with zipfile.ZipFile("kept-1-py3-none-any.whl", "w") as file:
+    file.writestr("kept.py", "print('here')")
+    file.writestr("kept-1.dist-info/METADATA", about)
+    file.writestr("kept-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nTag: py3-none-any\\n")
+    file.writestr("kept-1.dist-info/RECORD", "")
+%pip install -q --no-index ./kept-1-py3-none-any.whl
+"""
+PIPELINE = """
+from kfp import compiler, dsl
+
+@dsl.component
+def double(number: int) -> int:
+    return 2 * number
+
+@dsl.pipeline
+def doubled(number: int = 21):
+    double(number=number)
+
+compiler.Compiler().compile(doubled, "doubled.yaml")
+!clew init && clew exec -- sort -o sorted.yaml doubled.yaml && clew trace sorted.yaml
+"""
+
+
+@pytest.fixture
+def of_root(kube: Kube, nodes: list[str]) -> Iterator[str]:
+    """A claim whose volume is root's alone until the kubelet gives it to the Pod's group."""
+    folder = Path(f"/tmp/{kube.namespace}")
+    folder.mkdir(mode=0o755)
+    on = {"key": "kubernetes.io/hostname", "operator": "In", "values": [nodes[0]]}
+    volume = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": kube.namespace},
+        "spec": {
+            "capacity": {"storage": "10Mi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": "",
+            "claimRef": {"namespace": kube.namespace, "name": "home"},
+            "local": {"path": str(folder)},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [on]}]}},
+        },
+    }
+    kube.apply(volume, claim("home", storageClassName="", volumeName=kube.namespace))
+    yield "home"
+    kube("delete", "persistentvolume", kube.namespace, "--wait=false")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_its_home_is_a_volume_and_keeps_what_was_installed(
+    kube: Kube,
+    server: Server,  # noqa: F811
+    of_root: str,
+) -> None:
+    kube.apply(jupyter(home=of_root))
+    with lab(server, kube) as first, first.kernel() as run:
+        assert first.page.get(f"{first.base}lab").status_code == 200
+        assert run("import os; print(os.getuid(), os.getcwd())") == f"1000 {HOME}\n"
+        run(WHEEL)
+        assert "sort" in run(PIPELINE)
+    before = _uid(kube)
+    kube("annotate", "notebook/first", "notebooks.opendatahub.io/notebook-restart=true")
+    until("another Pod", lambda: _uid(kube) not in ("", before))
+    with lab(server, kube) as first, first.kernel() as run:
+        assert run("import kept") == "here\n"
+        names = {each["name"] for each in first("GET", "contents")["content"]}
+        assert names >= {"doubled.yaml", "sorted.yaml"}
+
+
+def _uid(kube: Kube) -> str:
+    return kube("get", "pod", "first-0", "--output=jsonpath={.metadata.uid}", ok=False)
+
+
+def test_an_image_that_ignores_its_prefix_is_asked_for_another(
+    kube: Kube,
+    server: Server,  # noqa: F811
+) -> None:
+    """Its pages, its API and its kernels, by HTTP and WebSocket."""
+    ignores = {"args": ["env", "--unset=NB_PREFIX", "jupyter", "lab", "--IdentityProvider.token="]}
+    kube.apply(jupyter(container=ignores, annotations={REWRITE: "/"}))
+    with lab(server, kube) as first, first.kernel() as run:
+        assert run("import os; print(os.environ.get('NB_PREFIX'))") == "None\n"
+        assert first.page.get(f"{first.base}lab").status_code == 200
+
+
+ASK = """
+import urllib.error, urllib.request
+def status(path):
+    try:
+        return urllib.request.urlopen("http://localhost:8888" + path).status
+    except urllib.error.HTTPError as error:
+        return error.code
+print(status("/api"), status("/api/contents"))
+"""
+
+
+def test_without_a_prefix_it_serves_the_root_and_asks_for_its_token(kube: Kube) -> None:
+    probe = {"tcpSocket": {"port": 8888}, "periodSeconds": 1}
+    kube.apply(pod("alone", image=JUPYTER, readinessProbe=probe))
+    kube.await_("pod/alone", "condition=Ready")
+    assert kube("exec", "alone", "--", "python3", "-c", ASK) == "200 403\n"
+    until("it prints the token", lambda: "/lab?token=" in kube("logs", "alone"))
