@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.local.programs.recording import CLEW, HERE, Project
-from tests.local.programs.runtimes import Docker, docker
+from tests.local.programs.runtimes import Daemon, docker, podman
 from tests.local.test_cmd_pipeline import run, tasks
 
 BOXED = HERE / "boxed" / "pipeline.py"
@@ -76,10 +76,11 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path, DOCKER_HOST=f"unix://{tmp_path}/none", CONTAINER_HOST="unix:///none")
 
 
-@pytest.fixture(scope="module")
-def daemon() -> Iterator[Docker]:
-    with docker() as found:
+@pytest.fixture(scope="module", params=[docker, podman], ids=lambda one: str(one.__name__))
+def daemon(request: pytest.FixtureRequest) -> Iterator[Daemon]:
+    with request.param() as found:
         found.image(IMAGE, "first")
+        found.runs(IMAGE)
         yield found
 
 
@@ -217,13 +218,13 @@ def test_containerised_python_on_the_host(project: Project) -> None:
 
 
 @pytest.fixture
-def boxes(project: Project, daemon: Docker) -> Project:
-    """Where Docker answers."""
-    project.environment["DOCKER_HOST"] = daemon.address
+def boxes(project: Project, daemon: Daemon) -> Project:
+    """Where a container runtime answers."""
+    project.environment.update(daemon.variables)
     return project
 
 
-def test_published_components_in_their_image(boxes: Project, daemon: Docker) -> None:
+def test_published_components_in_their_image(boxes: Project, daemon: Daemon) -> None:
     document = run(boxes, BOXED)
     assert document["outputs"] == {"Output": "Two;three;three and a half; 3 True"}
     said = boxes.command("pipeline", "logs", "r1/join-lines").stdout
@@ -237,7 +238,7 @@ def test_published_components_in_their_image(boxes: Project, daemon: Docker) -> 
     assert tasks(run(boxes, BOXED))["join-lines"]["state"] == "succeeded"
 
 
-def test_another_image_of_the_same_name_runs_again(boxes: Project, daemon: Docker) -> None:
+def test_another_image_of_the_same_name_runs_again(boxes: Project, daemon: Daemon) -> None:
     file = alone(boxes, 'f"cat /mark > {out}; echo {n} > {data.path}; [ ! -e /etc/os-release ]"')
     assert tasks(run(boxes, file))["one"]["outputs"] == {"out": "first"}
     shown = json.loads(boxes.command("show", "r1/one", "--json").stdout)
@@ -290,10 +291,33 @@ def test_volumes_and_settings_in_an_image(boxes: Project) -> None:
     assert boxes.command("cat", "r2/one:data").stdout == b"another"
 
 
-def test_canceling_ends_the_container(boxes: Project, daemon: Docker) -> None:
+def test_canceling_ends_the_container(boxes: Project, daemon: Daemon) -> None:
     file = alone(boxes, "f\"trap '' TERM; echo x > {data.path}; while :; do sleep 1; done\"")
     _canceled(boxes, file, begun=lambda: any((boxes / ".clew").glob("cache/containers/*/data")))
     assert daemon("ps", "--all", "--quiet") == ""
+
+
+def test_containerised_python_in_its_image(boxes: Project, daemon: Daemon, tmp_path: Path) -> None:
+    """As the SDK builds it: the module, what it imports and the file that names it are there."""
+    built = tmp_path / "built"
+    built.mkdir()
+    (built / "adding.py").write_text(MODULE)
+    (built / "helping.py").write_text("WORDS = 'helped in an image'\n")
+    (built / "kfp_config.ini").write_text("[Components]\nadd = adding.py\n")
+    (boxes / "adding.py").write_text(MODULE)
+    error = run(boxes, "adding.py", status=2)["error"]
+    assert "example.org/built:1 is not on this machine" in error["message"]
+    daemon.python_image("example.org/built:1", built)
+    document = run(boxes, "adding.py", "-p", "a=5")
+    assert document["outputs"] == {"Output": 7}
+    assert boxes.command("cat", "r1/add:made").stdout == b"helped in an image"
+    assert states(run(boxes, "adding.py", "-p", "a=5")) == {"reused"}
+    (built / "helping.py").write_text("WORDS = 'helped again'\n")
+    daemon.python_image("example.org/built:1", built)
+    again = tasks(run(boxes, "adding.py", "-p", "a=5"))["add"]
+    assert (again["state"], again["why"]) == ("succeeded", "its image changed since r1/add")
+    assert boxes.command("cat", "r3/add:made").stdout == b"helped again"
+    daemon("rmi", "example.org/built:1")
 
 
 def _canceled(project: Project, *words: str, begun: Callable[[], bool]) -> None:
