@@ -18,6 +18,13 @@ def cluster() -> Kube:
     return Kube(kubeconfig)
 
 
+@pytest.fixture(scope="module")
+def spaces(request: pytest.FixtureRequest) -> str:
+    """How the names of the namespaces of a file's tests begin."""
+    file = request.path.stem.removeprefix("test_").replace("_", "-")
+    return f"clew-{file}-{uuid.uuid4().hex[:4]}"
+
+
 @pytest.fixture(scope="session")
 def nodes(cluster: Kube) -> list[str]:
     """The names of the nodes that take Pods."""
@@ -26,9 +33,9 @@ def nodes(cluster: Kube) -> list[str]:
 
 
 @pytest.fixture
-def kube(cluster: Kube) -> Iterator[Kube]:
+def kube(cluster: Kube, spaces: str) -> Iterator[Kube]:
     """A namespace of the test's own."""
-    name = f"clew-test-{uuid.uuid4().hex[:8]}"
+    name = f"{spaces}-{uuid.uuid4().hex[:8]}"
     cluster("create", "namespace", name)
     yield Kube(cluster.kubeconfig, name)
     cluster("delete", "namespace", name, "--wait=false")

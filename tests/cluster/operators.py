@@ -88,9 +88,10 @@ def _known(kube: Kube, kind: str) -> bool:
 
 @contextmanager
 def operating(kube: Kube, folder: Path, *options: str) -> Iterator[Operator]:
-    kube("apply", "--kustomize", str(CRDS))
+    everywhere = Kube(kube.kubeconfig)
+    everywhere("apply", "--kustomize", str(CRDS))
     for kind in ("notebooks", "tensorboards", "pvcviewers"):
-        until(f"{kind} are known", lambda kind=kind: _known(kube, kind))
+        until(f"{kind} are known", lambda kind=kind: _known(everywhere, kind))
     made = Operator(kube, folder, options)
     made.start()
     try:
@@ -99,9 +100,13 @@ def operating(kube: Kube, folder: Path, *options: str) -> Iterator[Operator]:
         made.end()
 
 
-@pytest.fixture
-def operator(kube: Kube, tmp_path: Path) -> Iterator[Operator]:
-    with operating(kube, tmp_path) as made:
+@pytest.fixture(scope="module")
+def operator(
+    cluster: Kube, spaces: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Operator]:
+    """One for all tests of a file: it looks at the namespaces of each."""
+    folder = tmp_path_factory.mktemp("operator")
+    with operating(Kube(cluster.kubeconfig, f"{spaces}-*"), folder) as made:
         yield made
 
 

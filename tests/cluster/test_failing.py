@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cluster.installing import DEPLOY
+from tests.cluster.installing import DEPLOY, SPACE
 from tests.cluster.kube import Kube
 from tests.cluster.operators import claim, notebook, operating, says, until
 from tests.cluster.test_coming_and_going import done
@@ -80,7 +80,7 @@ def test_whatever_fails_nothing_is_lost(folder: Path, tmp_path: Path) -> None:
 
 
 def test_uninstalled_it_leaves_what_users_have(folder: Path, tmp_path: Path) -> None:
-    kube = Kube(str(folder / "kubeconfig"))
+    kube = Kube(str(folder / "kubeconfig"), SPACE)
     own = Kube(kube.kubeconfig, "kept")
     kube("create", "namespace", "kept")
     kube("apply", "--kustomize", str(DEPLOY))
@@ -89,8 +89,8 @@ def test_uninstalled_it_leaves_what_users_have(folder: Path, tmp_path: Path) -> 
         own.await_("notebook/first", "condition=Ready")
         before = pod(own)
     kube("delete", "--kustomize", str(DEPLOY / "programs"))
-    assert kube.get("deployment", "--namespace=clew")["items"] == []
-    assert kube.get("pvc", "clew-server", "--namespace=clew")["metadata"]["name"] == "clew-server"
+    assert kube.get("deployment")["items"] == []
+    assert [one["metadata"]["name"] for one in kube.get("pvc")["items"]] == ["clew-server"]
     assert pod(own) == before, "it goes on"
     kube("apply", "--kustomize", str(DEPLOY))  # again, and an upgrade is no more than this
     assert pod(own) == before

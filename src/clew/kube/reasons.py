@@ -46,7 +46,7 @@ _UNSCHEDULABLE: Sequence[tuple[str, str, str]] = (
     ("ReadWriteOncePod", "VolumeInUse", "A volume is in use by another Pod"),
     ("unbound immediate", "VolumeNotReady", "A volume that it wants has no storage yet"),
     ("no available persistent volumes", "VolumeNotReady", "There is no storage for a volume"),
-    ("volume node affinity", "VolumeElsewhere", "No node that fits can reach its volume"),
+    ("[vV]olume('s)? node affinity", "VolumeElsewhere", "No node that fits can reach its volume"),
     ("Insufficient", "NoRoom", "No node has enough free"),
     ("", "NoNodeFits", "No node fits"),
 )

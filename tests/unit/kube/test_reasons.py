@@ -41,6 +41,10 @@ def container(**state: Any) -> Json:
             "VolumeNotReady",
         ),
         (unschedulable("1 node(s) had volume node affinity conflict"), "VolumeElsewhere"),
+        (
+            unschedulable("1 node(s) didn't match PersistentVolume's node affinity"),
+            "VolumeElsewhere",
+        ),
         (unschedulable("2 Insufficient nvidia.com/gpu"), "NoRoom"),
         (unschedulable("2 node(s) had untolerated taint"), "NoNodeFits"),
         (container(waiting={"reason": "ImagePullBackOff"}), "ImageNotPulled"),
