@@ -73,7 +73,9 @@ def test_every_version_is_listed_and_can_be_had(clew: Clew) -> None:
     assert contents == ["one\n", "two\n"]
     rows = clew("restore", "--list", "log").stdout.splitlines()
     assert [row.split("\t")[2] for row in rows] == ["how", "found", "made"]
+    assert clew.json("restore", "--list", versions[0]["version"]) == versions
     assert clew("restore", "--list", "nothing", status=5).stderr.startswith("error: ")
+    assert clew("restore", "--list", "e1:nothing", status=5).stderr.startswith("error: ")
 
 
 def test_a_name_that_is_not_text_has_an_id_that_can_be_typed(clew: Clew) -> None:

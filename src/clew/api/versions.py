@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -71,9 +72,14 @@ def find(project: Project, text: str, here: Here | None = None) -> Target:
 
 
 def versions(project: Project, path: str, here: Here | None = None) -> list[Version]:
+    """All versions of the file at `path`, or of the file that a version so called is of."""
     here = here or on_this_machine(project)
-    locator = file_locator(here.machine, here.locate(os.fsencode(path)))
-    return [Version.read(found) for found in versions_of(project._graph, locator)]
+    found = versions_of(project._graph, file_locator(here.machine, here.locate(os.fsencode(path))))
+    if not found:
+        with suppress(NotFound):
+            locator = find(project, path, here).locator
+            found = versions_of(project._graph, locator) if locator else []
+    return [Version.read(version) for version in found]
 
 
 def stored(project: Project, text: str, here: Here | None = None) -> Target:

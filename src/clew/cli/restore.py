@@ -19,7 +19,9 @@ from clew.cli.output import confirm, nearest, print_json, print_table, remark, s
 @click.option(
     "--to", metavar="PATH", type=click.Path(), help="Write there instead; a folder keeps the name."
 )
-@click.option("--list", "list_them", is_flag=True, help="List the versions of the file PATH.")
+@click.option(
+    "--list", "list_them", is_flag=True, help="List all versions of that file, or of a PATH."
+)
 @dry_run_option
 @yes_option
 @json_option
