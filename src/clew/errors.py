@@ -9,6 +9,7 @@
     ├── Damaged             damaged           3    a check found bytes that are not what they say
     ├── Exists              exists            1    the name is taken
     ├── Busy                busy              1    somebody else holds what is needed
+    ├── NoDatabase          no-database       1    the graph's database does not answer
     ├── Full                disk-full         1    no room left; what was not written is not there
     └── RecordingFailed     recording-failed  125  Clew's own failure while running a command
         ├── CannotExecute   not-executable    126
@@ -85,6 +86,11 @@ class Exists(ClewError):
 class Busy(ClewError):
     code = "busy"
     http_status = 409
+
+
+class NoDatabase(ClewError):
+    code = "no-database"
+    http_status = 503
 
 
 class RecordingFailed(ClewError):

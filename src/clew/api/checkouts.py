@@ -188,9 +188,12 @@ def status_of(found: Checkout, store: Store) -> dict[str, Any]:
 def find(project: Project, folder: Path | None) -> Checkout:
     found = checkouts.find((folder or Path()).absolute().resolve())
     if found.project != project.uid:
+        asks = project._settings.server is not None
         raise NotFound(
             f"{found.folder} is a checkout of another project, that was in {found.root}",
-            hint="CLEW_PROJECT names the project to use, if it was moved",
+            hint="CLEW_SERVER names another, or is not to be set"
+            if asks
+            else "CLEW_PROJECT names the project to use, if it was moved",
         )
     return found
 
@@ -286,7 +289,7 @@ def _plan(
             f"{found.id}, which this is a checkout of, was forgotten", hint="clew list"
         ) from error
     names = listings(store)
-    plan = planning.plan(record, names=names, environ=os.environ, network=network)
+    plan = planning.plan(record, names=names, environ=project._environ, network=network)
     line = [(record, plan.scenery), *_ancestors(project, record, names)]
     entries = amended(line, found.files, now, lambda digest: b"".join(store.read(digest)))
     return record, plan.with_files(entries)

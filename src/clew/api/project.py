@@ -6,6 +6,7 @@ is asked what. A `Project` opens the graph when it is first needed and closes it
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike, fspath
@@ -89,6 +90,8 @@ class Project:
     def __init__(self, folder: Folder, settings: Settings) -> None:
         self._folder = folder
         self._settings = settings
+        self._environ: Mapping[str, str] = os.environ
+        """Where variables are taken from that were not recorded, when something is run again."""
 
     @property
     def root(self) -> Path:

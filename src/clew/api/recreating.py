@@ -291,7 +291,9 @@ class _Supply:
             later = {wanted}.union(*(other.needs for other in works[number + 1 :]))
             record = recorded(self._project._graph, execution_id(work.number))
             record = self._supplied(record, made | self._had(work))
-            plan = planning.plan(record, names=known, environ=os.environ, network=network)
+            plan = planning.plan(
+                record, names=known, environ=self._project._environ, network=network
+            )
             runs.append(_Run(work, record, plan, (work.makes & later) - made))
             made |= work.makes & later
         return runs

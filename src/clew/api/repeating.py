@@ -46,7 +46,9 @@ def repeat(
         raise NotAllowed(f"{keep} exists already", hint="name a new folder with --keep")
     record = recorded(project._graph, text)
     with Store(project._folder.store) as store:
-        plan = planning.plan(record, names=listings(store), environ=os.environ, network=network)
+        plan = planning.plan(
+            record, names=listings(store), environ=project._environ, network=network
+        )
     if parameters:
         plan = _changed(plan, parameters, bring or (lambda word: _file(project, Path(word))))
     for warning in plan.warnings:

@@ -16,7 +16,7 @@ from psycopg import errors
 
 from clew.db import migrating
 from clew.db.connections import AT_ONCE, VALUES, Connection, Result, Row
-from clew.errors import Busy, ClewError, Damaged, NotAllowed
+from clew.errors import Busy, ClewError, Damaged, NoDatabase, NotAllowed
 
 _WORDS = {"id": "BIGINT PRIMARY KEY", "int": "BIGINT", "bytes": "BYTEA", "clustered": ""}
 _LOCK = 0x636C6577  # "clew": the advisory lock that lets one opener at a time migrate
@@ -30,7 +30,7 @@ class PostgreSQL(Connection):
             self._server = psycopg.connect(address, autocommit=True, connect_timeout=10)
         except psycopg.Error as error:
             self.where = "the graph database"
-            raise ClewError(
+            raise NoDatabase(
                 f"the graph database cannot be reached: {_line(error)}",
                 hint="check CLEW_GRAPH and that the server runs",
             ) from error
@@ -119,7 +119,7 @@ class PostgreSQL(Connection):
         if isinstance(error, (errors.DataCorrupted, errors.IndexCorrupted)):
             raise Damaged(f"{where} is damaged: {_line(error)}") from error
         if self._server.closed or isinstance(error, psycopg.OperationalError):
-            raise ClewError(
+            raise NoDatabase(
                 f"the connection to {where} was lost: {_line(error)}", hint="try again"
             ) from error
         raise ClewError(f"{where} refused: {_line(error)}", hint="clew fsck") from error

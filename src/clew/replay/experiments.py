@@ -46,10 +46,12 @@ class Observation:
 
 
 class Laboratory:
-    """Where experiments are made; use it in a `with`. After `seconds` it takes no more."""
+    """Where experiments are made; use it in a `with`. After `seconds` it takes no more. `environ`:
+    the caller's."""
 
-    def __init__(self, folder: Folder, *, seconds: float) -> None:
+    def __init__(self, folder: Folder, *, seconds: float, environ: Mapping[str, str]) -> None:
         self._folder = folder
+        self._environ = environ
         self._end = time.monotonic() + seconds
 
     def __enter__(self) -> Laboratory:
@@ -71,7 +73,7 @@ class Laboratory:
     def plan(self, record: Recorded) -> Plan | None:
         """How to run what is recorded; None where that cannot be done."""
         try:
-            return planning.plan(record, names=self._names, environ=os.environ, network=False)
+            return planning.plan(record, names=self._names, environ=self._environ, network=False)
         except ClewError:
             return None
 

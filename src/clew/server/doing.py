@@ -31,6 +31,8 @@ from clew.store import Store
 
 Say = Callable[[str], None]
 Document = dict[str, Any]
+Secrets = dict[str, str]
+"""Variables of whoever asks that no record holds: they go where they were, and nowhere else."""
 
 
 class File(msgspec.Struct):
@@ -52,6 +54,7 @@ class Repeat(msgspec.Struct, tag="repeat"):
     network: bool = False
     incremental: bool = False
     quiet: bool = True
+    secrets: Secrets = {}
 
     def do(self, project: Project, say: Say) -> Document:
         if is_run(self.id):
@@ -80,6 +83,7 @@ class Confirm(msgspec.Struct, tag="confirm"):
 
     a: str
     b: str
+    secrets: Secrets = {}
 
     def do(self, project: Project, say: Say) -> Document:
         return project.diff(self.a, self.b, confirm=True)
@@ -92,6 +96,7 @@ class Commit(msgspec.Struct, tag="commit"):
     message: str | None = None
     network: bool = False
     quiet: bool = True
+    secrets: Secrets = {}
 
     def do(self, project: Project, say: Say) -> Document:
         return carried_out(
@@ -112,6 +117,7 @@ class Recreate(msgspec.Struct, tag="recreate"):
     brought: dict[str, str] = {}
     """By digest, files that have been sent, and where they lie."""
     network: bool = False
+    secrets: Secrets = {}
 
     def do(self, project: Project, say: Say) -> Document:
         elsewhere = Elsewhere(self.asker.here(), self.brought)
@@ -134,6 +140,7 @@ def main(descriptor: int) -> None:
             asked = json.loads(sys.stdin.buffer.readline())
             task: Task = msgspec.convert(asked, type=Task, str_keys=True)
             with clew.open() as project:
+                project._environ = {**os.environ, **task.secrets}
                 tell(answer=task.do(project, lambda text: tell(said=text)))
         except ClewError as error:
             tell(**error.as_json())

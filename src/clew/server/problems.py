@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -18,6 +19,8 @@ KUBEFLOW = ("/apis/v2beta1", "/pipeline/apis/v2beta1")
 """Where Kubeflow's own client asks."""
 _GRPC = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 409: 6, 413: 3, 429: 8, 501: 12, 503: 14}
 _UNKNOWN = 13
+_AGAIN = "2"
+"""Seconds after which a database may be back."""
 
 
 class _Escaped(JSONResponse):
@@ -48,4 +51,7 @@ def answer(
 
 
 def of_error(path: str, error: ClewError) -> JSONResponse:
-    return answer(path, error.http_status, error.code, error.message, hint=error.hint)
+    headers = {"Retry-After": _AGAIN} if error.http_status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    return answer(
+        path, error.http_status, error.code, error.message, hint=error.hint, headers=headers
+    )

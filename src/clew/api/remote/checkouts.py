@@ -103,7 +103,13 @@ def commit(
             "files": [kept.as_json() for kept in found.files],
             "now": [kept.as_json() for kept in now.values()],
         }
-        asked = {"checkout": told, "message": message, "network": network, "quiet": quiet}
+        asked = {
+            "checkout": told,
+            "message": message,
+            "network": network,
+            "quiet": quiet,
+            "secrets": project._secrets(found.execution),
+        }
         document = fetching.told(project._server, "commit", asked, say, transfer=sent)
         checkouts.settle(found, now, document["execution"])
     return document

@@ -126,7 +126,8 @@ class RemotePipelines(Pipelines):
         return found
 
     def repeat(self, id: str, *, say: Say = lambda _: None) -> dict[str, Any]:  # noqa: A002
-        return fetching.told(self._remote._server, "repeat", {"id": id}, say)
+        asked = {"id": id, "secrets": self._remote._secrets(id)}
+        return fetching.told(self._remote._server, "repeat", asked, say)
 
     def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
         from clew.pipelines.saying import Said

@@ -132,12 +132,18 @@ class RemoteProject(Project):
             "network": network,
             "incremental": incremental,
             "quiet": quiet,
+            "secrets": self._secrets(id),
         }
         document = fetching.told(self._server, "repeat", asked, say, transfer=sent)
         if keep is not None:
             again = document["execution"]["uid"]
             fetching.folder(self._server, "left", {"id": again}, Path(fspath(keep)))
         return self._repeated(document)
+
+    def _secrets(self, *ids: str) -> dict[str, str]:
+        """Variables of this process that no record of these executions holds."""
+        names = self._ask("hidden", ids=ids)
+        return {name: os.environ[name] for name in names if name in os.environ}
 
     def _sent(self, words: Iterable[str]) -> tuple[dict[str, Any], str | None]:
         """Files of this machine, sent there: what is to be known of each, and the transfer."""
@@ -226,7 +232,8 @@ class RemoteProject(Project):
 
     def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
         if confirm:
-            return fetching.told(self._server, "confirm", {"a": a, "b": b}, lambda _: None)
+            asked = {"a": a, "b": b, "secrets": self._secrets(a, b)}
+            return fetching.told(self._server, "confirm", asked, lambda _: None)
         found: dict[str, Any] = self._ask("diff", a=a, b=b)
         return found
 

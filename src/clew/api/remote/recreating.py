@@ -45,6 +45,7 @@ def recreate(
     if dry_run:
         return document
     versions.may_be_put(aim, overwrite=overwrite)
+    asked["secrets"] = project._secrets(*(run["execution"] for run in document["runs"]))
     document |= fetching.told(project._server, "recreate", asked, say, transfer=sent)
     if document["verdict"] == "identical":
         put(project, found, aim)

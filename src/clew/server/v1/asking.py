@@ -54,7 +54,8 @@ _SAID = {
     413: "The request is too large.",
     422: "The request is malformed.",
     500: "The server failed.",
-    503: "Too many requests are under way.",
+    503: "Too many requests are under way, or the database does not answer; Retry-After says when"
+    " to come again.",
     507: "The disk is full.",
 }
 PROBLEMS: dict[int | str, dict[str, Any]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from clew.errors import Damaged
+from clew.errors import Damaged, UsageError
 from clew.store import packs
 from clew.store.records import named
 from clew.store.remotes.taking import Taking
@@ -43,7 +43,7 @@ def bring(
         parts = {part for file in files for part, _ in packs.parts_of(file.parts)} - {packs.HOLE}
         alone = set(wanted) - {file.digest for file in files}
         _bring_chunks(taking, giver, parts - alone, alone)
-        taking.take(told)
+        _take(taking, told)
         done += len(wanted)
         progress(done, total)
 
@@ -56,8 +56,15 @@ def _bring_chunks(taking: Taking, giver: Giver, parts: set[bytes], alone: set[by
             [digest for digest in asked if digest not in alone],
             [digest for digest in asked if digest in alone],
         )
-        taking.take(pack)
+        _take(taking, pack)
         left = taking.lacking(asked)
         if len(left) == len(asked):
             raise Damaged(f"{named(left[0])} was asked for, and did not come", hint="clew fsck")
         lacking = left + lacking[AT_ONCE:]
+
+
+def _take(taking: Taking, pack: bytes) -> None:
+    try:
+        taking.take(pack)
+    except UsageError as error:  # to who sends it is that; to who asked it is damage
+        raise Damaged(error.message, hint="clew fsck, where it comes from") from error

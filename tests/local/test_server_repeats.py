@@ -1,0 +1,169 @@
+"""What runs again runs on the server, and is seen from here as if it ran here."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.local.programs.recording import CLEW
+from tests.local.surviving import await_
+from tests.local.twins import Twins, twins
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[Twins]:
+    with twins(tmp_path) as found:
+        yield found
+
+
+def test_a_file_is_brought_in(both: Twins) -> None:
+    both.write("raw.txt", "3\n1\n2\n")
+    assert both.own.command("exec", "--", "sort", "raw.txt").returncode == 0
+    assert both.asked("exec", "--", "sort", "raw.txt").returncode == 0
+    both.write("other.txt", "b\na\n")
+    assert both.same("repeat", "e2", "--set", "1=other.txt", status=3) == "a\nb\n"
+    both.same("repeat", "e2", "--set", "1=other.txt", "--json", status=3)
+    both.same("given", "other.txt", "repeat", "e2", "%1", status=3)
+    both.same("repeat", "e2", "--set", "1=nowhere.txt", status=3)
+
+
+def test_a_file_of_the_server_is_not_brought_in(both: Twins) -> None:
+    """A word that names a file there, but none here, is a word."""
+    (both.there / "there.txt").write_text("of the server\n")
+    both.write("raw.txt", "1\n")
+    assert both.asked("exec", "--", "cat", "raw.txt").returncode == 0
+    ran = both.asked("repeat", "e2", "--set", "1=there.txt")
+    assert (ran.returncode, ran.stdout) == (3, b"")
+
+
+def test_a_large_file_travels_by_chunk(both: Twins) -> None:
+    large = "".join(f"{number * number}\n" for number in range(300_000))
+    both.write("raw.txt", large)
+    assert both.asked("exec", "--", "wc", "-c", "raw.txt").returncode == 0
+    (both.far / "other.txt").write_text("0\n" + large)
+    before = both.metric("clew_ingest_bytes_total")
+    ran = both.asked("repeat", "e2", "--set", "2=other.txt")
+    assert ran.stdout == f"{len(large) + 2} other.txt\n".encode()
+    assert 0 < both.metric("clew_ingest_bytes_total") - before < len(large) / 10
+
+
+def test_output_is_live_and_each_where_it_belongs(both: Twins) -> None:
+    """It waits for a file that is there only once its first line has been seen here."""
+    both.write(
+        "loud.sh", 'echo first; echo oh >&2; if [ -n "$1" ]; then sleep 600; fi; echo last\n'
+    )
+    both.sh("sh loud.sh", "--name", "loud")
+    assert both.same("repeat", "loud") == "first\nlast\n"
+    words = [*CLEW, "repeat", "loud", "--set", "2=sh loud.sh 617"]
+    slow = subprocess.Popen(
+        words, cwd=both.far, env=both.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert slow.stdout is not None
+    assert slow.stderr is not None
+    assert slow.stdout.readline() == b"first\n"
+    assert slow.stderr.readline() == b"oh\n"
+    assert slow.poll() is None  # its end is ten minutes away
+    slow.terminate()
+    slow.communicate()
+    await_("its end there", lambda: not _sleeping())
+    assert "running" not in [one["state"] for one in both.json("list")]
+
+
+def _sleeping() -> bool:
+    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return "sleep 617" in found.stdout.splitlines()
+
+
+def test_bytes_that_are_no_text_come_as_they_are(both: Twins) -> None:
+    both.write("bytes.sh", "printf '\\377\\000\\n\\r'; printf '%070000d' 7\n")
+    both.sh("sh bytes.sh", "--name", "bytes")
+    ran = both.asked("repeat", "bytes")
+    assert ran.stdout == b"\xff\x00\n\r" + b"7".rjust(70_000, b"0")
+
+
+def test_what_it_left_is_put_here(both: Twins) -> None:
+    both.sh("mkdir -p a; echo one > a/one; echo two > two")
+    both.same("repeat", "e2", "--keep", "kept")
+    assert (both.read("kept/a/one"), both.read("kept/two")) == ("one\n", "two\n")
+    both.same("repeat", "e2", "--incremental", "--json")
+
+
+def test_secrets_are_taken_from_whoever_asks(both: Twins) -> None:
+    """And are kept nowhere: not in the record, not in the log."""
+    secret = "hunter2-of-whoever-asks"
+    with_it = {**both.environment, "DOOR_PASSWORD": secret}
+    words = ("exec", "--name", "door", "--", "sh", "-c", "echo ${#DOOR_PASSWORD} $DOOR_PASSWORD")
+    assert both.asked(*words, env=with_it).returncode == 0
+    without = both.json("repeat", "door")["error"]
+    assert "DOOR_PASSWORD" in without["message"]
+    again = both.asked("repeat", "door", env=with_it)
+    assert (again.returncode, again.stdout) == (0, f"{len(secret)} {secret}\n".encode())
+    assert secret not in both.server.log.read_text()
+    assert secret.encode() not in both.asked("cat", "e3:stdout").stdout
+    found = subprocess.run(["grep", "-rl", secret, both.there / ".clew"], capture_output=True)
+    assert found.stdout == b""
+
+
+# -- recreate
+
+
+@pytest.fixture
+def chain(both: Twins) -> Twins:
+    """raw.txt -e2-> a.mid -e3-> b.mid -e4-> c.txt; of the .mid files only digests are kept."""
+    both.write("raw.txt", "3\n1\n2\n")
+    for line in ("sort raw.txt > a.mid", "cat a.mid a.mid > b.mid", "wc -l < b.mid > c.txt"):
+        both.sh(line, "--exclude", "*.mid")
+    return both
+
+
+def test_a_file_is_made_again_there_and_put_here(chain: Twins) -> None:
+    chain.remove("a.mid", "b.mid", "raw.txt")
+    planned = chain.same("recreate", "b.mid", "--dry-run", "--json")
+    assert [run["execution"] for run in planned["runs"]] == ["e2", "e3"]
+    assert not (chain.far / "b.mid").exists()
+    assert chain.same("recreate", "e3:b.mid").count("makes") == 2
+    assert chain.read("b.mid") == "1\n2\n3\n1\n2\n3\n"
+    assert [one["id"] for one in chain.json("list")] == [f"e{n}" for n in range(1, 7)]
+
+
+def test_what_lies_here_as_it_was_is_sent(chain: Twins) -> None:
+    """The server has never seen a.mid; this machine has it."""
+    chain.remove("b.mid", "raw.txt")
+    done = chain.same("recreate", "b.mid", "--json")
+    assert [run["execution"] for run in done["runs"]] == ["e3"]
+    assert done["taken"] == ["HERE/a.mid"]
+    assert chain.read("b.mid") == "1\n2\n3\n1\n2\n3\n"
+
+
+def test_what_is_stored_is_taken(chain: Twins) -> None:
+    chain.remove("c.txt")
+    chain.same("recreate", "c.txt", "--to", "back.txt")
+    assert chain.read("back.txt") == "6\n"
+    chain.write("c.txt", "by hand\n")
+    chain.same("recreate", "e4:c.txt", status=4)  # what is there now is stored nowhere
+    chain.same("recreate", "e4:c.txt", "--yes")
+    assert chain.read("c.txt") == "6\n"
+
+
+def test_what_cannot_be_made_again_says_why(chain: Twins) -> None:
+    chain.write("a.mid", "changed\n")
+    chain.remove("b.mid")
+    chain.sh("echo x > d.mid; cat d.mid > e.mid", "--exclude", "*.mid")
+    chain.sh("cat made-by-hand.mid > f.txt || :", "--exclude", "*")
+    chain.same("recreate", "nowhere.txt", status=5)
+    chain.same("recreate", "e2", status=2)
+    chain.write("by-hand.mid", "1\n")
+    chain.sh("cat by-hand.mid > g.mid", "--exclude", "*.mid")
+    chain.remove("by-hand.mid", "g.mid")
+    chain.same("recreate", "g.mid", status=5)
+
+
+def test_what_comes_out_otherwise_is_not_put(both: Twins) -> None:
+    both.sh("date +%N > now.mid", "--exclude", "*.mid")
+    both.remove("now.mid")
+    ran = both.asked("recreate", "now.mid")
+    assert ran.returncode == 3
+    assert b"did not come out the same: nothing was written" in ran.stderr
+    assert not (both.far / "now.mid").exists()

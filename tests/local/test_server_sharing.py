@@ -1,0 +1,112 @@
+"""Executions from a server to a remote and back, by way of whoever asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.local.programs.recording import Project
+from tests.local.serving import serving
+from tests.local.twins import Twins, twins
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[Twins]:
+    """e2 and e3, each of three lines; e3 is called second and has a note."""
+    with twins(tmp_path) as found:
+        found.write("raw.txt", "3\n1\n2\n")
+        found.sh("sort raw.txt > sorted.txt")
+        found.sh("wc -l < sorted.txt > count.txt", "--name", "second")
+        found.same("note", "second", "verdict=good", "--json")
+        yield found
+
+
+def uids(found: list[dict[str, Any]]) -> dict[str, str]:
+    return {one["id"]: one["uid"] for one in found}
+
+
+def test_push_says_the_same(both: Twins) -> None:
+    both.same("push", "remote", "e2")
+    assert "pushed" not in both.same("push", "remote", "e77", status=5)
+    both.same("push", "remote")
+    both.same("push", "remote")
+    both.same("pull", "remote", "--list")
+    both.same("pull", "remote")
+    both.same("pull", "nowhere", status=5)
+    both.same("pull", "remote", "e77", status=5)
+    (both.far / "full").mkdir()
+    (both.far / "full/of.txt").write_text("something else\n")
+    assert both.asked("push", "full").returncode == 4
+
+
+def test_what_was_pushed_from_a_server_is_whole(both: Twins, tmp_path: Path) -> None:
+    """Another project has all of it: files, notes, names."""
+    assert both.asked("push", "remote").returncode == 0
+    other = Project(tmp_path / "other")
+    assert other.command("pull", both.far / "remote").returncode == 0
+    pulled = json.loads(other.command("list", "--json").stdout)
+    assert set(uids(pulled).values()) == set(uids(both.json("list")).values())
+    assert json.loads(other.command("fsck", "--json").stdout)["ok"]
+    assert other.command("cat", "second:count.txt").stdout == b"3\n"
+    (note,) = json.loads(other.command("note", "second", "--json").stdout)["notes"]
+    assert (note["key"], note["value"]) == ("verdict", "good")
+    ran = other.command("repeat", "second")
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_pull_brings_it_to_the_server(both: Twins, tmp_path: Path) -> None:
+    """From a remote that only whoever asks can see, into a server that has none of it."""
+    assert both.own.command("push", tmp_path / "remote").returncode == 0
+    empty = Project(tmp_path / "empty")
+    with serving(empty) as server:
+        through = {
+            **both.environment, "CLEW_SERVER": server.address, "CLEW_TOKEN": server.token,
+        }  # fmt: skip
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir()
+        where: dict[str, Any] = {"env": through, "cwd": elsewhere}
+        one = both.asked("pull", "../remote", "second", **where)
+        assert one.stderr.startswith(b"e1  sh -c 'wc -l < sorted.txt > count.txt'\npulled 1 exec")
+        (noted,) = both.json("note", "e1", **where)["notes"]
+        assert noted["key"] == "verdict"
+        assert both.asked("pull", "../remote", **where).returncode == 0
+        assert both.asked("pull", "../remote", **where).stderr == b"all is here\n"
+        listed = both.json("pull", "../remote", "--list", **where)
+        assert {one["uid"]: one["here"] for one in listed} == {
+            uid: name for name, uid in uids(both.json("list", **where)).items()
+        }
+        assert list(elsewhere.iterdir()) == []  # nothing is left on the way
+    assert json.loads(empty.command("fsck", "--json").stdout)["ok"]
+    assert empty.command("cat", "second:count.txt").stdout == b"3\n"
+    repeated = empty.command("repeat", "second")
+    assert repeated.returncode == 0, repeated.stderr
+
+
+def test_notes_that_were_made_later_travel_too(both: Twins, tmp_path: Path) -> None:
+    assert both.asked("push", "remote").returncode == 0
+    other = Project(tmp_path / "other")
+    assert other.command("pull", both.far / "remote").returncode == 0
+    assert other.command("note", "second", "later=yes").returncode == 0
+    assert other.command("push", both.far / "remote").returncode == 0
+    assert both.asked("pull", "remote").stderr == b"all is here\n"
+    assert [note["key"] for note in both.json("note", "second")["notes"]] == ["verdict", "later"]
+
+
+def test_only_what_is_missing_travels(both: Twins) -> None:
+    """The remote has all but one line of it; so has the server, when it is pulled back."""
+    large = "".join(f"{number * number}\n" for number in range(300_000))
+    both.write("large.txt", large)
+    both.sh("wc -c < large.txt")
+    elsewhere = both.place / "elsewhere"
+    elsewhere.mkdir()  # where nothing of it is yet
+    first = both.json("push", "../remote", "e4", cwd=elsewhere)["bytes"]
+    both.write("large.txt", f"{large}the end\n")
+    both.sh("wc -c < large.txt")
+    second = both.json("push", "../remote", "e5", cwd=elsewhere)["bytes"]
+    assert second < first / 4
+    asked = both.asked_for("/api/v1/content/chunks")
+    assert both.json("push", "../remote", "e5", cwd=elsewhere)["bytes"] == 0
+    assert both.asked_for("/api/v1/content/chunks") == asked
