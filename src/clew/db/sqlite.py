@@ -62,10 +62,11 @@ class SQLite(Connection):
         try:
             before, row, after = VALUES.split(sql)
             together = _PARAMETERS // row.count("?")
-            many = before + ", ".join([row] * together) + after
             whole = len(rows) - len(rows) % together
-            parts = (rows[start : start + together] for start in range(0, whole, together))
-            self._sqlite.executemany(many, (list(chain.from_iterable(part)) for part in parts))
+            if whole:  # preparing so long a statement costs as much as a hundred rows
+                many = before + ", ".join([row] * together) + after
+                parts = (rows[start : start + together] for start in range(0, whole, together))
+                self._sqlite.executemany(many, (list(chain.from_iterable(part)) for part in parts))
             self._sqlite.executemany(sql, rows[whole:])
         except sqlite3.Error as error:
             raise self._explain(error) from error

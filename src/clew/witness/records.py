@@ -7,6 +7,7 @@ next reading, so a trace cut at any byte gives the records before the cut.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -211,6 +212,7 @@ AnyRecord = (
 LOADED = 0x8000_0000  # among an open's flags: the kernel opened it, to run it
 OPEN, STAT, ACCESS, READLINK, REALPATH = 2, 3, 4, 5, 6
 
+_length = struct.Struct("<I").unpack_from
 _decode = msgspec.msgpack.Decoder(AnyRecord).decode
 
 
@@ -267,7 +269,7 @@ class Trace:
             data = memoryview(self._rest + block)
             at, size = 0, len(data)
             while at + 4 <= size:
-                end = at + 4 + int.from_bytes(data[at : at + 4], "little")
+                end = at + 4 + _length(data, at)[0]
                 if end > size:
                     break
                 try:
