@@ -33,6 +33,10 @@ _SETTLED = 2_000_000_000
 file system's clock, unseen: what was made from them is used, but not kept."""
 
 
+_last: dict[Path, tuple[tuple[str, str], Index]] = {}
+"""What was read last, by its file, with the states of the records and of the file."""
+
+
 class Package(NamedTuple):
     """One installed package, and whether the user asked for it (None: nobody knows)."""
 
@@ -117,16 +121,29 @@ def index(
     state, newest = _state(sources)
     file = cache / f"owners-{name}" if cache else None
     if file is not None:
-        try:
-            kept = Index.from_bytes(file.read_bytes(), state)
-        except OSError:
-            kept = None
+        kept = _read(file, state)
         if kept is not None:
             return kept
     made = Index.build(read())
     if file is not None and _now() - newest > _SETTLED and _state(sources)[0] == state:
         _keep(file, made.to_bytes(state))
     return made
+
+
+def _read(file: Path, state: str) -> Index | None:
+    """The kept one. It is the same for all who ask: a run has one worker after the other, and
+    each of them would have megabytes of its own."""
+    try:
+        known = state, _state([file])[0]
+        before, shared = _last.get(file, (None, None))
+        if before != known or shared is None:
+            shared = Index.from_bytes(file.read_bytes(), state)
+    except OSError:
+        return None
+    if shared is None:
+        return None
+    _last[file] = known, shared
+    return Index(shared.packages, shared._keys, shared._owners)
 
 
 def _key(path: bytes) -> int:

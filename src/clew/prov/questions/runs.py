@@ -6,7 +6,6 @@ import json
 import re
 from typing import Any
 
-from clew.db.connections import AT_ONCE
 from clew.errors import NotFound
 from clew.prov.graph import Graph
 from clew.prov.keys import activity_key
@@ -26,6 +25,7 @@ WHERE s.execution = ? ORDER BY s.n, e.n
 _ITSELF = _ACTIVITIES.replace("s.execution", "s.id")
 _TASKS = "SELECT id FROM started WHERE execution = ? AND kind = 'task' ORDER BY n"
 _ENDS = "SELECT activity, facets FROM ended WHERE activity IN ({}) ORDER BY n"
+_FEW = 100
 _NUMBER = "SELECT number FROM execution WHERE id = ?"
 
 
@@ -62,8 +62,8 @@ def counted(graph: Graph, text: str, *, alive: Alive) -> dict[str, Any]:
     unended = "running" if alive(found.uid) else "failed"
     counts: dict[str, int] = {}
     tasks = [row[0] for row in graph.connection.rows(_TASKS, (found.key,))]
-    for start in range(0, len(tasks), AT_ONCE):
-        states = dict.fromkeys(tasks[start : start + AT_ONCE], unended)
+    for start in range(0, len(tasks), _FEW):
+        states = dict.fromkeys(tasks[start : start + _FEW], unended)
         for activity, facets in graph.connection.among(_ENDS, states):
             states[activity] = json.loads(facets)["state"]  # the last end is the one that counts
         for state in states.values():
