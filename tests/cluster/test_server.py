@@ -20,8 +20,11 @@ from tests.cluster.installing import (
     token,
 )
 from tests.cluster.kube import Kube
+from tests.cluster.labs import jupyter
 from tests.cluster.operators import claim, notebook, until
 from tests.cluster.test_viewers import viewer
+from tests.local.test_server_sockets import execute
+from websockets.sync.client import ClientConnection, connect
 
 pytestmark = pytest.mark.cluster
 
@@ -92,10 +95,10 @@ def page() -> dict[str, Any]:
 
 
 def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> None:
-    kube.apply(page(), *(claim(each) for each in ("used", "idle")))
+    kube.apply(page(), jupyter("lab"), *(claim(each) for each in ("used", "idle")))
     kube.apply(*(viewer(each, each) for each in ("used", "idle")))
     kube("create", "service", "clusterip", "other", "--tcp=80:8888")
-    for what in ("notebook/first", "pvcviewer/used", "pvcviewer/idle"):
+    for what in ("notebook/first", "notebook/lab", "pvcviewer/used", "pvcviewer/idle"):
         kube.await_(what, "condition=Ready")
     one, other = servers(clew)
     who = {"Authorization": f"Bearer {token(clew)}"}
@@ -119,7 +122,12 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
             return all(requests(each, kube, "notebook", "first") == 2 for each in (first, second))
 
         until("they share their records", passed)
+        kernel = started(first, kube)
+        with channels(ways[0], who, kernel) as socket:
+            execute(socket, "x = 6")
         clew("delete", "pod", one, "--force", "--grace-period=0")
+        with channels(ways[1], who, kernel) as socket:
+            assert execute(socket, "print(x * 7)") == "42\n"
         for _ in range(200):
             assert second.get(place).text == "here\n"
 
@@ -135,6 +143,20 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
         assert kube.get("pvcviewer", "used")["status"]["ready"] is True
     until("the other as well", lambda: not kube("get", "pvcviewer/used", "--ignore-not-found"))
     assert kube.get("pvc", "used")["status"]["phase"] == "Bound"
+
+
+def started(server: httpx2.Client, kube: Kube) -> str:
+    """A kernel, by its address."""
+    place = f"/notebook/{kube.namespace}/lab/api/kernels"
+    proof = {"X-XSRFToken": "beef", "Cookie": "_xsrf=beef"}  # no foreign page asks
+    made = server.post(place, json={"name": "python3"}, headers=proof, timeout=60)
+    assert made.is_success, made.text
+    return f"{place}/{made.json()['id']}"
+
+
+def channels(way: str, who: dict[str, str], kernel: str) -> ClientConnection:
+    address = f"{way.replace('http:', 'ws:')}{kernel}/channels?session_id=here"
+    return connect(address, additional_headers=who, max_size=None)
 
 
 def requests(server: httpx2.Client, kube: Kube, *key: str) -> int:
