@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _PAUSE = 0.1
 _MOST = 8
+_WIDTH = 80
+"""Of a terminal that does not say how wide it is."""
 
 
 class Progress:
@@ -75,7 +77,7 @@ class Progress:
         ]
         counts = {"running": len(self._running), **self._counts}
         lines.append("  " + ", ".join(f"{count} {state}" for state, count in counts.items()))
-        width = os.get_terminal_size(sys.stderr.fileno()).columns - 1
+        width = (os.get_terminal_size(sys.stderr.fileno()).columns or _WIDTH) - 1
         sys.stderr.write("".join(f"{line[:width]}\n" for line in lines))
         sys.stderr.flush()
         self._drawn = len(lines)
