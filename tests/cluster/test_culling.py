@@ -9,14 +9,10 @@ from typing import Any
 
 import pytest
 from tests.cluster.kube import Kube
-from tests.cluster.operators import JUPYTER, Operator, notebook, operating, ready, says, until
+from tests.cluster.labs import jupyter
+from tests.cluster.operators import Operator, notebook, operating, ready, says, until
 
-IMAGE = Path(__file__).parents[2] / "deploy" / "images" / "jupyter"
-
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.skipif(not IMAGE.exists(), reason="deploy/images has no Jupyter to be idle"),
-]
+pytestmark = pytest.mark.cluster
 
 LAST = "notebooks.kubeflow.org/last-activity"
 STOPPED = "kubeflow-resource-stopped"
@@ -28,13 +24,6 @@ def culler(kube: Kube, tmp_path: Path) -> Iterator[Operator]:
     options = ("--culling", "--through-api", "--idle-minutes=0.25", "--check-minutes=0.017")
     with operating(kube, tmp_path, *options) as made:
         yield made
-
-
-def jupyter(name: str, **more: Any) -> dict[str, Any]:
-    made = notebook(name, container={"image": JUPYTER}, **more)
-    container = made["spec"]["template"]["spec"]["containers"][0]
-    del container["command"]
-    return made
 
 
 def asked(kube: Kube, name: str, path: str) -> Any:

@@ -15,6 +15,7 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     operator,
     until,
 )
+from tests.local.browsing import browsing
 from tests.local.serving import Server
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
@@ -76,6 +77,7 @@ def test_its_home_is_a_volume_and_keeps_what_was_installed(
     kube: Kube,
     server: Server,  # noqa: F811
     of_root: str,
+    tmp_path: Path,
 ) -> None:
     kube.apply(jupyter(home=of_root))
     with lab(server, kube) as first, first.kernel() as run:
@@ -90,6 +92,11 @@ def test_its_home_is_a_volume_and_keeps_what_was_installed(
         assert run("import kept") == "here\n"
         names = {each["name"] for each in first("GET", "contents")["content"]}
         assert names >= {"doubled.yaml", "sorted.yaml"}
+        with browsing(tmp_path) as page:
+            page.go(f"{server.address}/?token={server.token}")
+            page.until("document.readyState", "complete")
+            page.go(f"{server.address}{first.base}lab")
+            page.until("document.body?.innerText.includes('sorted.yaml')")
 
 
 def _uid(kube: Kube) -> str:

@@ -22,6 +22,7 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     says,
     until,
 )
+from tests.local.browsing import browsing
 from tests.local.serving import Server
 from tests.local.sharing import KEYS
 
@@ -97,6 +98,7 @@ def test_an_object_store_is_shown_while_training_writes(
     kube: Kube,
     store: str,
     server: Server,  # noqa: F811
+    tmp_path: Path,
 ) -> None:
     kube.apply(
         {
@@ -127,3 +129,8 @@ def test_an_object_store_is_shown_while_training_writes(
 
         first = until("there are curves", lambda: max(seen(), 0))
         until("they advance", lambda: seen() > first)
+    with browsing(tmp_path) as page:
+        page.go(f"{server.address}/?token={server.token}")
+        page.until("document.readyState", "complete")
+        page.go(f"{server.address}/tensorboard/{kube.namespace}/curves/")
+        page.until("document.body?.innerText.includes('loss')")
