@@ -15,12 +15,13 @@ import sys
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
+from clew.errors import ClewError
 from clew.server import doing
 from clew.server.service import Service
 from clew.server.v1.commands import words
@@ -135,15 +136,19 @@ async def _end(
     lines: asyncio.Queue[bytes | None],
 ) -> None:
     """What Clew says; the last of it, the answer, after all that was printed."""
-    last: Any = None
-    while line := await saying.readline():
-        if last is not None:
-            await lines.put(last)
-        last = line.rstrip(b"\n")
+    last: bytes | None = None
+    try:
+        while line := await saying.readline():
+            if last is not None:
+                await lines.put(last)
+            last = line.rstrip(b"\n")
+    except ValueError:
+        said = ClewError(f"the answer is longer than {_LONGEST} bytes", hint="ask on the server")
+        last = json.dumps(said.as_json()).encode()
     await asyncio.gather(*heard)
+    await lines.put(last)
     if last is not None:
-        await lines.put(last)
-    await lines.put(None)
+        await lines.put(None)
 
 
 async def _next(lines: asyncio.Queue[bytes | None]) -> bytes | None:
