@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from clew.api import artifacts
 from clew.api.runs import is_run
 from clew.cli.main import COMMANDS
 from clew.cli.options import complete_executions, json_option
@@ -32,7 +33,8 @@ _MOST = 20
 @json_option
 def command(a: str | None, b: str | None, confirm: bool, rules: bool, as_json: bool) -> int:
     """Compare execution B with execution A: command, environment, packages, hardware, processes,
-    inputs and outputs, and which process diverged first; or run B with run A, task by task.
+    inputs and outputs, and which process diverged first; or run B with run A, task by task; or two
+    artifacts of runs (r1/train:model), file by file.
 
     Only what differs is shown, small text files line by line. With --confirm the process that
     diverged first is run again in isolation with one possible cause after the other pinned.
@@ -51,6 +53,8 @@ def command(a: str | None, b: str | None, confirm: bool, rules: bool, as_json: b
     with clew.open() as project:
         if is_run(a) and is_run(b):
             return _runs(project.pipelines.diff(a, b), as_json)
+        if artifacts.is_artifact(a) and artifacts.is_artifact(b):
+            return _artifacts(artifacts.diff(project, a, b), as_json)
         document = project.diff(a, b, confirm=confirm)
     if as_json:
         print_json(document)
@@ -80,7 +84,21 @@ def _runs(document: dict[str, Any], as_json: bool) -> int:
     return DIFFERENT if document["tasks"] or document["outputs"] else 0
 
 
+def _artifacts(document: dict[str, Any], as_json: bool) -> int:
+    if as_json:
+        print_json(document)
+    elif document["files"]:
+        say(f"{document['a']} → {document['b']}")
+        for line in _files(document["files"]):
+            say(f"  {line}")
+    else:
+        say(f"{document['a']} and {document['b']} do not differ")
+    return DIFFERENT if document["files"] else 0
+
+
 def _value(value: Any) -> str:
+    if isinstance(value, list) and all(str(one).startswith("blake3:") for one in value):
+        return ", ".join(one[:15] for one in value)  # what files hold
     text = clean(json.dumps(value, ensure_ascii=False))
     return text if len(text) <= 60 else text[:59] + "…"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from clew.api.artifacts import maker
 from clew.api.runs import is_run
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
@@ -44,10 +45,12 @@ def command(
     nothing else of this machine, and compare the results.
 
     With --set, N counts the words of the command from 0, the program. A value that names a file
-    which the record does not have is brought in. A pipeline run (r2) is repeated task by task.
+    which the record does not have is brought in. A pipeline run (r2) is repeated task by task, and
+    of an artifact (r2/train:model) the task that made it.
     Exits with 3 when the results differ.
     """
     parameters = dict(map(_parameter, changes))
+    execution = maker(execution)
     if is_run(execution):
         if parameters or incremental or keep or network:
             raise click.UsageError("a run is repeated as it was: name one of its tasks instead")

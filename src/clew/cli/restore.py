@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
 import click
 
+from clew.api import artifacts
 from clew.cli.main import COMMANDS
 from clew.cli.options import dry_run_option, json_option, version_argument, yes_option
-from clew.cli.output import confirm, nearest, print_json, print_table, remark, size, when
+from clew.cli.output import confirm, counted, nearest, print_json, print_table, remark, size, when
+
+if TYPE_CHECKING:
+    from clew.api.project import Project
+    from clew.api.records import Restored
 
 
 @click.command(
@@ -32,7 +40,9 @@ def command(
 
     e2:PATH is what execution e2 left there, e2:PATH@input what it found, e2:PATH@N the N-th it
     met. A different file that stands in the place is overwritten without a question only if its
-    content is stored, so that it can be brought back in turn.
+    content is stored, so that it can be brought back in turn. Of a pipeline run (r1), a task
+    (r1/train) or an artifact that is a folder, all files are brought back; below the folder of
+    --to, each has the name of its task before its own.
     """
     if list_them:
         _list(version, as_json)
@@ -40,19 +50,38 @@ def command(
     import clew
 
     with clew.open() as project:
-        plan = project.restore(version, to=to, dry_run=True)
-        if plan.loses and not dry_run:
-            place = nearest(plan.path)
+        aims = _aims(project, version, to)
+        plans = [project.restore(one, to=place, dry_run=True) for one, place in aims]
+        if any(plan.loses for plan in plans) and not dry_run:
+            place = nearest(next(plan.path for plan in plans if plan.loses))
             confirm(
                 f"{place} is different now, and its present content is stored nowhere",
                 "Overwrite it?",
                 yes=yes,
                 hint="add --yes to overwrite it, or --to PATH to write elsewhere",
             )
-        done = plan if dry_run else project.restore(version, to=to, overwrite=True)
+        if not dry_run:
+            plans = [project.restore(one, to=place, overwrite=True) for one, place in aims]
     if as_json:
-        print_json({**done.as_json(), "dry_run": dry_run})
+        told = [{**plan.as_json(), "dry_run": dry_run} for plan in plans]
+        print_json(told[0] if aims == [(version, to)] else told)
         return
+    for plan in plans:
+        _tell(plan, dry_run)
+    if len(plans) > 1:
+        remark(f"{counted(len(plans), 'file')} of {version}")
+
+
+def _aims(project: Project, version: str, to: str | None) -> list[tuple[str, str | None]]:
+    """What is to be restored, each with where to."""
+    if artifacts.is_of_a_run(version):
+        found = artifacts.made(project, version)
+        if len(found) > 1 or not artifacts.is_artifact(version):
+            return [(one.version, os.path.join(to, one.name) if to else None) for one in found]
+    return [(version, to)]
+
+
+def _tell(done: Restored, dry_run: bool) -> None:
     verb = "would restore" if dry_run else "restored"
     remark(f"{verb} {nearest(done.path)} ({size(done.size)}) from {done.version}")
     if done.loses:
