@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from tests.cluster.kube import Kube
-from tests.cluster.operators import JUPYTER, notebook
+from tests.cluster.operators import JUPYTER, notebook, until
 from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.test_server_sockets import as_its_page, execute, opened
@@ -61,7 +62,13 @@ class Lab:
 
 @contextmanager
 def lab(server: Server, kube: Kube, name: str = "first") -> Iterator[Lab]:
-    kube.await_(f"notebook/{name}", "condition=Ready")
     made = Lab(server, kube, name)
     with made.page:
+        reached(kube, f"notebook/{name}", made.page, f"{made.base}api")
         yield made
+
+
+def reached(kube: Kube, what: str, user: httpx2.Client, address: str) -> None:
+    """Wait until a resource is ready and answers: every node must first hear of its Service."""
+    kube.await_(what, "condition=Ready")
+    until(f"{what} answers", lambda: user.get(address).is_success)

@@ -8,13 +8,20 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.kube import Kube, pod
-from tests.cluster.labs import HOME, jupyter, lab, server  # noqa: F401 - server is a fixture
+from tests.cluster.labs import (  # noqa: F401 - server is a fixture
+    HOME,
+    jupyter,
+    lab,
+    reached,
+    server,
+)
 from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     JUPYTER,
     claim,
     operator,
     until,
 )
+from tests.cluster.test_viewers import viewer
 from tests.local.browsing import browsing
 from tests.local.serving import Server
 
@@ -85,6 +92,11 @@ def test_its_home_is_a_volume_and_keeps_what_was_installed(
         assert run("import os; print(os.getuid(), os.getcwd())") == f"1000 {HOME}\n"
         run(WHEEL)
         assert "sort" in run(PIPELINE)
+        kube.apply(viewer(of_root))
+        files = f"/pvcviewer/{kube.namespace}/files/files/"
+        reached(kube, "pvcviewer/files", first.page, files)
+        assert first.page.put(f"{files}new.txt", content=b"by the viewer").is_success
+        assert run("print(open('new.txt').read())") == "by the viewer\n"
     before = _uid(kube)
     kube("annotate", "notebook/first", "notebooks.opendatahub.io/notebook-restart=true")
     until("another Pod", lambda: _uid(kube) not in ("", before))

@@ -17,7 +17,13 @@ from typing import Any
 import httpx2
 import pytest
 from tests.cluster.kube import Kube
-from tests.cluster.labs import Lab, jupyter, lab, server  # noqa: F401 - server is a fixture
+from tests.cluster.labs import (  # noqa: F401 - server is a fixture
+    Lab,
+    jupyter,
+    lab,
+    reached,
+    server,
+)
 from tests.cluster.operators import claim, operating, says, until
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import node_of, viewer
@@ -93,18 +99,19 @@ def test_a_notebook_from_its_first_day_to_its_last(
             assert (home / "notes.txt").read_text() == "learning rate: 0.1"
 
             kube.apply(tensorboard("pvc://home/runs"), viewer("home"))
-            for what in ("tensorboard/curves", "pvcviewer/files"):
-                kube.await_(what, "condition=Ready")
+            board = f"/tensorboard/{kube.namespace}/curves"
+            files = f"/pvcviewer/{kube.namespace}/files/files"
+            reached(kube, "tensorboard/curves", user, f"{board}/")
+            reached(kube, "pvcviewer/files", user, f"{files}/")
             where = node_of(kube, "notebook-name=first")
             assert where in nodes
             assert len(nodes) > 1, "no other node was free"
             assert node_of(kube, "app=curves") == where
             assert node_of(kube, "app.kubernetes.io/name=files") == where
-            curves_advance(user, f"/tensorboard/{kube.namespace}/curves")
+            curves_advance(user, board)
 
-            notes = f"/pvcviewer/{kube.namespace}/files/files/notes.txt"
-            assert user.get(notes).text == "learning rate: 0.1"
-            assert user.put(notes, content=b"learning rate: 0.2").is_success
+            assert user.get(f"{files}/notes.txt").text == "learning rate: 0.1"
+            assert user.put(f"{files}/notes.txt", content=b"learning rate: 0.2").is_success
             assert run("print(open('notes.txt').read())") == "learning rate: 0.2\n"
 
             minutes = IDLE.total_seconds() / 60

@@ -33,7 +33,7 @@ class Options:
     """Where a VirtualService leads to each server; None makes none."""
     cluster_domain: str = "cluster.local"
     fs_group: bool = True
-    """A notebook without a security context gets the group that its volumes belong to."""
+    """A notebook without a security context, and our viewer, get the group of their volumes."""
     tensorboard_image: str = "docker.io/clew/tensorboard"
     rwo_scheduling: bool = True
     """A TensorBoard goes where the volume is that only one node can hold."""

@@ -10,6 +10,7 @@ from clew.kube import reasons
 from clew.kube.deciding import Decision, World
 from clew.kube.deployments import RESOURCES, decided, deployment
 from clew.kube.names import fault
+from clew.kube.notebooks import FS_GROUP
 from clew.kube.objects import Json, Object, dig, name_of, namespace_of, written
 from clew.kube.options import Options
 from clew.kube.placing import node_for, rank, required_on
@@ -105,8 +106,11 @@ def _pod(viewer: Object, options: Options) -> Json:
 def _browser(viewer: Object, options: Options) -> Json:
     rewritten = dig(viewer, "spec", "networking", "rewrite")
     path = str(rewritten or f"{prefix(viewer)}/")
+    # The notebooks' group: it may write where they may. What is theirs already is not gone through.
+    group = {"fsGroup": FS_GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
     return {
         "automountServiceAccountToken": False,
+        **({"securityContext": group} if options.fs_group else {}),
         "containers": [
             {
                 "name": "pvcviewer",

@@ -37,6 +37,7 @@ def test_its_claim_is_enough() -> None:
     [container] = found["containers"]
     assert container["image"] == "clew:1"
     assert set(container["resources"]) == {"requests", "limits"}
+    assert found["securityContext"]["fsGroup"] == 100
     assert found["volumes"] == [
         {"name": "viewer-volume", "persistentVolumeClaim": {"claimName": "data"}}
     ]
