@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.local.surviving import Marked
 
-from clew.api.repeating import done, stored
+from clew.api.repeating import done, file_of
 from clew.prov.questions.recorded import Recorded, recorded
 from clew.replay import planning
 from clew.replay.listings import listings
@@ -168,11 +168,11 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
                     plan = planning.plan(
                         record, names=listings(store), environ=os.environ, network=False
                     )
-                entries: dict[bytes, Entry | None] = {}
-                for name, new in edit.of(pipeline).items():
-                    place = os.fsencode(clew.folder / name)
-                    text_of = None if new is None else clew.write(f"edited/{name}", new)
-                    entries[place] = None if text_of is None else stored(project, text_of)
+                    entries: dict[bytes, Entry | None] = {}
+                    for name, new in edit.of(pipeline).items():
+                        place = os.fsencode(clew.folder / name)
+                        text_of = None if new is None else clew.write(f"edited/{name}", new)
+                        entries[place] = None if text_of is None else file_of(store, text_of)
                 document = done(
                     project, record, plan.with_files(entries), kind="modification",
                     network=False, incremental=incremental, quiet=True,
