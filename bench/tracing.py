@@ -8,9 +8,9 @@ compilation with make -j2. A machine's speed drifts by several per cent within a
 run of a tool stands between two native ones, and its ratio is that to the mean of the two; in
 each round another tool begins. A fourth kind is reads and writes of one byte, compared with the
 same under a filter that allows everything. They stand for work without end: thirty seconds, so
-that starting and ending, which fixed.py measures, weigh little; and since a few per cent
-matter here, all tools are at it at the same time, in turns (turns.py). Those that stop at every
-call do a fifteenth of it.
+that starting and ending, which fixed.py measures, weigh little; those that stop at every call do a
+fifteenth of it. Here and in training a few per cent matter, less than a machine drifts between two
+runs: so all tools are at it at the same time, in turns (turns.py).
 
 Printed are the median over the rounds, the least and the greatest, and in how many rounds the
 bound held. CPU is user and system time of the whole tree, the tool's own included. Clew has the
@@ -41,10 +41,7 @@ from clew.witness.native import LIBRARY, TRACER
 SOURCES = Path(__file__).resolve().parent / "work"
 CLEW = Path(sys.executable).with_name("clew")
 NATIVE, BARE = "native", "bare seccomp"
-EVERY_CALL = ("reprozip", "sciunit")
 FEWER = 15
-SLICE = 150_000
-"""Reads and writes of one turn: about a twentieth of a second."""
 PEERS = ("strace", "reprozip", "sciunit")
 
 
@@ -72,6 +69,10 @@ class Work:
     env: ClassVar[dict[str, str]] = {}
     least = 1
     """Units without which it would not be this kind of work."""
+    slice: int | None = None
+    """Units of one turn, where all tools are at it at the same time."""
+    apart: tuple[str, ...] = ()
+    """Tools that are too slow to wait for in turns."""
 
     def __init__(self, home: Path, python: Path) -> None:
         self.folder = home / self.name
@@ -97,7 +98,7 @@ class Imports(Work):
 
 
 class Training(Work):
-    name, must = "training", 1.04
+    name, must, slice = "training", 1.04, 1
     # Threads that wait for each other sleep: awake, they burn as much CPU as the work itself, more
     # or less as luck has it.
     env: ClassVar = {"OMP_WAIT_POLICY": "passive"}
@@ -153,6 +154,7 @@ class Compiling(Work):
 
 class Small(Work):
     name, must, against, seconds, least = "small", 1.03, BARE, 30.0, 100_000
+    slice, apart = 150_000, ("reprozip", "sciunit")
 
     def prepare(self) -> None:
         self.program = compiled(self.folder, "small")
@@ -254,7 +256,7 @@ def measure(work: Work, listed: list[Tool], rounds: int) -> dict[str, list[Besid
     for number in range(rounds):
         shift = number % len(others)
         rotated = others[shift:] + others[:shift]
-        found = turns(work, base, rotated) if base.name == BARE else between(work, base, rotated)
+        found = turns(work, base, rotated) if work.slice else between(work, base, rotated)
         for name, (own, beside) in found.items():
             costs[name].append(Beside(own, beside))
             told = f"{own.cpu:.2f} s CPU beside {beside.cpu:.2f}"
@@ -274,13 +276,14 @@ def between(work: Work, base: Tool, others: list[Tool]) -> dict[str, Beside]:
 
 
 def turns(work: Work, base: Tool, others: list[Tool]) -> dict[str, Beside]:
-    """All of them at once, in turns; those that stop at every call apart, with less to do."""
+    """All of them at once, in turns; those that are too slow apart, with less to do."""
+    assert work.slice
     found: dict[str, Beside] = {}
-    slow = [[tool] for tool in others if tool.name in EVERY_CALL]
-    for some in [[t for t in others if t.name not in EVERY_CALL], *slow]:
+    slow = [[tool] for tool in others if tool.name in work.apart]
+    for some in [[t for t in others if t.name not in work.apart], *slow]:
         size = work.size // (FEWER if some in slow else 1)
-        tools = {t.name: (t.prefix, {**os.environ, **t.env}) for t in (base, *some)}
-        costs = in_turns(tools, work.command(size), max(size // SLICE, 1), work.folder)
+        tools = {t.name: (t.prefix, {**os.environ, **work.env, **t.env}) for t in (base, *some)}
+        costs = in_turns(tools, work.command(size), max(size // work.slice, 1), work.folder)
         found |= {tool.name: Beside(costs[tool.name], costs[base.name]) for tool in some}
     return found
 
