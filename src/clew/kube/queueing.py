@@ -1,7 +1,8 @@
 """Whom to look at next: each once, however often it was named, and never twice at a time.
 
 What was asked for comes before what follows from it: in a crowd, all are made before anything more
-is said of those that were made first.
+is said of those that were made first. What follows comes in many small steps, so it is looked at a
+moment later, once.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import defaultdict
 from clew.kube.objects import Key
 
 FIRST_DELAY, LONGEST_DELAY = 0.2, 60.0
+MOMENT = 0.25
 
 
 class Queue:
@@ -23,7 +25,7 @@ class Queue:
         """Whoever is to be looked at, and whether that can wait for others."""
         self._active: set[Key] = set()
         self._failures: dict[Key, int] = defaultdict(int)
-        self._timers: set[asyncio.TimerHandle] = set()
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
 
     def add(self, key: Key, *, can_wait: bool = False) -> None:
         """Look at it soon; when it is being looked at just now, once more afterwards."""
@@ -32,6 +34,13 @@ class Queue:
         self._named[key] = can_wait
         if key not in self._active:
             self._put(key)
+
+    def follow(self, key: Key) -> None:
+        """Look at it in a moment, unless that is to happen sooner anyway."""
+        soon = asyncio.get_running_loop().time() + MOMENT
+        waiting = self._timers.get(key)
+        if key not in self._named and (waiting is None or waiting.when() > soon):
+            self._later(key, MOMENT)
 
     async def take(self) -> Key:
         *_, key = await self._waiting.get()
@@ -48,19 +57,20 @@ class Queue:
         delay = min(FIRST_DELAY * 2 ** self._failures[key], LONGEST_DELAY)
         self._failures[key] += 1
         self._release(key)
-        self.later(key, delay)
-
-    def later(self, key: Key, delay: float) -> None:
-        def due() -> None:
-            self._timers.discard(timer)
-            self.add(key)
-
-        timer = asyncio.get_running_loop().call_later(delay, due)
-        self._timers.add(timer)
+        self._later(key, delay)
 
     def close(self) -> None:
-        for timer in self._timers:
+        for timer in self._timers.values():
             timer.cancel()
+
+    def _later(self, key: Key, delay: float) -> None:
+        def due() -> None:
+            del self._timers[key]
+            self.add(key, can_wait=True)
+
+        if waiting := self._timers.pop(key, None):
+            waiting.cancel()
+        self._timers[key] = asyncio.get_running_loop().call_later(delay, due)
 
     def _release(self, key: Key) -> None:
         self._active.discard(key)

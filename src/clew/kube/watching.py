@@ -99,7 +99,7 @@ def _watch(made: kopf.OperatorRegistry, kind: str, queue: Queue, seen: Seen) -> 
     @kopf.on.event(*KINDS[kind], id=f"see-{kind}", registry=made)
     async def see(body: kopf.Body, **_: Any) -> None:
         for key in concerned_by(_typed(body, kind), seen):
-            queue.add(key, can_wait=kind not in RESOURCES)
+            (queue.add if kind in RESOURCES else queue.follow)(key)
 
 
 def _typed(body: Mapping[str, Any], kind: str) -> dict[str, Any]:

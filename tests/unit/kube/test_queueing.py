@@ -64,3 +64,27 @@ def test_what_was_asked_for_comes_before_what_follows() -> None:
         assert [await queue.take(), await queue.take()] == [B, A]
 
     asyncio.run(go())
+
+
+def test_what_follows_is_looked_at_once() -> None:
+    async def go() -> None:
+        queue = Queue()
+        queue.follow(A)
+        queue.follow(A)
+        queue.add(B)
+        assert [await queue.take(), await queue.take()] == [B, A]
+        queue.done(A)
+        queue.done(B)
+        queue.follow(A)
+        queue.add(A)  # it is to happen anyway
+        assert await queue.take() == A
+        queue.follow(A)
+        queue.done(A)
+        assert await queue.take() == A, "it changed while it was looked at"
+        for _ in range(9):  # it would be tried again in a minute
+            queue.failed(A)
+        queue.follow(A)
+        assert await asyncio.wait_for(queue.take(), 30) == A, "what it waited for may have come"
+        queue.close()
+
+    asyncio.run(go())
