@@ -27,7 +27,11 @@ from clew.folder import create
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted([*DOCS.glob("tutorial/**/*.md"), *DOCS.glob("how-to/**/*.md")])
-NEEDS_A_CLUSTER = {"operate-on-a-cluster.md", "test-on-a-cluster.md"}  # tests/cluster runs these
+NEEDS_A_CLUSTER = {  # tests/cluster runs these
+    "operate-on-a-cluster.md",
+    "test-on-a-cluster.md",
+    "train-in-a-notebook.md",
+}
 NEEDS_POSTGRESQL = {"share-one-postgresql.md"}
 
 MARK = "\x1e"
