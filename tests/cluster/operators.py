@@ -82,7 +82,8 @@ class Operator:
         return (self._folder / "operator.log").read_text()
 
 
-def _known(kube: Kube, kind: str) -> bool:
+def known(kube: Kube, kind: str) -> bool:
+    """Whether resources of a kind can be asked for."""
     return bool(kube("get", kind, "--output=jsonpath={.kind}", ok=False))
 
 
@@ -91,7 +92,7 @@ def operating(kube: Kube, folder: Path, *options: str) -> Iterator[Operator]:
     everywhere = Kube(kube.kubeconfig)
     everywhere("apply", "--kustomize", str(CRDS))
     for kind in ("notebooks", "tensorboards", "pvcviewers"):
-        until(f"{kind} are known", lambda kind=kind: _known(everywhere, kind))
+        until(f"{kind} are known", lambda kind=kind: known(everywhere, kind))
     made = Operator(kube, folder, options)
     made.start()
     try:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.cluster.kube import Kube
-from tests.cluster.operators import notebook, operating, until
+from tests.cluster.operators import known, notebook, operating, until
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import viewer
 
@@ -33,7 +33,7 @@ def istio(cluster: Kube) -> Iterator[None]:
     every = yaml.safe_load_all(place.read_text())
     [found] = [d for d in every if d and d["metadata"]["name"] == NAME]
     cluster("create", "--filename", "-", given=json.dumps(found))
-    cluster.await_(f"crd/{NAME}", "condition=Established")
+    until("VirtualServices are known", lambda: known(cluster, "virtualservices"))
     yield
     cluster("delete", "crd", NAME)
 

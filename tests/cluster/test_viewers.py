@@ -116,6 +116,7 @@ def test_it_goes_where_the_volume_is_held_and_follows(
         )
         until("the viewer is beside it", lambda node=node: node_of(kube, label) == node)
         kube.await_("pvcviewer/files", "condition=Ready")
+    kube.await_("pod/first-0", "condition=Ready")
     kube("exec", "first-0", "--", "sh", "-c", "echo thread > /data/clew")
     viewer_pod = kube.get("pods", "--selector", label)["items"][0]["metadata"]["name"]
     assert kube("exec", viewer_pod, "--", "cat", "/data/clew") == "thread\n"
