@@ -116,6 +116,9 @@ def discarding(folder: Folder, uid: str) -> Iterator[None]:
     try:
         yield
         shutil.rmtree(place, ignore_errors=True)
+        if lock is not None:  # gc drops what a dead one held, too, if the store cannot now
+            with contextlib.suppress(ClewError), Store(folder.store) as store:
+                store.lapse(uid)
     finally:
         if lock is not None:
             os.close(lock)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -122,3 +124,21 @@ def test_one_that_cannot_be_told_is_named_and_kept(folder: Folder) -> None:
 def test_no_spool_no_leavings(folder: Folder) -> None:
     folder.spool.rmdir()
     assert recovering.recover(folder, SETTINGS) == []
+
+
+DIES = """
+import os, pathlib, sys
+from clew.store import Store
+Store(pathlib.Path(sys.argv[1]), lease=sys.argv[2]).put_bytes(b"held")
+os._exit(1)
+"""
+
+
+def test_a_dead_one_that_is_discarded_holds_nothing_any_more(folder: Folder) -> None:
+    place = dead(folder, "a" * 32)
+    subprocess.run([sys.executable, "-c", DIES, folder.store, "a" * 32], check=False)
+    assert len(list((folder.store / "leases").iterdir())) == 1
+    with recovering.discarding(folder, "a" * 32):
+        pass
+    assert not place.exists()
+    assert list((folder.store / "leases").iterdir()) == []
