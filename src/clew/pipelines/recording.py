@@ -114,7 +114,7 @@ class Recorder:
         self._queue: queue.SimpleQueue[AnyEvent | Told | Session | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._behind = 0
-        self._since = 0  # how many were told since memory was given back
+        self._told = 0
         self._caught_up = threading.Condition()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._lock = locks.hold(folder, self.uid)
@@ -246,9 +246,9 @@ class Recorder:
             self._give_back(told)
 
     def _give_back(self, told: int) -> None:
-        self._since += told
-        if self._since >= _MANY:
-            self._since = 0
+        """What the workers needed, and telling; of a long run, and at its end."""
+        before, self._told = self._told, self._told + told
+        if self._told // _MANY > before // _MANY or (self._ending.is_set() and before >= _MANY):
             memory.give_back()
 
     def _tell(self, waiting: Sequence[AnyEvent | Told | Session]) -> None:
