@@ -96,10 +96,20 @@ def test_tasks_and_artifacts_stand_where_executions_and_versions_do(
 def test_types_are_kept(project: Project, compiled: Path) -> None:
     document = run(project, compiled / "types.yaml")
     assert document["outputs"]["Output"] == "int float str bool list dict NoneType int"
-    given = ("-p", "s=7", "-p", "b=true", "-p", "many=[5]", "-p", 'd={"k": 2}')
+    typed = ("i=-3", "f=1e-3", "s=7", "b=true", "many=[5]", 'd={"k": 2}')
+    given = [word for one in typed for word in ("-p", one)]
     document = run(project, compiled / "types.yaml", *given)
-    inputs = {"i": 1, "f": 2.0, "s": "7", "b": True, "many": [5], "d": {"k": 2}}
+    inputs = {"i": -3, "f": 0.001, "s": "7", "b": True, "many": [5], "d": {"k": 2}}
     assert (document["id"], document["inputs"]) == ("r2", inputs)
+
+
+@pytest.mark.parametrize("wrong", ["i=3.5", "f=much", "b=7", "many=5", "d=[1]", "nobody=1"])
+def test_a_parameter_of_another_type_is_refused(
+    project: Project, compiled: Path, wrong: str
+) -> None:
+    error = run(project, compiled / "types.yaml", "-p", wrong, status=2)["error"]
+    assert wrong.partition("=")[0] in error["message"]
+    assert answer(project, "pipeline", "list") == []
 
 
 @pytest.mark.parametrize(
