@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -157,6 +158,35 @@ def claim(name: str, **spec: Any) -> dict[str, Any]:
             **spec,
         },
     }
+
+
+@contextmanager
+def volume(
+    kube: Kube, namespace: str, name: str, *, node: str = "", access: str = "ReadWriteOnce"
+) -> Iterator[Path]:
+    """A folder of this machine as the volume of one claim, until the end of the block: any node
+    can have it, or one alone."""
+    folder = Path(f"/tmp/{kube.namespace}")
+    folder.mkdir()
+    at = {"path": str(folder)}
+    on = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    there = {"required": {"nodeSelectorTerms": [{"matchExpressions": [on]}]}}
+    made = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": kube.namespace},
+        "spec": {
+            "capacity": {"storage": "20Gi"},
+            "accessModes": [access],
+            "storageClassName": "",
+            "claimRef": {"namespace": namespace, "name": name},
+            **({"local": at, "nodeAffinity": there} if node else {"hostPath": at}),
+        },
+    }
+    kube.apply(made)
+    yield folder
+    kube("delete", "persistentvolume", kube.namespace, "--wait=false")
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def ready(kube: Kube, what: str) -> dict[str, Any]:

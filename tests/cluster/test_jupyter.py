@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     claim,
     operator,
     until,
+    volume,
 )
 from tests.cluster.test_viewers import viewer
 from tests.local.browsing import browsing
@@ -58,26 +58,9 @@ compiler.Compiler().compile(doubled, "doubled.yaml")
 @pytest.fixture
 def of_root(kube: Kube, nodes: list[str]) -> Iterator[str]:
     """A claim whose volume is root's alone until the kubelet gives it to the Pod's group."""
-    folder = Path(f"/tmp/{kube.namespace}")
-    folder.mkdir(mode=0o755)
-    on = {"key": "kubernetes.io/hostname", "operator": "In", "values": [nodes[0]]}
-    volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": kube.namespace},
-        "spec": {
-            "capacity": {"storage": "10Mi"},
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "",
-            "claimRef": {"namespace": kube.namespace, "name": "home"},
-            "local": {"path": str(folder)},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [on]}]}},
-        },
-    }
-    kube.apply(volume, claim("home", storageClassName="", volumeName=kube.namespace))
-    yield "home"
-    kube("delete", "persistentvolume", kube.namespace, "--wait=false")
-    shutil.rmtree(folder, ignore_errors=True)
+    with volume(kube, kube.namespace, "home", node=nodes[0]):
+        kube.apply(claim("home", storageClassName="", volumeName=kube.namespace))
+        yield "home"
 
 
 def test_its_home_is_a_volume_and_keeps_what_was_installed(

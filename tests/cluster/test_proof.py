@@ -7,7 +7,6 @@ may hold and any node could reach.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -24,7 +23,7 @@ from tests.cluster.labs import (  # noqa: F401 - server is a fixture
     reached,
     server,
 )
-from tests.cluster.operators import claim, operating, says, until
+from tests.cluster.operators import claim, operating, says, until, volume
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import node_of, viewer
 from tests.local.serving import Server
@@ -63,25 +62,10 @@ open("notes.txt", "w").write("learning rate: 0.1")
 @pytest.fixture
 def home(kube: Kube) -> Iterator[Path]:
     """The folder of a claim that one node alone may hold, whose volume any node could reach."""
-    folder = Path(f"/tmp/{kube.namespace}")
-    folder.mkdir()
-    os.chown(folder, 1000, 100)
-    volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": kube.namespace},
-        "spec": {
-            "capacity": {"storage": "10Mi"},
-            "accessModes": ["ReadWriteOnce"],
-            "storageClassName": "",
-            "claimRef": {"namespace": kube.namespace, "name": "home"},
-            "hostPath": {"path": str(folder)},
-        },
-    }
-    kube.apply(volume, claim("home", storageClassName="", volumeName=kube.namespace))
-    yield folder
-    kube("delete", "persistentvolume", kube.namespace, "--wait=false")
-    shutil.rmtree(folder, ignore_errors=True)
+    with volume(kube, kube.namespace, "home") as folder:
+        os.chown(folder, 1000, 100)
+        kube.apply(claim("home", storageClassName="", volumeName=kube.namespace))
+        yield folder
 
 
 def test_a_notebook_from_its_first_day_to_its_last(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -21,7 +19,7 @@ from tests.cluster.installing import (
 )
 from tests.cluster.kube import Kube
 from tests.cluster.labs import jupyter
-from tests.cluster.operators import claim, notebook, until
+from tests.cluster.operators import claim, notebook, until, volume
 from tests.cluster.test_viewers import viewer
 from tests.local.test_server_sockets import execute
 from websockets.sync.client import ClientConnection, connect
@@ -33,31 +31,15 @@ IDLE = "clew.dev/idle-minutes=0.2"
 
 
 @pytest.fixture
-def shared(kube: Kube) -> Iterator[dict[str, Any]]:
+def _shared(kube: Kube) -> Iterator[None]:
     """A volume that every node can have."""
-    folder = Path(f"/tmp/{kube.namespace}")
-    folder.mkdir()
-    folder.chmod(0o777)
-    volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": kube.namespace},
-        "spec": {
-            "capacity": {"storage": "20Gi"},
-            "accessModes": ["ReadWriteMany"],
-            "storageClassName": "",
-            "claimRef": {"namespace": "clew", "name": "clew-server"},
-            "hostPath": {"path": str(folder)},
-        },
-    }
-    kube.apply(volume)
-    yield volume
-    kube("delete", "persistentvolume", kube.namespace, "--wait=false")
-    shutil.rmtree(folder)
+    with volume(kube, "clew", "clew-server", access="ReadWriteMany") as folder:
+        folder.chmod(0o777)
+        yield
 
 
 @pytest.fixture
-def clew(kube: Kube, shared: dict[str, Any], postgres_server: str) -> Iterator[Kube]:
+def clew(kube: Kube, _shared: None, postgres_server: str) -> Iterator[Kube]:
     """Everything, with two servers; the operator looks at the test's own namespace alone, and
     every second for what is idle."""
     found = rendered(kube, "overlays/replicas")

@@ -170,7 +170,7 @@ class Server:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def mortal() -> Iterator[Server]:
     home = Path(f"/tmp/clew-dying-postgres-{os.getpid()}")  # a socket's path must be short
     try:
         server = Server(home)
@@ -181,19 +181,19 @@ def server() -> Iterator[Server]:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def test_the_server_dies_meanwhile(clew: Marked, server: Server) -> None:
-    clew.environment["CLEW_GRAPH"] = server.address
+def test_the_server_dies_meanwhile(clew: Marked, mortal: Server) -> None:
+    clew.environment["CLEW_GRAPH"] = mortal.address
     line = "cat data > out; echo ready; read word; cat data > late; exit 4"
     process = clew.start("exec", "--", "sh", "-c", line)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    server.die()
+    mortal.die()
     _, said = process.communicate("go\n")
     assert process.returncode == 4
     assert "clew: warning: " in said
     assert "e1 ended with status 4" in said
     assert "Traceback" not in said
-    server.start()
+    mortal.start()
     clew("exec", "--", "true")
     first, second = clew.json("list")
     assert (first["state"], first["status"]) == ("failed", 4)
@@ -203,13 +203,13 @@ def test_the_server_dies_meanwhile(clew: Marked, server: Server) -> None:
     assert clew.json("fsck")["ok"]
 
 
-def test_the_server_is_restarted_meanwhile(clew: Marked, server: Server) -> None:
-    clew.environment["CLEW_GRAPH"] = server.address
+def test_the_server_is_restarted_meanwhile(clew: Marked, mortal: Server) -> None:
+    clew.environment["CLEW_GRAPH"] = mortal.address
     process = clew.start("exec", "--", "sh", "-c", "echo ready; read word; cat data > late")
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
-    server.die()
-    server.start()
+    mortal.die()
+    mortal.start()
     _, said = process.communicate("go\n")
     assert process.returncode == 0
     assert "warning" not in said

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from tests.local.programs.recording import Project
 from tests.local.serving import serving
 from tests.local.test_robust_postgres import Server as PostgreSQL
+from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
 
 
-@pytest.fixture
-def database() -> Iterator[PostgreSQL]:
-    home = Path(f"/tmp/clew-away-postgres-{os.getpid()}")  # a socket's path must be short
-    try:
-        database = PostgreSQL(home)
-        database.start()
-        yield database
-        database.die()
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-
-
-def test_a_database_may_go_and_come_back(tmp_path: Path, database: PostgreSQL) -> None:
-    project = Project(tmp_path, CLEW_GRAPH=database.address)
+def test_a_database_may_go_and_come_back(tmp_path: Path, mortal: PostgreSQL) -> None:  # noqa: F811
+    project = Project(tmp_path, CLEW_GRAPH=mortal.address)
     project.sh("echo recorded")
     with serving(project) as server, server.client() as client:
         assert client.get("/api/v1/executions/e1").status_code == 200
-        database.die()
+        mortal.die()
         for _ in range(3):  # also those connections that were idle
             away = client.get("/api/v1/executions/e1")
             assert away.status_code == 503
@@ -42,6 +27,6 @@ def test_a_database_may_go_and_come_back(tmp_path: Path, database: PostgreSQL) -
         assert int(away.headers["retry-after"]) > 0
         assert client.get("/readyz").status_code == 503
         assert client.get("/healthz").status_code == 200
-        database.start()
+        mortal.start()
         assert client.get("/api/v1/executions/e1").json()["id"] == "e1"
         assert client.get("/apis/v2beta1/runs").status_code == 200

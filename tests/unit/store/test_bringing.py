@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -29,18 +28,6 @@ class Window:
     def chunks(self, chunks: Sequence[bytes], alone: Sequence[bytes]) -> bytes:
         self.packs.append(self._giving.chunks(chunks, alone=alone))
         return self.packs[-1]
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "here") as store:
-        yield store
-
-
-@pytest.fixture
-def there(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "there") as store:
-        yield store
 
 
 def raw(*digests: str) -> list[bytes]:

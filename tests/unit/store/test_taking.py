@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import blake3
@@ -35,18 +35,6 @@ class Door:
         self.packs.append(pack)
         self._to.take(pack)
         return len(pack)
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "here") as store:
-        yield store
-
-
-@pytest.fixture
-def there(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "there") as store:
-        yield store
 
 
 def send(here: Store, there: Store, *contents: str) -> Door:
