@@ -160,9 +160,8 @@ def test_what_is_seen_is_in_the_address(seen: Seen) -> None:
 
 
 def test_light_and_dark(seen: Seen) -> None:
-    found = {}
-    for scheme in ("light", "dark"):
+    seen.page.go(f"{seen.server.address}{PREFIX}")
+    for scheme, colour in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(21, 24, 28)")):
         seen.page.colours(scheme)
-        found[scheme] = seen.page.value("getComputedStyle(document.body).backgroundColor")
-    assert found == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 24, 28)"}
+        seen.page.until("getComputedStyle(document.body).backgroundColor", colour)
     assert len(seen.page.picture()) > 5_000
