@@ -46,10 +46,11 @@ def stop(cluster: Cluster, name: str, *, how: str = "TERM") -> None:
 
 
 def lives(cluster: Cluster, name: str) -> bool:
-    # The record may be of a process whose number another one has by now.
+    # The record may be of a process whose number another one has by now; and at first it is the
+    # shell, or setsid, that is about to become the program, with the same words at its end.
     pid, command = _read(cluster, name)
     words = inside(cluster, "sh", "-c", f"cat /proc/{pid}/cmdline 2>/dev/null || :")
-    return words.split("\0")[:-1] == command
+    return words.split("\0")[:-1][-len(command) :] == command
 
 
 def names(cluster: Cluster) -> list[str]:
