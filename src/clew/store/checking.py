@@ -47,6 +47,7 @@ class NoSweep:
 
     def __exit__(self, *_: object) -> None:
         if self._fd >= 0:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)  # a child just forked has the descriptor, too
             os.close(self._fd)
 
 

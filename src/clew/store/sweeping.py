@@ -60,6 +60,8 @@ class Sweep:
         except OSError as error:
             raise from_os(error, doing=f"write to {self._path}") from error
         finally:
+            # A child that another thread forks meanwhile has the descriptor until it executes.
+            fcntl.flock(lock, fcntl.LOCK_UN)
             os.close(lock)
 
     def _run(self, live: Live, *, dry_run: bool) -> Reclaimed:

@@ -338,6 +338,25 @@ def test_one_sweep_at_a_time(tmp_path: Path) -> None:
         store.gc([])
 
 
+def test_a_sweep_is_over_when_it_ends_though_a_child_was_forked_meanwhile(tmp_path: Path) -> None:
+    """Its descriptors are the child's, too, until that executes something."""
+    held, release = os.pipe()
+    with Store(tmp_path) as store:
+
+        def live() -> list[str]:
+            if not os.fork():
+                os.close(release)
+                os.read(held, 1)
+                os._exit(0)
+            return []
+
+        store.gc(live)
+        store.gc([])
+    os.close(release)
+    os.close(held)
+    os.wait()
+
+
 # -- giving up
 
 
