@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Any
 
 import httpx2
@@ -143,28 +144,48 @@ def of_jupyter(kernels: list[Any], terminals: Any, status: Any) -> Activity:
     )
 
 
-def istio_traffic(prometheus: str, window: timedelta) -> Source:
-    """What Istio counted, by a Prometheus: whoever had a request within the window has one now."""
-    span = max(60, int(window.total_seconds()) * 2)
-    labels = "destination_service_namespace, destination_service_name"
-    query = (
-        f"sum by ({labels}) (increase(istio_requests_total[{span}s])"
-        f" or increase(istio_tcp_received_bytes_total[{span}s])) > 0"
-    )
+_OF = "destination_service_namespace, destination_service_name"
+_USERS = '{reporter!="destination",source_workload!="clew-operator"}'
+"""What a server's own proxy counts has our asking in it, and whoever else asks from outside."""
+_COUNTERS = ("istio_requests_total", "istio_tcp_received_bytes_total")
+
+
+def istio_traffic(
+    prometheus: str, idle: timedelta, *, late: timedelta = timedelta(seconds=15)
+) -> Source:
+    """What Istio counted, by a Prometheus: whatever was used since it was asked last is in use now.
+
+    The first question is about all the time that something may be idle: nobody may have looked
+    meanwhile. What is counted is known only after `late`.
+    """
+    asked: float | None = None
 
     async def source() -> Traffic:
+        nonlocal asked
+        began = monotonic()
+        since = timedelta(seconds=began - asked) if asked is not None else idle
+        query = " or ".join(_moved(counter, since + late) for counter in _COUNTERS)
         async with httpx2.AsyncClient(timeout=_PATIENCE) as http:
             address = f"{prometheus.rstrip('/')}/api/v1/query"
             answer = await http.get(address, params={"query": query})
             answer.raise_for_status()
-            now = datetime.now(UTC)
-            return {
-                key: now
-                for row in answer.json()["data"]["result"]
-                for key in _behind(row["metric"])
-            }
+            rows = answer.json()["data"]["result"]
+        asked, now = began, datetime.now(UTC)
+        return {key: now for row in rows for key in _behind(row["metric"])}
 
     return source
+
+
+def _moved(counter: str, since: timedelta) -> str:
+    """Which Services have a counter that is not what it was: a new one has come from nothing, and
+    one that began anew is in use when it counts again.
+
+    That takes no two samples within the time, as a rate would, so it does not matter how often
+    they are taken. One that could not be taken makes no counter new.
+    """
+    now, ago = f"{counter}{_USERS}", since // timedelta(milliseconds=1)
+    then = f"last_over_time({now}[10m] offset {ago}ms)"
+    return f"max by ({_OF}) (({now} unless ({now} == {then})) > 0)"
 
 
 def proxied_traffic(server: str, token: Callable[[], str]) -> Source:

@@ -89,7 +89,7 @@ class _Operator:
         self._task(self._sweep(client))
         if culling := self._options.culling:
             if culling.prometheus:
-                self._traffic.append(istio_traffic(culling.prometheus, culling.period))
+                self._traffic.append(istio_traffic(culling.prometheus, culling.idle))
             self._asking = asking(self._options, culling, self._traffic)
             self._task(Ending(client, self._seen, self._asking, culling, self._metrics).run())
 

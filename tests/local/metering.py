@@ -1,0 +1,121 @@
+"""A real Prometheus, and the counters that it reads, as the proxies of Istio write them."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import shutil
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.local.surviving import await_
+
+COUNTERS = ("istio_requests_total", "istio_tcp_received_bytes_total")
+GATEWAY = {
+    "reporter": "source",
+    "source_workload": "istio-ingressgateway",
+    "source_workload_namespace": "istio-system",
+    "source_principal": "unknown",
+    "source_app": "istio-ingressgateway",
+    "source_version": "unknown",
+    "source_cluster": "Kubernetes",
+    "connection_security_policy": "unknown",
+    "response_flags": "-",
+}
+HTTP = {"request_protocol": "http", "response_code": "200", "grpc_response_status": ""}
+TCP = {"request_protocol": "tcp"}
+
+
+class Istio:
+    """What has passed, on a page for a Prometheus. Without `sample`, it cannot be read."""
+
+    def __init__(self, port: int) -> None:
+        self.address = f"127.0.0.1:{port}"
+        self.samples = True
+        self._series: dict[str, int] = {}
+
+    def count(
+        self, namespace: str, name: str, value: int, counter: str = COUNTERS[0], **labels: str
+    ) -> None:
+        given = {
+            **GATEWAY,
+            **(HTTP if counter == COUNTERS[0] else TCP),
+            "destination_service": f"{name}.{namespace}.svc.cluster.local",
+            "destination_service_name": name,
+            "destination_service_namespace": namespace,
+            "destination_workload": name,
+            "destination_workload_namespace": namespace,
+            **labels,
+        }
+        written = ",".join(f"{label}={json.dumps(said)}" for label, said in given.items())
+        self._series = {**self._series, f"{counter}{{{written}}}": value}
+
+    def page(self) -> str:
+        lines = [f"# TYPE {counter} counter" for counter in COUNTERS]
+        return "".join(f"{x}\n" for x in [*lines, *(f"{k} {v}" for k, v in self._series.items())])
+
+
+@contextmanager
+def counting() -> Iterator[Istio]:
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = istio.page().encode()
+            self.send_response(200 if istio.samples else 503)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Nobody reads it."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        istio = Istio(server.server_address[1])
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield istio
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def prometheus(istio: Istio, folder: Path) -> Iterator[str]:
+    """The address of one that looks every second."""
+    found = shutil.which("prometheus")
+    if found is None:
+        pytest.fail("Prometheus is not installed: apt install prometheus (make test does it)")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    job = {"job_name": "istio", "static_configs": [{"targets": [istio.address]}]}
+    settings = {"global": {"scrape_interval": "1s"}, "scrape_configs": [job]}
+    (folder / "prometheus.yml").write_text(json.dumps(settings))
+    words = [
+        f"--config.file={folder / 'prometheus.yml'}",
+        f"--storage.tsdb.path={folder / 'prometheus'}",
+        f"--web.listen-address={place}",
+    ]
+    with (
+        (folder / "prometheus.log").open("ab") as log,
+        subprocess.Popen([found, *words], stdout=log, stderr=log) as process,
+    ):
+        try:
+            address = f"http://{place}"
+            await_("Prometheus answers", lambda: _answers(address))
+            yield address
+        finally:
+            process.kill()
+
+
+def _answers(address: str) -> bool:
+    try:
+        return httpx2.get(f"{address}/-/ready").is_success
+    except httpx2.HTTPError:
+        return False

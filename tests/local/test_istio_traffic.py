@@ -1,0 +1,213 @@
+"""What Istio counted, as a real Prometheus tells it to who looks for the idle."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.local.metering import COUNTERS, Istio, counting, prometheus
+from tests.local.surviving import await_
+from tests.unit.kube.resources import pod, tensorboard, viewer
+
+from clew.kube.activity import Asking, Traffic, istio_traffic
+from clew.kube.culling import LAST_OTHER, Activity, decide
+from clew.kube.objects import Json, name_of
+from clew.kube.options import Culling
+
+LATE = timedelta(seconds=3)
+"""Three samples of one second each."""
+
+
+@pytest.fixture(scope="module")
+def istio() -> Iterator[Istio]:
+    with counting() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def metrics(istio: Istio, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One for all tests: each has resources of its own."""
+    with prometheus(istio, tmp_path_factory.mktemp("prometheus")) as address:
+        yield address
+
+
+@pytest.fixture
+def board() -> Json:
+    return tensorboard("pvc://logs", f"curves-{uuid.uuid4().hex[:8]}")
+
+
+@pytest.fixture
+def files() -> Json:
+    return viewer(name=f"files-{uuid.uuid4().hex[:8]}")
+
+
+class Culler:
+    """It looks as the operator does."""
+
+    def __init__(self, address: str, idle: timedelta = timedelta(seconds=1)) -> None:
+        self._source = istio_traffic(address, idle, late=LATE)
+        self._traffic: Traffic | None = None
+
+    def look(self) -> None:
+        async def go() -> Traffic | None:
+            async with httpx2.AsyncClient() as http:
+                return await Asking(http, lambda _: "", [self._source]).traffic()
+
+        self._traffic = asyncio.run(go())
+
+    def saw(self, resource: Json) -> Activity | None:
+        """When it looked last."""
+
+        async def go() -> Activity | None:
+            async with httpx2.AsyncClient() as http:
+                return await Asking(http, lambda _: "").activity(resource, self._traffic)
+
+        return asyncio.run(go())
+
+    def used(self, resource: Json) -> bool:
+        time.sleep(0.1)  # samples are taken once a second
+        self.look()
+        found = self.saw(resource)
+        assert found is not None
+        return found != Activity()
+
+    def until_idle(self, resource: Json) -> None:
+        await_("it is used", lambda: self.used(resource))
+        await_("it is idle", lambda: not self.used(resource))
+
+
+def test_a_counter_that_moves_is_use_now_and_one_that_rests_is_none(
+    istio: Istio, metrics: str, board: Json
+) -> None:
+    culler = Culler(metrics)
+    istio.count("me", name_of(board), 5)
+    culler.until_idle(board)
+    istio.count("me", name_of(board), 6)
+    before = datetime.now(UTC)
+    await_("it is used again", lambda: culler.used(board))
+    found = culler.saw(board)
+    assert found is not None
+    assert found.last is not None
+    assert before <= found.last <= datetime.now(UTC)
+    culler.until_idle(board)
+
+
+def test_only_the_own_service_counts(istio: Istio, metrics: str, board: Json, files: Json) -> None:
+    """By its namespace and its name, which for a viewer is that of its Service."""
+    culler = Culler(metrics)
+    for namespace, name in (("me", "other"), ("another", name_of(board)), ("me", name_of(files))):
+        istio.count(namespace, name, 7)
+    istio.count("me", f"pvcviewer-{name_of(files)}", 1)
+    await_("the viewer is used", lambda: culler.used(files))
+    assert culler.saw(board) == Activity()
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"reporter": "destination", "source_workload": "unknown"},
+        {"reporter": "source", "source_workload": "clew-operator"},
+    ],
+)
+def test_asking_a_server_is_no_use(
+    istio: Istio, metrics: str, own: dict[str, str], board: Json, files: Json
+) -> None:
+    culler = Culler(metrics)
+    istio.count("me", name_of(board), 7, **own)
+    istio.count("me", f"pvcviewer-{name_of(files)}", 7)
+    await_("others are used", lambda: culler.used(files))
+    assert culler.saw(board) == Activity()
+
+
+def test_connections_that_are_no_requests_count_by_their_bytes(
+    istio: Istio, metrics: str, board: Json
+) -> None:
+    culler = Culler(metrics)
+    istio.count("me", name_of(board), 5)
+    istio.count("me", name_of(board), 100, COUNTERS[1])
+    culler.until_idle(board)
+    istio.count("me", name_of(board), 200, COUNTERS[1])
+    await_("it is used", lambda: culler.used(board))
+
+
+def test_a_proxy_that_began_anew_is_no_use_until_it_counts(
+    istio: Istio, metrics: str, board: Json, files: Json
+) -> None:
+    culler = Culler(metrics)
+    istio.count("me", name_of(board), 100)
+    istio.count("me", f"pvcviewer-{name_of(files)}", 1)
+    culler.until_idle(board)
+    istio.count("me", name_of(board), 0)
+    istio.count("me", f"pvcviewer-{name_of(files)}", 2)
+    await_("the viewer is used", lambda: culler.used(files))
+    assert culler.saw(board) == Activity()
+    istio.count("me", name_of(board), 3)
+    await_("it is used", lambda: culler.used(board))
+
+
+def test_samples_that_could_not_be_taken_are_no_use(
+    istio: Istio, metrics: str, board: Json, files: Json
+) -> None:
+    culler = Culler(metrics)
+    istio.count("me", name_of(board), 5)
+    culler.until_idle(board)
+    istio.samples = False
+
+    def missing() -> bool:
+        asked = {"query": COUNTERS[0]}
+        answer = httpx2.get(f"{metrics}/api/v1/query", params=asked).json()
+        return not answer["data"]["result"]
+
+    await_("the counter is gone", missing)
+    istio.count("me", f"pvcviewer-{name_of(files)}", 1)
+    istio.samples = True
+    await_("the viewer is used", lambda: culler.used(files))
+    while culler.used(files):
+        assert culler.saw(board) == Activity()
+
+
+def test_all_that_passed_since_it_was_asked_last_counts(
+    istio: Istio, metrics: str, board: Json
+) -> None:
+    """However long ago that was; and at first, within the time that it may be idle."""
+    seldom, often, new = Culler(metrics), Culler(metrics), Culler(metrics, timedelta(hours=1))
+    istio.count("me", name_of(board), 5)
+    seldom.until_idle(board)
+    await_("all others know it", lambda: not often.used(board))
+    istio.count("me", name_of(board), 6)
+    often.until_idle(board)
+    assert seldom.used(board)
+    assert not often.used(board)
+    assert new.used(board)
+
+
+def test_what_nobody_can_say_is_unknown(istio: Istio, tmp_path: Path, board: Json) -> None:
+    with prometheus(istio, tmp_path) as address:
+        culler = Culler(address)
+        assert not culler.used(board)
+    culler.look()
+    assert culler.saw(board) is None
+
+
+def test_use_never_moves_backwards(istio: Istio, metrics: str, board: Json) -> None:
+    """What was noted stays when the counter rests, begins anew, or is gone."""
+    culler = Culler(metrics)
+    culling = Culling(idle=timedelta(days=1))
+    istio.count("me", name_of(board), 5)
+    await_("it is used", lambda: culler.used(board))
+    first = decide(board, pod(name_of(board)), culler.saw(board), datetime.now(UTC), culling)
+    noted = first.annotations
+    assert LAST_OTHER in noted
+    resource = {**board, "metadata": {**board["metadata"], "annotations": noted}}
+    istio.count("me", name_of(board), 0)
+    await_("it is idle", lambda: not culler.used(resource))
+    for found in (culler.saw(resource), None):
+        verdict = decide(resource, pod(name_of(board)), found, datetime.now(UTC), culling)
+        assert not verdict.cull
+        assert verdict.annotations == {}
