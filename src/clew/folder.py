@@ -95,6 +95,13 @@ class Folder:
             return b""
 
 
+def own(folder: Folder, settings: Settings) -> tuple[bytes, ...]:
+    """How paths of Clew's own begin: a command that is Clew itself goes there, and no record tells
+    of it. The user's cache may be reached through links; a project's folder is known without."""
+    cache = os.fsencode(settings.owners)
+    return (os.fsencode(folder.path) + b"/", cache, os.path.realpath(cache))
+
+
 def find(start: Path, settings: Settings) -> Folder:
     """The project of `start`: the one CLEW_PROJECT names, else the nearest one upwards."""
     if settings.project is not None:

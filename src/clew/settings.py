@@ -33,6 +33,11 @@ class Settings:
     s3: Mapping[str, str] = field(default_factory=dict)
     """AWS_*: how S3 is reached, by the names of these variables in small letters."""
 
+    @property
+    def owners(self) -> Path:
+        """Which package owns which file."""
+        return self.cache / "owners"
+
 
 S3 = (
     "AWS_ACCESS_KEY_ID",
@@ -52,8 +57,13 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     def value(name: str) -> str | None:
         return environ.get(name) or None
 
+    def base(name: str, usual: str) -> Path:
+        """One of the user's own folders. A relative one would be another in every folder, and does
+        not count, as XDG wants it."""
+        named = Path(value(name) or "")
+        return named if named.is_absolute() else Path.home() / usual
+
     project = value("CLEW_PROJECT")
-    state, cache = value("XDG_STATE_HOME"), value("XDG_CACHE_HOME")
     return Settings(
         project=Path(project) if project else None,
         graph=value("CLEW_GRAPH"),
@@ -61,8 +71,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         token=value("CLEW_TOKEN"),
         redact=tuple(p for p in environ.get("CLEW_REDACT", "").split(",") if p),
         colour=not value("NO_COLOR"),
-        state=(Path(state) if state else Path.home() / ".local" / "state") / "clew",
-        cache=(Path(cache) if cache else Path.home() / ".cache") / "clew",
+        state=base("XDG_STATE_HOME", ".local/state") / "clew",
+        cache=base("XDG_CACHE_HOME", ".cache") / "clew",
         s3={name.lower(): found for name in S3 if (found := value(name))},
     )
 

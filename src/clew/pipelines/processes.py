@@ -45,12 +45,10 @@ Words = Callable[[Errand], Sequence[str]]
 class _Stage(Host):
     """The host, with nothing to read, and the output only kept."""
 
-    def __init__(
-        self, folder: Folder, settings: Settings, variables: Mapping[str, str], heard: Heard
-    ) -> None:
-        super().__init__(settings, folder.cache)
+    def __init__(self, settings: Settings, variables: Mapping[str, str], heard: Heard) -> None:
+        super().__init__(settings)
         self._heard = heard
-        self.environ = task_stage(settings, folder, variables).environ
+        self.environ = task_stage(settings, variables).environ
         self._tracer: int | None = None
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
@@ -137,7 +135,7 @@ class Cold:
         command = list(self._words(self._errand))
         if self._container is not None:
             command = self._container.lay_out(self._errand, command)
-        self._stage = _Stage(self._folder, self._settings, self._variables, self._errand.heard)
+        self._stage = _Stage(self._settings, self._variables, self._errand.heard)
         if self._stopped:
             return Outcome(error="it was stopped before it began")
         try:

@@ -56,7 +56,7 @@ class Workers:
         key = frozenset(variables.items())
         found = self._surroundings.get(key)
         if found is None:
-            stage = task_stage(self._settings, self._folder, variables)
+            stage = task_stage(self._settings, variables)
             redactor = Redactor(stage.environ, self._settings.redact, key=self._folder.key)
             told = {shown(name): shown(value) for name, value in stage.environ.items()}
             found = Surroundings(redactor.environment(told), redactor.seals(told))
@@ -68,7 +68,7 @@ class Workers:
         key = (python, frozenset(variables.items()))
         found = self._at_work.get(key)
         if found is None or found.ended or found.count >= _MOST or found.stale() is not None:
-            stage = task_stage(self._settings, self._folder, variables)
+            stage = task_stage(self._settings, variables)
             found = Session(self._folder, self._settings, self.command(python), stage, "worker")
             found.start()
             with suppress(KeyError):
@@ -97,9 +97,9 @@ class Workers:
         return [*self._leaving, *self._at_work.values()]
 
 
-def task_stage(settings: Settings, folder: Folder, variables: Mapping[str, str]) -> Host:
+def task_stage(settings: Settings, variables: Mapping[str, str]) -> Host:
     """This machine, as every task finds it."""
-    stage = Host(settings, folder.cache)
+    stage = Host(settings)
     stage.environ = {
         **{name: value for name, value in stage.environ.items() if name not in _OF_THE_TERMINAL},
         **variables,

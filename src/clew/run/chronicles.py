@@ -6,14 +6,13 @@ What the command itself read is told once, and not again for each piece: a piece
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from clew.folder import Folder
+from clew.folder import Folder, own
 from clew.prov.events import AnyEvent, Informed
 from clew.run import failing, reporting
 from clew.run.branches import Branch, Branches
@@ -22,6 +21,7 @@ from clew.run.reporting import Beginning
 from clew.run.stages import Host
 from clew.run.standing import Standing
 from clew.run.streams import Streams
+from clew.settings import Settings
 from clew.store import Store
 from clew.witness.contents import Contents
 from clew.witness.packages import Packages
@@ -41,6 +41,7 @@ class Chronicle:
     def __init__(
         self,
         folder: Folder,
+        settings: Settings,
         stage: Host,
         redactor: Redactor,
         beginning: Beginning,
@@ -60,8 +61,8 @@ class Chronicle:
         self._store = store
         self._branches = branches
         self._name = name
-        self._packages = Packages(folder.cache)
-        self._ignored = (os.fsencode(folder.path) + b"/",)
+        self._packages = Packages(settings.owners)
+        self._ignored = own(folder, settings)
 
     def of_command(self, names: Names) -> list[AnyEvent]:
         """Its beginning, and what it did so far."""

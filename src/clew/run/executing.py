@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from clew import db
 from clew.errors import ClewError, NotFound, RecordingFailed
-from clew.folder import Folder
+from clew.folder import Folder, own
 from clew.prov.events import AnyEvent, Started
 from clew.prov.graph import AT_ONCE, Graph
 from clew.prov.questions.executions import execution as execution_of
@@ -62,7 +62,7 @@ def execute(
 
         return joining.join(folder, settings, command, outer, pins)
     native.require()
-    stage = Host(settings, folder.cache)
+    stage = Host(settings)
     return record(
         folder,
         settings,
@@ -351,7 +351,7 @@ class _Recording:
             boot=self._stage.boot,
             variables=self._beginning.variables,
             redactor=self._redactor,
-            ignore=(os.fsencode(self._folder.path) + b"/",),
+            ignore=own(self._folder, self._settings),
             streams=self._streams,
             sealed=self._beginning.sealed,
         )

@@ -17,7 +17,7 @@ import msgspec
 
 from clew import db
 from clew.errors import ClewError
-from clew.folder import Folder
+from clew.folder import Folder, own
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
 from clew.run import locks
@@ -160,7 +160,7 @@ def _tell(
         boot=str(started.facets.get("boot", ""))[:8],
         variables={name: value or "" for name, value in started.environment.items()},
         redactor=Redactor(_environ(trace), words.redact),
-        ignore=(os.fsencode(folder.path) + b"/",),
+        ignore=own(folder, settings),
         streams={os.fsencode(name): stream for name, stream in words.streams.items()},
     )
     contents = Contents(
@@ -172,7 +172,7 @@ def _tell(
     )
     contents.follow(trace)
     story = hear(scene, trace, contents)
-    owners = Packages(folder.cache).owners(story.found())
+    owners = Packages(settings.owners).owners(story.found())
     told = list(Teller(scene, story, contents, owners).events())
     return [*told, *_streams(store, place, words)]
 

@@ -148,6 +148,7 @@ class Session:
         beginning.event.facets["streams"] = _STREAMS
         self._chronicle = Chronicle(
             self._folder,
+            self._settings,
             self._stage,
             self._redactor,
             beginning,

@@ -107,12 +107,12 @@ class Host:
 
     descent: Descent | None = None
 
-    def __init__(self, settings: Settings, cache: Path) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.machine = machine_id(settings)
         self.cwd = _working_folder()
         self.environ: Mapping[str, str] = caller.environment()
         self.boot = ""
-        self._cache = cache
+        self._settings = settings
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
         facets = environment.facets(self.cwd, self.environ, redactor, machine=self.machine)
@@ -164,7 +164,7 @@ class Host:
     def _packages(self) -> Packages:
         from clew.witness.packages import Packages  # not before the command runs
 
-        return Packages(self._cache)
+        return Packages(self._settings.owners)
 
     def owners(self, paths: list[bytes]) -> Mapping[bytes, str]:
         return self._packages.owners(paths)

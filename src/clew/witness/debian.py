@@ -29,6 +29,7 @@ def sources(root: Path) -> list[Path]:
         admin / "diversions",
         root / "var/lib/apt/extended_states",
         root / "lib",  # merged or not
+        root / "etc/os-release",  # whose packages they are
     ]
 
 

@@ -6,8 +6,8 @@ BLAKE3 hash; two among a million differing paths meet once in forty million mach
 that hold owned files are in it, too: most files lie where nobody owns any, and a folder is
 asked about once.
 
-The file is a cache: it carries the state of the records it was made from, and one that is
-stale, foreign or damaged counts as missing. It is written beside its place and renamed.
+The file is a cache, one for all projects of a user (`clew.witness.keeping`): it carries the state
+of the records it was made from, and is found by it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from blake3 import blake3
+
+from clew.witness import keeping
 
 _FORMAT = 3
 _FOLDER = 0xFFFF_FFFF
@@ -33,8 +34,8 @@ _SETTLED = 2_000_000_000
 file system's clock, unseen: what was made from them is used, but not kept."""
 
 
-_last: dict[Path, tuple[tuple[str, str], Index]] = {}
-"""What was read last, by its file, with the states of the records and of the file."""
+_last: dict[tuple[Path, str], tuple[str, Index]] = {}
+"""What was read or made last, by its place and name, with the state of the records."""
 
 
 class Package(NamedTuple):
@@ -119,31 +120,32 @@ def index(
     """The index of these records: the kept one when they have not changed since, else a new one."""
     sources = list(sources)
     state, newest = _state(sources)
-    file = cache / f"owners-{name}" if cache else None
-    if file is not None:
-        kept = _read(file, state)
-        if kept is not None:
-            return kept
+    kept = _read(cache, name, state) if cache else None
+    if kept is not None:
+        return kept
     made = Index.build(read())
-    if file is not None and _now() - newest > _SETTLED and _state(sources)[0] == state:
-        _keep(file, made.to_bytes(state))
+    if cache and _now() - newest > _SETTLED and _state(sources)[0] == state:
+        _last[cache, name] = state, made
+        keeping.keep(cache, name, _found_by(state), made.to_bytes(state))
     return made
 
 
-def _read(file: Path, state: str) -> Index | None:
+def _read(cache: Path, name: str, state: str) -> Index | None:
     """The kept one. It is the same for all who ask: a run has one worker after the other, and
     each of them would have megabytes of its own."""
-    try:
-        known = state, _state([file])[0]
-        before, shared = _last.get(file, (None, None))
-        if before != known or shared is None:
-            shared = Index.from_bytes(file.read_bytes(), state)
-    except OSError:
-        return None
+    before, shared = _last.get((cache, name), (None, None))
+    if before != state or shared is None:
+        data = keeping.take(cache, name, _found_by(state))
+        shared = None if data is None else Index.from_bytes(data, state)
     if shared is None:
         return None
-    _last[file] = known, shared
+    _last[cache, name] = state, shared
     return Index(shared.packages, shared._keys, shared._owners)
+
+
+def _found_by(state: str) -> str:
+    """Programs of other formats, and machines of another kind, have files of their own."""
+    return f"{_FORMAT} {sys.byteorder}\n{state}"
 
 
 def _key(path: bytes) -> int:
@@ -170,15 +172,3 @@ def _state(sources: Iterable[Path]) -> tuple[str, int]:
         times = f"{stat.st_mtime_ns} {stat.st_ctime_ns}"
         seen.append(f"{source} {stat.st_dev} {stat.st_ino} {stat.st_size} {times}")
     return "\n".join(seen).encode(errors="surrogateescape").decode(errors="replace"), newest
-
-
-def _keep(file: Path, data: bytes) -> None:
-    """A cache that cannot be written is no failure: the next time costs as much as this one."""
-    draft = file.with_name(f"{file.name}.{os.getpid()}")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(data)
-        draft.rename(file)
-    except OSError:
-        with suppress(OSError):
-            draft.unlink()

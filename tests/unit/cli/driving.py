@@ -24,6 +24,8 @@ class Clew:
         self.folder = folder / "project"
         self.folder.mkdir(parents=True)
         kept = {n: v for n, v in os.environ.items() if not n.startswith(("CLEW_", "XDG_"))}
+        if "XDG_CACHE_HOME" in os.environ:  # what is known of packages is found out once for all
+            kept["XDG_CACHE_HOME"] = os.environ["XDG_CACHE_HOME"]
         self.environment = {**kept, "XDG_STATE_HOME": str(folder / "state"), "LC_ALL": "C.UTF-8"}
         self.environment.pop("NO_COLOR", None)
         self.environment |= environment

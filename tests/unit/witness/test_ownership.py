@@ -64,15 +64,15 @@ def test_settled_records_are_read_once(tmp_path: Path) -> None:
         assert made.owner(b"/b") == PACKAGES[1]
         assert made.owner(b"/c") is None
     assert records.reads == 1
-    (tmp_path / "cache/owners-x").write_bytes(b"\x00damaged")
-    assert index(tmp_path / "cache", "x", [settled], records.read).owner(b"/b") == PACKAGES[1]
-    assert records.reads == 2
     assert index(None, "x", [settled], records.read).owner(b"/b") == PACKAGES[1]
+    assert records.reads == 2
 
 
 def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path: Path) -> None:
     records = Records(tmp_path)
     settled = Path("/proc/self/exe").resolve()
     (tmp_path / "file").write_text("")
-    made = index(tmp_path / "file/below", "x", [settled], records.read)
-    assert made.owner(b"/a") == PACKAGES[0]
+    for _ in range(3):
+        made = index(tmp_path / "file/below", "x", [settled], records.read)
+        assert made.owner(b"/a") == PACKAGES[0]
+    assert records.reads == 1  # this process knows it all the same
