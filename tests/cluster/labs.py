@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ from typing import Any
 import httpx2
 import pytest
 from tests.cluster.kube import Kube
-from tests.cluster.operators import JUPYTER, notebook, until
+from tests.cluster.operators import JUPYTER, notebook, ready, until
 from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.test_server_sockets import as_its_page, execute, opened
 
 HOME = "/home/jovyan"
+LAST = "clew.dev/last-activity"
 
 
 @pytest.fixture
@@ -72,3 +74,26 @@ def reached(kube: Kube, what: str, user: httpx2.Client, address: str) -> None:
     """Wait until a resource is ready and answers: every node must first hear of its Service."""
     kube.await_(what, "condition=Ready")
     until(f"{what} answers", lambda: user.get(address).is_success)
+
+
+def the_idle_is_deleted(kube: Kube, user: httpx2.Client, kind: str) -> None:
+    """Of two, `used` and `idle`, the one that is asked for stays; asked no more, it goes, too."""
+    began = datetime.now(UTC)
+
+    def asked() -> None:
+        assert user.get(f"/{kind}/{kube.namespace}/used/").is_success
+
+    def noted() -> bool:
+        asked()
+        notes = kube.get(kind, "used")["metadata"]["annotations"]
+        return datetime.fromisoformat(notes.get(LAST, "1970-01-01T00:00:00Z")) > began
+
+    def gone() -> bool:
+        asked()
+        return not kube("get", f"{kind}/idle", "--ignore-not-found")
+
+    until("its use is noted", noted)
+    kube("annotate", kind, "--all", "clew.dev/idle-minutes=0.2")
+    until("the idle one is deleted", gone)
+    assert ready(kube, f"{kind}/used")["status"] == "True"
+    until("the other as well", lambda: not kube("get", f"{kind}/used", "--ignore-not-found"))

@@ -1,7 +1,8 @@
-"""Idle notebooks are stopped; busy ones, and those that nobody can ask, are not."""
+"""What is idle is ended; what is busy, and what nobody can ask for, is not."""
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,20 +10,29 @@ from typing import Any
 
 import pytest
 from tests.cluster.kube import Kube
-from tests.cluster.labs import jupyter
-from tests.cluster.operators import Operator, notebook, operating, ready, says, until
+from tests.cluster.labs import (  # noqa: F401 - server is a fixture
+    jupyter,
+    reached,
+    server,
+    the_idle_is_deleted,
+)
+from tests.cluster.operators import Operator, claim, notebook, operating, ready, says, until
+from tests.cluster.test_tensorboards import tensorboard
+from tests.local.metering import counting, prometheus
+from tests.local.serving import Server
 
 pytestmark = pytest.mark.cluster
 
 LAST = "notebooks.kubeflow.org/last-activity"
 STOPPED = "kubeflow-resource-stopped"
+LOOKS = ("--culling", "--through-api", "--check-minutes=0.017")
+"""Every second."""
 
 
 @pytest.fixture
 def culler(kube: Kube, tmp_path: Path) -> Iterator[Operator]:
-    """It looks every second, and takes for idle what was not used for a quarter of a minute."""
-    options = ("--culling", "--through-api", "--idle-minutes=0.25", "--check-minutes=0.017")
-    with operating(kube, tmp_path, *options) as made:
+    """It takes for idle what was not used for a quarter of a minute."""
+    with operating(kube, tmp_path, *LOOKS, "--idle-minutes=0.25") as made:
         yield made
 
 
@@ -71,3 +81,43 @@ def test_what_is_used_goes_on(kube: Kube, culler: Operator) -> None:
     until("the idle one is stopped", used)
     assert ready(kube, "notebook/busy")["status"] == "True"
     says(kube, "notebook/busy", "Stopped")
+
+
+def test_what_istio_counts_is_use(kube: Kube, tmp_path: Path) -> None:
+    """By what a Prometheus knows of servers that cannot be asked."""
+    with (
+        counting() as istio,
+        prometheus(istio, tmp_path) as metrics,
+        operating(kube, tmp_path, *LOOKS, "--idle-minutes=0.1", f"--prometheus={metrics}"),
+    ):
+        kube.apply(notebook("used"), notebook("idle"))
+        for name in ("used", "idle"):
+            istio.count(kube.namespace, name, 1)
+            kube.await_(f"notebook/{name}", "condition=Ready")
+        requests = itertools.count(2)
+
+        def used() -> bool:
+            istio.count(kube.namespace, "used", next(requests))
+            return ready(kube, "notebook/idle").get("reason") == "Stopped"
+
+        until("the idle one is stopped", used)
+        assert ready(kube, "notebook/used")["status"] == "True"
+        says(kube, "notebook/used", "Stopped")
+
+
+def test_what_passes_through_the_server_is_use(
+    kube: Kube,
+    server: Server,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CLEW_SERVER", server.address)
+    monkeypatch.setenv("CLEW_TOKEN", server.token)
+    for name in ("used", "idle"):
+        kube.apply(claim(name), tensorboard(f"pvc://{name}", name))
+    with operating(kube, tmp_path, *LOOKS, "--proxied"), server.client() as user:
+        for name in ("used", "idle"):
+            place = f"/tensorboard/{kube.namespace}/{name}/"
+            reached(kube, f"tensorboard/{name}", user, place)
+        the_idle_is_deleted(kube, user, "tensorboard")
+    assert kube.get("pvc", "idle")["status"]["phase"] == "Bound"

@@ -18,7 +18,7 @@ from tests.cluster.installing import (
     token,
 )
 from tests.cluster.kube import Kube
-from tests.cluster.labs import jupyter
+from tests.cluster.labs import jupyter, the_idle_is_deleted
 from tests.cluster.operators import claim, notebook, until, volume
 from tests.cluster.test_viewers import viewer
 from tests.local.test_server_sockets import execute
@@ -27,7 +27,6 @@ from websockets.sync.client import ClientConnection, connect
 pytestmark = pytest.mark.cluster
 
 REWRITE = "notebooks.kubeflow.org/http-rewrite-uri"
-IDLE = "clew.dev/idle-minutes=0.2"
 
 
 @pytest.fixture
@@ -115,15 +114,7 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
 
         assert second.get(f"{browser}files/").is_success
         until("its use is known", lambda: requests(second, kube, "pvcviewer", "used") == 3)
-        kube("annotate", "pvcviewer", "--all", IDLE)
-
-        def used() -> bool:
-            assert second.get(f"{browser}files/").is_success
-            return not kube("get", "pvcviewer/idle", "--ignore-not-found")
-
-        until("the idle viewer is deleted", used)
-        assert kube.get("pvcviewer", "used")["status"]["ready"] is True
-    until("the other as well", lambda: not kube("get", "pvcviewer/used", "--ignore-not-found"))
+        the_idle_is_deleted(kube, second, "pvcviewer")
     assert kube.get("pvc", "used")["status"]["phase"] == "Bound"
 
 
