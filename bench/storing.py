@@ -224,6 +224,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where to work; a temporary folder otherwise")
     parser.add_argument("--large", type=int, metavar="GB", help="only store one file this large")
     options = parser.parse_args()
+    # Compiled modules are kept, as where Clew is installed: compiling them is not what is measured.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory(prefix="clew-bench-", dir=options.folder) as name:
         home = Path(name)
         if options.large:

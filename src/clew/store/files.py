@@ -72,6 +72,13 @@ class _Batch:
         self._weight = 0
 
     def run(self) -> Iterator[Stored | ClewError]:
+        for i in range(len(self._paths)) if self._anew else self._unknown():
+            self._read(i)
+        self._settle()
+        return (self._done[i] for i in range(len(self._paths)))
+
+    def _unknown(self) -> list[int]:
+        """The files that must be read: of the others it is known by their signatures what is in."""
         signatures: dict[int, Signature] = {}
         for i, path in enumerate(self._paths):
             try:
@@ -83,17 +90,14 @@ class _Batch:
                 signatures[i] = signature
             else:
                 self._done[i] = Changed(f"{shown(path)} is not what it was")
-        known = self._recalled(list(signatures.values()))
+        unknown: list[int] = []
+        known = self._writer.recall(list(signatures.values()))
         for (i, signature), row in zip(signatures.items(), known, strict=True):
             if row is not None and (row[1] or not self._keep):
                 self._done[i] = Stored(named(row[0]), signature.size)
             else:
-                self._read(i)
-        self._settle()
-        return (self._done[i] for i in range(len(self._paths)))
-
-    def _recalled(self, signatures: list[Signature]) -> list[tuple[bytes, bool] | None]:
-        return [None] * len(signatures) if self._anew else self._writer.recall(signatures)
+                unknown.append(i)
+        return unknown
 
     def _read(self, i: int) -> None:
         path = self._paths[i]

@@ -49,13 +49,14 @@ def _known(count: int) -> str:
 
 def _remembered(count: int) -> str:
     return (
-        "SELECT ino, size, mtime, ctime, digest, "  # noqa: S608
+        "SELECT dev, ino, size, mtime, ctime, digest, "  # noqa: S608
         "coalesce((SELECT 1 FROM chunks c WHERE c.digest = s.digest AND whole), "
         "(SELECT 1 FROM files f WHERE f.digest = s.digest), 0) "
         f"FROM stats s WHERE dev = ? AND ino IN ({','.join('?' * count)})"
     )
 
 
+_UNSIGNED = 1 << 63
 _BATCH = 128
 _KNOWN = {count: _known(count) for count in (1, _BATCH)}
 _REMEMBERED = {count: _remembered(count) for count in (1, _BATCH)}
@@ -131,15 +132,13 @@ class Index:
     def remembered(self, signatures: Sequence[Signature]) -> list[tuple[bytes, bool] | None]:
         """The digest of the file that had exactly this signature, and whether it is stored."""
         rows: dict[tuple[int, ...], tuple[bytes, bool]] = {}
+        asked = [s if s.ino < _UNSIGNED else s._replace(ino=_signed(s.ino)) for s in signatures]
         with self._errors():
-            for dev in {signature.dev for signature in signatures}:
-                inodes = [_signed(s.ino) for s in signatures if s.dev == dev]
-                for batch in _batches(inodes):
-                    for ino, size, mtime, ctime, digest, here in self._db.execute(
-                        _REMEMBERED[len(batch)], (dev, *batch)
-                    ):
-                        rows[dev, ino, size, mtime, ctime] = digest, bool(here)
-        return [rows.get((s[0], _signed(s[1]), s[2], s[3], s[4])) for s in signatures]
+            for dev in {signature.dev for signature in asked}:
+                for batch in _batches([s.ino for s in asked if s.dev == dev]):
+                    for row in self._db.execute(_REMEMBERED[len(batch)], (dev, *batch)):
+                        rows[row[:5]] = row[5:]
+        return [rows.get(signature) for signature in asked]
 
     def place(self, digest: bytes) -> Place | None:
         with self._errors():
@@ -351,7 +350,7 @@ def _batches(values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
 
 def _signed(number: int) -> int:
     """Inode numbers are unsigned, SQLite's integers are not."""
-    return number - (1 << 64) if number >> 63 else number
+    return number if number < _UNSIGNED else number - (1 << 64)
 
 
 def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 PREFIX = "blake3:"
+_signed = operator.attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
 def named(digest: bytes) -> str:
@@ -35,9 +37,7 @@ class Signature(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Signature:
-        return cls(
-            status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-        )
+        return tuple.__new__(cls, _signed(status))  # many are made: quicker than the constructor
 
 
 class Share(Protocol):

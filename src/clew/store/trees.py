@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from clew.errors import ClewError, Damaged, UsageError
 from clew.store import files, packs
 from clew.store.errors import from_os, shown
-from clew.store.records import Problem, Signature, Snapshot, Stored
+from clew.store.records import Problem, Signature, Snapshot, Stored, named
 
 if TYPE_CHECKING:
     from clew.store.contents import Store
     from clew.store.putting import Writer
 
-_Found = tuple[bytes, bytes, os.stat_result]
-"""(path, path within the tree, status)"""
+_Found = tuple[bytes, os.stat_result]
+"""(path within the tree, status)"""
 
 MAGIC = b"clew-tree 1\0"
 _KINDS = {
@@ -51,13 +51,11 @@ class Entry(NamedTuple):
 
 
 def encode(entries: list[Entry]) -> bytes:
-    out = [MAGIC]
-    for entry in sorted(entries):
-        out.append(
-            b"%s %o %d %d\0%s\0%s\0"
-            % (entry.kind, entry.mode, entry.mtime, entry.size, entry.path, entry.target)
-        )
-    return b"".join(out)
+    return b"".join([MAGIC, *(_line(*entry) for entry in sorted(entries))])
+
+
+def _line(path: bytes, kind: bytes, mode: int, mtime: int, size: int, target: bytes) -> bytes:
+    return b"%s %o %d %d\0%s\0%s\0" % (kind, mode, mtime, size, path, target)
 
 
 def decode(data: bytes) -> list[Entry]:
@@ -74,50 +72,76 @@ def decode(data: bytes) -> list[Entry]:
 
 
 def put(writer: Writer, root: bytes) -> Snapshot:
-    entries: list[Entry] = []
+    lines: dict[bytes, bytes] = {}  # by path: of many files these are lighter than entries
+    size = 0
     skipped: list[Problem] = []
-    contents: list[Stored] = []
+    new: list[Stored] = []
     for batch in _batches(_walk(root, skipped)):
-        found = files.put(
-            writer,
-            [path for path, _, status in batch if stat.S_ISREG(status.st_mode)],
-            [Signature.of(s) for _, _, s in batch if stat.S_ISREG(s.st_mode)],
-            keep=True,
-        )
-        for path, relative, status in batch:
-            target = b""
+        regular = [found for found in batch if stat.S_ISREG(found[1].st_mode)]
+        for (relative, status), content in zip(
+            regular, _contents(writer, root, regular, new), strict=True
+        ):
+            if isinstance(content, ClewError):
+                skipped.append(Problem(content.message, shown(_path(root, relative))))
+            else:
+                lines[relative] = _line_of(relative, status, content)
+                size += status.st_size
+        for relative, status in batch:
             if stat.S_ISREG(status.st_mode):
-                stored = next(found)
-                if isinstance(stored, ClewError):
-                    skipped.append(Problem(stored.message, shown(path)))
-                    continue
-                contents.append(stored)
-                target = stored.digest.encode()
-            elif stat.S_ISLNK(status.st_mode):
-                try:
-                    target = os.readlink(path)
-                except OSError as error:
-                    skipped.append(Problem(str(error.strerror), shown(path)))
-                    continue
-            entries.append(_entry(relative, status, target))
-    if not entries or entries[0].path:
+                continue
+            try:
+                target = os.readlink(_path(root, relative)) if stat.S_ISLNK(status.st_mode) else b""
+            except OSError as error:
+                skipped.append(Problem(str(error.strerror), shown(_path(root, relative))))
+            else:
+                lines[relative] = _line_of(relative, status, target)
+    if b"" not in lines:
         raise ClewError(f"cannot read {shown(root)}: {skipped[0].what}")
-    contents.append(writer.put_data(encode(entries), kind=packs.TREE))
+    listed = b"".join([MAGIC, *(lines[path] for path in sorted(lines))])
+    tree = writer.put_data(listed, kind=packs.TREE)
     writer.flush()  # so that what is new is known
-    return Snapshot(
-        contents[-1].digest,
-        len(entries),
-        sum(content.size for content in contents[:-1]),
-        sum(content.new_bytes for content in contents),
-        skipped,
+    new_bytes = sum(content.new_bytes for content in (*new, tree))
+    return Snapshot(tree.digest, len(lines), size, new_bytes, skipped)
+
+
+def _contents(
+    writer: Writer, root: bytes, regular: list[_Found], new: list[Stored]
+) -> Iterator[bytes | ClewError]:
+    """The content of each file, or why there is none; what had to be read is added to `new`.
+
+    The files were asked for their status just now, so those that are known are not touched again.
+    """
+    signatures = [Signature.of(status) for _, status in regular]
+    known = [row[0] if row and row[1] else None for row in writer.recall(signatures)]
+    unknown = [i for i, digest in enumerate(known) if digest is None]
+    read = files.put(
+        writer,
+        [_path(root, regular[i][0]) for i in unknown],
+        [signatures[i] for i in unknown],
+        keep=True,
+        anew=True,
     )
+    for digest in known:
+        if digest is not None:
+            yield named(digest).encode()
+            continue
+        stored = next(read)
+        if isinstance(stored, ClewError):
+            yield stored
+        else:
+            new.append(stored)
+            yield stored.digest.encode()
 
 
-def _entry(relative: bytes, status: os.stat_result, target: bytes) -> Entry:
+def _path(root: bytes, relative: bytes) -> bytes:
+    return root + b"/" + relative if relative else root
+
+
+def _line_of(relative: bytes, status: os.stat_result, target: bytes) -> bytes:
     mode = status.st_mode
-    size = status.st_size if stat.S_ISREG(mode) else 0
     kind = _KINDS[stat.S_IFMT(mode)]
-    return Entry(relative, kind, stat.S_IMODE(mode), status.st_mtime_ns, size, target)
+    size = status.st_size if kind == b"f" else 0
+    return _line(relative, kind, stat.S_IMODE(mode), status.st_mtime_ns, size, target)
 
 
 def _batches(found: Iterator[_Found]) -> Iterator[list[_Found]]:
@@ -127,31 +151,33 @@ def _batches(found: Iterator[_Found]) -> Iterator[list[_Found]]:
 
 def _walk(root: bytes, skipped: list[Problem]) -> Iterator[_Found]:
     """The root and all below it; links are not followed."""
-    waiting = [(root, b"")]
     try:
         status = os.lstat(root)
     except OSError as error:
         raise from_os(error, doing=f"read {shown(root)}") from error
-    yield root, b"", status
+    yield b"", status
+    waiting = [b""]
     while waiting:
-        folder, prefix = waiting.pop()
+        folder = waiting.pop()
+        path = _path(root, folder)
         try:
-            names = sorted(os.listdir(folder))
+            names = sorted(os.listdir(path))
         except NotADirectoryError:
             continue
         except OSError as error:
-            skipped.append(Problem(str(error.strerror), shown(folder)))
+            skipped.append(Problem(str(error.strerror), shown(path)))
             continue
+        inside, prefix = path + b"/", folder + b"/" if folder else b""
         for name in names:
-            path, relative = folder + b"/" + name, prefix + name
             try:
-                status = os.lstat(path)
+                status = os.lstat(inside + name)
             except OSError as error:
-                skipped.append(Problem(str(error.strerror), shown(path)))
+                skipped.append(Problem(str(error.strerror), shown(inside + name)))
                 continue
-            yield path, relative, status
+            relative = prefix + name
+            yield relative, status
             if stat.S_ISDIR(status.st_mode):
-                waiting.append((path, relative + b"/"))
+                waiting.append(relative)
 
 
 def restore(store: Store, digest: str, to: bytes) -> None:

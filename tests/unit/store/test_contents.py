@@ -14,6 +14,7 @@ import pytest
 from clew.errors import ClewError, NoContent, NotAllowed, NotFound, UsageError
 from clew.store import Changed, Signature, Store
 from clew.store.files import RACY, SMALL
+from clew.store.index import Index
 
 
 def name_of(data: bytes) -> str:
@@ -206,6 +207,19 @@ def test_a_remembered_file_that_is_no_longer_stored_is_stored_again(
     assert not store.has(digest)
     store.put_file(os.fsencode(path))
     assert b"".join(store.read(digest)) == b"content"
+
+
+def test_inode_numbers_may_be_of_any_size(tmp_path: Path) -> None:
+    """Some file systems number theirs beyond what a signed number holds."""
+    files = [Signature(dev, ino, 1, 2, 3) for dev in (1, 2) for ino in (5, (1 << 63) - 1, 1 << 63)]
+    files.append(Signature(2, (1 << 64) - 1, 1, 2, 3))
+    digests = [bytes([i]) * 32 for i in range(len(files))]
+    index = Index(tmp_path / "index.db")
+    with index.writing() as db:
+        index.remember(db, zip(files, digests, strict=True))
+    found = index.remembered([*files, files[-1]._replace(ctime=4), files[0]._replace(ino=6)])
+    assert [row and row[0] for row in found] == [*digests, None, None]
+    index.close()
 
 
 def test_what_cannot_be_stored_is_said(store: Store, tmp_path: Path) -> None:

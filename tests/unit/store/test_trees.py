@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 
 from clew.errors import Damaged, NotFound, UsageError
 from clew.store import Store, trees
+from clew.store.files import RACY
 
 
 def make(root: Path) -> None:
@@ -122,3 +126,123 @@ entry = st.builds(
 @given(st.lists(entry))
 def test_encoding_and_decoding_are_inverse(entries: list[trees.Entry]) -> None:
     assert trees.decode(trees.encode(entries)) == sorted(entries)
+
+
+# -- again
+
+
+def old(root: Path) -> None:
+    """Wait until the times of all files are old enough for their digests to be remembered."""
+    newest = max(p.lstat().st_ctime_ns for p in root.rglob("*"))
+    while time.time_ns() <= newest + RACY:
+        time.sleep(0.05)  # the clock itself is what is awaited
+
+
+@contextmanager
+def opened(patch: pytest.MonkeyPatch, root: Path) -> Iterator[list[str]]:
+    """The files below `root` that are opened meanwhile, by their names."""
+    names: list[str] = []
+    real = os.open
+
+    def noting(path: str | bytes | Path, flags: int, mode: int = 0o777) -> int:
+        if os.fsencode(path).startswith(os.fsencode(root) + b"/"):
+            names.append(os.path.basename(os.fsdecode(path)))
+        return real(path, flags, mode)
+
+    with patch.context() as inside:
+        inside.setattr(os, "open", noting)
+        yield names
+
+
+def contents(store: Store, digest: str) -> dict[bytes, bytes]:
+    """The bytes of each file in a tree."""
+    entries = trees.decode(b"".join(store.read(digest)))
+    return {e.path: b"".join(store.read(e.target.decode())) for e in entries if e.kind == b"f"}
+
+
+def test_a_tree_that_did_not_change_is_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "root"
+    make(root)
+    old(root)
+    with Store(tmp_path / "s") as store:
+        with opened(monkeypatch, root) as names:
+            first = store.put_tree(root)
+        assert sorted(os.fsencode(name) for name in names) == sorted(
+            [b"file", b"not \xff utf-8", b"script", b"sub.txt"]
+        )
+    with Store(tmp_path / "s") as store:
+        with opened(monkeypatch, root) as names:
+            again = store.put_tree(root)
+        assert names == []
+        assert again == first._replace(new_bytes=0)
+
+
+def replaced(path: Path, data: bytes) -> None:
+    """Another file in its place, as large and as old."""
+    other = path.with_name("other")
+    other.write_bytes(data)
+    os.utime(other, ns=(1, path.stat().st_mtime_ns))
+    other.rename(path)
+
+
+def rewritten(path: Path, data: bytes) -> None:
+    """Other bytes in the same file, its modification time put back."""
+    mtime = path.stat().st_mtime_ns
+    path.write_bytes(data)
+    os.utime(path, ns=(1, mtime))
+
+
+@pytest.mark.parametrize("change", [replaced, rewritten, Path.write_bytes])
+@pytest.mark.parametrize("data", [b"other bytes", b"more of other bytes"])
+def test_of_a_tree_that_changed_what_changed_is_read(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Path, bytes], object],
+    data: bytes,
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "changed").write_bytes(b"these bytes")
+    (root / "left").write_bytes(b"others")
+    old(root)
+    with Store(tmp_path / "s") as store:
+        store.put_tree(root)
+    change(root / "changed", data)
+    with Store(tmp_path / "s") as store:
+        with opened(monkeypatch, root) as names:
+            again = store.put_tree(root)
+        assert names == ["changed"]
+        assert contents(store, again.digest) == {b"changed": data, b"left": b"others"}
+
+
+def test_a_known_file_that_is_stored_no_more_is_read_again(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    make(root)
+    old(root)
+    with Store(tmp_path / "s") as store:
+        first = store.put_tree(root)
+        lost = store.put_file(os.fsencode(root / "script")).digest
+    with Store(tmp_path / "s") as store:
+        store.give_up(lost)
+        again = store.put_tree(root)
+        assert (again.digest, again.new_bytes > 0) == (first.digest, True)
+        assert contents(store, again.digest)[b"script"] == b"#!/bin/sh\n"
+        assert store.fsck().problems == []
+
+
+def test_a_snapshot_says_what_it_lacks(tmp_path: Path) -> None:
+    root = Path("/proc/sys/kernel/random")  # whose files say they are empty, and are not
+    with Store(tmp_path / "s") as store:
+        snapshot = store.put_tree(root)
+        assert str(root / "boot_id") in {problem.where for problem in snapshot.skipped}
+        assert snapshot.entries + len(snapshot.skipped) == 1 + len(list(root.iterdir()))
+
+
+def test_a_file_alone_is_a_tree(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"alone")
+    with Store(tmp_path / "s") as store:
+        snapshot = store.put_tree(tmp_path / "file")
+        assert (snapshot.entries, snapshot.size) == (1, 5)
+        assert contents(store, snapshot.digest) == {b"": b"alone"}
