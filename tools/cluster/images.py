@@ -2,8 +2,9 @@
 
 The images of `deploy/images` are built from the very Containerfiles that a user with a registry
 builds; only the image they begin with is made here, by debootstrap. Layers and archives are kept
-beside the binaries, so what did not change costs a look. buildah gets a storage and a mount
-namespace of its own: the user's images stay as they are, and a killed build leaves no mount.
+beside the binaries, and an archive is named after what its image is built from, so what did not
+change costs a look at those files. buildah gets a storage and a mount namespace of its own: the
+user's images stay as they are, and a killed build leaves no mount.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.cluster.binaries import cache, locked
+from tools.cluster.contexts import key
 from tools.cluster.running import run
 from tools.cluster.saying import say, step
 
@@ -56,11 +58,8 @@ def provide(*, bare: bool = False) -> tuple[Image, ...]:
     _store().mkdir(parents=True, exist_ok=True)
     images = [_pause(), _busybox()]
     if not bare:
-        with _building():
-            if not _id(BASE):
-                _make_base()
-            images += map(_deployed, deployed())
-            _forget_archives_but(images)
+        images += map(_deployed, deployed())
+        _forget_archives_but(images)
     for image in images:
         say(f"{image.archive.stat().st_size / 1e6:6.1f} MB {image.name}")
     return tuple(images)
@@ -81,7 +80,22 @@ def _version() -> str:
 
 
 def _deployed(name: str) -> Image:
-    return _built(name, deployed()[name], SOURCE, "--build-arg", f"BASE={BASE}")
+    file, options = deployed()[name], ("--build-arg", f"BASE={BASE}")
+
+    def archive() -> Path:
+        return _archive(name, key(file, SOURCE, *options))
+
+    while not (wanted := archive()).exists():
+        with _building():
+            if not _id(BASE):
+                _make_base()
+            before = _id(name)
+            _build(name, file, SOURCE, *options)
+            if before not in ("", _id(name)):
+                _buildah("rmi", before)
+            if archive() == wanted:  # nobody edited a file meanwhile
+                _save(name, wanted)
+    return Image(name, wanted)
 
 
 def _pause() -> Image:
@@ -108,8 +122,8 @@ def _busybox() -> Image:
 
 def _small(name: str, file: Path, source: Path, fill: Callable[[Path], None]) -> Image:
     """An image of one file. It is found again without asking buildah, who may be busy for long."""
-    key = hashlib.sha256(file.read_bytes() + source.read_bytes()).hexdigest()[:12]
-    archive = _archive(name, key)
+    made_of = hashlib.sha256(file.read_bytes() + source.read_bytes()).hexdigest()[:12]
+    archive = _archive(name, made_of)
     if not archive.exists():
         with _building(), tempfile.TemporaryDirectory() as context:
             fill(Path(context))
@@ -148,18 +162,6 @@ def _building() -> Iterator[None]:
         yield
 
 
-def _built(name: str, file: Path, context: Path, *options: str) -> Image:
-    before = _id(name)
-    _build(name, file, context, *options)
-    after = _id(name)
-    if before and before != after:
-        _buildah("rmi", before)
-    archive = _archive(name, after)
-    if not archive.exists():
-        _save(name, archive)
-    return Image(name, archive)
-
-
 def _build(name: str, file: Path, context: Path, *options: str) -> None:
     with step(f"built {name}"), _package_index() as borrowed:
         _buildah(
@@ -169,8 +171,8 @@ def _build(name: str, file: Path, context: Path, *options: str) -> None:
         )
 
 
-def _archive(name: str, key: str) -> Path:
-    return _store() / f"{name.rpartition('/')[2].replace(':', '-')}-{key}.tar"
+def _archive(name: str, made_of: str) -> Path:
+    return _store() / f"{name.rpartition('/')[2].replace(':', '-')}-{made_of}.tar"
 
 
 def _save(name: str, archive: Path) -> None:
