@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clew.api.project import Project, init, open  # noqa: A004 (clew.open is the public name)
+from clew.api.opening import init, open  # noqa: A004 (clew.open is the public name)
+from clew.api.project import Project
 
 if TYPE_CHECKING:
     from clew.api.records import (

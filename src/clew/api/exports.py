@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from clew.errors import NotAllowed, UsageError
 
 if TYPE_CHECKING:
-    from clew.api.project import Project
+    from clew.api.archive import Archive
     from clew.replay.portable import Portable
 
 Say = Callable[[str], None]
@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 _FOLDERS = {"ro-crate": "an RO-Crate", "dockerfile": "a Dockerfile with its files"}
 
 
-def report(project: Project, text: str, kind: str) -> str:
+def report(project: Archive, text: str, kind: str) -> str:
     """The execution's `requirements`, `packages` or `readme`."""
     from clew.prov import reports
 
@@ -36,7 +36,7 @@ def report(project: Project, text: str, kind: str) -> str:
 
 
 def export(
-    project: Project,
+    project: Archive,
     text: str,
     *,
     format: str,  # noqa: A002
@@ -71,7 +71,7 @@ def may_be_exported(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A
         raise UsageError("an image is a file", hint="name one with -o FILE")
 
 
-def _document(project: Project, text: str, format: str) -> bytes:  # noqa: A002
+def _document(project: Archive, text: str, format: str) -> bytes:  # noqa: A002
     from clew.prov.export import w3c
 
     writers = {"prov-json": w3c.prov_json, "prov-n": w3c.prov_n}
@@ -81,7 +81,7 @@ def _document(project: Project, text: str, format: str) -> bytes:  # noqa: A002
     return writers[format](project._graph, text)
 
 
-def _crate(project: Project, text: str, folder: Path, say: Say) -> None:
+def _crate(project: Archive, text: str, folder: Path, say: Say) -> None:
     from clew.prov.export.crates import write_crate
     from clew.store import Store
 
@@ -89,7 +89,7 @@ def _crate(project: Project, text: str, folder: Path, say: Say) -> None:
         write_crate(project._graph, text, folder, alive=project._alive, copy=store.restore)
 
 
-def _dockerfile(project: Project, text: str, folder: Path, say: Say) -> None:
+def _dockerfile(project: Archive, text: str, folder: Path, say: Say) -> None:
     from clew.replay.contexts import write_context
     from clew.store import Store
 
@@ -98,7 +98,7 @@ def _dockerfile(project: Project, text: str, folder: Path, say: Say) -> None:
         write_context(what, folder, restore=store.restore)
 
 
-def _image(project: Project, text: str, out: BinaryIO, say: Say) -> None:
+def _image(project: Archive, text: str, out: BinaryIO, say: Say) -> None:
     from clew.replay.images import write_image
     from clew.run import locks
     from clew.store import Store
@@ -113,7 +113,7 @@ def _image(project: Project, text: str, out: BinaryIO, say: Say) -> None:
         os.close(lock)
 
 
-def _portable(project: Project, text: str, say: Say) -> Portable:
+def _portable(project: Archive, text: str, say: Say) -> Portable:
     from clew.prov.questions.recorded import recorded
     from clew.replay.listings import listings
     from clew.replay.portable import portable

@@ -1,22 +1,19 @@
 """A project, opened: the facade that the command line and Python programs share.
 
-Questions go to the graph, bytes to the store, work to `run`; this module only knows which
-is asked what. A `Project` opens the graph when it is first needed and closes it with itself.
+What it holds is asked as of any `Archive`; work goes to `run`, sharing and upkeep to modules of
+their own: this one only knows which is asked what.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from os import PathLike, fspath
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import fspath
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
-from clew import folder as folders
-from clew import settings as environment
-from clew.errors import Busy, NotFound, UsageError
+from clew.api.archive import Archive, Place
+from clew.errors import Busy, UsageError
 from clew.folder import Folder
 from clew.settings import Settings
 
@@ -26,102 +23,23 @@ if TYPE_CHECKING:
         Check,
         Checkout,
         Execution,
-        Lineage,
         Outcome,
         Reclaimed,
         Recreated,
         Repeated,
-        Restored,
         Status,
         Transfer,
-        Version,
     )
     from clew.api.sharing import End
-    from clew.prov.graph import Graph
-
-Place = str | PathLike[str]
 
 
-def open(  # noqa: A001 (the public name is clew.open)
-    path: Place | None = None, *, here: bool = False, checkout: bool = False
-) -> Project:
-    """The project of `path`, or of the current folder: the nearest one upwards.
-
-    Where CLEW_SERVER names a server and no path is given, or that of a `checkout`, the project
-    that it serves; with `here` the one of the current folder all the same.
-    """
-    settings = environment.load()
-    if path is not None and not (checkout and settings.server is not None):
-        start = Path(fspath(path)).resolve()
-        return Project(folders.find(start, _without_project(settings)), settings)
-    if settings.server is not None and not here:
-        from clew.api.remote.project import served
-
-        return served(settings)
-    return Project(folders.find(_here(settings), settings), settings)
-
-
-def init(path: Place = ".") -> Project:
-    """Make a project in `path`; one that is there already is opened as it is."""
-    return Project(folders.create(Path(fspath(path)).resolve()), environment.load())
-
-
-def _here(settings: Settings) -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError as error:
-        if settings.project is not None:
-            return settings.project
-        raise NotFound(
-            "the current folder no longer exists", hint="cd to a folder that does"
-        ) from error
-
-
-def _without_project(settings: Settings) -> Settings:
-    """A path that was given says more than CLEW_PROJECT does."""
-    from dataclasses import replace
-
-    return replace(settings, project=None)
-
-
-class Project:
+class Project(Archive):
     """One project: record, ask, restore, keep in order. Use it in a `with`, or `close` it."""
 
     def __init__(self, folder: Folder, settings: Settings) -> None:
-        self._folder = folder
-        self._settings = settings
+        super().__init__(folder, settings)
         self._environ: Mapping[str, str] = os.environ
         """Where variables are taken from that were not recorded, when something is run again."""
-
-    @property
-    def root(self) -> Path:
-        """The folder that holds `.clew/`."""
-        return self._folder.root
-
-    @property
-    def uid(self) -> str:
-        """The project's name anywhere."""
-        return self._folder.uid
-
-    def __repr__(self) -> str:
-        return f"Project({str(self.root)!r})"
-
-    def __enter__(self) -> Project:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the database; a later question opens it again."""
-        graph = self.__dict__.pop("_graph", None)
-        if graph is not None:
-            graph.connection.close()
 
     # -- doing work
 
@@ -272,102 +190,6 @@ class Project:
 
         return Pipelines(self)
 
-    # -- asking
-
-    def executions(self) -> list[Execution]:
-        """All executions, oldest first."""
-        from clew.prov.questions.executions import executions
-
-        return [self._execution(found) for found in executions(self._graph, alive=self._alive)]
-
-    def execution(self, id: str) -> Execution:  # noqa: A002 (the word users know it by)
-        """One execution, by id (`e2`), name or uid."""
-        from clew.prov.questions.executions import execution
-
-        return self._execution(execution(self._graph, id, alive=self._alive))
-
-    def show(self, id: str, *, detail: bool = False) -> dict[str, Any]:  # noqa: A002
-        """The document of `clew show --json`; with `detail` also every file and network peer."""
-        from clew.prov.questions.shows import show
-
-        return show(self._graph, id, alive=self._alive, detail=detail)
-
-    def lineage(
-        self,
-        target: str,
-        *,
-        direction: str = "up",
-        depth: int | None = None,
-        everything: bool = False,
-    ) -> Lineage:
-        """Where `target` came from (`up`), or what it went into (`down`), across executions.
-
-        A target is a path, a version (`e2:PATH`), a process (`e2.p3`), an execution, or a digest.
-        Files of installed packages are counted, not named, unless `everything` is asked for.
-        """
-        if direction not in ("up", "down"):
-            raise UsageError(f"a lineage goes up or down, not {direction!r}")
-        from clew.api.records import Lineage
-        from clew.api.versions import find
-        from clew.prov.questions.lineage import lineage
-
-        found = find(self, target)
-        return Lineage.read(
-            lineage(self._graph, found, direction=direction, depth=depth, everything=everything)
-        )
-
-    def versions(self, path: Place) -> list[Version]:
-        """Every version of the file at `path` that was recorded, oldest first."""
-        from clew.api.versions import versions
-
-        return versions(self, fspath(path))
-
-    def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
-        """The document of `clew diff --json`: all in which execution `b` differs from `a`.
-
-        With `confirm` the process that diverged first is run again, to see what made it.
-        """
-        from clew.api.comparing import diff
-
-        return diff(self, a, b, confirm=confirm)
-
-    def rules(self) -> list[dict[str, Any]]:
-        """Which differences do not matter: `{name, paths, what}`, this project's own first."""
-        from clew.replay.volatile import rules
-
-        known = rules(self._folder.ignore)
-        return [{"name": r.name, "paths": list(r.paths), "what": r.what} for r in known]
-
-    # -- bytes
-
-    def read(self, version: str) -> bytes:
-        """The bytes of a version."""
-        return b"".join(self.chunks(version))
-
-    def chunks(self, version: str) -> Iterator[bytes]:
-        """The bytes of a version, piece by piece: no matter how large it is."""
-        from clew.api.versions import chunks
-
-        return chunks(self, version)
-
-    def restore(
-        self,
-        version: str,
-        *,
-        to: Place | None = None,
-        overwrite: bool = False,
-        dry_run: bool = False,
-    ) -> Restored:
-        """Bring a version back, to where it was or to the file or folder `to`.
-
-        A different file in that place whose content is stored nowhere would be lost: then it
-        is NotAllowed, unless `overwrite` is given.
-        """
-        from clew.api.versions import restore
-
-        place = None if to is None else fspath(to)
-        return restore(self, version, to=place, overwrite=overwrite, dry_run=dry_run)
-
     def recreate(
         self,
         target: str,
@@ -397,49 +219,14 @@ class Project:
         )
         return Recreated.read(document)
 
-    # -- what no witness can see
+    def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
+        """The document of `clew diff --json`: all in which execution `b` differs from `a`.
 
-    def note(self, target: str, **remarks: str) -> list[dict[str, Any]]:
-        """Add remarks to an execution, a process, or a version; all of its notes are returned."""
-        from clew.api.remarks import note
-
-        return note(self, target, remarks)
-
-    def notes(self, target: str) -> list[dict[str, Any]]:
-        """What was noted about a target, in order."""
-        return self.note(target)
-
-    def source(self, path: Place, url: str) -> None:
-        """Say that the file at `path`, as it is now, was taken from `url`."""
-        self.note(fspath(path), source=url)
-
-    # -- for others
-
-    def report(self, id: str, kind: str) -> str:  # noqa: A002
-        """An execution's `requirements` (for pip), system `packages`, or `readme` section."""
-        from clew.api.exports import report
-
-        return report(self, id, kind)
-
-    def export(
-        self,
-        id: str,  # noqa: A002
-        *,
-        format: str = "prov-json",  # noqa: A002
-        to: Place | BinaryIO | None = None,
-        say: Callable[[str], None] = lambda _: None,
-    ) -> bytes | Path | None:
-        """An execution as `prov-json`, `prov-n`, `ro-crate`, `oci` or `dockerfile`.
-
-        Without `to` a PROV document is returned; with it, it is written there, to a path or an
-        open file, as an OCI image is. An RO-Crate and a Dockerfile with its files are folders:
-        `to` must name one that does not exist yet. `say` is told, before anything is written,
-        what an image or a Dockerfile cannot hold.
+        With `confirm` the process that diverged first is run again, to see what made it.
         """
-        from clew.api.exports import export
+        from clew.api.comparing import diff
 
-        place = Path(fspath(to)) if isinstance(to, str | PathLike) else to
-        return export(self, id, format=format, to=place, say=say)
+        return diff(self, a, b, confirm=confirm)
 
     # -- sharing
 
@@ -517,14 +304,6 @@ class Project:
 
     # -- for this package
 
-    @cached_property
-    def _graph(self) -> Graph:
-        from clew.db import connect
-        from clew.prov.graph import Graph
-
-        connection = connect(self._folder.graph, address=self._settings.graph)
-        return Graph(connection, self._folder.uid)
-
     @property
     def _end(self) -> End:
         from clew.api.sharing import Own
@@ -537,17 +316,7 @@ class Project:
 
         return kept(self, execution, digests)
 
-    def _alive(self, uid: str) -> bool:
-        from clew.run.locks import alive
-
-        return alive(self._folder, uid)
-
     def _repeated(self, document: dict[str, Any]) -> Repeated:
         from clew.api.records import Repeated
 
         return Repeated.read(document, self._execution(document["execution"]))
-
-    def _execution(self, document: dict[str, Any]) -> Execution:
-        from clew.api.executions import Execution
-
-        return Execution.read(document, ask=lambda uid: self.show(uid, detail=True))

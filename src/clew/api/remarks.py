@@ -12,13 +12,13 @@ from clew.prov.questions import notes
 from clew.witness.environment import user_name
 
 if TYPE_CHECKING:
-    from clew.api.project import Project
+    from clew.api.archive import Archive
 
 LONGEST = 10_000
 
 
 def note(
-    project: Project,
+    project: Archive,
     target: str,
     remarks: Mapping[str, str],
     here: Here | None = None,

@@ -23,7 +23,7 @@ from clew.settings import machine_id
 from clew.store import Store
 
 if TYPE_CHECKING:
-    from clew.api.project import Project
+    from clew.api.archive import Archive
 
 
 def locate(path: bytes) -> bytes:
@@ -31,7 +31,7 @@ def locate(path: bytes) -> bytes:
     return os.path.realpath(path)
 
 
-def digest_now(project: Project, path: bytes) -> str | None:
+def digest_now(project: Archive, path: bytes) -> str | None:
     """What the file at `path` holds now; None where no file is."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -54,11 +54,11 @@ class Here:
     digest: Callable[[bytes], str | None]
 
 
-def on_this_machine(project: Project) -> Here:
+def on_this_machine(project: Archive) -> Here:
     return Here(machine_id(project._settings), locate, lambda path: digest_now(project, path))
 
 
-def find(project: Project, text: str, here: Here | None = None) -> Target:
+def find(project: Archive, text: str, here: Here | None = None) -> Target:
     """What `text` names: an execution, a process, a version, or a file as it is now; a task of a
     pipeline run is its execution, an artifact the version it is."""
     here = here or on_this_machine(project)
@@ -71,7 +71,7 @@ def find(project: Project, text: str, here: Here | None = None) -> Target:
     )
 
 
-def versions(project: Project, path: str, here: Here | None = None) -> list[Version]:
+def versions(project: Archive, path: str, here: Here | None = None) -> list[Version]:
     """All versions of the file at `path`, or of the file that a version so called is of."""
     here = here or on_this_machine(project)
     found = versions_of(project._graph, file_locator(here.machine, here.locate(os.fsencode(path))))
@@ -82,7 +82,7 @@ def versions(project: Project, path: str, here: Here | None = None) -> list[Vers
     return [Version.read(version) for version in found]
 
 
-def stored(project: Project, text: str, here: Here | None = None) -> Target:
+def stored(project: Archive, text: str, here: Here | None = None) -> Target:
     """The version `text` names, whose bytes must be known."""
     found = find(project, text, here)
     if found.kind in ("execution", "process"):
@@ -96,7 +96,7 @@ def stored(project: Project, text: str, here: Here | None = None) -> Target:
     return found
 
 
-def chunks(project: Project, text: str, *, start: int = 0) -> Iterator[bytes]:
+def chunks(project: Archive, text: str, *, start: int = 0) -> Iterator[bytes]:
     """The bytes of a version, from `start` on; only of all of them is the digest proved."""
     found = stored(project, text)
     assert found.digest is not None
@@ -109,7 +109,7 @@ def chunks(project: Project, text: str, *, start: int = 0) -> Iterator[bytes]:
 
 
 def restore(
-    project: Project, text: str, *, to: str | None, overwrite: bool, dry_run: bool
+    project: Archive, text: str, *, to: str | None, overwrite: bool, dry_run: bool
 ) -> Restored:
     found = stored(project, text)
     with Store(project._folder.store) as store:
@@ -120,7 +120,7 @@ def restore(
     return plan
 
 
-def aimed(project: Project, found: Target, to: str | None, store: Store) -> Restored:
+def aimed(project: Archive, found: Target, to: str | None, store: Store) -> Restored:
     """Where a version would be put, and what is there."""
     assert found.digest is not None
     place = destination(found, to)
@@ -195,7 +195,7 @@ def written(found: Target, place: bytes, write: Callable[[int | None], None]) ->
         ) from error
 
 
-def noted(project: Project, text: str, here: Here | None = None) -> Target:
+def noted(project: Archive, text: str, here: Here | None = None) -> Target:
     """As `find`; a file that no execution has met yet may be spoken of, too."""
     here = here or on_this_machine(project)
     try:

@@ -17,7 +17,7 @@ from clew.api.remote.asking import Server, problem
 from clew.errors import ClewError, Damaged, NotAllowed
 
 if TYPE_CHECKING:
-    from clew.api.project import Place
+    from clew.api.archive import Place
 
 _WORK = 3600.0
 """Seconds in which even a large image is made."""

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clew import folder as folders
-from clew.api.project import Place, Project
+from clew.api.archive import Place
+from clew.api.project import Project
 from clew.api.records import (
     Check,
     Checkout,
@@ -99,7 +100,7 @@ class RemoteProject(Project):
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Outcome:
         """Run and record it here, in the project of the current folder, and send it there."""
-        from clew.api.project import init, open  # noqa: A004 (the public name)
+        from clew.api.opening import init, open  # noqa: A004 (the public name)
 
         try:
             here = open(here=True)
