@@ -1,0 +1,64 @@
+"""Carries out what an engine says, so that a test need only say what the tasks do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.unit.pipelines.irs import leaf
+
+from clew.pipelines.engine import Engine, Outcome, Over, Run
+from clew.pipelines.ir import Pipeline
+from clew.pipelines.scopes import Node, Values
+
+INT = {"comp": leaf({"x": "NUMBER_INTEGER?", "xs": "LIST?"}, {"Output": "NUMBER_INTEGER"})}
+
+
+class Story:
+    """Carries out what an engine says: `work` gives a task's output, or raises."""
+
+    def __init__(
+        self,
+        what: Pipeline,
+        work: Callable[[Node], Any] = lambda node: 1,
+        *,
+        inputs: dict[str, Any] | None = None,
+        choose: Callable[[int], int] = lambda n: 0,
+    ) -> None:
+        self.engine = Engine(what, Values(inputs or {}), {"pipeline_job_name": "job"})
+        self.ran: list[str] = []
+        self.states: dict[str, str] = {}
+        self.why: dict[str, str | None] = {}
+        self.waits: list[float] = []
+        self.most = 0
+        ready: list[Run] = []
+        said = self.engine.begin()
+        while True:
+            for one in said:
+                if isinstance(one, Over):
+                    assert one.node.path not in self.states
+                    self.states[one.node.path] = one.node.state
+                    self.why[one.node.path] = one.why
+                else:
+                    ready.append(one)
+            self.most = max(self.most, len(ready))
+            if not ready:
+                break
+            run = ready.pop(choose(len(ready)))
+            self.ran.append(run.node.path)
+            self.waits.append(run.wait)
+            try:
+                outcome = Outcome(outputs=Values({"Output": work(run.node)}))
+            except RuntimeError as error:
+                outcome = Outcome(error=str(error))
+            said = self.engine.ended(run.node.path, outcome)
+        assert self.engine.done
+
+
+def fails(*names: str) -> Callable[[Node], int]:
+    def work(node: Node) -> int:
+        if node.task.name in names:
+            raise RuntimeError("broken")
+        return 1
+
+    return work
