@@ -1,42 +1,32 @@
-"""What is behind the server, through it: byte for byte, both ways, and to the end or not at all."""
+"""What is behind the server, through it: byte for byte, both ways."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import signal
-import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
 import pytest
+from tests.local.asking import WAIT, asking, raw, until
 from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
-from tests.local.surviving import await_
 from tests.local.upstreams import Table, answering, head, upstream
 
 import clew
 from clew.server.catalogue import traffic
 
-WAIT = 60
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    return Table(tmp_path_factory.mktemp("proxy") / "targets.toml")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("proxy")
-
-
-@pytest.fixture(scope="module")
-def table(folder: Path) -> Table:
-    return Table(folder / "targets.toml")
-
-
-@pytest.fixture(scope="module")
-def server(folder: Path, table: Table) -> Iterator[Server]:
-    with serving(Project(folder), "--targets", str(table.path)) as running:
+def server(table: Table) -> Iterator[Server]:
+    with serving(Project(table.path.parent), "--targets", str(table.path)) as running:
         yield running
 
 
@@ -44,25 +34,6 @@ def server(folder: Path, table: Table) -> Iterator[Server]:
 def client(server: Server) -> Iterator[httpx2.Client]:
     with server.client() as opened:
         yield opened
-
-
-def raw(server: Server) -> socket.socket:
-    host, port = server.address.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), timeout=WAIT)
-
-
-def until(connection: socket.socket, wanted: bytes) -> bytes:
-    found = b""
-    while wanted not in found:
-        data = connection.recv(65536)
-        assert data, found
-        found += data
-    return found
-
-
-def asking(server: Server, line: str, *more: str) -> bytes:
-    words = (f"{line} HTTP/1.1", "Host: example.org:1", f"Authorization: Bearer {server.token}")
-    return "\r\n".join((*words, *more, "", "")).encode()
 
 
 def test_a_target_hears_what_was_asked_and_who_asked_but_not_the_token(
@@ -189,68 +160,6 @@ def test_a_request_goes_on_as_it_is_sent_and_may_be_answered_meanwhile(
         until(connection, b"0\r\n\r\n")
 
 
-@pytest.mark.parametrize(
-    "begun",
-    [
-        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
-    ],
-)
-def test_half_an_answer_never_looks_whole(
-    client: httpx2.Client, table: Table, begun: bytes
-) -> None:
-    with upstream(answering(begun)) as port:
-        table.add("notebook/me/dies", port)
-        with (
-            pytest.raises(httpx2.RemoteProtocolError),
-            client.stream("GET", "/notebook/me/dies/") as answer,
-        ):
-            assert answer.status_code == 200
-            answer.read()
-    assert client.get("/healthz").status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("said", "code"),
-    [
-        (b"", "broken"),
-        (b"SSH-2.0-what\r\n", "broken"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy", "broken"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "broken"),
-        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "broken"),
-    ],
-)
-def test_what_is_no_answer_is_told_as_such(
-    client: httpx2.Client, table: Table, said: bytes, code: str
-) -> None:
-    with upstream(answering(said)) as port:
-        table.add("notebook/me/odd", port)
-        answer = client.get("/notebook/me/odd/")
-    assert (answer.status_code, answer.json()["code"]) == (502, code)
-
-
-def test_who_cannot_be_reached_is_named_to_programs_and_to_people(
-    server: Server, client: httpx2.Client, table: Table
-) -> None:
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read()
-
-    with upstream(silent) as port:
-        table.add("notebook/me/late", port, "timeout = 0.2")
-        assert client.get("/notebook/me/late/").status_code == 504
-        assert client.post("/notebook/me/late/", content=b"x").status_code == 504
-    table.add("notebook/me/gone", port)
-    gone = client.get("/notebook/me/gone/")
-    assert (gone.status_code, gone.headers["content-type"]) == (502, "application/problem+json")
-    page = client.get("/notebook/me/gone/", headers={"Accept": "text/html,*/*"})
-    assert page.headers["content-type"].startswith("text/html")
-    assert "notebook/me/gone cannot be reached" in page.text
-    for path in ("/notebook/me/nobody/", "/notebook/Me/x/", "/notebook/me", "/%6eotebook/me/gone/"):
-        assert client.get(path).status_code == 404
-    with httpx2.Client() as stranger:
-        assert stranger.get(f"{server.address}/notebook/me/gone/").status_code == 401
-
-
 def test_answers_without_a_body_have_none(client: httpx2.Client, table: Table) -> None:
     async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while asked := await head(reader):
@@ -319,75 +228,6 @@ def test_a_target_speaks_for_itself_alone(
     assert not {"service-worker-allowed", "clear-site-data"} & set(answer.headers)
 
 
-def test_a_target_hears_that_the_client_went(server: Server, table: Table) -> None:
-    gone = threading.Event()
-    began = threading.Event()
-
-    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = await head(reader)
-        if asked.startswith(b"GET"):
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")
-        began.set()
-        try:
-            while asked.startswith(b"GET"):
-                writer.write(b"x" * 65536)
-                await writer.drain()
-            while await reader.read(65536):
-                pass
-        finally:
-            gone.set()
-
-    with upstream(endless) as port:
-        table.add("notebook/me/endless", port)
-        with raw(server) as connection:
-            connection.sendall(asking(server, "GET /notebook/me/endless/"))
-            until(connection, b"xxxx")
-        assert gone.wait(WAIT)
-        gone.clear()
-        began.clear()
-        with raw(server) as connection:
-            length = "Content-Length: 1000000"
-            connection.sendall(asking(server, "POST /notebook/me/endless/", length) + b"some")
-            assert began.wait(WAIT)
-        assert gone.wait(WAIT)
-
-
-def _memory(process: int) -> int:
-    status = Path(f"/proc/{process}/status").read_text()
-    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) << 10
-
-
-def test_who_does_not_take_what_was_asked_for_holds_up_the_target(
-    server: Server, table: Table
-) -> None:
-    """What is not taken waits where it is: the server does not fetch it."""
-    size = 256 << 20
-    stuck = threading.Event()
-
-    async def eager(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await head(reader)
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size)
-        for _ in range(size >> 20):
-            writer.write(b"x" * (1 << 20))
-            try:
-                async with asyncio.timeout(1):
-                    await writer.drain()
-            except TimeoutError:
-                stuck.set()
-                await writer.drain()
-
-    with upstream(eager) as port, raw(server) as connection:
-        table.add("notebook/me/eager", port)
-        before = _memory(server.process.pid)
-        connection.sendall(asking(server, "GET /notebook/me/eager/"))
-        assert stuck.wait(WAIT)
-        taken = len(until(connection, b"\r\n\r\n").partition(b"\r\n\r\n")[2])
-        while taken < size:
-            taken += len(connection.recv(1 << 20))
-    assert taken == size
-    assert _memory(server.process.pid) - before < 32 << 20
-
-
 def test_servers_that_share_a_database_count_together(tmp_path: Path) -> None:
     project = Project(tmp_path)
     table = Table(tmp_path / "targets.toml")
@@ -423,57 +263,6 @@ def test_a_table_that_makes_no_sense_is_refused_at_once(tmp_path: Path) -> None:
         ran = project.command("server", "--port", "0", "--targets", table)
         assert ran.returncode == 2, ran
         assert b"targets.toml" in ran.stderr
-
-
-def test_a_server_ends_though_something_is_under_way(tmp_path: Path) -> None:
-    project = Project(tmp_path)
-    table = Table(tmp_path / "targets.toml")
-
-    async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await head(reader)
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
-        await reader.read()
-
-    with upstream(half) as port:
-        table.add("notebook/me/half", port)
-        with serving(project, "--targets", str(table.path)) as server, raw(server) as connection:
-            connection.sendall(asking(server, "GET /notebook/me/half/"))
-            until(connection, b"half")
-            os.kill(server.process.pid, signal.SIGTERM)
-            assert connection.recv(1) == b""
-            assert server.stop() == 0
-
-
-def test_nothing_is_left_of_what_was_cut(server: Server, table: Table) -> None:
-    """Whoever cuts, and when: afterwards the server holds as many connections as before."""
-
-    async def moody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked = await head(reader)
-        if b"/dies" in asked:
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf")
-        elif b"/silent" not in asked:
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n" + b"x" * 1000000)
-            await reader.read()
-        else:
-            await reader.read()
-
-    held = Path(f"/proc/{server.process.pid}/fd")
-
-    def connections() -> int:
-        return sum("socket" in os.readlink(one) for one in list(held.iterdir()))
-
-    with upstream(moody) as port:
-        table.add("notebook/me/moody", port)
-        before = connections()
-        for path in ("dies", "silent", "endless") * 10:
-            with raw(server) as connection:
-                connection.sendall(asking(server, f"GET /notebook/me/moody/{path}"))
-                if path == "dies":
-                    while connection.recv(65536):
-                        pass
-                elif path == "endless":
-                    until(connection, b"xxx")
-        await_("all to be closed", lambda: connections() <= before)
 
 
 def test_a_table_that_is_spoilt_while_it_is_used_is_told(
