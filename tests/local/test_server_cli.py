@@ -204,9 +204,11 @@ def test_notes_are_made_there(both: Both) -> None:
 def test_a_repeat_is_done_there(both: Both) -> None:
     ran = both.asked("repeat", "e2", "--keep", "kept")
     assert (ran.returncode, ran.stdout) == (0, b"done\n")
-    assert ran.stderr.startswith(b"oh\nclew: e5 repeats e2: identical (1 output")
+    repeated = both.json("list")[-1]["id"]
+    said = f"oh\nclew: {repeated} repeats e2: identical (1 output"
+    assert ran.stderr.startswith(said.encode())
     assert (both.project / "kept/model.txt").read_bytes() == b"2\n"
-    both.same("show", "e5")
+    both.same("show", repeated)
     changed = both.json("repeat", "e2", "--set", "2=echo other")
     assert (changed["verdict"], changed["execution"]["kind"]) == ("different", "modification")
     assert both.asked("repeat", "e2", "--set", "2=echo other").returncode == 3
@@ -215,8 +217,9 @@ def test_a_repeat_is_done_there(both: Both) -> None:
 
 def test_causes_are_confirmed_there(both: Both) -> None:
     both.asked("exec", "--", "sh", "-c", "date +%N > now")
-    again = both.json("repeat", "e9")
-    differing = both.json("diff", "e9", again["execution"]["id"], "--confirm")
+    first = both.json("list")[-1]["id"]
+    again = both.json("repeat", first)
+    differing = both.json("diff", first, again["execution"]["id"], "--confirm")
     causes = {(one["cause"], one["confidence"]) for one in differing["divergence"]["causes"]}
     assert ("clock", "confirmed") in causes
 

@@ -19,12 +19,12 @@ KFP = Path(sys.executable).with_name("kfp")
 Kfp = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("kfp"))
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server(project: Project) -> Iterator[Server]:
     with serving(project) as found:
         yield found
@@ -39,7 +39,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(target)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def kfp(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Kfp:
     """One command; what it says, read where it is JSON."""
     home = tmp_path_factory.mktemp("home")

@@ -36,7 +36,7 @@ class Seen:
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     here = tmp_path_factory.mktemp("page")
     table = Table(here / "targets.toml")
     (here / "data" / "sub").mkdir(parents=True)
@@ -51,8 +51,15 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
         table.add("pvcviewer/me/data", viewer.port)
         page.go(f"{server.address}/?token={server.token}")
         page.until("document.readyState === 'complete' && document.title.startsWith('Clew')")
-        page.go(f"{server.address}{PREFIX}")
         yield Seen(page, here / "data", server)
+
+
+@pytest.fixture
+def seen(opened: Seen) -> Seen:
+    """The volume's first page, whatever was looked at before."""
+    opened.page.go("about:blank")
+    opened.page.go(f"{opened.server.address}{PREFIX}")
+    return opened
 
 
 def test_it_all_works_by_keyboard(seen: Seen, tmp_path: Path) -> None:
@@ -160,7 +167,6 @@ def test_what_is_seen_is_in_the_address(seen: Seen) -> None:
 
 
 def test_light_and_dark(seen: Seen) -> None:
-    seen.page.go(f"{seen.server.address}{PREFIX}")
     for scheme, colour in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(21, 24, 28)")):
         seen.page.colours(scheme)
         seen.page.until("getComputedStyle(document.body).backgroundColor", colour)
