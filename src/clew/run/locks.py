@@ -84,11 +84,13 @@ def _held(place: Path) -> bool:
 
 def claim(place: Path, *, wait: bool = False) -> int | None:
     """Be the one who settles what a dead execution left here; None when it lives, is gone, or
-    somebody else is at it. Its own lock stays free: it is dead, and must show as that."""
+    somebody else is at it. Its own lock stays free: it is dead, and must show as that. A draft is
+    claimed by its lock itself: who is just about to take it waits, and then finds it gone."""
     if _held(place):
         return None
+    name = "lock" if place.name.startswith(DRAFT) else _CLAIM
     try:
-        descriptor = os.open(place / _CLAIM, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(place / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:  # gone, or not ours to write
         return None
     try:
