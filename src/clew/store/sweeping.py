@@ -135,13 +135,13 @@ class Sweep:
         return Reclaimed(len(self._dead()), freed)
 
     def _weights(self) -> dict[int, tuple[int, int]]:
-        """Each pack's size, and how much of it is needed."""
+        """Each pack's size, and how much of it is needed. Packs that come meanwhile are let be."""
         weights = {number: [size, 0] for number, _, size in self._index.packs()}
         for digest, pack, length, stored, total in self._index.shares():
-            if digest in self._marked:
+            if digest in self._marked and pack in weights:
                 weights[pack][1] += -(-stored * length // max(total, 1))
         for digest, pack, size in self._index.records():
-            if digest in self._marked:
+            if digest in self._marked and pack in weights:
                 weights[pack][1] += size
         return {number: (size, min(size, living)) for number, (size, living) in weights.items()}
 

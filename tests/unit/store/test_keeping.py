@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from clew.errors import Busy, Damaged, NoContent
 from clew.store import Store, sweeping
 from clew.store.cutting import cuts
+from clew.store.index import Index
 from clew.store.leases import Gate
 
 
@@ -311,6 +313,26 @@ def test_what_is_put_while_packs_are_being_moved_stays(tmp_path: Path) -> None:
         assert store.has(gone)
     running.close()
     check(tmp_path / "s", {digest: contents[digest] for digest in (live[0], gone)})
+
+
+def test_a_pack_that_comes_while_the_sweep_weighs_is_let_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "s"
+    with Store(path) as store, Store(path) as other:
+        kept = store.put_bytes(b"named").digest
+        store.flush()
+        coming = [other.put_bytes(data).digest for data in (b"on its way", noise(5 << 20))]
+        shares = Index.shares
+
+        def flushing(index: Index) -> Iterator[tuple[bytes, int, int, int, int]]:
+            other.flush()
+            return shares(index)
+
+        monkeypatch.setattr(Index, "shares", flushing)
+        assert store.gc([kept]).files == 0
+        assert all(store.has(digest) for digest in (kept, *coming))
+        assert store.fsck().problems == []
 
 
 def test_a_part_put_whole_by_another_writer_stays_a_content(tmp_path: Path) -> None:
