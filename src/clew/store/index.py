@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,11 +49,13 @@ def _known(count: int) -> str:
 
 
 def _remembered(count: int) -> str:
+    rows = ",".join(f"({at},?,?,?,?,?)" for at in range(count))
     return (
-        "SELECT dev, ino, size, mtime, ctime, digest, "  # noqa: S608
+        f"WITH asked (at, dev, ino, size, mtime, ctime) AS (VALUES {rows}) "  # noqa: S608
+        "SELECT at, digest, "
         "coalesce((SELECT 1 FROM chunks c WHERE c.digest = s.digest AND whole), "
         "(SELECT 1 FROM files f WHERE f.digest = s.digest), 0) "
-        f"FROM stats s WHERE dev = ? AND ino IN ({','.join('?' * count)})"
+        "FROM asked CROSS JOIN stats s USING (dev, ino, size, mtime, ctime)"  # looked up one by one
     )
 
 
@@ -131,14 +134,16 @@ class Index:
 
     def remembered(self, signatures: Sequence[Signature]) -> list[tuple[bytes, bool] | None]:
         """The digest of the file that had exactly this signature, and whether it is stored."""
-        rows: dict[tuple[int, ...], tuple[bytes, bool]] = {}
+        found: list[tuple[bytes, bool] | None] = [None] * len(signatures)
         asked = [s if s.ino < _UNSIGNED else s._replace(ino=_signed(s.ino)) for s in signatures]
+        start = 0
         with self._errors():
-            for dev in {signature.dev for signature in asked}:
-                for batch in _batches([s.ino for s in asked if s.dev == dev]):
-                    for row in self._db.execute(_REMEMBERED[len(batch)], (dev, *batch)):
-                        rows[row[:5]] = row[5:]
-        return [rows.get(signature) for signature in asked]
+            for batch in _batches(asked, blank=(None,) * len(Signature._fields)):
+                values = tuple(chain.from_iterable(batch))
+                for at, digest, here in self._db.execute(_REMEMBERED[len(batch)], values):
+                    found[start + at] = digest, bool(here)
+                start += len(batch)
+        return found
 
     def place(self, digest: bytes) -> Place | None:
         with self._errors():
@@ -337,15 +342,15 @@ class Index:
         db.executemany("DELETE FROM files WHERE digest = ?", bad)
 
 
-def _batches(values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-    """Few values one by one, many in batches, filled up with NULL."""
+def _batches(values: Sequence[Any], *, blank: object = None) -> Iterator[tuple[Any, ...]]:
+    """Few values one by one, many in batches, filled up with blanks."""
     if len(values) <= 8:
         for value in values:
             yield (value,)
         return
     for i in range(0, len(values), _BATCH):
         batch = tuple(values[i : i + _BATCH])
-        yield batch + (None,) * (_BATCH - len(batch))
+        yield batch + (blank,) * (_BATCH - len(batch))
 
 
 def _signed(number: int) -> int:

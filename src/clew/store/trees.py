@@ -84,8 +84,9 @@ def put(writer: Writer, root: bytes) -> Snapshot:
             if isinstance(content, ClewError):
                 skipped.append(Problem(content.message, shown(_path(root, relative))))
             else:
-                lines[relative] = _line_of(relative, status, content)
-                size += status.st_size
+                mode, mtime, length = status.st_mode, status.st_mtime_ns, status.st_size
+                lines[relative] = _line(relative, b"f", stat.S_IMODE(mode), mtime, length, content)
+                size += length
         for relative, status in batch:
             if stat.S_ISREG(status.st_mode):
                 continue
@@ -94,7 +95,8 @@ def put(writer: Writer, root: bytes) -> Snapshot:
             except OSError as error:
                 skipped.append(Problem(str(error.strerror), shown(_path(root, relative))))
             else:
-                lines[relative] = _line_of(relative, status, target)
+                kind, mode = _KINDS[stat.S_IFMT(status.st_mode)], stat.S_IMODE(status.st_mode)
+                lines[relative] = _line(relative, kind, mode, status.st_mtime_ns, 0, target)
     if b"" not in lines:
         raise ClewError(f"cannot read {shown(root)}: {skipped[0].what}")
     listed = b"".join([MAGIC, *(lines[path] for path in sorted(lines))])
@@ -135,13 +137,6 @@ def _contents(
 
 def _path(root: bytes, relative: bytes) -> bytes:
     return root + b"/" + relative if relative else root
-
-
-def _line_of(relative: bytes, status: os.stat_result, target: bytes) -> bytes:
-    mode = status.st_mode
-    kind = _KINDS[stat.S_IFMT(mode)]
-    size = status.st_size if kind == b"f" else 0
-    return _line(relative, kind, stat.S_IMODE(mode), status.st_mtime_ns, size, target)
 
 
 def _batches(found: Iterator[_Found]) -> Iterator[list[_Found]]:
