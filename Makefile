@@ -78,9 +78,9 @@ cluster: packages-cluster
 cluster-down:
 	@$(PYTHON) -m tools.cluster down
 
-test-cluster: $(if $(KUBECONFIG),,cluster) native
+test-cluster: packages-test $(if $(KUBECONFIG),,cluster) native
 	KUBECONFIG=$(or $(KUBECONFIG),$(CURDIR)/.cluster/kubeconfig) \
-		$(BIN)/python -m pytest -m cluster tests/cluster
+		$(PYTEST) -m cluster tests/cluster
 
 check: $(READY)
 	$(BIN)/ruff check .

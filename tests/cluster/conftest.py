@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.cluster.kube import Kube
+from tests.cluster.sharing import shared
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +31,18 @@ def nodes(cluster: Kube) -> list[str]:
     """The names of the nodes that take Pods."""
     items = cluster.get("nodes")["items"]
     return [item["metadata"]["name"] for item in items if not item["spec"].get("taints")]
+
+
+@pytest.fixture(autouse=True)
+def _turn(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Before all else that a test asks for, and until it has taken that away."""
+    if not request.node.get_closest_marker("cluster"):
+        yield
+        return
+    with shared(request.node, tmp_path_factory.getbasetemp().parent / "cluster.lock"):
+        yield
 
 
 @pytest.fixture

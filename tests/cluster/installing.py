@@ -45,6 +45,7 @@ def _name(found: dict[str, Any]) -> str:
 @contextmanager
 def installed(kube: Kube, found: list[dict[str, Any]]) -> Iterator[Kube]:
     """They are there, and are taken away again; but for the kinds, of which others have some."""
+    no_longer_installed(kube)
     clew = Kube(kube.kubeconfig, SPACE)
     first = [each for each in found if each["kind"] in ("Namespace", "CustomResourceDefinition")]
     clew.apply(*first)
@@ -55,7 +56,12 @@ def installed(kube: Kube, found: list[dict[str, Any]]) -> Iterator[Kube]:
         roles = [each for each in found if each["kind"].startswith("ClusterRole")]
         for each in roles:
             clew("delete", each["kind"], _name(each), "--ignore-not-found")
-        clew("delete", "namespace", SPACE, "--ignore-not-found")
+        clew("delete", "namespace", SPACE, "--ignore-not-found", "--wait=false")
+
+
+def no_longer_installed(kube: Kube) -> None:
+    """Wait until what another test had installed is gone."""
+    kube.await_(f"namespace/{SPACE}", "delete")
 
 
 def token(clew: Kube) -> str:

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 from tests.cluster.kube import Kube
+from tools.cluster.binaries import locked
 from tools.cluster.images import BUSYBOX
 
 import clew
@@ -91,7 +93,8 @@ def known(kube: Kube, kind: str) -> bool:
 @contextmanager
 def operating(kube: Kube, folder: Path, *options: str) -> Iterator[Operator]:
     everywhere = Kube(kube.kubeconfig)
-    everywhere("apply", "--kustomize", str(CRDS))
+    with locked(Path(tempfile.gettempdir(), f"clew-kinds-{os.getuid()}.lock")):  # as others do now
+        everywhere("apply", "--kustomize", str(CRDS))
     for kind in ("notebooks", "tensorboards", "pvcviewers"):
         until(f"{kind} are known", lambda kind=kind: known(everywhere, kind))
     made = Operator(kube, folder, options)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.kube import Kube, pod
+from tests.cluster.sharing import OWN_CLUSTER
 from tools.cluster.holding import holder
 from tools.cluster.places import Cluster
 
@@ -24,6 +25,7 @@ PLACES = ("/run", "/run/netns", "/var/lib", "/var/lib/cni", "/var/log", "/etc/cn
 
 pytestmark = [
     pytest.mark.cluster,
+    OWN_CLUSTER,
     pytest.mark.skipif(os.geteuid() != 0, reason="bringing up a cluster takes root"),
 ]
 

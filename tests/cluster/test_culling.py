@@ -24,6 +24,7 @@ from tests.local.serving import Server
 pytestmark = pytest.mark.cluster
 
 LAST = "notebooks.kubeflow.org/last-activity"
+LIMIT = "clew.dev/idle-minutes"
 STOPPED = "kubeflow-resource-stopped"
 LOOKS = ("--culling", "--through-api", "--check-minutes=0.017")
 """Every second."""
@@ -31,8 +32,8 @@ LOOKS = ("--culling", "--through-api", "--check-minutes=0.017")
 
 @pytest.fixture
 def culler(kube: Kube, tmp_path: Path) -> Iterator[Operator]:
-    """It takes for idle what was not used for a quarter of a minute."""
-    with operating(kube, tmp_path, *LOOKS, "--idle-minutes=0.25") as made:
+    """It takes for idle what was not used for nine seconds."""
+    with operating(kube, tmp_path, *LOOKS, "--idle-minutes=0.15") as made:
         yield made
 
 
@@ -50,13 +51,13 @@ def notes(kube: Kube, name: str) -> dict[str, str]:
 
 def test_what_is_idle_is_stopped_and_can_be_started_again(kube: Kube, culler: Operator) -> None:
     kube.apply(
-        jupyter("idle"),
-        jupyter("kept", annotations={"clew.dev/idle-minutes": "never"}),
+        *(jupyter(name, annotations={LIMIT: "never"}) for name in ("idle", "kept")),
         notebook("other"),
     )
     for name in ("idle", "kept", "other"):
         kube.await_(f"notebook/{name}", "condition=Ready")
     until("its use is noted", lambda: LAST in notes(kube, "idle"))
+    kube("annotate", "notebook/idle", f"{LIMIT}-")
     says(kube, "notebook/idle", "Stopped")
     assert STOPPED in notes(kube, "idle")
     assert LAST not in notes(kube, "idle")

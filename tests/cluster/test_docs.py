@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.cluster.installing import DEPLOY, SPACE
+from tests.cluster.installing import DEPLOY, SPACE, no_longer_installed
 from tests.cluster.kube import Kube
+from tests.cluster.sharing import EVERYWHERE
 from tests.local.test_docs import NEEDS_A_CLUSTER, PAGES, holds
 from tools.cluster.binaries import search_path
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, EVERYWHERE]
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,7 @@ def test_page(path: Path, tmp_path: Path, kube: Kube) -> None:
     kubeconfig.write_text(kube("config", "view", "--raw", "--flatten"))
     own = Kube(str(kubeconfig))
     own("config", "set-context", "--current", f"--namespace={kube.namespace}")
+    no_longer_installed(kube)
     (tmp_path / "page").mkdir()
     (tmp_path / "page" / "deploy").symlink_to(DEPLOY)
     environment = {"PATH": f"{search_path()}:{os.environ['PATH']}", "KUBECONFIG": str(kubeconfig)}

@@ -14,10 +14,12 @@ import pytest
 from tests.cluster.installing import DEPLOY, SPACE
 from tests.cluster.kube import Kube
 from tests.cluster.operators import claim, notebook, operating, says, until
+from tests.cluster.sharing import OWN_CLUSTER
 from tests.cluster.test_coming_and_going import done
 
 pytestmark = [
     pytest.mark.cluster,
+    OWN_CLUSTER,
     pytest.mark.skipif(os.geteuid() != 0, reason="bringing up a cluster takes root"),
 ]
 

@@ -11,7 +11,10 @@ pytestmark = pytest.mark.cluster
 
 SERVE = "mkdir /www && hostname > /www/who && exec httpd -f -p 8080 -h /www"
 # Ready is not yet known everywhere, so it is asked again for a while.
-ASK = "for n in $(seq 300); do wget -q -O - http://{name}/who && exit; sleep 0.2; done; exit 1"
+ASK = """
+    exec 2>/dev/null
+    for n in $(seq 300); do wget -q -O - http://{name}/who && exit; sleep 0.2; done; exit 1
+"""
 
 ASK_API_SERVER = """
 import pathlib, ssl, urllib.request

@@ -159,4 +159,5 @@ def _kubelet(cluster: Cluster, node: Node) -> dict[str, object]:
         "maxPods": 250,
         "serializeImagePulls": False,
         "nodeStatusUpdateFrequency": "5s",
+        "nodeLeaseDurationSeconds": 12,
     }
