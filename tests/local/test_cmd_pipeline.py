@@ -6,12 +6,12 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.local.programs.recording import CLEW, HERE, Project
+from tests.local.surviving import await_
 
 RUN = {"id", "uid", "name", "state", "inputs", "outputs", "tasks"}
 TASK = {
@@ -203,11 +203,7 @@ def test_canceling_stops_everything_and_says_so(
     with subprocess.Popen(
         [*heard, *words], cwd=project.folder, env=project.environment, stderr=subprocess.PIPE
     ) as process:
-        _await(mark)
-        assert states(answer(project, "pipeline", "show", "r1")) == {
-            "wait-for-ever": "running",
-            "say": "pending",
-        }
+        _await_running(project, mark)
         process.send_signal(number)
         assert process.wait(timeout=60) == 130
     assert not _lives(int(mark.read_text()))
@@ -222,7 +218,7 @@ def test_a_killed_run_shows_as_failed(project: Project, compiled: Path, tmp_path
     with subprocess.Popen(
         words, cwd=project.folder, env=project.environment, stderr=subprocess.PIPE
     ) as process:
-        _await(mark)
+        _await_running(project, mark)
         process.kill()
         process.wait()
     document = answer(project, "pipeline", "show", "r1")
@@ -266,8 +262,8 @@ def _lives(pid: int) -> bool:
     return words.rpartition(")")[2].split()[0] not in "ZX"
 
 
-def _await(path: Path) -> None:
-    until = time.monotonic() + 120
-    while not path.exists():
-        assert time.monotonic() < until
-        time.sleep(0.01)
+def _await_running(project: Project, mark: Path) -> None:
+    """Until the endless task is at work, and that is on record."""
+    await_("its beginning", mark.exists)
+    at_work = {"wait-for-ever": "running", "say": "pending"}
+    await_("its record", lambda: states(answer(project, "pipeline", "show", "r1")) == at_work)

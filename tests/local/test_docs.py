@@ -174,8 +174,8 @@ def test_continued_commands_are_one_step() -> None:
 def test_every_setting_is_documented() -> None:
     page = (DOCS / "reference" / "settings.md").read_text()
     source = (DOCS.parent / "src" / "clew" / "settings.py").read_text()
-    variables = set(re.findall(r'(?:value|environ\.get)\("([A-Z_]+)"', source))
-    assert len(variables) >= 7
+    variables = set(re.findall(r'(?:value|base|environ\.get)\("([A-Z_]+)"', source))
+    assert len(variables) >= 8
     assert {name for name in variables if f"| `{name}` |" not in page} == set()
 
 
