@@ -30,6 +30,9 @@ address = "{socket}"
 [ttrpc]
 address = "{socket}.ttrpc"
 
+[plugins."io.containerd.nri.v1.nri"]
+disable = true  # its socket has one name for all nodes, and they would both bind it
+
 [plugins."io.containerd.cri.v1.images".pinned_images]
 sandbox = "{pause}"
 
