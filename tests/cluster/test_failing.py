@@ -30,9 +30,11 @@ STOPPED = {"kubeflow-resource-stopped": "2026-01-01T00:00:00Z"}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     found = tmp_path_factory.mktemp("broken") / "cluster"
-    done(found, "up", "--bare")
-    yield found
-    done(found, "down")
+    try:
+        done(found, "up", "--bare")
+        yield found
+    finally:
+        done(found, "down")
 
 
 def made(kube: Kube) -> dict[str, str]:
