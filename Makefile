@@ -14,6 +14,8 @@ JOBS ?= 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 unexport CLEW_PROJECT CLEW_GRAPH CLEW_SERVER CLEW_TOKEN CLEW_REDACT
+# Clew is started thousands of times: it is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 READY := .venv/.clew-ready
