@@ -32,8 +32,8 @@ STAGING = (
     *("cloud-provider", "cluster-bootstrap", "code-generator", "component-base"),
     *("component-helpers", "controller-manager", "cri-api", "cri-client", "cri-streaming"),
     *("csi-translation-lib", "dynamic-resource-allocation", "endpointslice"),
-    *("externaljwt", "kms", "kube-aggregator", "kube-controller-manager", "kube-proxy", "kube-"),
-    *("scheduler", "kubectl", "kubelet", "metrics", "mount-utils", "pod-security-admission"),
+    *("externaljwt", "kms", "kube-aggregator", "kube-controller-manager", "kube-proxy"),
+    *("kube-scheduler", "kubectl", "kubelet", "metrics", "mount-utils", "pod-security-admission"),
     *("sample-apiserver", "sample-cli-plugin", "sample-controller", "streaming"),
 )
 
