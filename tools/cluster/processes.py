@@ -47,10 +47,14 @@ def stop(cluster: Cluster, name: str, *, how: str = "TERM") -> None:
 
 def lives(cluster: Cluster, name: str) -> bool:
     # The record may be of a process whose number another one has by now; and at first it is the
-    # shell, or setsid, that is about to become the program, with the same words at its end.
+    # shell, or setsid, that is about to become the program, with the same words at its end, or
+    # none while it does so. Neither has one that has ended and is still there.
     pid, command = _read(cluster, name)
-    words = inside(cluster, "sh", "-c", f"cat /proc/{pid}/cmdline 2>/dev/null || :")
-    return words.split("\0")[:-1][-len(command) :] == command
+    said = inside(cluster, "sh", "-c", f"cat /proc/{pid}/stat /proc/{pid}/cmdline 2>/dev/null || :")
+    status, _, words = said.partition("\n")
+    if status.rpartition(")")[2].split()[:1] in ([], ["Z"], ["X"]):
+        return False
+    return not words or words.split("\0")[:-1][-len(command) :] == command
 
 
 def names(cluster: Cluster) -> list[str]:
