@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.cluster.installing import DEPLOY, SPACE
 from tests.cluster.kube import Kube
-from tests.cluster.operators import claim, notebook, operating, says, until
+from tests.cluster.operators import CRDS, claim, known, notebook, operating, says, until
 from tests.cluster.sharing import OWN_CLUSTER
 from tests.cluster.test_coming_and_going import done
 
@@ -89,9 +90,12 @@ def test_uninstalled_it_leaves_what_users_have(folder: Path, tmp_path: Path) -> 
     kube("create", "namespace", "kept")
     kube("apply", "--kustomize", str(DEPLOY))
     with operating(own, tmp_path):
-        own.apply(claim("home"), notebook(volume="home"))
+        own.apply(claim("home"), notebook(volume="home"), notebook("brief", annotations=STOPPED))
         own.await_("notebook/first", "condition=Ready")
         before = pod(own)
+        # Kubernetes learns within half a minute of new kinds whose children it has to delete.
+        own("delete", "notebook", "brief")
+        until("its child went", lambda: made(own).keys() == {"first"})
     kube("delete", "--kustomize", str(DEPLOY / "programs"))
     assert kube.get("deployment")["items"] == []
     assert [one["metadata"]["name"] for one in kube.get("pvc")["items"]] == ["clew-server"]
@@ -103,3 +107,18 @@ def test_uninstalled_it_leaves_what_users_have(folder: Path, tmp_path: Path) -> 
     until("the Pod goes", lambda: not own("get", "pod", "first-0", "--ignore-not-found"))
     assert own.get("pvc", "home")["spec"]["volumeName"] == volume
     assert own.get("pv", volume)["status"]["phase"] == "Bound"
+
+
+def test_started_first_it_waits_for_the_kinds(folder: Path, tmp_path: Path) -> None:
+    kube = Kube(str(folder / "kubeconfig"))
+    with operating(kube, tmp_path) as operator:
+        operator.end()
+        kube("delete", "--kustomize", str(CRDS))
+        started = threading.Thread(target=operator.start)
+        started.start()
+        until("it waits", lambda: "knows no Notebook yet" in operator.log())
+        kube("apply", "--kustomize", str(CRDS))
+        started.join()
+        until("they are known", lambda: known(kube, "notebooks"))
+        kube.apply(notebook("late", annotations=STOPPED))
+        says(kube, "notebook/late", "Stopped")

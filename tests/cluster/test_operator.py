@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from pathlib import Path
 
 import pytest
 from tests.cluster.kube import Kube
-from tests.cluster.operators import notebook, operating, says, until
+from tests.cluster.operators import Operator, notebook, operating, says, until
 from tests.cluster.sharing import EVERYWHERE
 
 pytestmark = pytest.mark.cluster
@@ -32,11 +33,7 @@ def test_many_at_once_are_all_right_and_then_nothing_is_written(kube: Kube, tmp_
     with operating(kube, tmp_path) as operator:
         kube.apply(*(notebook(f"n{i}", annotations=STOPPED) for i in range(MANY)))
 
-        def settled() -> bool:
-            counts = operator.metrics()
-            return counts.get('clew_resources{kind="Notebook",state="stopped"}') == MANY
-
-        until("all are seen", settled)
+        until("all are seen", lambda: _stopped(operator) == MANY)
         until("all are made", lambda: len(kube.get("statefulsets")["items"]) == MANY)
         owners = {
             item["metadata"]["name"]: item["metadata"]["ownerReferences"][0]["name"]
@@ -53,6 +50,10 @@ def test_many_at_once_are_all_right_and_then_nothing_is_written(kube: Kube, tmp_
         operator.start()
         until("everything was looked at", lambda: _looks(operator.metrics()) >= MANY)
         assert versions(kube) == before
+
+
+def _stopped(operator: Operator) -> float:
+    return operator.metrics().get('clew_resources{kind="Notebook",state="stopped"}', 0.0)
 
 
 def _looks(metrics: dict[str, float]) -> float:
@@ -84,9 +85,10 @@ def test_killed_half_way_it_goes_on(kube: Kube, tmp_path: Path) -> None:
         assert made.items() <= after.items(), "nothing is made twice"
 
 
-@EVERYWHERE
-def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path) -> None:
-    """With nothing but the rights that deploy/ gives its service account."""
+@pytest.mark.parametrize("everywhere", [pytest.param(True, marks=EVERYWHERE), False])
+def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path, everywhere: bool) -> None:
+    """With nothing but the rights that deploy/ gives its service account, in all namespaces or
+    in the one that it is told."""
     deploy = Path(__file__).parents[2] / "deploy"
     rendered = kube("kustomize", str(deploy / "operator"))
     role = next(
@@ -97,10 +99,9 @@ def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path) -> None:
     name = f"clew-operator-{kube.namespace}"
     kube("apply", "--filename", "-", given=role.replace("name: clew-operator\n", f"name: {name}\n"))
     kube("create", "serviceaccount", "operator")
+    binding = "clusterrolebinding" if everywhere else "rolebinding"
     account = f"{kube.namespace}:operator"
-    kube(
-        "create", "clusterrolebinding", name, f"--clusterrole={name}", f"--serviceaccount={account}"
-    )
+    kube("create", binding, name, f"--clusterrole={name}", f"--serviceaccount={account}")
     try:
         config = json.loads(kube("config", "view", "--raw", "--flatten", "--output=json"))
         config["users"][0]["user"] = {"token": kube("create", "token", "operator").strip()}
@@ -109,7 +110,9 @@ def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path) -> None:
         kube.apply(notebook())
         with operating(kube, tmp_path) as first:
             first.end()
-            first.kube, first.namespaces = Kube(str(own), kube.namespace), ()
+            first.kube = Kube(str(own), kube.namespace)
+            if everywhere:
+                first.namespaces = ()
             first.start()
             kube.await_("notebook/first", "condition=Ready")
             kube("annotate", "notebook/first", "notebooks.opendatahub.io/notebook-restart=true")
@@ -128,7 +131,25 @@ def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path) -> None:
                 ].get("later"),
             )
             says(kube, "notebook/first", "Running")
-            refused = [line for line in first.log().splitlines() if "forbidden" in line]
-            assert [line for line in refused if "is being terminated" not in line] == []
+            refused = re.compile("forbidden|permission", re.IGNORECASE).search
+            lines = [line for line in first.log().splitlines() if refused(line)]
+            assert [line for line in lines if "is being terminated" not in line] == []
     finally:
-        kube("delete", "clusterrolebinding,clusterrole", name)
+        kube("delete", f"{binding},clusterrole", name)
+
+
+@pytest.mark.parametrize("told", ["{}", "{}*"])
+def test_it_heeds_what_it_is_told_also_when_that_comes_later(
+    kube: Kube, tmp_path: Path, told: str
+) -> None:
+    later = Kube(kube.kubeconfig, f"{kube.namespace}-later")
+    with operating(Kube(kube.kubeconfig, told.format(later.namespace)), tmp_path) as operator:
+        kube.apply(notebook(annotations=STOPPED))
+        kube("create", "namespace", later.namespace)
+        try:
+            later.apply(notebook(annotations=STOPPED))
+            says(later, "notebook/first", "Stopped")
+            assert _stopped(operator) == 1
+            assert kube.get("statefulsets")["items"] == []
+        finally:
+            kube("delete", "namespace", later.namespace, "--wait=false")

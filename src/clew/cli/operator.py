@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
     short_help=COMMANDS["operator"],
     epilog="Example: clew operator --namespace research --culling --idle-minutes 120",
 )
-@click.option("--namespace", multiple=True, metavar="NAME", help="Only there; may be repeated.")
+@click.option(
+    "--namespace",
+    multiple=True,
+    metavar="NAME",
+    help="Only there, or where the name is like `team-*`; may be repeated.",
+)
 @click.option(
     "--istio/--no-istio",
     envvar="USE_ISTIO",
@@ -154,7 +160,6 @@ if TYPE_CHECKING:
 )
 @json_option
 def command(
-    namespace: tuple[str, ...],
     proxied: bool,
     token_file: Path | None,
     metrics_port: int,
@@ -176,11 +181,10 @@ def command(
     configure()
     if as_json:
         ports = {"metrics_port": metrics_port, "health_port": health_port}
-        print_json({"namespaces": list(namespace), **ports})
-    remark(f"clew: operating {', '.join(namespace) or 'every namespace'}; end with Ctrl-C")
+        print_json({"namespaces": list(options.namespaces), **ports})
+    remark(f"clew: operating {', '.join(options.namespaces) or 'every namespace'}; end with Ctrl-C")
     operate(
         options,
-        namespaces=namespace,
         metrics_port=metrics_port,
         health_port=health_port,
         traffic=[_proxied(token_file)] if proxied else [],
@@ -204,8 +208,15 @@ def _proxied(token_file: Path | None) -> Source:
 
 
 def _options(given: dict[str, Any]) -> Options:
+    from clew.errors import UsageError
     from clew.kube.options import Culling, Istio, Options
 
+    for name in given["namespace"]:
+        if not re.fullmatch(r"[a-z0-9*-]{1,63}", name):
+            raise UsageError(
+                f"--namespace {name}: no namespace has such a name",
+                hint="small letters, digits and dashes; * stands for any of them",
+            )
     culling = Culling(
         idle=timedelta(minutes=given["idle_minutes"]),
         period=timedelta(minutes=given["check_minutes"]),
@@ -213,6 +224,7 @@ def _options(given: dict[str, Any]) -> Options:
         prometheus=given["prometheus"],
     )
     return Options(
+        namespaces=given["namespace"],
         istio=Istio(given["istio_gateway"], given["istio_host"]) if given["istio"] else None,
         cluster_domain=given["cluster_domain"],
         fs_group=given["fs_group"],

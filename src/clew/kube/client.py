@@ -10,6 +10,8 @@ from typing import Any
 
 import httpx2
 from lightkube import AsyncClient
+from lightkube.config import client_adapter
+from lightkube.config.client_adapter import ConnectionParams
 from lightkube.core.exceptions import ApiError
 from lightkube.core.resource import ApiInfo, ResourceDef
 from lightkube.generic_resource import GenericNamespacedResource, GenericNamespacedStatus
@@ -17,6 +19,7 @@ from lightkube.types import CascadeType, PatchType
 
 from clew.kube.deciding import MANAGER
 from clew.kube.objects import Json, Key, Object, name_of, namespace_of, uid_of
+from clew.kube.options import Options
 
 KINDS = {
     "Notebook": ("kubeflow.org", "v1", "notebooks"),
@@ -63,12 +66,15 @@ class Changed(Exception):
 class Client:
     """What the operator does to a cluster."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Options) -> None:
         limit = httpx2.Timeout(30.0)
         self._api = AsyncClient(field_manager=MANAGER, timeout=limit)
+        self._http = client_adapter.AsyncClient(self._api.config, ConnectionParams(timeout=limit))
+        self._places = ("*",) if options.everywhere else options.namespaces
 
     async def close(self) -> None:
         await self._api.aclose()
+        await self._http.aclose()
 
     async def get(self, key: Key) -> Json | None:
         try:
@@ -133,4 +139,16 @@ class Client:
                 raise
 
     async def list_uids(self, kind: str) -> set[str]:
-        return {uid_of(found) async for found in self._api.list(TYPES[kind], namespace="*")}
+        return {
+            uid_of(found)
+            for place in self._places
+            async for found in self._api.list(TYPES[kind], namespace=place)
+        }
+
+    async def knows(self, kind: str) -> bool:
+        group, version, plural = KINDS[kind]
+        answer = await self._http.get(f"/apis/{group}/{version}" if group else f"/api/{version}")
+        if answer.status_code == 404:
+            return False
+        answer.raise_for_status()
+        return any(found["name"] == plural for found in answer.json()["resources"])

@@ -27,6 +27,7 @@ from clew.kube.watching import INDICES, Forgetful, children, registry
 
 _LOG = logging.getLogger("clew.operator")
 WORKERS = 16
+WAIT = 2.0
 SWEEP = 300.0
 """Seconds between two looks for what vanished while no watch was open: kopf lists anew after a
 long break, and does not tell of what is no longer there."""
@@ -35,14 +36,13 @@ long break, and does not tell of what is no longer there."""
 def operate(
     options: Options,
     *,
-    namespaces: tuple[str, ...],
     metrics_port: int,
     health_port: int,
     traffic: Sequence[Source] = (),
 ) -> None:
-    """Keep the cluster as it is wanted, until told to end. Without namespaces, all of them.
-    `traffic` are those who know when a server was last used."""
-    uvloop.run(_Operator(options, traffic).run(namespaces, metrics_port, health_port))
+    """Keep the cluster as it is wanted, until told to end. `traffic` are those who know when a
+    server was last used."""
+    uvloop.run(_Operator(options, traffic).run(metrics_port, health_port))
 
 
 class _Operator:
@@ -57,7 +57,7 @@ class _Operator:
         self._client: Client | None = None
         self._asking: Asking | None = None
 
-    async def run(self, namespaces: tuple[str, ...], metrics_port: int, health_port: int) -> None:
+    async def run(self, metrics_port: int, health_port: int) -> None:
         made = registry(self._options, self._queue, self._seen)
         kopf.on.startup(registry=made)(self._start)
         kopf.on.cleanup(registry=made)(self._end)
@@ -66,14 +66,18 @@ class _Operator:
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False
         settings.persistence.diffbase_storage = Forgetful()
+        # Of namespaces and kinds that come while it begins to look, kopf may miss some. So it need
+        # not look for the former: all are watched, or those that are named, whether they are there
+        # or not. And it begins when the latter are there.
+        settings.scanning.disabled = not self._options.everywhere
         server, _ = start_http_server(metrics_port, registry=self._metrics.registry)
         try:
             await kopf.operator(
                 registry=made,
                 settings=settings,
                 standalone=True,
-                clusterwide=not namespaces,
-                namespaces=namespaces,
+                clusterwide=self._options.everywhere,
+                namespaces=() if self._options.everywhere else self._options.namespaces,
                 liveness_endpoint=f"http://0.0.0.0:{health_port}/healthz",
             )
         finally:
@@ -82,7 +86,8 @@ class _Operator:
 
     async def _start(self, **given: Any) -> None:
         self._indices.update({name: given[name] for name in INDICES})
-        self._client = client = Client()
+        self._client = client = Client(self._options)
+        await self._known(client)
         reconciler = Reconciler(client, self._seen, self._options, self._metrics)
         for _ in range(WORKERS):
             self._task(self._work(reconciler))
@@ -92,6 +97,18 @@ class _Operator:
                 self._traffic.append(istio_traffic(culling.prometheus, culling.idle))
             self._asking = asking(self._options, culling, self._traffic)
             self._task(Ending(client, self._seen, self._asking, culling, self._metrics).run())
+
+    async def _known(self, client: Client) -> None:
+        """Wait until the cluster knows what is to be watched."""
+        for kind in (*RESOURCES, *children(self._options)):
+            while True:
+                try:
+                    if await client.knows(kind):
+                        break
+                    _LOG.warning("waiting: this cluster knows no %s yet", kind)
+                except httpx2.HTTPError as error:
+                    _LOG.warning("the cluster cannot be asked for its kinds: %s", error)
+                await asyncio.sleep(WAIT)
 
     async def _end(self, **_: Any) -> None:
         self._queue.close()

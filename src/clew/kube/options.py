@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from fnmatch import fnmatchcase
 
 from clew.kube.objects import Json
 
@@ -29,6 +30,8 @@ class Culling:
 
 @dataclass(frozen=True)
 class Options:
+    namespaces: tuple[str, ...] = ()
+    """Names, or patterns of names, of those where it works; without any, in all."""
     istio: Istio | None = None
     """Where a VirtualService leads to each server; None makes none."""
     cluster_domain: str = "cluster.local"
@@ -41,3 +44,12 @@ class Options:
     viewer_pod: Json | None = field(default=None, hash=False)
     """What a viewer without a Pod of its own is made of instead of our file browser."""
     culling: Culling | None = None
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether all namespaces are watched: some may come that a pattern means."""
+        return not self.namespaces or any("*" in name for name in self.namespaces)
+
+    def heeds(self, namespace: str) -> bool:
+        named = (fnmatchcase(namespace, name) for name in self.namespaces)
+        return not self.namespaces or any(named)

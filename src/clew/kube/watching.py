@@ -59,10 +59,10 @@ def registry(options: Options, queue: Queue, seen: Seen) -> kopf.OperatorRegistr
     }
     for name, (kinds, function) in functions.items():
         for kind in kinds:
-            _index(made, name, kind, function)
+            _index(made, name, kind, function, options)
     watched = (*RESOURCES, *children(options), "PersistentVolumeClaim", "Pod", "Event")
     for kind in watched:
-        _watch(made, kind, queue, seen)
+        _watch(made, kind, queue, seen, options)
 
     @kopf.on.login(registry=made)
     def login(**given: Any) -> kopf.ConnectionInfo | None:
@@ -88,16 +88,24 @@ class Forgetful(kopf.DiffBaseStorage):
         pass
 
 
-def _index(made: kopf.OperatorRegistry, name: str, kind: str, function: Any) -> None:
+def _index(
+    made: kopf.OperatorRegistry, name: str, kind: str, function: Any, options: Options
+) -> None:
     @kopf.index(*KINDS[kind], id=name, registry=made)
     async def keep(body: kopf.Body, **_: Any) -> dict[Any, Any]:
+        if not options.heeds(namespace_of(body)):
+            return {}
         found: dict[Any, Any] = function(_typed(body, kind))
         return found
 
 
-def _watch(made: kopf.OperatorRegistry, kind: str, queue: Queue, seen: Seen) -> None:
+def _watch(
+    made: kopf.OperatorRegistry, kind: str, queue: Queue, seen: Seen, options: Options
+) -> None:
     @kopf.on.event(*KINDS[kind], id=f"see-{kind}", registry=made)
     async def see(body: kopf.Body, **_: Any) -> None:
+        if not options.heeds(namespace_of(body)):
+            return
         for key in concerned_by(_typed(body, kind), seen):
             (queue.add if kind in RESOURCES else queue.follow)(key)
 

@@ -25,3 +25,9 @@ def test_traffic_of_no_server_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     ran = CliRunner().invoke(operator, ["--proxied"])
     assert isinstance(ran.exception, UsageError)
     assert "CLEW_SERVER" in ran.exception.hint
+
+
+def test_what_no_namespace_can_be_called_is_refused() -> None:
+    ran = CliRunner().invoke(operator, ["--namespace", "Team_1"])
+    assert isinstance(ran.exception, UsageError)
+    assert "Team_1" in ran.exception.message
