@@ -72,7 +72,7 @@ test: packages-test native
 	$(PYTEST)
 
 test-heavy: packages-test native $(TENSORFLOW)/.ready
-	$(PYTEST) -m heavy
+	$(PYTEST) -m heavy --timeout 7200
 
 cluster: packages-cluster
 	@$(PYTHON) -m tools.cluster up
@@ -82,7 +82,7 @@ cluster-down:
 
 test-cluster: packages-test $(if $(KUBECONFIG),,cluster) native
 	KUBECONFIG=$(or $(KUBECONFIG),$(CURDIR)/.cluster/kubeconfig) \
-		$(PYTEST) -m cluster tests/cluster
+		$(PYTEST) -m cluster --timeout 1800 tests/cluster
 
 check: $(READY)
 	$(BIN)/ruff check .
