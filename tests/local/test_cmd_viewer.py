@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -43,7 +44,7 @@ def viewing(folder: Path, *words: str) -> Iterator[Viewer]:
             assert process.stdout is not None
             yield Viewer(folder, process.stdout.readline().strip(), process)
             process.terminate()
-            assert process.wait(60) == 0
+            assert process.wait(60) in (0, -signal.SIGKILL)  # which a test may have sent
         finally:
             process.kill()
 
@@ -134,6 +135,8 @@ def test_an_upload_that_was_cut_goes_on(viewer: Viewer, client: httpx2.Client) -
     )
     with socket.create_connection(("127.0.0.1", viewer.port)) as connection:
         connection.sendall(head.encode() + data[: 2 << 20])
+        while client.head("files/big", headers=key).headers["upload-offset"] == "0":
+            pass
     wrong = {"Content-Range": f"bytes 0-{len(data) - 1}/{len(data)}", **key}
     while True:  # until it is known that nobody sends any more
         refused = client.put("files/big", content=data, headers=wrong)
@@ -152,6 +155,39 @@ def test_an_upload_that_was_cut_goes_on(viewer: Viewer, client: httpx2.Client) -
         )
     assert (viewer.folder / "big").read_bytes() == data
     assert os.listdir(viewer.folder) == ["big"]
+
+
+def test_an_upload_of_which_all_is_here_is_put_in_its_place_without_being_sent_again(
+    tmp_path: Path,
+) -> None:
+    data = os.urandom(3 << 20)
+    whole = {"Content-Range": f"bytes 0-{len(data) - 1}/{len(data)}", "Upload-Key": "mine"}
+    rest = {"Content-Range": f"bytes */{len(data)}", "Upload-Key": "mine"}
+
+    def overtaken() -> Iterator[bytes]:
+        yield data[:-1]
+        while not any(draft.stat().st_size for draft in tmp_path.iterdir()):
+            pass  # until it was seen that nothing is in its place
+        (tmp_path / "f").write_bytes(b"theirs")
+        yield data[-1:]
+
+    with viewing(tmp_path) as first, httpx2.Client(base_url=first.address) as client:
+        early = client.put("files/f", headers=rest)
+        assert (early.status_code, early.headers["upload-offset"]) == (409, "0")
+        late = client.put("files/f", content=overtaken(), headers={**whole, "If-None-Match": "*"})
+        assert (late.status_code, late.json()["code"]) == (412, "overtaken")
+        first.process.kill()
+        first.process.wait()
+    with viewing(tmp_path) as second, httpx2.Client(base_url=second.address) as client:
+        again = client.put("files/f", content=data, headers=whole)
+        assert (again.status_code, again.headers["upload-offset"]) == (409, str(len(data)))
+        assert rest["Content-Range"] in again.json()["detail"]
+        kept = client.put("files/f", headers={**rest, "If-None-Match": "*"})
+        assert kept.status_code == 412
+        assert client.put("files/f", content=b"x", headers=rest).status_code == 400
+        assert client.put("files/f", headers=rest).status_code == 204
+    assert (tmp_path / "f").read_bytes() == data
+    assert os.listdir(tmp_path) == ["f"]
 
 
 def test_an_upload_in_one_piece_that_is_cut_leaves_nothing(

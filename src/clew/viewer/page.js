@@ -351,7 +351,8 @@ async function whole(upload) {
     try {
       offset ??= await here(path, file);
       const end = Math.min(offset + PIECE, file.size);
-      const range = file.size ? { "Content-Range": `bytes ${offset}-${end - 1}/${file.size}`, "Upload-Key": keyOf(file) } : {};
+      const part = offset < end ? `${offset}-${end - 1}` : "*"; // all is there: it is only put in its place
+      const range = file.size ? { "Content-Range": `bytes ${part}/${file.size}`, "Upload-Key": keyOf(file) } : {};
       await piece(upload, offset, file.slice(offset, end), { ...range, ...condition });
       offset = end;
       tries = 0;
@@ -376,8 +377,7 @@ async function whole(upload) {
 async function here(path, file) {
   if (!file.size) return 0;
   const answer = await ask(path, { method: "HEAD", headers: { "Upload-Key": keyOf(file) } });
-  const found = Number(answer.headers.get("upload-offset"));
-  return found < file.size ? found : file.size - 1;
+  return Number(answer.headers.get("upload-offset"));
 }
 
 function piece(upload, offset, data, headers) {

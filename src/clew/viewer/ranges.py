@@ -10,6 +10,7 @@ from clew.errors import UsageError
 
 _ASKED = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _SENT = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
+_NOTHING = re.compile(r"bytes \*/(\d{1,18})")
 
 
 class Unsatisfiable(Exception):
@@ -49,11 +50,15 @@ def asked(header: str | None, size: int) -> Part | None:
 
 
 def sent(header: str) -> Part:
-    """The part of a file that a Content-Range says is sent."""
+    """The part of a file that a Content-Range says is sent; `*` says that nothing is left to
+    send, since no range that has a first and a last byte is empty."""
+    if nothing := _NOTHING.fullmatch(header.strip()):
+        total = int(nothing[1])
+        return Part(total, 0, total)
     found = _SENT.fullmatch(header.strip())
     first, last, total = map(int, found.groups()) if found else (1, 0, 0)
     if not first <= last < total:
-        raise UsageError("Content-Range must be: bytes FIRST-LAST/TOTAL")
+        raise UsageError("Content-Range must be: bytes FIRST-LAST/TOTAL, or bytes */TOTAL")
     return Part(first, last - first + 1, total)
 
 

@@ -58,11 +58,6 @@ class Upload:
                 self.size += written
                 left = left[written:]
 
-    def cut(self, size: int) -> None:
-        """Forget what came after this."""
-        os.ftruncate(self._descriptor, size)
-        self.size = size
-
     def finish(self, *, expected: str | None, new: bool) -> tuple[str, bool]:
         """Put it in its place; the answer: its etag, and whether nothing was there before.
         `expected`: the etag of what may be replaced; `new`: nothing may be."""

@@ -29,7 +29,8 @@ class _Conditions(TypedDict):
 
 async def taken(volume: Volume, path: bytes, request: Request) -> Response:
     """Write what is sent. A part must go on where the one before ended; who does not know where
-    that was is told (409, `Upload-Offset`)."""
+    that was is told (409, `Upload-Offset`). All may have come and not be in its place yet, because
+    something else was there, or the viewer was ended: then the last part is an empty one."""
     header = request.headers.get("content-range")
     part = None if header is None else ranges.sent(header)
     key = secrets.token_hex(16)
@@ -57,7 +58,9 @@ async def _part(found: Upload, request: Request, part: Part) -> Response:
     if found.size != part.first:
         headers = {"Upload-Offset": str(found.size)}
         said = f"{found.size} bytes are here; the part begins at {part.first}"
-        return answer(409, "busy", said, hint="go on from there", headers=headers)
+        end = f"Content-Range: bytes */{part.total} puts it in its place, and sends nothing"
+        hint = end if found.size == part.total else "go on from there"
+        return answer(409, "busy", said, hint=hint, headers=headers)
     await run_in_threadpool(_may, found, request)
     await _write(found, request, most=part.length)
     if found.size < part.total:

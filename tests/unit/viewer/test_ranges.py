@@ -52,6 +52,8 @@ def test_a_part_that_is_sent_must_make_sense() -> None:
     found = sent("bytes 5-9/20")
     assert (found.first, found.length, found.end, found.total) == (5, 5, 10, 20)
     assert found.header == "bytes 5-9/20"
-    for wrong in ("bytes 9-5/20", "bytes 0-20/20", "bytes 0-1/*", "", "bytes */5"):
+    none = sent("bytes */20")
+    assert (none.first, none.length, none.total) == (20, 0, 20)
+    for wrong in ("bytes 9-5/20", "bytes 0-20/20", "bytes 0-1/*", "", "bytes */*"):
         with pytest.raises(UsageError):
             sent(wrong)
