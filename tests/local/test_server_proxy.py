@@ -51,8 +51,10 @@ def test_a_target_hears_what_was_asked_and_who_asked_but_not_the_token(
         welcome = client.get(f"{server.address}/?token={server.token}")
         cookie = welcome.headers["set-cookie"].split(";")[0]
         answer = client.get(
-            f"{server.address}/notebook/me/heard/a%2Fb/../c%20d?x=%41&y",
+            f"{server.address}/notebook/me/heard/a%2Fb/../c%20d"
+            f"?token={server.token}&x=%41&&y&t=%{ord(server.token[0]):x}{server.token[1:]}&z=+",
             headers={
+                "Referer": f"{server.address}/notebook/me/heard/?a=%20&token={server.token}",
                 "Cookie": f"theirs=1; {cookie}; clew-0badcafe=other; more=2",
                 "Authorization": "token of-jupyter",
                 "X-Forwarded-For": "6.6.6.6",
@@ -67,13 +69,14 @@ def test_a_target_hears_what_was_asked_and_who_asked_but_not_the_token(
         assert answer.status_code == 200
         client.cookies.clear()
         client.get(
-            f"{server.address}/notebook/me/heard/",
+            f"{server.address}/notebook/me/heard/?token={server.token}",
             headers={"Authorization": f"Bearer {server.token}"},
         )
     first, second = (text.decode() for text in heard)
     line, *lines = first.split("\r\n")
     given = {name.lower(): value for name, _, value in (one.partition(": ") for one in lines)}
-    assert re.fullmatch(r"GET /notebook/me/heard/\S*c%20d\?x=%41&y HTTP/1.1", line)
+    assert re.fullmatch(r"GET /notebook/me/heard/\S*c%20d\?x=%41&&y&z=\+ HTTP/1.1", line)
+    assert given["referer"] == f"{server.address}/notebook/me/heard/?a=%20"
     assert given["cookie"] == "theirs=1; more=2"
     assert given["authorization"] == "token of-jupyter"
     assert given["host"] == given["x-forwarded-host"] == server.address.removeprefix("http://")
@@ -85,6 +88,7 @@ def test_a_target_hears_what_was_asked_and_who_asked_but_not_the_token(
     for text in (first, second):
         assert server.token not in text
         assert secret not in text
+    assert second.startswith("GET /notebook/me/heard/ HTTP/1.1\r\n")
     assert "x-forwarded-for: 127.0.0.1" in second
     assert "authorization" not in second.lower()
     assert "cookie" not in second.lower()

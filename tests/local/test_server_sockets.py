@@ -95,12 +95,16 @@ def test_a_target_hears_what_was_asked_but_not_the_token(server: Server, table: 
         table.add("notebook/me/heard", port, 'rewrite = "/"')
         cookies = {"Cookie": "clew-12345678=x; theirs=1", "X-Own": "kept"}
         with (
-            opened(server, "/notebook/me/heard/a%20b?c=d", headers=cookies) as one,
+            opened(
+                server,
+                f"/notebook/me/heard/a%20b?c=%64&token={server.token}&e",
+                headers=cookies,
+            ) as one,
             pytest.raises(ConnectionClosed),
         ):
             one.recv(WAIT)
     ((path, given),) = heard
-    assert path == "/a%20b?c=d"
+    assert path == "/a%20b?c=%64&e"
     assert given["Host"] == server.address.removeprefix("http://")
     assert given.get_all("Cookie") == ["theirs=1"]
     assert given["X-Own"] == "kept"

@@ -56,12 +56,11 @@ class Asked:
         return self.method in _SAFE and not self.has_body
 
 
-def asked(scope: Scope, path: bytes, given: Headers) -> Asked:
+def asked(scope: Scope, address: bytes, given: Headers) -> Asked:
     method = str(scope["method"])
-    query = scope["query_string"]
     names = {name for name, _ in scope["headers"]}
     chunked = b"transfer-encoding" in names
-    lines = [b"%s %s%s HTTP/1.1" % (method.encode(), path, b"?" + query if query else b"")]
+    lines = [b"%s %s HTTP/1.1" % (method.encode(), address)]
     lines += [b"%s: %s" % pair for pair in given if not (chunked and pair[0] == b"content-length")]
     if chunked:
         lines.append(b"transfer-encoding: chunked")

@@ -1,15 +1,17 @@
-"""Which headers go on, and which come back.
+"""Which headers go on, and which come back; and what of a query goes on.
 
-Those that are about one connection end at it. The server's own token and cookie stay here, and so
-do the cookies of other servers on this machine, which a browser sends along because it does not
-tell ports apart. On the way back nothing may touch the cookie, nor reach beyond the target's own
-addresses: all targets and the server are one origin to a browser.
+Those that are about one connection end at it. The server's own token and cookie stay here, also
+where the token stands in an address: people open one with `?token=`. So do the cookies of other
+servers on this machine, which a browser sends along because it does not tell ports apart. On the
+way back nothing may touch the cookie, nor reach beyond the target's own addresses: all targets and
+the server are one origin to a browser.
 """
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable, Mapping
+from urllib.parse import unquote_to_bytes
 
 from starlette.types import Scope
 
@@ -76,6 +78,15 @@ def onward(
     return found + [(name.encode(), value.encode()) for name, value in more.items()]
 
 
+def query(given: bytes, token: bytes) -> bytes:
+    """A query, as it was sent, without the pairs whose value is the token."""
+    return b"&".join(
+        pair
+        for pair in given.split(b"&")
+        if not hmac.compare_digest(unquote_to_bytes(pair.partition(b"=")[2]), token)
+    )
+
+
 def back(given: Iterable[tuple[bytes, bytes]], *, bodyless: bool) -> Headers:
     """What the client is told of an answer; `bodyless`: whatever length it states, none comes."""
     kept = [(name.lower(), value) for name, value in given]
@@ -104,6 +115,10 @@ def _without_ours(name: bytes, value: bytes, token: bytes) -> bytes | None:
     if name == b"cookie":
         kept = [part.strip() for part in value.split(b";") if part.strip() and not _is_ours(part)]
         return b"; ".join(kept) or None
+    if name == b"referer":
+        address, _, asked = value.partition(b"?")
+        rest = query(asked, token)
+        return b"%s?%s" % (address, rest) if rest else address
     return value
 
 

@@ -100,7 +100,9 @@ class Proxy:
     ) -> None:
         seen = self._records.of(key)
         seen.began(socket=scope["type"] == "websocket")
-        path = targets.onward(scope["raw_path"], prefix, target.rewrite)
+        address = targets.onward(scope["raw_path"], prefix, target.rewrite)
+        if query := headers.query(scope["query_string"], self._token.encode()):
+            address += b"?" + query
         given = headers.onward(
             scope,
             token=self._token,
@@ -109,9 +111,11 @@ class Proxy:
             more=target.headers,
         )
         if scope["type"] == "websocket":
-            await carry(scope, receive, send, target=target, path=path, given=given, seen=seen)
+            await carry(
+                scope, receive, send, target=target, address=address, given=given, seen=seen
+            )
         else:
-            request = asked(scope, path, given)
+            request = asked(scope, address, given)
             pool = self._pool
             await forward(receive, send, pool=pool, target=target, request=request, seen=seen)
 

@@ -52,13 +52,13 @@ async def carry(
     send: Send,
     *,
     target: Target,
-    path: bytes,
+    address: bytes,
     given: Headers,
     seen: Seen,
 ) -> None:
     """Unreachable, Broken, Declined: the client was not told anything yet."""
     await receive()  # that it wants to connect
-    behind = await _connect(scope, target, path, given)
+    behind = await _connect(scope, target, address, given)
     try:
         back = headers.back(_raw(behind.response), bodyless=True)
         accept: Message = {
@@ -81,15 +81,15 @@ async def carry(
         behind.transport.abort()
 
 
-async def _connect(scope: Scope, target: Target, path: bytes, given: Headers) -> ClientConnection:
-    query = scope["query_string"]
+async def _connect(
+    scope: Scope, target: Target, address: bytes, given: Headers
+) -> ClientConnection:
     host = next((value for name, value in given if name == b"host"), b"")
-    address = b"ws://%s%s%s" % (host, path, b"?" + query if query else b"")
     offered = [Subprotocol(name) for name in scope.get("subprotocols", ())]
 
     def made() -> ClientConnection:
         protocol = ClientProtocol(
-            parse_uri(address.decode("latin-1")),
+            parse_uri(f"ws://{(host + address).decode('latin-1')}"),
             subprotocols=offered or None,
             max_size=LARGEST,
         )
