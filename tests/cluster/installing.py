@@ -23,9 +23,9 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 SPACE = "clew"
 
 
-def rendered(kube: Kube, overlay: str = ".") -> list[dict[str, Any]]:
+def rendered(kube: Kube, overlay: str = ".", *, deploy: Path = DEPLOY) -> list[dict[str, Any]]:
     """What `kubectl apply -k` would apply."""
-    return list(yaml.safe_load_all(kube("kustomize", str(DEPLOY / overlay))))
+    return list(yaml.safe_load_all(kube("kustomize", str(deploy / overlay))))
 
 
 def named(found: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:

@@ -177,14 +177,14 @@ def command(
     from clew.kube.operating import operate
     from clew.server.logs import configure
 
-    options = _options(given)
+    told = options(given)
     configure()
     if as_json:
         ports = {"metrics_port": metrics_port, "health_port": health_port}
-        print_json({"namespaces": list(options.namespaces), **ports})
-    remark(f"clew: operating {', '.join(options.namespaces) or 'every namespace'}; end with Ctrl-C")
+        print_json({"namespaces": list(told.namespaces), **ports})
+    remark(f"clew: operating {', '.join(told.namespaces) or 'every namespace'}; end with Ctrl-C")
     operate(
-        options,
+        told,
         metrics_port=metrics_port,
         health_port=health_port,
         traffic=[_proxied(token_file)] if proxied else [],
@@ -207,7 +207,8 @@ def _proxied(token_file: Path | None) -> Source:
     return proxied_traffic(settings.server, token)
 
 
-def _options(given: dict[str, Any]) -> Options:
+def options(given: dict[str, Any]) -> Options:
+    """What was given on the command line or in the environment, as the operator takes it."""
     from clew.errors import UsageError
     from clew.kube.options import Culling, Istio, Options
 

@@ -1,15 +1,25 @@
-"""What cannot be meant is refused before any cluster is asked."""
+"""What the programs of a cluster are told: each setting arrives, and what cannot be meant is
+refused before any cluster is asked."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner
 
 from clew.cli.operator import command as operator
+from clew.cli.operator import options
 from clew.cli.server import command as server
 from clew.errors import UsageError
+from clew.kube.options import Culling, Istio, Options
+
+OPERATOR = Path(__file__).parents[3] / "deploy" / "operator" / "kustomization.yaml"
+POD = {"containers": [{"name": "other", "image": "example.org/other"}]}
 
 
 def test_two_places_for_targets_are_refused(tmp_path: Path) -> None:
@@ -31,3 +41,59 @@ def test_what_no_namespace_can_be_called_is_refused() -> None:
     ran = CliRunner().invoke(operator, ["--namespace", "Team_1"])
     assert isinstance(ran.exception, UsageError)
     assert "Team_1" in ran.exception.message
+
+
+def told(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Options:
+    """What an operator with these variables goes by."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    with operator.make_context("operator", []) as context:
+        return options(context.params)
+
+
+def installed() -> dict[str, str]:
+    """The variables that deploy/ gives it."""
+    [generated] = yaml.safe_load(OPERATOR.read_text())["configMapGenerator"]
+    return dict(each.split("=", 1) for each in generated["literals"])
+
+
+def test_what_is_installed_is_what_it_does_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_itself = told(monkeypatch)
+    assert told(monkeypatch, **installed()) == by_itself
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "change"),
+    [
+        ("USE_ISTIO", "true", {"istio": Istio()}),
+        ("CLUSTER_DOMAIN", "example.org", {"cluster_domain": "example.org"}),
+        ("ADD_FSGROUP", "false", {"fs_group": False}),
+        ("TENSORBOARD_IMAGE", "example.org/board:1", {"tensorboard_image": "example.org/board:1"}),
+        ("RWO_PVC_SCHEDULING", "False", {"rwo_scheduling": False}),
+        ("VOLUME_VIEWER_IMAGE", "example.org/clew:1", {"viewer_image": "example.org/clew:1"}),
+        ("DEFAULT_POD_SPEC_PATH", "pod.yaml", {"viewer_pod": POD}),
+        ("CULL_IDLE_TIME", "60", {"culling": Culling(idle=timedelta(hours=1))}),
+        ("IDLE_TIME", "60", {"culling": Culling(idle=timedelta(hours=1))}),
+        ("IDLENESS_CHECK_PERIOD", "5", {"culling": Culling(period=timedelta(minutes=5))}),
+        ("CULLING_CHECK_PERIOD", "5", {"culling": Culling(period=timedelta(minutes=5))}),
+        ("DEV", "true", {"culling": Culling(through_api=True)}),
+        ("PROMETHEUS_URL", "http://seen", {"culling": Culling(prometheus="http://seen")}),
+    ],
+)
+def test_a_variable_set_on_what_is_installed_arrives(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    variable: str,
+    value: str,
+    change: dict[str, Any],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pod.yaml").write_text(yaml.safe_dump(POD))
+    before = told(monkeypatch, **{**installed(), "ENABLE_CULLING": "true"})
+    assert before.culling == Culling()
+    assert told(monkeypatch, **{variable: value}) == replace(before, **change)
+
+
+def test_istio_s_gateway_and_host_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"USE_ISTIO": "true", "ISTIO_GATEWAY": "a/b", "ISTIO_HOST": "example.org"}
+    assert told(monkeypatch, **given).istio == Istio("a/b", "example.org")

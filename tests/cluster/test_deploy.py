@@ -1,0 +1,46 @@
+"""What kubectl makes of deploy/, before anything of it is applied."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cluster.installing import DEPLOY, named, rendered
+from tests.cluster.kube import Kube
+
+import clew
+
+pytestmark = pytest.mark.cluster
+
+PAGE = DEPLOY.parent / "docs" / "how-to" / "operate-on-a-cluster.md"
+EVERY = [".", "programs", "overlays/istio", "overlays/replicas"]
+
+
+def container(found: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    [one] = named(found, "Deployment", name)["spec"]["template"]["spec"]["containers"]
+    return dict(one)
+
+
+def images(found: list[dict[str, Any]]) -> list[str]:
+    """Of the operator and the server, then those that the operator makes the others of."""
+    told = named(found, "ConfigMap", "clew-operator")["data"]
+    programs = [container(found, name)["image"] for name in ("clew-operator", "clew-server")]
+    return [*programs, told["VOLUME_VIEWER_IMAGE"], told["TENSORBOARD_IMAGE"]]
+
+
+@pytest.mark.parametrize("overlay", EVERY)
+def test_the_registry_that_is_named_once_has_everything(
+    cluster: Kube, tmp_path: Path, overlay: str
+) -> None:
+    """By the very commands of the page."""
+    shutil.copytree(DEPLOY, tmp_path / "deploy")
+    [commands] = re.findall(r"^```sh\n(cat >> deploy/.*?)^```$", PAGE.read_text(), re.M | re.S)
+    subprocess.run(["sh", "-c", commands], cwd=tmp_path, check=True)
+    clews = f"registry.example.org/clew/clew:{clew.__version__}"
+    board = f"registry.example.org/clew/tensorboard:{clew.__version__}"
+    found = rendered(cluster, overlay, deploy=tmp_path / "deploy")
+    assert images(found) == [clews, clews, clews, board]
