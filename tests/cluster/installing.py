@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import socket
@@ -38,6 +39,12 @@ def named(found: list[dict[str, Any]], kind: str, name: str) -> dict[str, Any]:
     return one
 
 
+def container(found: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    """The only one of a Deployment."""
+    [one] = named(found, "Deployment", name)["spec"]["template"]["spec"]["containers"]
+    return dict(one)
+
+
 def _name(found: dict[str, Any]) -> str:
     return str(found["metadata"]["name"])
 
@@ -62,6 +69,30 @@ def installed(kube: Kube, found: list[dict[str, Any]]) -> Iterator[Kube]:
 def no_longer_installed(kube: Kube) -> None:
     """Wait until what another test had installed is gone."""
     kube.await_(f"namespace/{SPACE}", "delete")
+
+
+@contextmanager
+def allowed(kube: Kube, found: list[dict[str, Any]], account: str, folder: Path) -> Iterator[Kube]:
+    """The namespace as somebody sees it who has in it the rights of this service account, and no
+    others."""
+    bound = [
+        each["roleRef"]["name"]
+        for each in found
+        if each["kind"] == "ClusterRoleBinding" and each["subjects"][0]["name"] == account
+    ]
+    kube("create", "serviceaccount", account)
+    own = {name: f"{name}-{kube.namespace}" for name in bound}
+    for name, role in own.items():
+        kube.apply({**named(found, "ClusterRole", name), "metadata": {"name": role}})
+        who = f"--serviceaccount={kube.namespace}:{account}"
+        kube("create", "rolebinding", name, f"--clusterrole={role}", who)
+    config = json.loads(kube("config", "view", "--raw", "--flatten", "--output=json"))
+    config["users"][0]["user"] = {"token": kube("create", "token", account).strip()}
+    (folder / "kubeconfig").write_text(json.dumps(config))
+    try:
+        yield Kube(str(folder / "kubeconfig"), kube.namespace)
+    finally:
+        kube("delete", "clusterrole", *own.values())
 
 
 def token(clew: Kube) -> str:

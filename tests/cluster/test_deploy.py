@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.installing import DEPLOY, named, rendered
+from tests.cluster.installing import DEPLOY, container, named, rendered
 from tests.cluster.kube import Kube
 
 import clew
@@ -18,11 +18,6 @@ pytestmark = pytest.mark.cluster
 
 PAGE = DEPLOY.parent / "docs" / "how-to" / "operate-on-a-cluster.md"
 EVERY = [".", "programs", "overlays/istio", "overlays/replicas"]
-
-
-def container(found: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    [one] = named(found, "Deployment", name)["spec"]["template"]["spec"]["containers"]
-    return dict(one)
 
 
 def images(found: list[dict[str, Any]]) -> list[str]:

@@ -1,8 +1,10 @@
-"""VirtualServices as Istio itself defines them: its schema takes every field that is written."""
+"""VirtualServices as Istio itself defines them: its schema takes every field that is written, and
+the overlay allows it."""
 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,13 +12,18 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.cluster.installing import allowed, container, rendered
 from tests.cluster.kube import Kube
-from tests.cluster.operators import known, notebook, operating, until
+from tests.cluster.operators import claim, known, notebook, operating, until
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import viewer
+from tests.local.metering import counting, prometheus
 
-pytestmark = pytest.mark.cluster
+# One after the other: what defines a VirtualService is the whole cluster's.
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("istio")]
 
+LAST = "clew.dev/last-activity"
+REWRITE = "notebooks.kubeflow.org/http-rewrite-uri"
 ISTIO = "istio.io/api@v1.29.0"
 NAME = "virtualservices.networking.istio.io"
 
@@ -73,3 +80,49 @@ def test_every_kind_has_its_way(kube: Kube, istio: None, tmp_path: Path) -> None
         ]
         assert found["curves"]["http"][0]["timeout"] == "300s"
         assert found["pvcviewer-files"]["http"][0]["rewrite"]["uri"] == f"/pvcviewer/{space}/files/"
+
+
+def test_what_the_overlay_allows_is_enough(
+    kube: Kube, istio: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With nothing but its rights and its settings, and those that the page adds."""
+    found = rendered(kube, "overlays/istio")
+    told = container(found, "clew-operator")
+    assert told["args"] == ["operator"]
+    given = {each["name"]: each["value"] for each in told["env"]}
+    with (
+        counting() as seen,
+        prometheus(seen, tmp_path) as metrics,
+        allowed(kube, found, "clew-operator", tmp_path) as own,
+        operating(kube, tmp_path) as operator,
+    ):
+        operator.end()
+        culling = {"ENABLE_CULLING": "true", "IDLENESS_CHECK_PERIOD": "0.017"}
+        for name, value in {**given, **culling, "PROMETHEUS_URL": metrics}.items():
+            monkeypatch.setenv(name, value)
+        operator.kube = own
+        operator.start()
+        kube.apply(claim("logs"), notebook(), tensorboard("pvc://logs"), viewer("logs"))
+        for what in ("notebook/first", "tensorboard/curves", "pvcviewer/files"):
+            kube.await_(what, "condition=Ready")
+        ways = {each["metadata"]["name"]: each["spec"] for each in kube.get(NAME)["items"]}
+        way = f"notebook-{kube.namespace}-first"
+        assert ways.keys() == {way, "curves", "pvcviewer-files"}
+        assert {gate for each in ways.values() for gate in each["gateways"]} == {
+            "kubeflow/kubeflow-gateway"
+        }
+
+        kube("annotate", "notebook/first", f"{REWRITE}=/")
+        until(
+            "the edit arrives",
+            lambda: kube.get(NAME, way)["spec"]["http"][0]["rewrite"] == {"uri": "/"},
+        )
+        for kind, name in (("tensorboard", "curves"), ("pvcviewer", "files")):
+            until(
+                "its use is noted",
+                lambda what=(kind, name): LAST in kube.get(*what)["metadata"]["annotations"],
+            )
+            kube("annotate", kind, name, "clew.dev/idle-minutes=0.05")
+            kube.await_(f"{kind}/{name}", "delete")
+        refused = re.compile("forbidden|permission", re.IGNORECASE).search
+        assert [line for line in operator.log().splitlines() if refused(line)] == []

@@ -26,23 +26,24 @@ from websockets.sync.client import ClientConnection, connect
 
 pytestmark = pytest.mark.cluster
 
+PVC = "persistentVolumeClaim"
 REWRITE = "notebooks.kubeflow.org/http-rewrite-uri"
 
 
 @pytest.fixture
 def _shared(kube: Kube) -> Iterator[None]:
     """A volume that every node can have."""
-    with volume(kube, "clew", "clew-server", access="ReadWriteMany") as folder:
+    with volume(kube, "clew", "clew-servers", access="ReadWriteMany") as folder:
         folder.chmod(0o777)
         yield
 
 
 @pytest.fixture
 def clew(kube: Kube, _shared: None, postgres_server: str) -> Iterator[Kube]:
-    """Everything, with two servers; the operator looks at the test's own namespace alone, and
-    every second for what is idle."""
+    """Everything, with two servers where one was; the operator looks at the test's own namespace
+    alone, and every second for what is idle."""
     found = rendered(kube, "overlays/replicas")
-    named(found, "PersistentVolumeClaim", "clew-server")["spec"]["storageClassName"] = ""
+    named(found, "PersistentVolumeClaim", "clew-servers")["spec"]["storageClassName"] = ""
     operator = named(found, "Deployment", "clew-operator")["spec"]["template"]["spec"]
     operator["containers"][0]["args"] += [f"--namespace={kube.namespace}"]
     settings = {"ENABLE_CULLING": "true", "IDLENESS_CHECK_PERIOD": "0.02"}
@@ -58,7 +59,11 @@ def clew(kube: Kube, _shared: None, postgres_server: str) -> Iterator[Kube]:
                 "stringData": {"url": url},
             }
         )
-        with installed(kube, found) as clew:
+        single = rendered(kube)
+        single.remove(named(single, "Deployment", "clew-operator"))
+        with installed(kube, single) as clew:
+            clew("rollout", "status", "deployment/clew-server", "--timeout=180s")
+            clew.apply(*found)
             for name in ("clew-server", "clew-operator"):
                 clew("rollout", "status", f"deployment/{name}", "--timeout=180s")
             yield clew
@@ -69,6 +74,11 @@ def servers(clew: Kube) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
 
+def claims(clew: Kube, pod: str) -> list[str]:
+    volumes = clew.get("pod", pod)["spec"]["volumes"]
+    return [one[PVC]["claimName"] for one in volumes if PVC in one]
+
+
 def page() -> dict[str, Any]:
     """A notebook that knows no prefix."""
     says = "mkdir /tmp/www && echo here > /tmp/www/index.html && exec httpd -f -p 8888 -h /tmp/www"
@@ -77,14 +87,18 @@ def page() -> dict[str, Any]:
 
 def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> None:
     kube.apply(page(), jupyter("lab"), *(claim(each) for each in ("used", "idle")))
-    kube.apply(*(viewer(each, each) for each in ("used", "idle")))
+    chosen = viewer("used", "used", networking={"basePrefix": "/volumes"})
+    kube.apply(chosen, viewer("idle", "idle"))
     kube("create", "service", "clusterip", "other", "--tcp=80:8888")
     for what in ("notebook/first", "notebook/lab", "pvcviewer/used", "pvcviewer/idle"):
         kube.await_(what, "condition=Ready")
     one, other = servers(clew)
+    assert claims(clew, one) == claims(clew, other) == ["clew-servers"]
+    assert clew.get("pvc", "clew-server")["status"]["phase"] == "Bound", "the single one's is kept"
     who = {"Authorization": f"Bearer {token(clew)}"}
     place = f"/notebook/{kube.namespace}/first/"
-    browser = f"/pvcviewer/{kube.namespace}/used/"
+    browser = kube.get("pvcviewer", "used")["status"]["url"]
+    assert browser == f"/volumes/{kube.namespace}/used/"
     with ExitStack() as stack:
         ways = [stack.enter_context(forwarded(clew, f"pod/{pod}", 8100)) for pod in (one, other)]
         first, second = (httpx2.Client(base_url=way, headers=who) for way in ways)
@@ -92,7 +106,12 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
             stack.enter_context(each)
             assert each.get(place).text == "here\n"
             assert httpx2.get(f"{each.base_url}{place}").status_code == 401
-            for nobody in ("notebook/{}/other/", "notebook/{}/absent/", "tensorboard/{}/first/"):
+            for nobody in (
+                "notebook/{}/other/",
+                "notebook/{}/absent/",
+                "tensorboard/{}/first/",
+                "other/{}/used/",
+            ):
                 assert each.get(f"/{nobody.format(kube.namespace)}").status_code == 404
         written = b"learning rate: 0.1\n" * 100_000
         assert first.put(f"{browser}files/notes.txt", content=written).is_success
