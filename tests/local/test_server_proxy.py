@@ -18,6 +18,15 @@ from tests.local.upstreams import Table, answering, head, upstream
 import clew
 from clew.server.catalogue import traffic
 
+NOWHERE = """
+apiVersion: v1
+kind: Config
+current-context: away
+contexts: [{name: away, context: {cluster: away, user: me}}]
+clusters: [{name: away, cluster: {server: "http://127.0.0.1:9"}}]
+users: [{name: me, user: {}}]
+"""
+
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Table:
@@ -230,6 +239,23 @@ def test_a_target_speaks_for_itself_alone(
     client.cookies.clear()
     assert answer.headers.get_list("set-cookie") == ["theirs=1"]
     assert not {"service-worker-allowed", "clear-site-data"} & set(answer.headers)
+
+
+def test_what_a_viewers_maker_chooses_takes_no_address_of_the_server(tmp_path: Path) -> None:
+    """Its cluster is away, so whatever it asks that for is 502."""
+    nowhere = tmp_path / "kubeconfig"
+    nowhere.write_text(NOWHERE)
+    with (
+        serving(Project(tmp_path, KUBECONFIG=str(nowhere)), "--on-cluster") as server,
+        server.client() as client,
+    ):
+        for path in ("volumes/me/files/", "volumes/me/files", "pvcviewer/me/files/", "api.x/a/b"):
+            assert client.get(f"/{path}").status_code == 502, path
+            assert httpx2.get(f"{server.address}/{path}").status_code == 401
+        for first in ("api", "apis", "pipeline", "healthz", "readyz", "metrics"):
+            assert client.get(f"/{first}/me/files/").status_code == 404, first
+        for path in ("/api/v1/executions", "/apis/v2beta1/runs", "/pipeline/apis/v2beta1/runs"):
+            assert client.get(path).status_code == 200, path
 
 
 def test_servers_that_share_a_database_count_together(tmp_path: Path) -> None:

@@ -59,7 +59,11 @@ def _children(viewer: Object, pod: Json, options: Options) -> Sequence[Json]:
         "app.kubernetes.io/part-of": "pvc-viewer",
     }
     target = networking.get("targetPort") or _port(pod)
-    way = Way(networking.get("rewrite") or None, timeout=seconds(networking.get("timeout") or ""))
+    way = Way(
+        networking.get("rewrite") or None,
+        timeout=seconds(networking.get("timeout") or ""),
+        base=(networking.get("basePrefix") or "").strip("/") or None,
+    )
     made = [service(viewer, name, port="http", target=target, selector=selector, way=way)]
     if options.istio:
         path = f"{prefix(viewer)}/"

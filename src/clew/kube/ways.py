@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from clew.kube.objects import Object, annotations_of, dig
 
@@ -28,12 +28,14 @@ class Way:
     """Set on every request."""
     timeout: float | None = None
     """Seconds until its answer must begin; None: as many as the proxy waits anyway."""
+    base: str | None = None
+    """What its addresses begin with, before its namespace; None: as those of its kind do."""
 
 
 def noted(way: Way) -> dict[str, str]:
     """As an annotation, which is there also where nothing is changed: else a change that was taken
     back would stay."""
-    said = {"rewrite": way.rewrite, "headers": dict(way.headers), "timeout": way.timeout}
+    said = {**vars(way), "headers": dict(way.headers)}
     kept = {name: value for name, value in said.items() if value}
     return {WAY: json.dumps(kept, sort_keys=True)}
 
@@ -44,11 +46,12 @@ def told(service: Object) -> Way:
         said = json.loads(annotations_of(service).get(WAY, "{}"))
     except ValueError:
         return Way()
-    rewrite, headers, timeout = (dig(said, name) for name in ("rewrite", "headers", "timeout"))
+    rewrite, headers, timeout, base = (dig(said, each.name) for each in fields(Way))
     return Way(
         rewrite=rewrite if isinstance(rewrite, str) else None,
         headers=headers if isinstance(headers, Mapping) else {},
         timeout=float(timeout) if isinstance(timeout, int | float) and timeout > 0 else None,
+        base=base if isinstance(base, str) else None,
     )
 
 

@@ -54,7 +54,8 @@ def application(service: Service, limits: Limits, proxy: Proxy) -> ASGIApp:
         for route in iter_route_contexts(app.routes)
     }
     behind = Identity(proxy, token=service.token, project=service.folder.uid)
-    answering = Branching(behind, Limited(known, limits))
+    ours = {(route.path or "/").split("/")[1] for route in iter_route_contexts(app.routes)}
+    answering = Branching(behind, Limited(known, limits), ours if proxy.chosen else None)
     return Telling(answering, metrics, {**written, **WRITTEN})
 
 

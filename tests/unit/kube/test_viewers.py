@@ -9,6 +9,7 @@ from tests.unit.kube.resources import claim, of_kind, pod, seen, viewer, world
 from clew.kube.objects import Json
 from clew.kube.options import Istio, Options
 from clew.kube.viewers import decide
+from clew.kube.ways import Way, told
 
 OPTIONS = Options(istio=Istio(), viewer_image="clew:1")
 OWN: Json = {
@@ -71,6 +72,7 @@ def test_networking_is_upstream_s() -> None:
     assert route["match"] == [{"uri": {"prefix": "/volumes/me/files/"}}]
     assert (route["rewrite"], route["timeout"]) == ({"uri": "/"}, "30s")
     assert decision.status["url"] == "/volumes/me/files/"
+    assert told(of_kind(decision.children, "Service")) == Way("/", timeout=30.0, base="volumes")
     [port] = of_kind(decision.children, "Service")["spec"]["ports"]
     assert port["targetPort"] == "web"
 

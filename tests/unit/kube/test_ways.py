@@ -18,6 +18,7 @@ WAYS = st.builds(
     rewrite=st.none() | st.text(min_size=1, max_size=20),
     headers=st.dictionaries(TEXT, TEXT, max_size=3),
     timeout=st.none() | st.floats(0.001, 1e6),
+    base=st.none() | st.text(min_size=1, max_size=20),
 )
 
 
@@ -34,7 +35,9 @@ def test_what_was_noted_is_told(way: Way) -> None:
     assert told(service(way)) == way
 
 
-@pytest.mark.parametrize("text", ["", "no JSON", "[]", '{"headers": 1, "timeout": "x"}', '"/"'])
+@pytest.mark.parametrize(
+    "text", ["", "no JSON", "[]", '{"headers": 1, "timeout": "x", "base": 1}', '"/"']
+)
 def test_what_was_spoilt_says_nothing(text: str) -> None:
     assert told({"metadata": {"annotations": {WAY: text}}}) == Way()
 

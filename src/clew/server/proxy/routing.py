@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Container
 
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -21,19 +22,23 @@ from clew.server.proxy.upstream import Broken, Unreachable
 _LOG = logging.getLogger("clew.server.proxy")
 _AT_ONCE = 1024
 """Requests and WebSockets that may be under way."""
-WRITTEN: dict[object, str] = {prefix: f"/{prefix}/{{namespace}}/{{name}}/" for prefix in PREFIXES}
+WRITTEN: dict[object, str] = {
+    kind: f"/{kind}/{{namespace}}/{{name}}/" for kind in PREFIXES.values()
+}
 """How the numbers call what passed here."""
 
 
 class Branching:
     """Requests for targets go one way, all others the other."""
 
-    def __init__(self, proxy: ASGIApp, rest: ASGIApp) -> None:
+    def __init__(self, proxy: ASGIApp, rest: ASGIApp, ours: Container[str] | None) -> None:
+        """`ours`: see `targets.named`."""
         self._proxy = proxy
         self._rest = rest
+        self._ours = ours
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        away = scope["type"] != "lifespan" and targets.named(scope["raw_path"]) is not None
+        away = scope["type"] != "lifespan" and targets.named(scope["raw_path"], self._ours)
         await (self._proxy if away else self._rest)(scope, receive, send)
 
 
@@ -47,11 +52,16 @@ class Proxy:
         self._pool = Pool()
         self._under_way = 0
 
+    @property
+    def chosen(self) -> bool:
+        """Whether the first part of an address may be one that a user chose."""
+        return self._resolver is not None and self._resolver.chosen
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = targets.named(scope["raw_path"])
+        found = targets.named(scope["raw_path"], ours=())
         assert found is not None
         key, prefix = found
-        scope["endpoint"] = prefix.split(b"/")[1].decode()
+        scope["endpoint"] = key.kind
         if self._under_way >= _AT_ONCE:
             said, hint = "as much as can be is under way", "ask again in a second"
             await failed(scope, 503, "busy", said, hint=hint)(scope, receive, send)
@@ -72,7 +82,7 @@ class Proxy:
             target = None if self._resolver is None else await self._resolver.find(key)
         except ClewError as error:
             return failed(scope, 502, error.code, error.message, hint=error.hint)
-        if target is None:
+        if target is None or not targets.leads(prefix, target):
             hint = (self._resolver or Table).hint
             return failed(scope, 404, "not-found", f"there is no {key}", hint=hint)
         if scope["raw_path"] == prefix:

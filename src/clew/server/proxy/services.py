@@ -13,6 +13,7 @@ _KINDS = {"notebook": "Notebook", "tensorboard": "Tensorboard", "pvcviewer": "PV
 
 
 class Services:
+    chosen = True
     hint = "kubectl get notebooks,tensorboards,pvcviewers says which there are"
 
     def __init__(self) -> None:
@@ -28,6 +29,7 @@ class Services:
             rewrite=found.way.rewrite,
             headers=dict(_sound(found.way.headers.items())),
             timeout=found.way.timeout or Target.timeout,
+            base=found.way.base,
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,7 +22,7 @@ PREFIXES = {
 }
 """The first part of an address, and the kind it means; Kubeflow writes viewers both ways."""
 _NAME = rb"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?"
-_PATH = re.compile(rb"/(%s)/(%s)/(%s)(?=/|$)" % ("|".join(PREFIXES).encode(), _NAME, _NAME))
+_PATH = re.compile(rb"/([a-zA-Z0-9][-\w.~]*)/(%s)/(%s)(?=/|$)" % (_NAME, _NAME))
 _ADDRESS = re.compile(r"(?:http://)?(\[[0-9a-fA-F:.]+\]|[^/:\[\]]+):(\d{1,5})/?")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
@@ -51,9 +51,13 @@ class Target:
     """Set on every request, whatever the client sent."""
     timeout: float = 300.0
     """Seconds until its answer must begin."""
+    base: str | None = None
+    """The first part of its addresses, where that was chosen for it."""
 
 
 class Resolver(Protocol):
+    chosen: bool
+    """Whether the first part of a viewer's addresses may be chosen."""
     hint: str
     """How to see which targets there are."""
 
@@ -61,13 +65,27 @@ class Resolver(Protocol):
         """Where this target is now; None: there is none of that name."""
 
 
-def named(path: bytes) -> tuple[Key, bytes] | None:
-    """The target that a path, as it was sent, is for, and how it begins; None: not for any."""
+def named(path: bytes, ours: Container[str] | None = None) -> tuple[Key, bytes] | None:
+    """The target that a path, as it was sent, is for, and how it begins; None: not for any.
+
+    `ours`: the first parts of the server's own addresses. Any other may have been chosen for a
+    viewer: one part, which its namespace follows, so that nobody can choose another's address.
+    None: nobody chooses.
+    """
     found = _PATH.match(path)
     if found is None:
         return None
-    prefix, namespace, name = (part.decode() for part in found.groups())
-    return Key(PREFIXES[prefix], namespace, name), found[0]
+    first, namespace, name = (part.decode() for part in found.groups())
+    kind = PREFIXES.get(first)
+    if kind is None and ours is not None and first not in ours:
+        kind = "pvcviewer"
+    return None if kind is None else (Key(kind, namespace, name), found[0])
+
+
+def leads(prefix: bytes, target: Target) -> bool:
+    """Whether the target's addresses begin like this."""
+    first = prefix.split(b"/")[1].decode()
+    return first in PREFIXES or first == target.base
 
 
 def onward(path: bytes, prefix: bytes, rewrite: str | None) -> bytes:
@@ -85,6 +103,7 @@ class Table:
     address = "127.0.0.1:8888"
     """
 
+    chosen = False
     hint = "clew server --targets FILE names those of this machine"
 
     def __init__(self, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from clew.errors import UsageError
-from clew.server.proxy.targets import Key, Target, named, onward, parsed
+from clew.server.proxy.targets import Key, Target, leads, named, onward, parsed
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,22 @@ def test_a_path_names_a_target(path: bytes, key: Key) -> None:
 )
 def test_other_paths_do_not(path: bytes) -> None:
     assert named(path) is None
+    assert named(path, ours={"api"}) is None
+
+
+def test_a_viewers_first_part_may_be_chosen_but_neither_the_servers_nor_a_namespace() -> None:
+    viewer = Key("pvcviewer", "me", "x"), b"/volumes/me/x"
+    assert named(b"/volumes/me/x/y", ours={"api"}) == viewer
+    assert named(b"/volumes/me/x/y") is None
+    assert named(b"/api/me/x/y", ours={"api"}) is None
+    assert named(b"/a%70i/me/x/y", ours={"api"}) is None
+    assert named(b"/notebook/me/x/y", ours=()) == (Key("notebook", "me", "x"), b"/notebook/me/x")
+    chosen = Target("a", 1, base="volumes")
+    assert leads(b"/volumes/me/x", chosen)
+    assert leads(b"/pvcviewer/me/x", chosen)
+    assert not leads(b"/other/me/x", chosen)
+    assert not leads(b"/volumes/me/x", Target("a", 1))
+    assert not leads(b"/volumes/me/x", Target("a", 1, base="volumes/me"))
 
 
 @pytest.mark.parametrize(
