@@ -101,11 +101,15 @@ def test_a_counter_that_moves_is_use_now_and_one_that_rests_is_none(
 def test_only_the_own_service_counts(istio: Istio, metrics: str, board: Json, files: Json) -> None:
     """By its namespace and its name, which for a viewer is that of its Service."""
     culler = Culler(metrics)
-    for namespace, name in (("me", "other"), ("another", name_of(board)), ("me", name_of(files))):
+    others = [("me", f"pvcviewer-{name_of(board)}"), ("another", name_of(board))]
+    for namespace, name in (*others, ("me", name_of(files)), ("me", "other")):
         istio.count(namespace, name, 7)
+    used = viewer(name=name_of(board))
+    await_("another viewer is used", lambda: culler.used(used))
+    assert culler.saw(board) == Activity()
+    assert culler.saw(files) == Activity()
     istio.count("me", f"pvcviewer-{name_of(files)}", 1)
     await_("the viewer is used", lambda: culler.used(files))
-    assert culler.saw(board) == Activity()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.server
+import json
 import socket
 import threading
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from tests.unit.kube.resources import notebook
 
 from clew.kube.activity import Asking
 from clew.kube.culling import Activity
-from clew.kube.notebooks import REWRITE
+from clew.kube.notebooks import HEADERS, REWRITE
 from clew.kube.objects import Json, Key
 
 BASE = "/notebook/me/first/"
@@ -76,10 +77,17 @@ def test_what_does_not_answer_is_unknown_whatever_its_traffic() -> None:
 
 
 @contextmanager
-def other_server(status: int, body: bytes) -> Iterator[int]:
+def other_server(status: int, body: bytes, at: str = "", needs: str = "") -> Iterator[int]:
+    """It answers so at the addresses that end with `at`, and at all others with an empty list; to
+    whom does not say `needs` in the header X-Word, it refuses."""
+
     class Answer(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(status)
+            path = self.path.partition("?")[0]
+            code, body = answer if path.endswith(at) else (200, b"[]")
+            if self.headers.get("X-Word", "") != needs:
+                code, body = 403, b""
+            self.send_response(code)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -87,6 +95,7 @@ def other_server(status: int, body: bytes) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             """Nobody reads it."""
 
+    answer = status, body
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -97,7 +106,7 @@ def other_server(status: int, body: bytes) -> Iterator[int]:
             thread.join()
 
 
-@pytest.mark.parametrize(("status", "body"), [(404, b""), (200, b"<html>"), (403, b"no")])
+@pytest.mark.parametrize(("status", "body"), [(404, b""), (200, b"<html>"), (302, b"")])
 def test_what_is_no_jupyter_goes_by_its_traffic(status: int, body: bytes) -> None:
     seen = datetime(2026, 3, 1, tzinfo=UTC)
     resource = notebook(annotations={REWRITE: "/"})
@@ -108,6 +117,17 @@ def test_what_is_no_jupyter_goes_by_its_traffic(status: int, body: bytes) -> Non
         assert asked(port, resource, {key: seen}) == Activity(last=seen)
 
 
-def test_a_server_in_trouble_is_unknown() -> None:
-    with other_server(503, b"") as port:
+@pytest.mark.parametrize("status", [503, 401, 403, 429])
+@pytest.mark.parametrize("at", ["", "/kernels", "/terminals", "/status"])
+def test_a_server_in_trouble_or_that_refuses_is_unknown(status: int, at: str) -> None:
+    """A mesh may let us ask for the kernels alone, or for nothing."""
+    with other_server(status, b"", at) as port:
         assert asked(port, traffic={}) is None
+
+
+def test_what_every_request_is_to_say_is_said() -> None:
+    with other_server(200, b"[]", needs="thread") as port:
+        assert asked(port, traffic={}) is None
+        for said, known in (("thread", True), ("yarn", False), ("\u0416", False)):
+            resource = notebook(annotations={HEADERS: json.dumps({"X-Word": said})})
+            assert (asked(port, resource, {}) is not None) == known

@@ -1,8 +1,8 @@
 """Ask servers when they were last used, and those who saw their traffic.
 
 Jupyter is asked for its kernels, its terminals and the last call of its API, in a way that does not
-count as use. What answers otherwise is no Jupyter and goes by its traffic; what does not answer is
-unknown, whatever its traffic: it may be busy with just that.
+count as use. What answers otherwise is no Jupyter and goes by its traffic; what does not answer, or
+not to us, is unknown, whatever its traffic: it may be busy with just that.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from lightkube.config import client_adapter
 from lightkube.config.kubeconfig import KubeConfig
 
 from clew.kube.culling import Activity
-from clew.kube.notebooks import REWRITE, prefix
+from clew.kube.notebooks import HEADERS, REWRITE, headers, prefix
 from clew.kube.objects import Key, Object, annotations_of, moment, name_of, namespace_of
 from clew.kube.options import Culling, Options
-from clew.kube.viewers import child_name
+from clew.kube.seeing import concerned
 
 _LOG = logging.getLogger("clew.operator")
 _PATIENCE = httpx2.Timeout(10.0)
+_NOT_NOW = {401, 403, 407, 408, 429}
+"""Answers of a mesh, or of the server itself, that do not tell what it does."""
 
 Traffic = Mapping[Key, datetime]
 """When bytes were last seen on the way to a resource."""
@@ -36,17 +38,24 @@ class Unknown(Exception):
     """Nobody can say."""
 
 
+def told_by(notebook: Object) -> Mapping[str, str]:
+    """The headers that a notebook wants on each request: without them it may refuse."""
+    return headers(annotations_of(notebook).get(HEADERS))
+
+
 class Asking:
-    """`address` tells where the Service of a notebook is reached."""
+    """`address` tells where the Service of a notebook is reached, `told` what it is to be told."""
 
     def __init__(
         self,
         http: httpx2.AsyncClient,
         address: Callable[[Object], str],
         sources: Sequence[Source] = (),
+        told: Callable[[Object], Mapping[str, str]] = told_by,
     ) -> None:
         self._http = http
         self._address = address
+        self._told = told
         self._sources = sources
 
     async def close(self) -> None:
@@ -97,10 +106,14 @@ class Asking:
         base = annotations_of(notebook).get(REWRITE) or f"{prefix(notebook)}/"
         place = f"{self._address(notebook)}/{base.strip('/')}".rstrip("/")
         try:
-            answer = await self._http.get(f"{place}/{path}", params={"no_track_activity": "1"})
-        except httpx2.HTTPError as error:
+            answer = await self._http.get(
+                f"{place}/{path}",
+                params={"no_track_activity": "1"},
+                headers=self._told(notebook),
+            )
+        except (httpx2.HTTPError, UnicodeError) as error:  # a header may have any letters
             raise Unknown from error
-        if answer.status_code >= 500:
+        if answer.status_code >= 500 or answer.status_code in _NOT_NOW:
             raise Unknown
         try:
             return answer.json() if answer.status_code == 200 else None
@@ -126,6 +139,7 @@ def asking(options: Options, culling: Culling, sources: Sequence[Source]) -> Ask
             f"/api/v1/namespaces/{namespace_of(found)}/services/{name_of(found)}:80/proxy"
         ),
         sources,
+        told=lambda _: {},  # the API server would heed them: whose they are, and for whom
     )
 
 
@@ -212,9 +226,4 @@ def proxied_traffic(server: str, token: Callable[[], str]) -> Source:
 def _behind(metric: Mapping[str, str]) -> list[Key]:
     """Which resources a Service may belong to."""
     namespace = metric.get("destination_service_namespace", "")
-    name = metric.get("destination_service_name", "")
-    return [
-        Key("Notebook", namespace, name),
-        Key("Tensorboard", namespace, name),
-        Key("PVCViewer", namespace, name.removeprefix(child_name(""))),
-    ]
+    return list(concerned(namespace, "Service", metric.get("destination_service_name", "")))
