@@ -113,6 +113,11 @@ class World:
     events: Sequence[Event] = ()
     """Of children and their Pods, newest last."""
 
+    def own(self, parent: Object, kind: str, name: str) -> Child | None:
+        """A child that is ours and does not only have its name."""
+        found = self.children.get((kind, name))
+        return found if found and found.owner == uid_of(parent) else None
+
 
 @dataclass(frozen=True)
 class Decision:

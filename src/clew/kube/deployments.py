@@ -41,12 +41,13 @@ def decided(
 
 def reason(parent: Object, world: World, name: str) -> Reason:
     """Of several Pods (one leaves, one comes) the one that is ready counts, else the newest."""
-    found = [reasons.of_pod(pod, world.events) for pod in world.pods]
+    stopped = is_stopped(parent)
+    found = [reasons.of_pod(pod, world.events, stopped=stopped) for pod in world.pods]
     if reasons.RUNNING in found:
         return reasons.RUNNING
     if found:
         return found[-1]
-    if is_stopped(parent):
+    if stopped:
         return reasons.STOPPED
-    own = world.children.get(("Deployment", name))
+    own = world.own(parent, "Deployment", name)
     return reasons.of_workload(own.status if own else {}, world.events)

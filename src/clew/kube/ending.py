@@ -15,7 +15,7 @@ from clew.kube.culling import Verdict, decide
 from clew.kube.metrics import Metrics
 from clew.kube.objects import Json, Key, is_leaving, name_of, namespace_of
 from clew.kube.options import Culling
-from clew.kube.seeing import Seen, workload_of
+from clew.kube.seeing import Seen
 
 _LOG = logging.getLogger("clew.operator")
 _AT_ONCE = 20
@@ -54,7 +54,7 @@ class Ending:
                 _LOG.exception("%s cannot be judged", name_of(resource))
 
     async def _judge(self, resource: Json, traffic: Traffic | None) -> None:
-        pods = self._seen.pods(namespace_of(resource), *workload_of(resource))
+        pods = self._seen.pods_of(resource)
         pod = pods[-1] if pods else None
         activity = await self._asking.activity(resource, traffic) if pod else None
         now = datetime.now(UTC)

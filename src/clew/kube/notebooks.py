@@ -159,18 +159,18 @@ def headers(text: str | None) -> dict[str, str]:
 
 
 def _reason(notebook: Object, world: World) -> Reason:
-    name = name_of(notebook)
+    stopped = is_stopped(notebook)
     if world.pods:
-        return reasons.of_pod(world.pods[-1], world.events)
-    if is_stopped(notebook):
+        return reasons.of_pod(world.pods[-1], world.events, stopped=stopped)
+    if stopped:
         return reasons.STOPPED
-    found = world.children.get(("StatefulSet", name))
+    found = world.own(notebook, "StatefulSet", name_of(notebook))
     return reasons.of_workload(found.status if found else {}, world.events)
 
 
 def _status(notebook: Object, world: World, reason: Reason) -> Json:
     pod = world.pods[-1] if world.pods else None
-    found = world.children.get(("StatefulSet", name_of(notebook)))
+    found = world.own(notebook, "StatefulSet", name_of(notebook))
     return {
         "conditions": _conditions(notebook, pod, reason, written(world.now)),
         "readyReplicas": int((found and found.status.get("readyReplicas")) or 0),

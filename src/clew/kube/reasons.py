@@ -36,8 +36,8 @@ _REFUSALS: Sequence[tuple[str, str, str]] = (
     ("exceeded quota", "QuotaExceeded", "The quota of this namespace leaves no room for it"),
     ("must specify", "QuotaExceeded", "The quota of this namespace wants requests and limits"),
     ("violates PodSecurity", "NotAllowed", "The rules of this namespace forbid such a Pod"),
-    ("service account", "ServiceAccountMissing", "Its service account does not exist"),
-    ("serviceaccount", "ServiceAccountMissing", "Its service account does not exist"),
+    ('User "[^"]*" cannot ', "NotAllowed", "The operator lacks the right to make it"),
+    ("service ?account .*not found", "ServiceAccountMissing", "Its service account does not exist"),
     ("forbidden", "NotAllowed", "Kubernetes refuses the Pod"),
     ("", "PodRefused", "Kubernetes cannot make the Pod"),
 )
@@ -99,11 +99,11 @@ def of_refusal(said: str, *, invalid: bool) -> Reason:
     return _match(_REFUSALS, said)
 
 
-def of_pod(pod: Object, events: Iterable[Event]) -> Reason:
-    """Why a Pod is not ready, or `RUNNING`."""
-    if is_leaving(pod):
-        return STOPPING
+def of_pod(pod: Object, events: Iterable[Event], *, stopped: bool) -> Reason:
+    """Why a Pod is not ready, or `RUNNING`; whether what it belongs to was told to stop."""
     conditions = {c["type"]: c for c in dig(pod, "status", "conditions") or ()}
+    if is_leaving(pod):
+        return _of_leaving(pod, conditions, stopped)
     if dig(conditions, "Ready", "status") == "True":
         return RUNNING
     scheduled = conditions.get("PodScheduled", {})
@@ -117,12 +117,31 @@ def of_pod(pod: Object, events: Iterable[Event]) -> Reason:
     return found or _of_phase(pod, containers)
 
 
+def _of_leaving(pod: Object, conditions: Mapping[str, Object], stopped: bool) -> Reason:
+    """A node that is silent ends no Pod, so what was told to leave it stays as long as that."""
+    evicted = dig(conditions, "DisruptionTarget", "reason") == "DeletionByTaintManager"
+    if dig(conditions, "Ready", "status") != "True" and (evicted or _is_silent(pod)):
+        return _unreachable(pod, "; it goes when that is back, or taken out of the cluster")
+    return STOPPING if stopped else Reason("Starting", f"Its Pod {name_of(pod)} is being replaced.")
+
+
+def _is_silent(pod: Object) -> bool:
+    """Whether the node of a Pod that is not ready said of each container that it is: so it is
+    others who say that of the Pod, since they do not hear of the node."""
+    found = dig(pod, "status", "containerStatuses")
+    return bool(found) and all(container.get("ready") for container in found)
+
+
+def _unreachable(pod: Object, more: str = "") -> Reason:
+    node = dig(pod, "spec", "nodeName")
+    return Reason("NodeUnreachable", f"Nothing is heard of the node {node} on which it runs{more}.")
+
+
 def _of_phase(pod: Object, containers: Sequence[Object]) -> Reason:
     if dig(pod, "status", "phase") in ("Failed", "Succeeded"):
         return Reason("Ended", _sentence("Its Pod ended", str(dig(pod, "status", "message") or "")))
-    if containers and all(c.get("ready") or dig(c, "state", "terminated") for c in containers):
-        node = dig(pod, "spec", "nodeName")
-        return Reason("NodeUnreachable", f"Nothing is heard of the node {node} on which it runs.")
+    if _is_silent(pod):
+        return _unreachable(pod)
     if any(dig(c, "state", "running") for c in containers):
         return Reason("NotReady", "It runs, but does not answer yet.")
     return Reason("Starting", f"Its Pod {name_of(pod)} is being started.")

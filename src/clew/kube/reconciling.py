@@ -85,7 +85,7 @@ class Reconciler:
 
     async def _reissue(self, key: Key, resource: Object, world: World) -> None:
         written = self._reissued.setdefault(key, {})
-        said = self._seen.events(key.namespace, key.kind, key.name)
+        said = self._seen.events((key.namespace, key.kind, key.name))
         for event in reissuing.missing(resource, world, said):
             if written.get(name_of(event), 0) < event["count"]:
                 await reissuing.write(self._client, event)

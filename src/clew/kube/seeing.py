@@ -27,7 +27,15 @@ from clew.kube.tensorboards import source
 from clew.kube.viewers import child_name
 
 _HASHED = re.compile(r"(.+)-[a-z0-9]{5,10}")
-_ORDINAL = re.compile(r"(.+)-\d+")
+_ABOUT_PODS = {
+    "name",
+    "namespace",
+    "uid",
+    "labels",
+    "ownerReferences",
+    "creationTimestamp",
+    "deletionTimestamp",
+}
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 _VIEWER = child_name("")
 
@@ -62,17 +70,15 @@ def claims(body: Object) -> Indexed:
 
 
 def pods(body: Object) -> Indexed:
-    """A Pod by its workload and by each of its claims; of all others nothing is kept."""
+    """A Pod by its workload, its name and each of its claims; of all others nothing is kept."""
     namespace = namespace_of(body)
     volumes = dig(body, "spec", "volumes") or ()
     used = {dig(v, "persistentVolumeClaim", "claimName") for v in volumes} - {None}
-    owner = controller_of(body)
     keys: list[Any] = [(namespace, "claim", claim) for claim in used]
-    if workload := _workload(str(owner.get("kind")), str(owner.get("name"))):
-        keys.append((namespace, *workload))
-    metadata = ("name", "namespace", "uid", "labels", "creationTimestamp", "deletionTimestamp")
+    if workload := maker_of(body):
+        keys += [(namespace, *workload), (namespace, "Pod", name_of(body))]
     kept = {
-        "metadata": {k: v for k, v in body["metadata"].items() if k in metadata},
+        "metadata": {k: v for k, v in body["metadata"].items() if k in _ABOUT_PODS},
         "spec": {"nodeName": dig(body, "spec", "nodeName")},
         "status": dict(body.get("status") or {}),
     }
@@ -80,14 +86,14 @@ def pods(body: Object) -> Indexed:
 
 
 def events(body: Object) -> Indexed:
-    """An event by the workload that it is about, or whose Pod; ours by the resource."""
+    """An event by the workload or the Pod that it is about; ours by the resource."""
     about = body.get("involvedObject") or {}
     namespace, kind, name = namespace_of(body), str(about.get("kind")), str(about.get("name"))
-    found = _event(body)
-    if kind in ("Notebook", "Tensorboard", "PVCViewer"):
-        return {(namespace, kind, name): found}
-    places = [(namespace, *w) for w in _workloads(kind, name)]
-    return dict.fromkeys(places, found)
+    if kind not in ("Notebook", "Tensorboard", "PVCViewer", "Pod"):
+        if not (workload := _workload(kind, name)):
+            return {}
+        kind, name = workload
+    return {(namespace, kind, name): _event(body)}
 
 
 def _event(body: Object) -> Event:
@@ -110,24 +116,19 @@ def _event(body: Object) -> Event:
 
 
 def _workload(kind: str, name: str) -> tuple[str, str] | None:
-    """What a Pod's controller belongs to."""
-    if kind == "StatefulSet":
+    """What makes Pods, or what that itself belongs to: a ReplicaSet has all of its Deployment's
+    name. A Pod may not: Kubernetes cuts its name."""
+    if kind in ("StatefulSet", "Deployment"):
         return kind, name
     if kind == "ReplicaSet" and (found := _HASHED.fullmatch(name)):
         return "Deployment", found[1]
     return None
 
 
-def _workloads(kind: str, name: str) -> Iterator[tuple[str, str]]:
-    """What an event may be about, from the name alone: its object may be gone."""
-    if kind in ("StatefulSet", "Deployment"):
-        yield kind, name
-    if kind == "Pod" and (found := _ORDINAL.fullmatch(name)):
-        yield "StatefulSet", found[1]
-    if kind == "Pod" and (found := _HASHED.fullmatch(name)):
-        kind, name = "ReplicaSet", found[1]
-    if kind == "ReplicaSet" and (found := _HASHED.fullmatch(name)):
-        yield "Deployment", found[1]
+def maker_of(pod: Object) -> tuple[str, str] | None:
+    """The workload of a Pod."""
+    owner = controller_of(pod)
+    return _workload(str(owner.get("kind")), str(owner.get("name")))
 
 
 def concerned(namespace: str, kind: str, name: str) -> Iterator[Key]:
@@ -174,8 +175,21 @@ class Seen:
         found = [pod for pod in self._at("pods", key) if uid_of(pod) not in self.gone]
         return sorted(found, key=lambda pod: str(pod["metadata"].get("creationTimestamp")))
 
-    def events(self, *key: str) -> list[Event]:
-        found: list[Event] = list(self._at("events", key))
+    def pods_of(self, resource: Object) -> list[Object]:
+        """Those of its workload; none of another's that has the same name."""
+        place = (namespace_of(resource), *workload_of(resource))
+        return self.pods(*place) if self._made(resource) else []
+
+    def makers(self, namespace: str, pod: str) -> list[tuple[str, str]]:
+        """The workload of a Pod, by its name alone; of one that is not known, none."""
+        return list(filter(None, map(maker_of, self.pods(namespace, "Pod", pod))))
+
+    def _made(self, resource: Object) -> bool:
+        found = self.child(namespace_of(resource), *workload_of(resource))
+        return found is not None and found.owner == uid_of(resource)
+
+    def events(self, *keys: tuple[str, str, str]) -> list[Event]:
+        found: list[Event] = [event for key in keys for event in self._at("events", key)]
         return sorted(found, key=lambda event: (event.last or _LONG_AGO, event.name))
 
     async def sweep(self, kind: str, list_uids: Callable[[str], Awaitable[set[str]]]) -> bool:
@@ -203,12 +217,12 @@ class Seen:
         names = {name, workload[1], f"notebook-{namespace}-{name}"}
         kinds = ("StatefulSet", "Deployment", "Service", "VirtualService")
         found = [self.child(namespace, kind, each) for kind in kinds for each in names]
-        since = moment(resource["metadata"].get("creationTimestamp"))
+        pods = self.pods_of(resource)
         used = [claim for _, claim in followers(resource)]
         return World(
             now=now,
             children={(child.kind, child.name): child for child in found if child},
-            pods=self.pods(namespace, *workload),
+            pods=pods,
             claims={
                 name: claim
                 for name in used
@@ -216,12 +230,20 @@ class Seen:
                 if uid_of(claim) not in self.gone
             },
             holders={claim: self.pods(namespace, "claim", claim) for claim in used},
-            events=[
-                event
-                for event in self.events(namespace, *workload)
-                if since is None or event.last is None or event.last >= since
-            ],
+            events=self._events_of(resource, pods),
         )
+
+    def _events_of(self, resource: Object, pods: Iterable[Object]) -> list[Event]:
+        """Those of its workload, and of the Pods; none of another's of that name, now or before."""
+        namespace = namespace_of(resource)
+        since = moment(resource["metadata"].get("creationTimestamp"))
+        about = [(namespace, *workload_of(resource))] if self._made(resource) else []
+        about += [(namespace, "Pod", name_of(pod)) for pod in pods]
+        return [
+            event
+            for event in self.events(*about)
+            if since is None or event.last is None or event.last >= since
+        ]
 
 
 def workload_of(resource: Object) -> tuple[str, str]:

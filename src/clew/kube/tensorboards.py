@@ -136,7 +136,7 @@ def _pod(board: Object, logs: Source, world: World, options: Options) -> Json:
 
 def _status(board: Object, world: World, reason: Reason) -> Json:
     """One condition, the present one: upstream's only added to theirs, and never took one away."""
-    found = world.children.get(("Deployment", name_of(board)))
+    found = world.own(board, "Deployment", name_of(board))
     ready = reasons.ready(board, reason, written(world.now))
     ready["deploymentState"] = (
         "Available"

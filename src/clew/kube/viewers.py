@@ -133,7 +133,7 @@ def _browser(viewer: Object, options: Options) -> Json:
 
 def _status(viewer: Object, world: World, reason: Reason) -> Json:
     """`Ready` in our words, then what the Deployment says of itself."""
-    found = world.children.get(("Deployment", child_name(name_of(viewer))))
+    found = world.own(viewer, "Deployment", child_name(name_of(viewer)))
     ready = reasons.ready(viewer, reason, written(world.now))
     fields = ("type", "status", "reason", "message", "lastUpdateTime", "lastTransitionTime")
     own = (found.status.get("conditions") or ()) if found else ()

@@ -37,8 +37,10 @@ def concerned_by(body: Object, seen: Seen) -> Iterator[Key]:
             else:
                 yield from concerned(*index)
     elif kind == "Event":
-        for index in seeing.events(body):
-            yield from concerned(*index)
+        for _, about, whose in seeing.events(body):
+            made = seen.makers(namespace, whose) if about == "Pod" else [(about, whose)]
+            for workload in made:
+                yield from concerned(namespace, *workload)
     else:
         yield from concerned(namespace, kind, name)
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from tests.unit.kube.resources import event, pod
 
+from clew.kube import reasons
+from clew.kube.deciding import Event
 from clew.kube.objects import Json
-from clew.kube.reasons import LONGEST, RUNNING, of_pod, of_workload
+from clew.kube.reasons import LONGEST, RUNNING, Reason, of_refusal, of_workload
+
+
+def of_pod(found: Json, events: Iterable[Event], *, stopped: bool = False) -> Reason:
+    return reasons.of_pod(found, events, stopped=stopped)
 
 
 def unschedulable(message: str) -> Json:
@@ -58,7 +65,7 @@ def container(**state: Any) -> Json:
         (container(terminated={"exitCode": 137, "reason": "OOMKilled"}), "OutOfMemory"),
         (container(running={}), "Starting"),
         (container(running={"startedAt": "x"}), "NotReady"),
-        (pod("p", metadata={"deletionTimestamp": "x"}), "Stopping"),
+        (container(terminated={"exitCode": 0}), "Starting"),
     ],
 )
 def test_reasons(found: Json, reason: str) -> None:
@@ -89,6 +96,62 @@ def test_a_node_that_is_silent() -> None:
     found = container(running={"startedAt": "x"})
     found["status"]["containerStatuses"][0]["ready"] = True
     assert of_pod(found, ()).name == "NodeUnreachable"
+    found["metadata"]["deletionTimestamp"] = "x"
+    for stopped in (True, False):
+        why = of_pod(found, (), stopped=stopped)
+        assert why.name == "NodeUnreachable", "nobody there ends it"
+        assert "node a " in why.text
+
+
+def leaving(found: Json, **disruption: str) -> Json:
+    found["metadata"]["deletionTimestamp"] = "x"
+    found["status"].setdefault("conditions", []).extend(
+        [{"type": "DisruptionTarget", "status": "True", **disruption}] if disruption else []
+    )
+    return found
+
+
+READY = [{"type": "Ready", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pod("p"),
+        pod("p", conditions=READY),
+        container(running={"startedAt": "x"}),
+        container(terminated={"exitCode": 0}),
+        container(terminated={"exitCode": 143}),
+    ],
+)
+def test_a_pod_that_leaves_is_stopped_or_replaced(found: Json) -> None:
+    assert of_pod(leaving(found), (), stopped=True).name == "Stopping"
+    why = of_pod(found, ())
+    assert why.name == "Starting"
+    assert "is being replaced" in why.text
+
+
+def test_a_pod_that_was_driven_from_its_node() -> None:
+    """By a node that is lost it was told to go, and never hears of it; by one that is there it is
+    gone in a moment."""
+    lost = leaving(container(waiting={"reason": "x"}), reason="DeletionByTaintManager")
+    assert of_pod(lost, ()).name == "NodeUnreachable"
+    there = leaving(pod("p", conditions=list(READY)), reason="DeletionByTaintManager")
+    assert of_pod(there, ()).name == "Starting"
+    other = leaving(container(waiting={"reason": "x"}), reason="PreemptionByScheduler")
+    assert of_pod(other, ()).name == "Starting"
+
+
+NO_RIGHT = (
+    'statefulsets.apps is forbidden: User "system:serviceaccount:clew:clew-operator" '
+    'cannot create resource "statefulsets" in API group "apps" in the namespace "me"'
+)
+
+
+def test_a_right_that_the_operator_lacks_is_named() -> None:
+    why = of_refusal(NO_RIGHT, invalid=False)
+    assert why.name == "NotAllowed"
+    assert why.text.startswith("The operator lacks the right")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +160,11 @@ def test_a_node_that_is_silent() -> None:
         ("is forbidden: exceeded quota: small, requested: cpu=1", "QuotaExceeded"),
         ("is forbidden: failed quota: small: must specify limits.cpu", "QuotaExceeded"),
         ('is forbidden: violates PodSecurity "baseline:latest"', "NotAllowed"),
-        ("is forbidden: error looking up service account me/x", "ServiceAccountMissing"),
+        (
+            'is forbidden: error looking up service account me/x: serviceaccount "x" not found',
+            "ServiceAccountMissing",
+        ),
+        (NO_RIGHT, "NotAllowed"),
         ("is forbidden: because", "NotAllowed"),
         ("admission webhook said no", "PodRefused"),
     ],

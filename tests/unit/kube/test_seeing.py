@@ -8,8 +8,9 @@ from typing import Any
 
 from tests.unit.kube.resources import NOW, notebook, pod, tensorboard, viewer
 
-from clew.kube import seeing
+from clew.kube import seeing, tensorboards, viewers
 from clew.kube.objects import Json, Key
+from clew.kube.options import Options
 from clew.kube.seeing import Seen
 from clew.kube.watching import INDICES, concerned_by
 
@@ -24,9 +25,15 @@ def seen(**objects: Iterable[Json]) -> Seen:
     return Seen(indices)
 
 
-def owned(made: Json, kind: str, name: str) -> Json:
-    made["metadata"]["ownerReferences"] = [{"kind": kind, "name": name, "controller": True}]
-    return {**made, "kind": "Pod"}
+def owned(made: Json, kind: str, name: str, uid: str = "u") -> Json:
+    owner = {"kind": kind, "name": name, "uid": uid, "controller": True}
+    made["metadata"]["ownerReferences"] = [owner]
+    return {"kind": "Pod", **made}
+
+
+def workload(kind: str, name: str, of: Json) -> Json:
+    made = {"kind": kind, "metadata": {"name": name, "namespace": "me", "uid": f"{kind}-{name}"}}
+    return owned(made, of["kind"], of["metadata"]["name"], of["metadata"]["uid"])
 
 
 def event(kind: str, name: str, **more: Any) -> Json:
@@ -41,6 +48,7 @@ def event(kind: str, name: str, **more: Any) -> Json:
     }
 
 
+READY = {"type": "Ready", "status": "True"}
 NB, TB = Key("Notebook", "me", "first"), Key("Tensorboard", "me", "first")
 
 
@@ -66,11 +74,49 @@ def test_of_other_pods_nothing_is_kept() -> None:
 
 
 def test_an_event_concerns_whom_its_object_belonged_to() -> None:
-    assert set(concerned_by(event("StatefulSet", "first"), seen())) == {NB}
-    assert NB in set(concerned_by(event("Pod", "first-0"), seen()))
-    assert set(concerned_by(event("Pod", "first-5f6d8c9b7-abcde"), seen())) == {TB}
-    assert set(concerned_by(event("ReplicaSet", "first-5f6d8c9b7"), seen())) == {TB}
-    assert set(concerned_by(event("Notebook", "first"), seen())) == set()
+    around = seen(
+        pods=[
+            owned(pod("first-0"), "StatefulSet", "first"),
+            owned(pod("any"), "ReplicaSet", "first-5f6d8c9b7"),
+        ]
+    )
+    assert set(concerned_by(event("StatefulSet", "first"), around)) == {NB}
+    assert set(concerned_by(event("Pod", "first-0"), around)) == {NB}
+    assert set(concerned_by(event("Pod", "any"), around)) == {TB}
+    assert set(concerned_by(event("Pod", "other"), around)) == set()
+    assert set(concerned_by(event("ReplicaSet", "first-5f6d8c9b7"), around)) == {TB}
+    assert set(concerned_by(event("Notebook", "first"), around)) == set()
+
+
+def test_a_pod_s_events_are_found_also_when_its_name_was_cut() -> None:
+    """Kubernetes leaves 58 of what a Pod's name is made from."""
+    board = tensorboard("pvc://data", "x" * 50)
+    made_by = f"{'x' * 50}-5f6d8c9b7b"
+    made = owned(pod(f"{made_by}-"[:58] + "abcde"), "ReplicaSet", made_by)
+    said = event("Pod", made["metadata"]["name"], reason="FailedMount")
+    around = seen(pods=[made], events=[said], children=[workload("Deployment", "x" * 50, of=board)])
+    assert set(concerned_by(said, around)) == {Key("Tensorboard", "me", "x" * 50)}
+    assert [e.reason for e in around.world(board, NOW).events] == ["FailedMount"]
+
+
+def test_nothing_of_another_s_workload_is_seen_as_one_s_own() -> None:
+    """The Deployment of a viewer may have the name of a Tensorboard."""
+    files, board = viewer("data", "x"), tensorboard("pvc://data", "pvcviewer-x")
+    theirs = workload("Deployment", "pvcviewer-x", of=files)
+    theirs["status"] = {"readyReplicas": 1, "conditions": [{"type": "Available"}]}
+    running = owned(pod("any", conditions=[READY]), "ReplicaSet", "pvcviewer-x-5f6d8c9b7")
+    later = {"lastTimestamp": "2026-03-01T11:45:00Z"}
+    said = [event("Pod", "any", **later), event("ReplicaSet", "pvcviewer-x-5f6d8c9b7", **later)]
+    around = seen(pods=[running], events=said, children=[theirs])
+    world = around.world(board, NOW)
+    assert (world.pods, world.events, around.pods_of(board)) == ([], [], [])
+    status = tensorboards.decide(board, world, Options()).status
+    assert status["readyReplicas"] == 0
+    assert [c["reason"] for c in status["conditions"]] == ["NameInUse"]
+    own = around.world(files, NOW)
+    assert len(own.pods) == len(around.pods_of(files)) == 1
+    assert len(own.events) == 2
+    assert viewers.decide(files, own, Options()).status["ready"] is True
 
 
 def test_the_world_of_a_notebook() -> None:
@@ -79,7 +125,11 @@ def test_the_world_of_a_notebook() -> None:
     old = event("Pod", "first-0", lastTimestamp="2026-01-01T00:00:00Z")
     new = event("Pod", "first-0", series={"count": 3}, type="Warning", reason="FailedMount")
     service = {"kind": "Service", "metadata": {"name": "first", "namespace": "me", "uid": "s"}}
-    around = seen(pods=[made, foreign], events=[old, new], children=[service])
+    around = seen(
+        pods=[made, foreign],
+        events=[old, new, event("Pod", "second-0"), event("StatefulSet", "second")],
+        children=[service, workload("StatefulSet", "first", of=notebook())],
+    )
     found = around.world(notebook(creationTimestamp="2026-02-01T00:00:00Z"), NOW)
     assert [p["metadata"]["name"] for p in found.pods] == ["first-0"]
     assert [(e.reason, e.count, e.warning) for e in found.events] == [("FailedMount", 3, True)]
@@ -89,9 +139,11 @@ def test_the_world_of_a_notebook() -> None:
 def test_what_vanished_is_gone() -> None:
     made = owned(pod("first-0", claim="data"), "StatefulSet", "first")
     service = {"kind": "Service", "metadata": {"name": "first", "namespace": "me", "uid": "s"}}
-    around = seen(own=[notebook()], pods=[made], children=[service])
+    workloads = workload("StatefulSet", "first", of=notebook())
+    around = seen(own=[notebook()], pods=[made], children=[service, workloads])
     assert around.resource(NB)
-    around.gone |= {"pod-first-0", "s", "uid-first"}
+    assert around.world(notebook(), NOW).pods
+    around.gone |= {"pod-first-0", "s", "uid-first", "StatefulSet-first"}
     world = around.world(notebook(), NOW)
     assert (world.pods, world.children, around.resource(NB)) == ([], {}, None)
 
