@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from clew.kube.deciding import STOPPED, is_stopped
-from clew.kube.objects import Object, annotations_of, dig, is_leaving, moment, written
+from clew.kube.objects import (
+    Object,
+    annotations_of,
+    condition_of,
+    dig,
+    is_leaving,
+    moment,
+    written,
+)
 from clew.kube.options import Culling
 
 LAST = "notebooks.kubeflow.org/last-activity"
@@ -89,6 +97,5 @@ def _ended(
 
 
 def _started(pod: Object) -> datetime | None:
-    conditions = dig(pod, "status", "conditions") or ()
-    ready: Object = next((c for c in conditions if c.get("type") == "Ready"), {})
+    ready = condition_of(pod, "Ready")
     return moment(ready.get("lastTransitionTime")) or moment(dig(pod, "status", "startTime"))

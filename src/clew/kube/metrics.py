@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from clew.kube.deciding import is_stopped
-from clew.kube.objects import Key, Object, dig, name_of, namespace_of
+from clew.kube.objects import Key, Object, condition_of, is_ready, name_of, namespace_of
 from clew.kube.seeing import Seen
 
 
@@ -40,7 +40,7 @@ class Metrics:
         )
         self._create_failed = Counter(
             "notebook_create_failed",
-            "Notebooks that could not be made at once.",
+            "Attempts to make a Notebook that failed.",
             ("namespace",),
             registry=self.registry,
         )
@@ -59,12 +59,14 @@ class Metrics:
 
     def failed(self, key: Key) -> None:
         self._errors.labels(key.kind).inc()
-        if key.kind == "Notebook":
-            self._create_failed.labels(key.namespace).inc()
 
     def created(self, resource: Object) -> None:
         if resource["kind"] == "Notebook":
             self._created.labels(namespace_of(resource)).inc()
+
+    def not_created(self, resource: Object) -> None:
+        if resource["kind"] == "Notebook":
+            self._create_failed.labels(namespace_of(resource)).inc()
 
     def culled(self, resource: Object, now: datetime) -> None:
         self._culled.labels(resource["kind"]).inc()
@@ -76,11 +78,10 @@ class Metrics:
 
 def state_of(resource: Object) -> str:
     """running, stopped, or what keeps it from either."""
-    conditions = dig(resource, "status", "conditions") or ()
-    ready: Object = next((c for c in conditions if c.get("type") == "Ready"), {})
-    if ready.get("status") == "True":
+    if is_ready(resource):
         return "running"
-    return "stopped" if is_stopped(resource) else str(ready.get("reason") or "unknown")
+    reason = condition_of(resource, "Ready").get("reason")
+    return "stopped" if is_stopped(resource) else str(reason or "unknown")
 
 
 class _Resources(Collector):

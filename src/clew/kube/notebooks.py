@@ -15,6 +15,7 @@ from clew.kube import reasons
 from clew.kube.deciding import (
     RESTART,
     STOPPED,
+    Child,
     Decision,
     World,
     is_stopped,
@@ -28,6 +29,7 @@ from clew.kube.objects import (
     annotations_of,
     dig,
     is_leaving,
+    is_ready,
     labels_of,
     name_of,
     namespace_of,
@@ -61,12 +63,24 @@ def decide(notebook: Object, world: World, options: Options) -> Decision:
         text = f"Another resource already has the {other.kind} {other.name}. Choose another name."
         return Decision(_status(notebook, world, Reason("NameInUse", text)))
     restart = annotations_of(notebook).get(RESTART) == "true"
+    workload = world.own(notebook, "StatefulSet", name_of(notebook))
+    again = [pod for pod in world.pods if restart or _keeps_an_edit_waiting(pod, workload)]
     return Decision(
         _status(notebook, world, _reason(notebook, world)),
         children,
-        restart=tuple(dict(pod) for pod in world.pods if not is_leaving(pod)) if restart else (),
+        restart=tuple(dict(pod) for pod in again if not is_leaving(pod)),
         annotations={RESTART: None} if restart else {},
     )
+
+
+def _keeps_an_edit_waiting(pod: Object, workload: Child | None) -> bool:
+    """A StatefulSet that was made elsewhere waits for its Pod to be ready, before it makes the one
+    that is wanted by now; a broken one never is."""
+    if workload is None or workload.policy != "OrderedReady" or is_ready(pod):
+        return False
+    wanted = workload.status.get("updateRevision")
+    known = workload.status.get("observedGeneration") == workload.generation
+    return bool(wanted) and known and labels_of(pod).get("controller-revision-hash") != wanted
 
 
 def _children(notebook: Object, spec: Object, world: World, options: Options) -> tuple[Json, ...]:
@@ -105,7 +119,7 @@ def _children(notebook: Object, spec: Object, world: World, options: Options) ->
     workload = {
         "replicas": 0 if is_stopped(notebook) else 1,
         "selector": {"matchLabels": selector},
-        # With the usual order an edit would wait for ever for a broken Pod to become ready.
+        # With the usual order an edit would wait for a broken Pod to become ready.
         "podManagementPolicy": (found and found.policy) or "Parallel",
         "template": {
             "metadata": {

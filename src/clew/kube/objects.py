@@ -59,6 +59,16 @@ def is_leaving(found: Object) -> bool:
     return bool(dig(found, "metadata", "deletionTimestamp"))
 
 
+def condition_of(found: Object, kind: str) -> Object:
+    """Empty when it is not said."""
+    conditions = dig(found, "status", "conditions") or ()
+    return next((c for c in conditions if c.get("type") == kind), {})
+
+
+def is_ready(found: Object) -> bool:
+    return bool(condition_of(found, "Ready").get("status") == "True")
+
+
 def digest_of(document: Object) -> str:
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

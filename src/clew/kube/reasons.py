@@ -12,7 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.kube.deciding import Event
-from clew.kube.objects import Json, Object, dig, is_leaving, name_of, uid_of
+from clew.kube.objects import (
+    Json,
+    Object,
+    condition_of,
+    dig,
+    is_leaving,
+    is_ready,
+    name_of,
+    uid_of,
+)
 
 LONGEST = 1000
 """What Kubernetes says is cut to this: events of a large cluster name every node."""
@@ -69,8 +78,7 @@ _VOLUMES: Sequence[tuple[str, str, str]] = (
 def ready(resource: Object, reason: Reason, now: str) -> Json:
     """The condition of a resource that everybody asks for; it keeps the time of its last change."""
     status = "True" if reason is RUNNING else "False"
-    previous = dig(resource, "status", "conditions") or ()
-    before: Object = next((c for c in previous if c.get("type") == "Ready"), {})
+    before = condition_of(resource, "Ready")
     since = before.get("lastTransitionTime") if before.get("status") == status else None
     return {
         "type": "Ready",
@@ -101,12 +109,11 @@ def of_refusal(said: str, *, invalid: bool) -> Reason:
 
 def of_pod(pod: Object, events: Iterable[Event], *, stopped: bool) -> Reason:
     """Why a Pod is not ready, or `RUNNING`; whether what it belongs to was told to stop."""
-    conditions = {c["type"]: c for c in dig(pod, "status", "conditions") or ()}
     if is_leaving(pod):
-        return _of_leaving(pod, conditions, stopped)
-    if dig(conditions, "Ready", "status") == "True":
+        return _of_leaving(pod, stopped)
+    if is_ready(pod):
         return RUNNING
-    scheduled = conditions.get("PodScheduled", {})
+    scheduled = condition_of(pod, "PodScheduled")
     if scheduled.get("status") == "False":
         return _match(_UNSCHEDULABLE, str(scheduled.get("message", "")))
     containers = [
@@ -117,10 +124,10 @@ def of_pod(pod: Object, events: Iterable[Event], *, stopped: bool) -> Reason:
     return found or _of_phase(pod, containers)
 
 
-def _of_leaving(pod: Object, conditions: Mapping[str, Object], stopped: bool) -> Reason:
+def _of_leaving(pod: Object, stopped: bool) -> Reason:
     """A node that is silent ends no Pod, so what was told to leave it stays as long as that."""
-    evicted = dig(conditions, "DisruptionTarget", "reason") == "DeletionByTaintManager"
-    if dig(conditions, "Ready", "status") != "True" and (evicted or _is_silent(pod)):
+    evicted = condition_of(pod, "DisruptionTarget").get("reason") == "DeletionByTaintManager"
+    if not is_ready(pod) and (evicted or _is_silent(pod)):
         return _unreachable(pod, "; it goes when that is back, or taken out of the cluster")
     return STOPPING if stopped else Reason("Starting", f"Its Pod {name_of(pod)} is being replaced.")
 

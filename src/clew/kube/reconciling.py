@@ -116,6 +116,9 @@ class Reconciler:
             if found is None or controller_of(found).get("uid") != uid_of(resource):
                 raise Changed(f"the {key.kind} {key.name} is another's") from None
             return False
+        except ApiError:
+            self._metrics.not_created(resource)
+            raise
         if child["kind"] in ("StatefulSet", "Deployment"):
             self._metrics.created(resource)
         return True

@@ -173,6 +173,32 @@ def test_the_policy_of_a_stateful_set_from_elsewhere_is_kept() -> None:
     assert again["spec"]["podManagementPolicy"] == "OrderedReady"
 
 
+@pytest.mark.parametrize(
+    ("policy", "revision", "observed", "ready", "again"),
+    [
+        ("OrderedReady", "old", 2, "False", ["first-0"]),
+        ("OrderedReady", "new", 2, "False", []),
+        ("OrderedReady", "old", 1, "False", []),
+        ("OrderedReady", "old", 2, "True", []),
+        ("Parallel", "old", 2, "False", []),
+    ],
+)
+def test_a_broken_pod_that_keeps_an_edit_waiting_is_made_again(
+    policy: str, revision: str, observed: int, ready: str, again: list[str]
+) -> None:
+    made = of_kind(decide(notebook(), world(), Options()).children, "StatefulSet")
+    made["spec"]["podManagementPolicy"] = policy
+    made["metadata"]["generation"] = 2
+    workload = seen(made, updateRevision="new", observedGeneration=observed)
+    found = pod(
+        "first-0",
+        metadata={"labels": {"controller-revision-hash": revision}},
+        conditions=[{"type": "Ready", "status": ready}],
+    )
+    decision = decide(notebook(), world(workload, pods=[found]), Options())
+    assert [each["metadata"]["name"] for each in decision.restart] == again
+
+
 RUNNING = pod(
     "first-0",
     conditions=[
