@@ -1,7 +1,8 @@
 """What passed through the proxies of all servers, for each target: they share one database.
 
 Numbers are added, the time of the last activity only moves on: so any number of servers may
-write, in any order.
+write, in any order. What is gone stays here: nobody asks for it, and a target that is made later by
+its name goes on from there.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ _EVERY = """
 SELECT kind, namespace, name, last_activity, requests, sockets, bytes_in, bytes_out
 FROM traffic WHERE project = ? ORDER BY kind, namespace, name
 """
-_FORGET = "DELETE FROM traffic WHERE project = ? AND kind = ? AND namespace = ? AND name = ?"
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,3 @@ def add(graph: Graph, news: Iterable[Traffic]) -> None:
 
 def every(graph: Graph) -> list[Traffic]:
     return [Traffic(*row) for row in graph.connection.rows(_EVERY, (graph.project,))]
-
-
-def forget(graph: Graph, kind: str, namespace: str, name: str) -> None:
-    """The target is gone; one that is made later by its name begins anew."""
-    graph.connection.rows(_FORGET, (graph.project, kind, namespace, name))

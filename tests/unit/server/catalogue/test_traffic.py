@@ -17,11 +17,3 @@ def test_counts_add_up_and_time_only_moves_on(graph: Graph) -> None:
         Traffic("notebook", "me", "a", 200, 3, 1, 11, 22),
         Traffic("notebook", "me", "b", 7, 1),
     ]
-
-
-def test_what_is_gone_begins_anew(graph: Graph) -> None:
-    traffic.add(graph, [Traffic(kind, "me", "a", 5, 1) for kind in ("notebook", "pvcviewer")])
-    traffic.forget(graph, "notebook", "me", "a")
-    assert [one.kind for one in traffic.every(graph)] == ["pvcviewer"]
-    traffic.add(graph, [Traffic("notebook", "me", "a", 6, 1)])
-    assert traffic.every(graph)[0] == Traffic("notebook", "me", "a", 6, 1)
