@@ -6,6 +6,7 @@ These bring up clusters of their own, so they need root and this machine, not KU
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from pathlib import Path
 import pytest
 from tests.cluster.kube import Kube, pod
 from tests.cluster.sharing import OWN_CLUSTER
+from tests.cluster.standing import is_here
 from tools.cluster.holding import holder
+from tools.cluster.machine import NOTES
 from tools.cluster.places import Cluster
 
 SOURCE = Path(__file__).parents[2]
@@ -63,6 +66,7 @@ def traces(cluster: Cluster) -> dict[str, object]:
     return {
         "processes": [line for line in commands() if folder in line and "pytest" not in line],
         "holder": holder(cluster),
+        "notes": list(NOTES.glob(f"{mark}*")),
         "mounts": [
             line for line in Path("/proc/mounts").read_text().splitlines() if folder in line
         ],
@@ -90,6 +94,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def works(folder: Path) -> None:
     kube = Kube(str(folder / "kubeconfig"))
     assert kube.run(pod("says", "echo", "here")) == "here\n"
+    assert is_here(kube.kubeconfig)
 
 
 def test_down_leaves_nothing(folder: Path) -> None:
@@ -128,6 +133,19 @@ def test_up_where_a_killed_cluster_lies(folder: Path) -> None:
     os.kill(pid, signal.SIGKILL)  # as if the machine had gone down
     done(folder, "up", "--bare")
     works(folder)
+    done(folder, "down")
+    assert traces(Cluster(folder)) == before
+
+
+def test_without_its_folder_a_cluster_is_found(folder: Path) -> None:
+    before = traces(Cluster(folder))
+    done(folder, "up", "--bare")
+    first = holder(Cluster(folder))
+    shutil.rmtree(folder)
+    done(folder, "up", "--bare")
+    works(folder)
+    assert first is not None and first != holder(Cluster(folder))
+    shutil.rmtree(folder)
     done(folder, "down")
     assert traces(Cluster(folder)) == before
 

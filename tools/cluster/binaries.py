@@ -133,14 +133,18 @@ def made_once(place: Path, make: Callable[[Path], None]) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Held by whoever is building; the kernel lets go of it when its process ends, however."""
-    with path.open("w") as lock:
+    """A file or folder that one process at a time holds; the kernel lets go of it when that
+    process ends, however."""
+    lock = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"          waiting for another process that makes {path.stem}")
+            say(f"          waiting for another process, which holds {path}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)
 
 
 def _build(group: Group, folder: Path) -> None:

@@ -13,8 +13,9 @@ from tools.cluster.addons import kubectl, resolv_conf, start_dns, start_volumes
 from tools.cluster.certificates import issue
 from tools.cluster.control import answers, start_control
 from tools.cluster.holding import hold, holder
+from tools.cluster.machine import turn
 from tools.cluster.network import free_network, plug_in
-from tools.cluster.nodes import import_image, start_containerd, start_kubelet
+from tools.cluster.nodes import import_image, need_cgroups, start_containerd, start_kubelet
 from tools.cluster.places import Cluster, Node
 from tools.cluster.processes import lives, names, restart, wait_for
 from tools.cluster.saying import Failed, say, step
@@ -24,11 +25,12 @@ from tools.cluster.taking_down import clear_away
 def up(folder: Path, *, bare: bool = False) -> Cluster:
     if os.geteuid() != 0:
         raise Failed("containers, mounts and networks take root: sudo make cluster")
+    need_cgroups()
     with step("binaries"):
         binaries.provide()
     with step("images"):
         built = images.provide(bare=bare)
-    with binaries.locked(binaries.cache() / "clusters.lock"):
+    with turn():
         cluster = _there(folder) or _new(folder)
         with step("images imported on every node"):
             _import(cluster, built)
@@ -66,9 +68,8 @@ def _complete(cluster: Cluster) -> Path:
 
 
 def _new(folder: Path) -> Cluster:
-    if folder.exists():
-        with step("cleared away what was left"):
-            clear_away(folder)
+    with step("cleared away what was left"):  # there may be much, although no folder
+        clear_away(folder)
     cluster = Cluster(folder, free_network())
     for needed in (folder, cluster.logs):
         needed.mkdir(parents=True)

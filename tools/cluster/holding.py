@@ -14,6 +14,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from tools.cluster.machine import forget, note, noted
 from tools.cluster.places import RUN, Cluster
 from tools.cluster.running import run
 from tools.cluster.saying import Failed
@@ -22,19 +23,17 @@ from tools.cluster.saying import Failed
 HOLD = "trap '' CHLD; read go || exit 1; exec sleep infinity"
 
 # Folders that the cluster's programs write to, wherever they were told to write, are covered by
-# empty ones. The arguments are the folders that must be seen nevertheless.
+# empty ones. The arguments are the folders that must be seen nevertheless, wherever they are: they
+# are opened before, and what is open can be mounted by the number it is open as.
 COVER = """
 set -e
-mount -t tmpfs tmpfs /mnt
-for kept; do
-    n=$((n + 1)); mkdir /mnt/$n; mount --rbind "$kept" /mnt/$n
-done
+n=2
+for kept; do n=$((n + 1)); eval "exec $n<\\"\\$kept\\""; done
 for covered in /run /var/lib /var/log; do mount -t tmpfs tmpfs $covered; done
-n=
+n=2
 for kept; do
-    n=$((n + 1)); mkdir -p "$kept"; mount --move /mnt/$n "$kept"
+    n=$((n + 1)); mkdir -p "$kept"; mount --no-canonicalize --rbind /proc/self/fd/$n "$kept"
 done
-umount /mnt
 mount --make-rshared /
 """
 
@@ -68,10 +67,7 @@ def hold(cluster: Cluster, *, seen: tuple[Path, ...]) -> None:
     pid = _child(process)
     if pid is None:
         raise Failed(f"no namespaces can be made here: {log.read_text()}")
-    record = {"pid": pid, "started": _started(pid)}
-    part = _record(cluster).with_suffix(".part")
-    part.write_text(json.dumps(record))
-    part.rename(_record(cluster))
+    note(cluster.mark, json.dumps({"pid": pid, "started": _started(pid)}))
     process.stdin.write(b"go\n")
     process.stdin.close()
     inside(cluster, "sh", "-c", COVER, "sh", *map(str, seen))
@@ -85,22 +81,21 @@ def hold(cluster: Cluster, *, seen: tuple[Path, ...]) -> None:
 
 def holder(cluster: Cluster) -> int | None:
     """The process that holds the namespaces, if it lives."""
-    try:
-        record = json.loads(_record(cluster).read_text())
-    except FileNotFoundError:
+    found = noted(cluster.mark)
+    if found is None:
         return None
+    record = json.loads(found)
     pid = int(record["pid"])
     return pid if _started(pid) == record["started"] else None
 
 
 def let_go(cluster: Cluster) -> None:
     """End everything inside; it is gone when this returns."""
-    pid = holder(cluster)
-    if pid is None:
-        return
-    os.kill(pid, signal.SIGKILL)
+    if pid := holder(cluster):
+        os.kill(pid, signal.SIGKILL)
     while holder(cluster) is not None:
         time.sleep(0.02)
+    forget(cluster.mark)
 
 
 def entering(cluster: Cluster) -> tuple[str, ...]:
@@ -114,10 +109,6 @@ def entering(cluster: Cluster) -> tuple[str, ...]:
 def inside(cluster: Cluster, *words: str, given: str = "") -> str:
     """Run a command inside to its end, and return what it says."""
     return run(*entering(cluster), *words, given=given)
-
-
-def _record(cluster: Cluster) -> Path:
-    return cluster.folder / "holder.json"
 
 
 def _child(process: subprocess.Popen[bytes]) -> int | None:

@@ -1,23 +1,27 @@
 """The cable between this machine and the cluster's network, and the way out for its Pods.
 
 From this machine every Pod and Service is reached by its address; Pods reach what this machine
-reaches. The rules stand in a table of their own, which is removed whole; no other is touched.
+reaches, and nobody else who has a route comes in by it. The rules stand in a table of their own,
+which is removed whole; no other is touched.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import json
+import socket
 from contextlib import suppress
 from pathlib import Path
 
 from tools.cluster.holding import holder, inside
+from tools.cluster.machine import forget, note, noted
 from tools.cluster.places import Cluster
 from tools.cluster.running import run
 from tools.cluster.saying import Failed
 
 CANDIDATES = range(131, 220)
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+BEFORE = "ip_forward"  # the note of what it was before the first of all clusters
 
 
 def free_network() -> int:
@@ -34,7 +38,8 @@ def free_network() -> int:
 
 def plug_in(cluster: Cluster) -> None:
     forwarding = FORWARDING.read_text().strip()
-    _forwarding_before(cluster).write_text(forwarding)
+    if noted(BEFORE) is None:
+        note(BEFORE, forwarding)
     width = mtu()
     here, there, mark = f"{cluster.outside}/24", f"{cluster.control}/24", cluster.mark
     run("ip", "link", "add", mark, "type", "veth", "peer", "eth0", "netns", str(holder(cluster)))
@@ -55,16 +60,15 @@ def plug_in(cluster: Cluster) -> None:
 
 def unplug(cluster: Cluster) -> None:
     """The cable goes with the namespaces, soon after; this takes away what may be left here."""
-    while _is_link(cluster.mark):
+    while cluster.mark in _links():
         with suppress(Failed):  # it went by itself meanwhile
             run("ip", "link", "delete", cluster.mark)
     if f"table ip {cluster.mark}" in run("nft", "list", "tables"):
         run("nft", "delete", "table", "ip", cluster.mark)
-    before = _forwarding_before(cluster)
-    if before.exists() and not list(Path("/sys/class/net").glob("clew*")):
-        if before.read_text() == "0":
+    if not any(name.startswith("clew") for name in _links()):  # this was the last
+        if noted(BEFORE) == "0":
             FORWARDING.write_text("0")
-        before.unlink()
+        forget(BEFORE)
 
 
 def nameservers() -> list[str]:
@@ -87,23 +91,23 @@ def mtu() -> str:
 
 
 def _rules(cluster: Cluster) -> str:
-    network = cluster.everything
+    network, mark = cluster.everything, cluster.mark
     return f"""
-        table ip {cluster.mark} {{
+        table ip {mark} {{
             chain out {{
                 type nat hook postrouting priority 100
                 ip saddr {network} ip daddr != {network} masquerade
+            }}
+            chain others {{
+                type filter hook forward priority 0
+                iifname != "{mark}" oifname "{mark}" ct state != {{ established, related }} drop
             }}
         }}
     """
 
 
-def _forwarding_before(cluster: Cluster) -> Path:
-    return cluster.folder / "ip_forward.before"
-
-
-def _is_link(name: str) -> bool:
-    return Path("/sys/class/net", name).exists()
+def _links() -> set[str]:
+    return {name for _, name in socket.if_nameindex()}
 
 
 def _is_address(name: str) -> bool:

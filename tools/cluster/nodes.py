@@ -16,6 +16,7 @@ from tools.cluster.images import PAUSE, Image
 from tools.cluster.network import mtu
 from tools.cluster.places import RUN, Cluster, Node
 from tools.cluster.processes import start, wait_for
+from tools.cluster.saying import Failed
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -100,9 +101,19 @@ def ctr(cluster: Cluster, node: Node, *words: str) -> str:
 
 def cgroups(cluster: Cluster) -> list[Path]:
     """The cluster's own folder in every hierarchy there is."""
-    unified = (CGROUPS / "cgroup.controllers").exists()
-    hierarchies = [CGROUPS] if unified else [path for path in CGROUPS.iterdir() if path.is_dir()]
-    return [hierarchy / cluster.mark for hierarchy in hierarchies if not hierarchy.is_symlink()]
+    hierarchies = [path for path in CGROUPS.iterdir() if path.is_dir() and not path.is_symlink()]
+    return [hierarchy / cluster.mark for hierarchy in hierarchies]
+
+
+def need_cgroups(root: Path = CGROUPS) -> None:
+    """Nodes were never tried where there is but one hierarchy, in which each group must hand the
+    controllers down: better said at once than by a kubelet that does not come up."""
+    if (root / "cgroup.controllers").exists():
+        raise Failed(
+            f"nodes need cgroups of version 1, and {root} is of version 2: boot with "
+            "systemd.unified_cgroup_hierarchy=0, or test on another cluster by naming it in "
+            "KUBECONFIG (docs/how-to/test-on-a-cluster.md)"
+        )
 
 
 def _listens(cluster: Cluster, node: Node) -> bool:

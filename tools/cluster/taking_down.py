@@ -1,8 +1,8 @@
 """Down: nothing is left, whatever state the cluster is in.
 
 Everything inside the namespaces goes with the process that holds them. The rest has names that
-follow from the folder, and is taken away one by one; the folder comes last, so that a `down` which
-is itself interrupted can be done again.
+follow from the folder's path, and is taken away one by one, whether the folder is still there or
+not; it comes last, so that a `down` which is itself interrupted can be done again.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import shutil
 import time
 from pathlib import Path
 
-from tools.cluster import binaries
 from tools.cluster.holding import let_go
+from tools.cluster.machine import turn
 from tools.cluster.network import unplug
 from tools.cluster.nodes import cgroups
 from tools.cluster.places import Cluster
 from tools.cluster.saying import Failed, step
 
+PATIENCE = 10.0  # seconds
+
 
 def down(folder: Path) -> None:
-    binaries.cache().mkdir(parents=True, exist_ok=True)
-    with binaries.locked(binaries.cache() / "clusters.lock"), step("the cluster is down"):
+    with turn(), step("the cluster is down"):
         clear_away(folder)
 
 
@@ -37,18 +38,16 @@ def clear_away(folder: Path) -> None:
 
 def _remove_cgroup(group: Path) -> None:
     """Children first. The kernel may take a moment to let go of the last process."""
-    if not group.exists():
-        return
+    until = time.monotonic() + PATIENCE
     for path, _, _ in os.walk(group, topdown=False):
-        for _ in range(100):
+        while Path(path).exists():
             try:
                 Path(path).rmdir()
-            except FileNotFoundError:
-                break
-            except OSError:
+            except OSError as error:
+                if time.monotonic() > until:
+                    within = " ".join(Path(path, "cgroup.procs").read_text().split())
+                    raise Failed(f"{path} stays, with the processes {within or error}") from None
                 time.sleep(0.05)
-            else:
-                break
 
 
 def _remove_folder(folder: Path) -> None:
