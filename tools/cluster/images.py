@@ -15,13 +15,13 @@ import json
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.cluster.binaries import cache, locked
+from tools.cluster import archives
+from tools.cluster.binaries import locked
 from tools.cluster.contexts import key
 from tools.cluster.running import run
 from tools.cluster.saying import say, step
@@ -55,11 +55,11 @@ def provide(*, bare: bool = False) -> tuple[Image, ...]:
 
     What changed since the last time is built anew.
     """
-    _store().mkdir(parents=True, exist_ok=True)
+    archives.store().mkdir(parents=True, exist_ok=True)
     images = [_pause(), _busybox()]
     if not bare:
         images += map(_deployed, deployed())
-        _forget_archives_but(images)
+        archives.forget_but([image.archive for image in images])
     for image in images:
         say(f"{image.archive.stat().st_size / 1e6:6.1f} MB {image.name}")
     return tuple(images)
@@ -83,9 +83,9 @@ def _deployed(name: str) -> Image:
     file, options = deployed()[name], ("--build-arg", f"BASE={BASE}")
 
     def archive() -> Path:
-        return _archive(name, key(file, SOURCE, *options))
+        return archives.place(name, key(file, SOURCE, *options))
 
-    while not (wanted := archive()).exists():
+    while not archives.found(wanted := archive()):
         with _building():
             if not _id(BASE):
                 _make_base()
@@ -123,8 +123,8 @@ def _busybox() -> Image:
 def _small(name: str, file: Path, source: Path, fill: Callable[[Path], None]) -> Image:
     """An image of one file. It is found again without asking buildah, who may be busy for long."""
     made_of = hashlib.sha256(file.read_bytes() + source.read_bytes()).hexdigest()[:12]
-    archive = _archive(name, made_of)
-    if not archive.exists():
+    archive = archives.place(name, made_of)
+    if not archives.found(archive):
         with _building(), tempfile.TemporaryDirectory() as context:
             fill(Path(context))
             _build(name, file, Path(context))
@@ -133,7 +133,10 @@ def _small(name: str, file: Path, source: Path, fill: Callable[[Path], None]) ->
 
 
 def _make_base() -> None:
-    with step(f"made {BASE} by debootstrap"), tempfile.TemporaryDirectory(dir=_store()) as place:
+    with (
+        step(f"made {BASE} by debootstrap"),
+        tempfile.TemporaryDirectory(dir=archives.store()) as place,
+    ):
         Path(place).chmod(0o755)
         root = Path(place) / "root"
         _alone(
@@ -157,7 +160,7 @@ def _make_base() -> None:
 @contextmanager
 def _building() -> Iterator[None]:
     """One at a time, and without what a killed build left."""
-    with locked(_store() / "building.lock"):
+    with locked(archives.store() / "building.lock"):
         _buildah("rm", "--all")
         yield
 
@@ -169,10 +172,6 @@ def _build(name: str, file: Path, context: Path, *options: str) -> None:
             *("--pull-never", *borrowed, *options, "--tag", name, "--file", str(file)),
             str(context),
         )
-
-
-def _archive(name: str, made_of: str) -> Path:
-    return _store() / f"{name.rpartition('/')[2].replace(':', '-')}-{made_of}.tar"
 
 
 def _save(name: str, archive: Path) -> None:
@@ -203,14 +202,6 @@ def _package_index() -> Iterator[tuple[str, ...]]:
         yield (*mounts, f"--volume={file.name}:{PIP}:ro")
 
 
-def _forget_archives_but(images: list[Image]) -> None:
-    """Another cluster may just be about to import one that is not yet old."""
-    kept = {image.archive for image in images}
-    for archive in _store().glob("*.tar"):
-        if archive not in kept and time.time() - archive.stat().st_mtime > 3600:
-            archive.unlink()
-
-
 def _id(name: str) -> str:
     """The image that has a name, or nothing."""
     images = json.loads(_buildah("images", "--json")) or []
@@ -218,12 +209,8 @@ def _id(name: str) -> str:
     return str(found[0])[:12] if found else ""
 
 
-def _store() -> Path:
-    return cache().parent / "images"
-
-
 def _buildah(*words: str) -> str:
-    storage = ("--root", str(_store() / "storage"), "--runroot", "/run/containers/storage")
+    storage = ("--root", str(archives.store() / "storage"), "--runroot", "/run/containers/storage")
     return _alone("buildah", *storage, *words)
 
 

@@ -1,0 +1,52 @@
+"""Trees of one machine share the archives of images: none loses what it is about to import."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tools.cluster import archives
+from tools.cluster.binaries import locked
+
+SOURCE = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Archives that nobody has used for two hours."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    archives.store().mkdir(parents=True)
+    found = [archives.place(f"docker.io/clew/clew:{n}", "abc") for n in range(3)]
+    for archive in found:
+        archive.touch()
+        os.utime(archive, (time.time() - 7200,) * 2)
+    return found
+
+
+def test_what_is_old_and_not_found_again_goes(made: list[Path]) -> None:
+    mine, found_by_another, old = made
+    assert archives.found(found_by_another)
+    archives.forget_but([mine])
+    assert mine.exists() and found_by_another.exists() and not old.exists()
+    assert not archives.found(old)
+
+
+def test_nobody_throws_away_while_another_looks(made: list[Path]) -> None:
+    forgets = "from tools.cluster import archives; archives.forget_but([])"
+    with locked(archives.store() / "archives.lock"):
+        both = [
+            subprocess.Popen([sys.executable, "-c", forgets], cwd=SOURCE, stderr=subprocess.PIPE)
+            for _ in range(2)
+        ]
+        for process in both:
+            assert process.stderr is not None
+            assert b"waiting" in process.stderr.readline()
+        assert all(archive.exists() for archive in made)
+    for process in both:
+        assert process.communicate()[1] == b""
+        assert process.returncode == 0
+    assert not any(archive.exists() for archive in made)
