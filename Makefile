@@ -80,7 +80,7 @@ cluster: packages-cluster
 cluster-down:
 	@$(PYTHON) -m tools.cluster down
 
-test-cluster: packages-test $(if $(KUBECONFIG),,cluster) native
+test-cluster: packages-test packages-cluster $(if $(KUBECONFIG),,cluster) native
 	KUBECONFIG=$(or $(KUBECONFIG),$(CURDIR)/.cluster/kubeconfig) \
 		$(PYTEST) -m cluster --timeout 1800 tests/cluster
 
