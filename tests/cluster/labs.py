@@ -13,6 +13,7 @@ import httpx2
 import pytest
 from tests.cluster.kube import Kube
 from tests.cluster.operators import JUPYTER, notebook, ready, until
+from tests.cluster.standing import need_here
 from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.test_server_sockets import as_its_page, execute, opened
@@ -23,7 +24,8 @@ LAST = "clew.dev/last-activity"
 
 @pytest.fixture
 def server(kube: Kube, tmp_path: Path) -> Iterator[Server]:
-    """The way to whatever runs on the cluster."""
+    """The way to whatever runs on the cluster, by the addresses of Services."""
+    need_here(kube)
     project = Project(tmp_path / "server", KUBECONFIG=kube.kubeconfig)
     with serving(project, "--on-cluster") as running:
         yield running

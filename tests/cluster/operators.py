@@ -18,6 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 from tests.cluster.kube import Kube
+from tests.cluster.standing import need_here
 from tools.cluster.binaries import locked
 from tools.cluster.images import BUSYBOX
 
@@ -169,6 +170,7 @@ def volume(
 ) -> Iterator[Path]:
     """A folder of this machine as the volume of one claim, until the end of the block: any node
     can have it, or one alone."""
+    need_here(kube)
     folder = Path(f"/tmp/{kube.namespace}")
     folder.mkdir()
     at = {"path": str(folder)}

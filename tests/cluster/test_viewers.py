@@ -20,6 +20,7 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     says,
     until,
 )
+from tests.cluster.standing import need_here
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
@@ -59,6 +60,7 @@ def test_a_pod_without_the_claim_is_refused(kube: Kube) -> None:
 @pytest.fixture
 def loose(kube: Kube) -> Iterator[str]:
     """A claim that one node alone may hold, whose volume any node could reach."""
+    need_here(kube)
     name = f"loose-{uuid.uuid4().hex[:8]}"
     volume = {
         "apiVersion": "v1",
