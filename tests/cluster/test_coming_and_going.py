@@ -5,6 +5,7 @@ These bring up clusters of their own, so they need root and this machine, not KU
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -97,11 +98,21 @@ def works(folder: Path) -> None:
     assert is_here(kube.kubeconfig)
 
 
+def is_another_with_a_node_elsewhere(folder: Path) -> None:
+    kube = Kube(str(folder / "kubeconfig"))
+    address = {"type": "InternalIP", "address": "192.0.2.9"}
+    about = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "elsewhere"}}
+    kube("create", "-f", "-", given=json.dumps({**about, "status": {"addresses": [address]}}))
+    is_here.cache_clear()
+    assert not is_here(kube.kubeconfig)
+
+
 def test_down_leaves_nothing(folder: Path) -> None:
     before = traces(Cluster(folder))
     assert not before["folder"]
     done(folder, "up", "--bare")
     works(folder)
+    is_another_with_a_node_elsewhere(folder)
     during = traces(Cluster(folder))
     assert during["holder"] and during["links"] and during["cgroups"] and during["tables"]
     done(folder, "down")
