@@ -11,13 +11,17 @@ from tools.cluster.places import Cluster
 from tools.cluster.processes import start, wait_for
 
 # Who did what to which object, and the objects of whatever runs or holds data; without the chatter
-# of those who only keep themselves alive.
+# of nodes and servers that only keep themselves alive.
 AUDIT = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitStages": ["RequestReceived"],
     "rules": [
-        {"level": "None", "resources": [{"group": "coordination.k8s.io"}]},
+        {
+            "level": "None",
+            "userGroups": ["system:nodes", "system:masters"],
+            "resources": [{"group": "coordination.k8s.io"}],
+        },
         {"level": "None", "nonResourceURLs": ["/healthz*", "/readyz*", "/livez*", "/metrics"]},
         {"level": "Metadata", "resources": [{"group": "", "resources": ["secrets", "configmaps"]}]},
         {"level": "Metadata", "verbs": ["get", "list", "watch"]},
