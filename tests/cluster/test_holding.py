@@ -133,6 +133,8 @@ def test_a_cluster_may_be_anywhere() -> None:
     assert alone(SEES, *places) == places
 
 
+# Below the words are their addresses, and below these what the program works with: with so many, it
+# does not miss the page on which the words begin.
 MUTE = """
 MUTE = '''
 import ctypes, time
@@ -145,13 +147,15 @@ time.sleep(3600)
 '''
 
 cluster = held(sys.argv[1])
-start(cluster, "mute", sys.executable, "-c", MUTE)
+start(cluster, "mute", sys.executable, "-c", MUTE, *["word"] * 2000)
 log = cluster.logs / "mute.log"
 wait_until(lambda: log.exists() and log.read_text() == "mute\\n", "it has no words")
 words = inside(cluster, "sh", "-c", "cat /proc/*/cmdline").split("\\0")
 print(MUTE in words, lives(cluster, "mute"))
 stop(cluster, "mute", how="KILL")
 print(lives(cluster, "mute"))
+all_of_them = ("sh", "-c", "cat /proc/[0-9]*/stat 2>/dev/null || :")
+wait_until(lambda: " Z " not in inside(cluster, *all_of_them), "it is buried")
 """
 
 

@@ -68,7 +68,7 @@ def _complete(cluster: Cluster) -> Path:
 
 
 def _new(folder: Path) -> Cluster:
-    with step("cleared away what was left"):  # there may be much, although no folder
+    with step("cleared away whatever was left"):  # there may be much, although no folder
         clear_away(folder)
     cluster = Cluster(folder, free_network())
     for needed in (folder, cluster.logs):

@@ -19,8 +19,9 @@ from tools.cluster.places import RUN, Cluster
 from tools.cluster.running import run
 from tools.cluster.saying import Failed
 
-# Ignoring SIGCHLD survives exec: the kernel then buries the orphans of the whole namespace.
-HOLD = "trap '' CHLD; read go || exit 1; exec sleep infinity"
+# Ignoring SIGCHLD survives exec: the kernel then buries the orphans of the whole namespace. It takes
+# `env`, as some shells do not ignore it though told to.
+HOLD = "read go || exit 1; exec env --ignore-signal=CHLD sleep infinity"
 
 # Folders that the cluster's programs write to, wherever they were told to write, are covered by
 # empty ones. The arguments are the folders that must be seen nevertheless, wherever they are: they
