@@ -19,8 +19,8 @@ from tools.cluster.places import RUN, Cluster
 from tools.cluster.running import run
 from tools.cluster.saying import Failed
 
-# Ignoring SIGCHLD survives exec: the kernel then buries the orphans of the whole namespace. It takes
-# `env`, as some shells do not ignore it though told to.
+# Ignoring SIGCHLD survives exec: the kernel then buries the orphans of the whole namespace. Some
+# shells do not ignore it though told to, so `env` does.
 HOLD = "read go || exit 1; exec env --ignore-signal=CHLD sleep infinity"
 
 # Folders that the cluster's programs write to, wherever they were told to write, are covered by
