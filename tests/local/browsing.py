@@ -39,6 +39,7 @@ class Page:
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._asked = 0
+        self._held: list[dict[str, Any]] = []
         self.problems: list[str] = []
         for domain in ("Page", "Runtime", "Log", "DOM"):
             self.do(f"{domain}.enable")
@@ -55,8 +56,10 @@ class Page:
             self._heard(said)
 
     def _heard(self, said: dict[str, Any]) -> None:
-        """What went wrong in the page, by the browser's word."""
+        """What went wrong in the page, by the browser's word; and what it would ask for."""
         given = said.get("params", {})
+        if said.get("method") == "Fetch.requestPaused":
+            self._held.append(given)
         if said.get("method") == "Runtime.exceptionThrown":
             self.problems.append(json.dumps(given["exceptionDetails"]))
         elif said.get("method") == "Log.entryAdded" and given["entry"]["level"] == "error":
@@ -79,6 +82,22 @@ class Page:
             assert time.monotonic() < end, f"{expression} is {found}, not {wanted}"
             time.sleep(0.02)
 
+    def hold(self, addresses: str) -> None:
+        """From now on, what is asked for at these addresses waits to be let go."""
+        self._held.clear()
+        self.do("Fetch.enable", patterns=[{"urlPattern": addresses}])
+
+    def held(self) -> dict[str, Any]:
+        """The next request that waits."""
+        end = time.monotonic() + PATIENCE
+        while not self._held:
+            assert time.monotonic() < end, "nothing was asked for"
+            self.value("new Promise((done) => setTimeout(done, 20))")
+        return self._held.pop(0)
+
+    def let_go(self, request: dict[str, Any]) -> None:
+        self.do("Fetch.continueRequest", requestId=request["requestId"])
+
     def press(self, key: str, *, ctrl: bool = False) -> None:
         code = _CODES.get(key, ord(key.upper()) if len(key) == 1 else 0)
         given: dict[str, Any] = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 2 * ctrl}
@@ -98,6 +117,12 @@ class Page:
         root = self.do("DOM.getDocument")["root"]["nodeId"]
         node = self.do("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.do("DOM.setFileInputFiles", nodeId=node, files=[str(file) for file in files])
+
+    def drop(self, *files: Path) -> None:
+        """Let go of files over the middle of the page, as from a file manager."""
+        data = {"items": [], "files": [str(file) for file in files], "dragOperationsMask": 1}
+        for step in ("dragEnter", "dragOver", "drop"):
+            self.do("Input.dispatchDragEvent", type=step, x=400, y=300, data=data)
 
     def colours(self, scheme: str) -> None:
         features = [{"name": "prefers-color-scheme", "value": scheme}]

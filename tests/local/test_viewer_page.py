@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import struct
+import wave
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +27,20 @@ NAMES = (
 )
 CHOSEN = f"document.querySelector('tr.chosen {NAMED}')?.textContent"
 ASKED = "document.getElementById('ask').open"
+FILM = """(async () => {
+  const canvas = Object.assign(document.createElement("canvas"), { width: 64, height: 48 });
+  const recorder = new MediaRecorder(canvas.captureStream(), { mimeType: "video/webm" });
+  const filmed = new Promise((done) => { recorder.ondataavailable = (event) => done(event.data); });
+  recorder.start();
+  for (let frame = 0; frame < 10; frame += 1) {
+    canvas.getContext("2d").fillRect(frame, 0, 1, 48);
+    await new Promise((done) => { setTimeout(done, 20); });
+  }
+  recorder.stop();
+  const data = new Uint8Array(await (await filmed).arrayBuffer());
+  return btoa(String.fromCharCode(...data));
+})()"""
+"""The browser films a line that moves."""
 
 
 @dataclass
@@ -129,6 +147,39 @@ def test_text_is_edited_and_nobody_is_overwritten_unasked(seen: Seen) -> None:
     errors = [one for one in page.problems if "412" not in one]  # which is told to the console
     assert errors == []
     page.problems.clear()
+
+
+def test_pictures_sound_and_film_are_shown(seen: Seen) -> None:
+    page, folder = seen.page, seen.folder / "sub"
+    page.until("document.getElementById('count')?.textContent.length > 0")
+    (folder / "a.png").write_bytes(picture(7, 5))
+    with wave.open(str(folder / "a.wav"), "wb") as sound:
+        sound.setparams((1, 2, 8000, 0, "NONE", ""))
+        sound.writeframes(bytes(2 * 2000))
+    (folder / "a.webm").write_bytes(base64.b64decode(page.value(FILM)))
+    for name, element, what, wanted in (
+        ("a.png", "img", "[it.naturalWidth, it.naturalHeight]", [7, 5]),
+        ("a.wav", "audio", "it.duration", 0.25),
+        ("a.webm", "video", "[it.videoWidth, it.videoHeight]", [64, 48]),
+    ):
+        page.go(f"{seen.server.address}{PREFIX}#/sub/?show={name}")
+        page.until(f"((it) => it && {what})(document.querySelector('#content {element}'))", wanted)
+        (folder / name).unlink()
+    page.press("Escape")
+    page.until("document.getElementById('preview').hidden")
+    assert page.problems == []
+
+
+def picture(width: int, height: int) -> bytes:
+    """A PNG."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        checked = kind + data
+        return struct.pack(">I", len(data)) + checked + struct.pack(">I", zlib.crc32(checked))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    rows = zlib.compress((b"\0" + bytes(width)) * height)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 def test_names_that_are_no_text_open_and_links_out_do_not(seen: Seen) -> None:
