@@ -78,12 +78,13 @@ def reached(kube: Kube, what: str, user: httpx2.Client, address: str) -> None:
     until(f"{what} answers", lambda: user.get(address).is_success)
 
 
-def the_idle_is_deleted(kube: Kube, user: httpx2.Client, kind: str) -> None:
-    """Of two, `used` and `idle`, the one that is asked for stays; asked no more, it goes, too."""
+def the_idle_is_deleted(kube: Kube, user: httpx2.Client, kind: str, base: str = "") -> None:
+    """Of two, `used` and `idle`, the one that is asked for stays; asked no more, it goes, too.
+    `base`: what the address of `used` begins with, if that is not its kind."""
     began = datetime.now(UTC)
 
     def asked() -> None:
-        assert user.get(f"/{kind}/{kube.namespace}/used/").is_success
+        assert user.get(f"/{base or kind}/{kube.namespace}/used/").is_success
 
     def noted() -> bool:
         asked()

@@ -133,7 +133,7 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
 
         assert second.get(f"{browser}files/").is_success
         until("its use is known", lambda: requests(second, kube, "pvcviewer", "used") == 3)
-        the_idle_is_deleted(kube, second, "pvcviewer")
+        the_idle_is_deleted(kube, second, "pvcviewer", "volumes")
     assert kube.get("pvc", "used")["status"]["phase"] == "Bound"
 
 
