@@ -200,6 +200,25 @@ def ready(kube: Kube, what: str) -> dict[str, Any]:
     return next((c for c in conditions if c.get("type") == "Ready"), {})
 
 
+def reissued(kube: Kube, what: str) -> list[dict[str, Any]]:
+    """What was said of a resource since it was said of its Pods."""
+    kind, name = kube.get(what)["kind"], what.partition("/")[2]
+    about = f"involvedObject.kind={kind},involvedObject.name={name}"
+    found = kube.get("events", "--field-selector", about)["items"]
+    return [event for event in found if event["message"].startswith("Reissued from pod/")]
+
+
+def left_alone(kube: Kube, what: str) -> None:
+    """A resource that runs has nothing on it but what its user wrote; its Pod's events are its."""
+    found = kube.get(what)
+    assert "finalizers" not in found["metadata"]
+    notes = set(found["metadata"]["annotations"])
+    assert notes == {"kubectl.kubernetes.io/last-applied-configuration"}
+    events = until("events are said again", lambda: reissued(kube, what))
+    controller = f"{found['kind'].lower()}-controller"
+    assert all(event["source"]["component"] == controller for event in events)
+
+
 def says(kube: Kube, what: str, reason: str) -> dict[str, Any]:
     """Wait until a resource gives this reason."""
 

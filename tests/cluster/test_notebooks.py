@@ -9,6 +9,7 @@ from tests.cluster.kube import Kube
 from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     Operator,
     claim,
+    left_alone,
     notebook,
     operator,
     says,
@@ -35,27 +36,16 @@ def test_it_runs_and_is_left_alone(kube: Kube) -> None:
     assert prefix == f"/notebook/{kube.namespace}/first"
     found = until("it is counted", lambda: _counted(kube))
     assert found["status"]["containerState"].keys() == {"running"}
-    metadata = found["metadata"]
-    assert "finalizers" not in metadata
-    assert set(metadata["annotations"]) == {"kubectl.kubernetes.io/last-applied-configuration"}
+    left_alone(kube, "notebook/first")
     pod = kube.get("pod", "first-0")["metadata"]["labels"]
     assert (pod["team"], pod["notebook-name"], pod["statefulset"]) == ("a", "first", "first")
     [port] = kube.get("service", "first")["spec"]["ports"]
     assert (port["name"], port["port"], port["targetPort"]) == ("http-first", 80, 8888)
-    events = until("events are said again", lambda: _reissued(kube, "first"))
-    assert all(event["source"]["component"] == "notebook-controller" for event in events)
 
 
 def _counted(kube: Kube) -> dict[str, object] | None:
     found = kube.get("notebook", "first")
     return found if found["status"]["readyReplicas"] == 1 else None
-
-
-def _reissued(kube: Kube, name: str) -> list[dict[str, dict[str, str]]]:
-    found = kube.get(
-        "events", "--field-selector", f"involvedObject.kind=Notebook,involvedObject.name={name}"
-    )
-    return [e for e in found["items"] if e["message"].startswith("Reissued from pod/first-0: ")]
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1alpha1"])
@@ -64,20 +54,31 @@ def test_every_version_is_taken(kube: Kube, version: str) -> None:
     kube.await_("notebook/first", "condition=Ready")
 
 
-def test_stopped_and_started_it_keeps_its_data(kube: Kube) -> None:
+def test_stopped_and_started_it_keeps_its_data(
+    kube: Kube,
+    operator: Operator,  # noqa: F811
+) -> None:
+    def running() -> float | None:
+        """None: the operator says nothing of this namespace."""
+        return operator.metrics().get(f'notebook_running{{namespace="{kube.namespace}"}}')
+
     kube.apply(claim("home"), notebook(volume="home"))
     kube.await_("notebook/first", "condition=Ready")
+    until("it is counted", lambda: running() == 1)
     kube("exec", "first-0", "--", "sh", "-c", "echo thread > /data/clew")
     annotate(kube, "first", f"{STOPPED}=now")
     says(kube, "notebook/first", "Stopped")
     assert pod_uid(kube, "first") == ""
+    until("what is stopped does not count as running", lambda: running() == 0)
     annotate(kube, "first", f"{STOPPED}-")
     kube.await_("notebook/first", "condition=Ready")
+    until("it is counted again", lambda: running() == 1)
     assert kube("exec", "first-0", "--", "cat", "/data/clew") == "thread\n"
     kube("delete", "notebook", "first", "--cascade=foreground")
     for kind in ("statefulset", "service", "pod"):
         assert kube.get(kind)["items"] == []
     assert kube.get("pvc", "home")["status"]["phase"] == "Bound"
+    until("its namespace is not spoken of any more", lambda: running() is None)
 
 
 def test_restart_makes_the_pod_again(kube: Kube) -> None:
@@ -166,14 +167,25 @@ def test_what_somebody_does_to_a_child_is_undone(kube: Kube) -> None:
     says(kube, "notebook/first", "Stopped")
 
 
-def test_what_kubernetes_does_not_take_is_said(kube: Kube) -> None:
+def test_what_kubernetes_does_not_take_is_said(
+    kube: Kube,
+    operator: Operator,  # noqa: F811
+) -> None:
     """The schema of a Notebook lets it pass; a StatefulSet's rules do not."""
+    space = f'{{namespace="{kube.namespace}"}}'
+    made, failed = f"notebook_create_total{space}", f"notebook_create_failed_total{space}"
+    errors = 'clew_reconcile_errors_total{kind="Notebook"}'
+    before = operator.metrics().get(errors, 0)
     without = {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}
     kube.apply(notebook(container=without))
     found = says(kube, "notebook/first", "InvalidSpec")
     assert "volumeMounts" in found["message"]
+    until("it is counted", lambda: operator.metrics().get(errors, 0) > before)
+    assert operator.metrics()[failed] >= 1
+    assert made not in operator.metrics()
     kube.apply(notebook())
     kube.await_("notebook/first", "condition=Ready")
+    assert operator.metrics()[made] == 1
 
 
 def test_a_volume_in_use_is_named(kube: Kube) -> None:

@@ -35,15 +35,19 @@ def test_many_at_once_are_all_right_and_then_nothing_is_written(kube: Kube, tmp_
 
         until("all are seen", lambda: _stopped(operator) == MANY)
         until("all are made", lambda: len(kube.get("statefulsets")["items"]) == MANY)
+        notebooks = kube.get("notebooks")["items"]
+        assert {n["status"]["conditions"][0]["reason"] for n in notebooks} == {"Stopped"}
+        children = kube.get("statefulsets,services")["items"]
+        assert len(children) == 2 * MANY
         owners = {
-            item["metadata"]["name"]: item["metadata"]["ownerReferences"][0]["name"]
-            for item in kube.get("statefulsets,services")["items"]
+            (item["kind"], item["metadata"]["name"]): item["metadata"]["ownerReferences"][0]["uid"]
+            for item in children
         }
-        assert owners == {f"n{i}": f"n{i}" for i in range(MANY)}
-        reasons = {
-            item["status"]["conditions"][0]["reason"] for item in kube.get("notebooks")["items"]
+        assert owners == {
+            (kind, item["metadata"]["name"]): item["metadata"]["uid"]
+            for kind in ("StatefulSet", "Service")
+            for item in notebooks
         }
-        assert reasons == {"Stopped"}
         before = until("it is at rest", lambda: _same_twice(kube))
         # A restart looks at everything once more; it finds nothing to do.
         operator.end()
@@ -83,6 +87,40 @@ def test_killed_half_way_it_goes_on(kube: Kube, tmp_path: Path) -> None:
             for item in kube.get("statefulsets")["items"]
         }
         assert made.items() <= after.items(), "nothing is made twice"
+
+
+def test_an_edit_reaches_a_broken_pod_of_another_operator_s(kube: Kube, tmp_path: Path) -> None:
+    """Upstream's StatefulSets wait for a Pod to be ready before they make an edited one, and how
+    they are managed cannot be changed."""
+    broken = notebook(container={"image": "docker.io/clew/none:1", "imagePullPolicy": "Never"})
+    with operating(kube, tmp_path) as operator:
+        operator.end()
+        kube.apply(broken)
+        labels = {"statefulset": "first"}
+        owner = {k: broken[k] for k in ("apiVersion", "kind")} | {"name": "first"}
+        owner |= {"uid": kube.get("notebook", "first")["metadata"]["uid"], "controller": True}
+        kube.apply(
+            {
+                "apiVersion": "apps/v1",
+                "kind": "StatefulSet",
+                "metadata": {"name": "first", "ownerReferences": [owner]},
+                "spec": {
+                    "replicas": 1,
+                    "selector": {"matchLabels": labels},
+                    "template": {
+                        "metadata": {"labels": labels},
+                        "spec": broken["spec"]["template"]["spec"],
+                    },
+                },
+            }
+        )
+        made = kube.get("statefulset", "first")
+        assert made["spec"]["podManagementPolicy"] == "OrderedReady"
+        operator.start()
+        says(kube, "notebook/first", "ImageNotPulled")
+        kube.apply(notebook())
+        kube.await_("notebook/first", "condition=Ready")
+        assert kube.get("statefulset", "first")["metadata"]["uid"] == made["metadata"]["uid"]
 
 
 @pytest.mark.parametrize("everywhere", [pytest.param(True, marks=EVERYWHERE), False])

@@ -19,6 +19,7 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     Operator,
     claim,
     operator,
+    reissued,
     says,
     until,
 )
@@ -49,6 +50,15 @@ def test_an_edit_of_the_path_reaches_it(kube: Kube) -> None:
         return paths == ["b"]
 
     until("the new path is mounted", shown)
+
+
+def test_what_happens_to_one_with_a_long_name_is_said(kube: Kube) -> None:
+    """Kubernetes cuts the names of its Pods."""
+    name = "x" * 50
+    kube.apply(tensorboard("pvc://nowhere", name))
+    says(kube, f"tensorboard/{name}", "VolumeMissing")
+    events = until("events are said again", lambda: reissued(kube, f"tensorboard/{name}"))
+    assert any("nowhere" in event["message"] for event in events)
 
 
 def test_a_path_that_cannot_work_is_named(kube: Kube) -> None:

@@ -15,12 +15,14 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     SERVER,
     Operator,
     claim,
+    left_alone,
     notebook,
     operator,
     says,
     until,
 )
 from tests.cluster.standing import need_here
+from tests.cluster.test_tensorboards import tensorboard
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
@@ -37,6 +39,7 @@ def viewer(pvc: str, name: str = "files", **spec: Any) -> dict[str, Any]:
 def test_its_claim_is_enough(kube: Kube) -> None:
     kube.apply(claim("data"), viewer("data"))
     kube.await_("pvcviewer/files", "condition=Ready")
+    left_alone(kube, "pvcviewer/files")
     status = kube.get("pvcviewer", "files")["status"]
     assert status["ready"] is True
     assert status["url"] == f"/pvcviewer/{kube.namespace}/files/"
@@ -44,11 +47,13 @@ def test_its_claim_is_enough(kube: Kube) -> None:
     assert "<html" in kube.run(pod("asks", "wget", "-qO-", address)).lower()
 
 
-def test_a_quota_on_requests_and_limits_admits_it(kube: Kube) -> None:
+def test_a_quota_on_requests_and_limits_admits_it_and_a_tensorboard(kube: Kube) -> None:
     hard = "requests.cpu=1,limits.cpu=2,requests.memory=1Gi,limits.memory=4Gi"
     kube("create", "quota", "small", f"--hard={hard}")
-    kube.apply(claim("data"), viewer("data"))
+    kube.apply(claim("data"), viewer("data"), tensorboard("pvc://data"))
     kube.await_("pvcviewer/files", "condition=Ready")
+    kube.await_("tensorboard/curves", "condition=Ready")
+    left_alone(kube, "tensorboard/curves")
 
 
 def test_a_pod_without_the_claim_is_refused(kube: Kube) -> None:
@@ -106,18 +111,24 @@ def browser(pvc: str) -> dict[str, Any]:
     }
 
 
-def test_it_goes_where_the_volume_is_held_and_follows(
+def test_it_and_a_tensorboard_go_where_the_volume_is_held_and_follow(
     kube: Kube, loose: str, nodes: list[str]
 ) -> None:
     label = "app.kubernetes.io/name=files"
     for node in (nodes[0], nodes[1]):
         chosen = {"nodeSelector": {"kubernetes.io/hostname": node}}
-        kube.apply(notebook(volume=loose, spec=chosen), viewer(loose, podSpec=browser(loose)))
+        kube.apply(
+            notebook(volume=loose, spec=chosen),
+            viewer(loose, podSpec=browser(loose)),
+            tensorboard(f"pvc://{loose}"),
+        )
         until(
             "the notebook is there", lambda node=node: node_of(kube, "notebook-name=first") == node
         )
         until("the viewer is beside it", lambda node=node: node_of(kube, label) == node)
         kube.await_("pvcviewer/files", "condition=Ready")
+        until("the TensorBoard as well", lambda node=node: node_of(kube, "app=curves") == node)
+    kube("delete", "tensorboard", "curves", "--cascade=foreground")
     kube.await_("pod/first-0", "condition=Ready")
     kube("exec", "first-0", "--", "sh", "-c", "echo thread > /data/clew")
     viewer_pod = kube.get("pods", "--selector", label)["items"][0]["metadata"]["name"]
