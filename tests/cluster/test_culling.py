@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,18 @@ def test_what_is_idle_is_stopped_and_can_be_started_again(kube: Kube, culler: Op
     for name in ("idle", "kept", "other"):
         kube.await_(f"notebook/{name}", "condition=Ready")
     until("its use is noted", lambda: LAST in notes(kube, "idle"))
+    began = time.time()
     kube("annotate", "notebook/idle", f"{LIMIT}-")
     says(kube, "notebook/idle", "Stopped")
     assert STOPPED in notes(kube, "idle")
     assert LAST not in notes(kube, "idle")
-    assert culler.metrics()['clew_culled_total{kind="Notebook"}'] == 1
+    space = f'namespace="{kube.namespace}"'
+    metrics = culler.metrics()
+    assert metrics['clew_culled_total{kind="Notebook"}'] == 1
+    assert metrics[f'notebook_culling_total{{name="idle",{space}}}'] == 1
+    culled = metrics[f'last_notebook_culling_timestamp_seconds{{name="idle",{space}}}']
+    assert began < culled < time.time()
+    until("two run", lambda: culler.metrics()[f"notebook_running{{{space}}}"] == 2)
     kube("annotate", "notebook/idle", f"{STOPPED}-")
     kube.await_("notebook/idle", "condition=Ready")
     until("it is counted anew", lambda: LAST in notes(kube, "idle"))
