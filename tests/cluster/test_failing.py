@@ -52,8 +52,11 @@ def test_whatever_fails_nothing_is_lost(folder: Path, tmp_path: Path) -> None:
     kube = Kube(str(folder / "kubeconfig"))
     with operating(kube, tmp_path) as operator:
         on = {"nodeSelector": {"kubernetes.io/hostname": "node2"}}
-        kube.apply(claim("home"), notebook(volume="home", spec=on))
+        lost = {"key": "node.kubernetes.io/unreachable", "operator": "Exists"}
+        at_once = {**on, "tolerations": [{**lost, "effect": "NoExecute", "tolerationSeconds": 1}]}
+        kube.apply(claim("home"), notebook(volume="home", spec=on), notebook("moved", spec=at_once))
         kube.await_("notebook/first", "condition=Ready")
+        kube.await_("notebook/moved", "condition=Ready")
         kube("exec", "first-0", "--", "sh", "-c", "echo thread > /data/clew")
         before = pod(kube)
 
@@ -66,7 +69,7 @@ def test_whatever_fails_nothing_is_lost(folder: Path, tmp_path: Path) -> None:
         until("it answers", lambda: kube("get", "--raw=/readyz", ok=False) == "ok")
         some = made(kube)
         kube("delete", "notebook", "n0")
-        until("all others are made", lambda: len(made(kube)) == MANY)
+        until("all others are made", lambda: len(made(kube)) == MANY + 1)
         after = made(kube)
         assert {name: uid for name, uid in some.items() if name != "n0"}.items() <= after.items()
 
@@ -77,8 +80,11 @@ def test_whatever_fails_nothing_is_lost(folder: Path, tmp_path: Path) -> None:
         operator.start()
         says(kube, "notebook/n1", "Running")
         says(kube, "notebook/first", "NodeUnreachable")
+        kube.await_("pod/moved-0", "jsonpath={.metadata.deletionTimestamp}")
+        says(kube, "notebook/moved", "NodeUnreachable")
         done(folder, "start", "kubelet-node2")
         says(kube, "notebook/first", "Running")
+        says(kube, "notebook/moved", "Running")
         assert pod(kube) == before, "it ran all the time"
         assert kube("exec", "first-0", "--", "cat", "/data/clew") == "thread\n"
         assert made(kube) == after, "nothing was made twice"
