@@ -97,6 +97,7 @@ def test_what_the_overlay_allows_is_enough(
         operating(kube, tmp_path) as operator,
     ):
         operator.end()
+        seen.count("others", "used", 1)
         culling = {"ENABLE_CULLING": "true", "IDLENESS_CHECK_PERIOD": "0.017"}
         for name, value in {**given, **culling, "PROMETHEUS_URL": metrics}.items():
             monkeypatch.setenv(name, value)

@@ -73,9 +73,7 @@ class Culler:
     def used(self, resource: Json) -> bool:
         time.sleep(0.1)  # samples are taken once a second
         self.look()
-        found = self.saw(resource)
-        assert found is not None
-        return found != Activity()
+        return self.saw(resource) not in (None, Activity())
 
     def until_idle(self, resource: Json) -> None:
         await_("it is used", lambda: self.used(resource))
@@ -96,6 +94,15 @@ def test_a_counter_that_moves_is_use_now_and_one_that_rests_is_none(
     assert found.last is not None
     assert before <= found.last <= datetime.now(UTC)
     culler.until_idle(board)
+
+
+def test_who_has_no_metrics_of_istio_knows_of_no_use_and_of_no_rest(
+    tmp_path: Path, board: Json
+) -> None:
+    with counting() as nobody, prometheus(nobody, tmp_path) as address:
+        culler = Culler(address)
+        culler.look()
+        assert culler.saw(board) is None
 
 
 def test_only_the_own_service_counts(istio: Istio, metrics: str, board: Json, files: Json) -> None:

@@ -162,6 +162,8 @@ _OF = "destination_service_namespace, destination_service_name"
 _USERS = '{reporter!="destination",source_workload!="clew-operator"}'
 """What a server's own proxy counts has our asking in it, and whoever else asks from outside."""
 _COUNTERS = ("istio_requests_total", "istio_tcp_received_bytes_total")
+_COUNTED = f'count(last_over_time({{__name__=~"{"|".join(_COUNTERS)}"}}[10m]))'
+"""A row of no Service: somebody counts."""
 
 
 def istio_traffic(
@@ -178,14 +180,16 @@ def istio_traffic(
         nonlocal asked
         began = monotonic()
         since = timedelta(seconds=began - asked) if asked is not None else idle
-        query = " or ".join(_moved(counter, since + late) for counter in _COUNTERS)
+        query = " or ".join([_COUNTED, *(_moved(counter, since + late) for counter in _COUNTERS)])
         async with httpx2.AsyncClient(timeout=_PATIENCE) as http:
             address = f"{prometheus.rstrip('/')}/api/v1/query"
             answer = await http.get(address, params={"query": query})
             answer.raise_for_status()
-            rows = answer.json()["data"]["result"]
+            found = [row["metric"] for row in answer.json()["data"]["result"]]
+        if {} not in found:
+            raise Unknown(f"{prometheus} has no metrics of Istio's")
         asked, now = began, datetime.now(UTC)
-        return {key: now for row in rows for key in _behind(row["metric"])}
+        return {key: now for metric in found if metric for key in _behind(metric)}
 
     return source
 
