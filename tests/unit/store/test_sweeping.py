@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -99,6 +99,14 @@ def test_a_lease_protects_what_was_put_and_what_was_found(tmp_path: Path) -> Non
         assert other.gc([]).files == 3
 
 
+def assert_only_this_sweep_keeps(digest: str, folder: Path, names: Callable[[], list[str]]) -> None:
+    with Store(folder) as store:
+        store.gc(names)
+        assert store.has(digest)
+        store.gc(list)
+        assert not store.has(digest)
+
+
 def test_work_that_ends_during_a_sweep_keeps_its_content(tmp_path: Path) -> None:
     """It named its content after the sweep had asked for the names, and let go of its lease."""
     running = Store(tmp_path / "s", lease="running")
@@ -108,11 +116,7 @@ def test_work_that_ends_during_a_sweep_keeps_its_content(tmp_path: Path) -> None
         running.close()
         return []
 
-    with Store(tmp_path / "s") as store:
-        store.gc(names)
-        assert store.has(digest)
-        store.gc(list)
-        assert not store.has(digest)
+    assert_only_this_sweep_keeps(digest, tmp_path / "s", names)
 
 
 def test_work_that_is_settled_during_a_sweep_keeps_its_content(tmp_path: Path) -> None:
@@ -127,11 +131,7 @@ def test_work_that_is_settled_during_a_sweep_keeps_its_content(tmp_path: Path) -
             other.lapse("dead")
         return []
 
-    with Store(tmp_path / "s") as store:
-        store.gc(names)
-        assert store.has(digest)
-        store.gc(list)
-        assert not store.has(digest)
+    assert_only_this_sweep_keeps(digest, tmp_path / "s", names)
 
 
 def test_the_lapsed_lease_of_nameless_work_goes_with_the_next(tmp_path: Path) -> None:
