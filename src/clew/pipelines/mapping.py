@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from clew.errors import NotFound, UsageError
 from clew.pipelines.documents import Refused
 from clew.pipelines.ir import Claim, Component, Mount, Setting
-from clew.witness.secrets import SHORTEST
+from clew.redaction import SHORTEST
 
 NAME = "pipeline-platform.toml"
 _TABLES = ("secrets", "configmaps", "pvcs")

@@ -25,6 +25,7 @@ from clew.pipelines.saying import Heard
 from clew.pipelines.tasks import Ended, Errand, failure
 from clew.pipelines.workers import task_stage
 from clew.prov.events import AnyEvent
+from clew.redaction import Redactor
 from clew.run import reporting, streams
 from clew.run.executing import record
 from clew.run.interest import Interest
@@ -32,7 +33,6 @@ from clew.run.sessions import Session
 from clew.run.stages import Host, Start
 from clew.run.streams import Streams
 from clew.settings import Settings
-from clew.witness.secrets import Redactor
 
 CONTAINED = Path(__file__).with_name("contained.py")
 _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}

@@ -16,11 +16,11 @@ from pathlib import Path
 from clew.errors import ClewError
 from clew.folder import Folder
 from clew.prov.texts import shown
+from clew.redaction import Redactor
 from clew.replay.questions import Surroundings
 from clew.run.sessions import Session
 from clew.run.stages import Host
 from clew.settings import Settings
-from clew.witness.secrets import Redactor
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
 _MOST = 200

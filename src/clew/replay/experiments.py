@@ -23,6 +23,7 @@ from blake3 import blake3
 from clew.errors import ClewError
 from clew.folder import Folder
 from clew.prov.questions.recorded import Recorded
+from clew.redaction import Redactor
 from clew.replay import planning
 from clew.replay.cache import Cache
 from clew.replay.listings import listings
@@ -33,7 +34,6 @@ from clew.run.interest import Interest
 from clew.run.pins import Pins
 from clew.run.stages import Descent, Start
 from clew.store import Store
-from clew.witness.secrets import Redactor
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from clew.prov.graph import Graph
 from clew.prov.questions.recorded import Activity, Recorded
 from clew.prov.questions.shapes import process_id
 from clew.prov.texts import shown
+from clew.redaction import MASK
 from clew.replay.accounts import account
 from clew.replay.applying import Times, apply, as_now, as_then, possible
 from clew.replay.listings import listings
@@ -34,7 +35,6 @@ from clew.witness.contents import Known
 from clew.witness.records import Facts
 from clew.witness.records import Question as Asked
 from clew.witness.retelling import Retold
-from clew.witness.secrets import MASK
 from clew.witness.versions import facts_of
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from clew.prov.questions.recorded import Activity, Recorded
 from clew.prov.questions.shapes import STREAM
+from clew.redaction import MASK
 from clew.replay.subtrees import Unit
-from clew.witness.secrets import MASK
 
 _IDLE = 0.03
 """Seconds: a program that waited longer than that may have waited for others."""

@@ -18,8 +18,8 @@ from clew.errors import ClewError, NoContent, UsageError
 from clew.prov.locators import file_locator, path_of
 from clew.prov.questions.recorded import Recorded
 from clew.prov.questions.shapes import STREAM
+from clew.redaction import MASK
 from clew.replay.scenery import Entry, Names, Scenery, scenery
-from clew.witness.secrets import MASK
 
 _ORDINARY = (
     *("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/random", "/dev/urandom"),

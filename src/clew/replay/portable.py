@@ -16,9 +16,9 @@ from clew.prov.classes import classify
 from clew.prov.locators import path_of
 from clew.prov.questions.recorded import Recorded
 from clew.prov.questions.shapes import STREAM
+from clew.redaction import MASK
 from clew.replay.planning import Plan, plan
 from clew.replay.scenery import Entry, Names
-from clew.witness.secrets import MASK
 
 LARGE = 1 << 30
 """Files without bytes that are larger than this together are worth a warning."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from clew.redaction import MASK
 from clew.replay.aligning import Pair
 from clew.replay.views import Views
-from clew.witness.secrets import MASK
 
 
 def printed(views: Views, pairs: set[Pair], stream: str) -> tuple[set[Pair], set[Pair]]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.errors import ClewError, RecordingFailed
+from clew.redaction import Redactor
 from clew.replay.cache import Root
 from clew.run import starting, streams
 from clew.run.interest import Interest
@@ -26,7 +27,6 @@ from clew.run.stages import Descent, Start
 from clew.run.streams import Streams
 from clew.witness import environment, native
 from clew.witness.contents import State
-from clew.witness.secrets import Redactor
 
 _SCRIPT = """\
 cd "$1" || exit 125

@@ -18,10 +18,10 @@ from typing import Protocol
 
 import msgspec
 
+from clew.redaction import Redactor
 from clew.witness.contents import Contents, State
 from clew.witness.records import Opening, Question
 from clew.witness.retelling import Retold
-from clew.witness.secrets import Redactor
 
 _ANSWER = struct.Struct("=IIQ")
 _decode = msgspec.msgpack.Decoder(Question).decode

@@ -14,6 +14,7 @@ import msgspec
 
 from clew.folder import Folder, own
 from clew.prov.events import AnyEvent, Informed
+from clew.redaction import Redactor
 from clew.run import failing, reporting
 from clew.run.branches import Branch, Branches
 from clew.run.pieces import Piece, as_command
@@ -26,7 +27,6 @@ from clew.store import Store
 from clew.witness.contents import Contents
 from clew.witness.packages import Packages
 from clew.witness.records import AnyRecord, Exec, Held
-from clew.witness.secrets import Redactor
 from clew.witness.story import Scene, Story
 from clew.witness.syscalls import hear
 from clew.witness.telling import Teller

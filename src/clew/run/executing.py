@@ -23,6 +23,7 @@ from clew.folder import Folder, own
 from clew.prov.events import AnyEvent, Started
 from clew.prov.graph import AT_ONCE, Graph
 from clew.prov.questions.executions import execution as execution_of
+from clew.redaction import Redactor
 from clew.run import failing, locks, recovering, reporting, signals, starting, streams
 from clew.run.following import Follower
 from clew.run.interest import Interest
@@ -34,7 +35,6 @@ from clew.store import Store
 from clew.witness import native
 from clew.witness.contents import Contents
 from clew.witness.records import AnyRecord, Exec, Reused
-from clew.witness.secrets import Redactor
 from clew.witness.story import Scene
 from clew.witness.syscalls import hear
 from clew.witness.telling import Teller

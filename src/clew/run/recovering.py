@@ -20,13 +20,13 @@ from clew.errors import ClewError
 from clew.folder import Folder, own
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
+from clew.redaction import Redactor
 from clew.run import locks
 from clew.settings import Settings, machine_id
 from clew.store import Store
 from clew.witness.contents import Contents
 from clew.witness.packages import Packages
 from clew.witness.records import AnyRecord, Trace, Variables, ordered
-from clew.witness.secrets import Redactor
 from clew.witness.story import Scene
 from clew.witness.syscalls import hear
 from clew.witness.telling import Teller

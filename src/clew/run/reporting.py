@@ -15,12 +15,12 @@ import msgspec
 from clew.errors import ClewError
 from clew.prov.events import AnyEvent, Content, Ended, Gap, Started, Version
 from clew.prov.texts import shown
+from clew.redaction import Redactor
 from clew.run.pins import UNPINNED, Pins
 from clew.run.stages import Stage
 from clew.run.streams import Keeper
 from clew.store import Store
 from clew.witness import environment
-from clew.witness.secrets import Redactor
 
 if TYPE_CHECKING:
     from clew.witness.story import Story

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from clew.errors import ClewError, RecordingFailed
 from clew.folder import Folder
 from clew.prov.events import AnyEvent
+from clew.redaction import Redactor
 from clew.run import failing, locks, reporting, starting, streams
 from clew.run.branches import Branch, Branches
 from clew.run.intake import Intake
@@ -36,7 +37,6 @@ from clew.settings import Settings
 from clew.store import Store
 from clew.witness.contents import Contents
 from clew.witness.records import Trace
-from clew.witness.secrets import Redactor
 
 if TYPE_CHECKING:
     from clew.run.chronicles import Chronicle

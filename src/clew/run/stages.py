@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 
 from clew.errors import RecordingFailed
+from clew.redaction import Redactor
 from clew.run import caller, starting, streams
 from clew.run.interest import Interest
 from clew.run.pins import Pins
@@ -23,7 +24,6 @@ from clew.run.streams import Streams
 from clew.settings import Settings, machine_id
 from clew.witness import environment, native
 from clew.witness.contents import State
-from clew.witness.secrets import Redactor
 
 if TYPE_CHECKING:
     from clew.witness.packages import Packages

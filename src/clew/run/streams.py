@@ -19,10 +19,10 @@ from typing import Any
 import blake3
 from msgspec import Struct, field
 
+from clew.redaction import Redactor
 from clew.run.interest import Interest
 from clew.run.reading import PIPE, SAME, TERMINAL, Reading
 from clew.run.terminal import Terminal, plain_output
-from clew.witness.secrets import Redactor
 
 NAMES = ("stdin", "stdout", "stderr")
 _BLOCK = 1 << 16

@@ -9,8 +9,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from clew.redaction import Redactor
 from clew.run.streams import Keeper
-from clew.witness.secrets import Redactor
 
 _BLOCK = 1 << 16
 

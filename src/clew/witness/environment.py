@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from clew.prov.texts import shown
+from clew.redaction import Redactor
 from clew.witness.accelerators import accelerators
-from clew.witness.secrets import Redactor
 
 _GIT_SECONDS = 3.0
 _LIMITS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 
-from clew.witness.secrets import Redactor
+from clew.redaction import Redactor
 from clew.witness.sources import HUB, downloads, hugging_face
 from clew.witness.story import Story
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 
 from clew.prov.purls import purl, pypi_name
+from clew.redaction import mask_url
 from clew.witness.ownership import Owned, Package
-from clew.witness.secrets import mask_url
 
 _IDENTITY = re.compile(rb"^(Name|Version): *(.*?)\s*$", re.MULTILINE)
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from clew.redaction import Redactor
 from clew.witness import records
 from clew.witness.beginnings import Beginnings
 from clew.witness.flows import Flows
-from clew.witness.secrets import Redactor
 from clew.witness.versions import Met, Paths
 
 

@@ -10,8 +10,8 @@ import blake3
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clew.redaction import Redactor
 from clew.run.streams import Keeper
-from clew.witness.secrets import Redactor
 
 SECRET = b"hunter22"
 REDACTOR = Redactor({"PASSWORD": SECRET.decode()})

@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from clew.redaction import Redactor
 from clew.witness.environment import facets, git
-from clew.witness.secrets import Redactor
 
 PLAIN = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 

@@ -34,11 +34,11 @@ from clew.prov.events import (
     to_lines,
 )
 from clew.prov.graph import Graph
+from clew.redaction import Redactor
 from clew.store import Store
 from clew.witness.contents import Contents
 from clew.witness.native import LIBRARY, TRACER
 from clew.witness.records import AnyRecord, Exec, Exit, Spawn, Trace, ordered
-from clew.witness.secrets import Redactor
 from clew.witness.story import Scene
 from clew.witness.syscalls import hear
 from clew.witness.telling import Teller

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clew.witness import secrets
-from clew.witness.secrets import MASK, Redactor, mask_url
+from clew.redaction import MASK, Redactor, mask_url
+from clew.redaction import redactor as tables
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_stream_holds_back_no_more_than_it_must() -> None:
 def test_the_documentation_lists_every_pattern() -> None:
     page = Path(__file__).parents[3] / "docs/reference/redaction.md"
     listed = set(re.findall(r"`([^`\s]+)`", page.read_text()))
-    assert {*secrets.PATTERNS, *secrets.EXCEPTIONS, *secrets.QUERY} <= listed
+    assert {*tables.PATTERNS, *tables.EXCEPTIONS, *tables.QUERY} <= listed
 
 
 def test_seals_tell_secrets_apart() -> None:

@@ -1,0 +1,12 @@
+"""What is never recorded, and how values are masked.
+
+Here belong the names and patterns of secrets, the list of credential files, and the masking of
+text and streams. Never here: reading files of the project, the graph or the network.
+Every package above `settings` may import this one.
+"""
+
+from __future__ import annotations
+
+from clew.redaction.redactor import MASK, SHORTEST, Redactor, Stream, mask_url
+
+__all__ = ["MASK", "SHORTEST", "Redactor", "Stream", "mask_url"]
