@@ -7,6 +7,7 @@ Every package above `settings` may import this one.
 
 from __future__ import annotations
 
-from clew.redaction.redactor import MASK, SHORTEST, Redactor, Stream, mask_url
+from clew.redaction.redactor import SHORTEST, Redactor, mask_url
+from clew.redaction.stream import MASK, Stream
 
 __all__ = ["MASK", "SHORTEST", "Redactor", "Stream", "mask_url"]

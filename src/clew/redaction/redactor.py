@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import translate
 from functools import cache
 from typing import TypeVar
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 
 from blake3 import blake3
 
-MASK = "***"
-"""Stands for every masked value; of characters that are allowed anywhere in a URL."""
+from clew.redaction.encodings import encodings
+from clew.redaction.stream import MASK, Stream, mask
 
 OURS = frozenset({"CLEW_SERVER", "CLEW_TOKEN"})
 """Variables that are not recorded at all: they say where the record goes, not what was run."""
@@ -141,21 +141,28 @@ class Redactor:
         self.names: frozenset[str] = frozenset()
         """The variables whose values are masked."""
         self._judged: dict[tuple[str, str], bool] = {}  # most processes have the same variables
+        self._values: set[str] = set()
         self._secrets: list[bytes] = []
-        self._search = re.compile(rb"(?!)")
+        self._masked: dict[tuple[str, str], str] = {}
         self.learn(environ)
 
     def learn(self, environ: Mapping[str, str]) -> None:
-        """From now on the secrets of this environment are masked, too: that of a process which
-        was given secrets of its own."""
-        found = {name: value for name, value in environ.items() if self._secret(name, value)}
-        self.names |= found.keys()
-        values = {spelling for value in found.values() for spelling in _spellings(value)}
-        if values.issubset(self._secrets):
+        """From now on mask the secrets of this environment, too: that of a process which was given
+        secrets of its own."""
+        self.add_secrets({n: v for n, v in environ.items() if self._secret(n, v)})
+
+    def add_secrets(self, secrets: Mapping[str, str]) -> None:
+        """From now on mask these values, whatever their names are: the variables that a user gave
+        to a command as secrets. Streams that were made before do not mask them."""
+        secrets = {name: value for name, value in secrets.items() if value and value != MASK}
+        self.names |= secrets.keys()
+        fresh = set(secrets.values()) - self._values
+        if not fresh:
             return
-        values.update(self._secrets)
-        self._secrets = sorted(values, key=lambda value: (-len(value), value))
-        self._search = re.compile(b"|".join(map(re.escape, self._secrets)))
+        self._values |= fresh
+        found = {spelling for value in fresh for spelling in _spellings(value)}
+        self._secrets = sorted(found.union(self._secrets), key=lambda text: (-len(text), text))
+        self._masked.clear()
 
     def _secret(self, name: str, value: str) -> bool:
         if not value or value == MASK:
@@ -170,11 +177,14 @@ class Redactor:
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         """The variables, with a mask in place of each secret value, and without our own."""
-        return {
-            n: MASK if n in self.names or self._secret(n, v) else self.text(v)
-            for n, v in variables.items()
-            if n not in OURS
-        }
+        return {n: self._variable(n, v) for n, v in variables.items() if n not in OURS}
+
+    def _variable(self, name: str, value: str) -> str:
+        masked = self._masked.get((name, value))
+        if masked is None:
+            hide = name in self.names or self._secret(name, value)
+            masked = self._masked[name, value] = MASK if hide else self.text(value)
+        return masked
 
     def seals(self, variables: Mapping[str, str]) -> dict[str, str]:
         """For each variable of which something is masked, what tells whether it is the same another
@@ -192,8 +202,8 @@ class Redactor:
         if not self._secrets:
             return text
         if isinstance(text, bytes):
-            return self._search.sub(MASK.encode(), text)
-        masked = self._search.sub(MASK.encode(), text.encode(errors="surrogateescape"))
+            return mask(self._secrets, text)
+        masked = mask(self._secrets, text.encode(errors="surrogateescape"))
         return masked.decode(errors="surrogateescape")
 
     def argument(self, word: str) -> str:
@@ -206,64 +216,14 @@ class Redactor:
 
     def stream(self) -> Stream:
         """A masker for output that arrives in pieces."""
-        return Stream(self._secrets, self._search)
-
-
-class Stream:
-    """Masks a stream as `Redactor.text` would mask it whole, wherever the pieces are cut.
-
-    What could be the beginning of a secret is held back until the next piece decides.
-    """
-
-    def __init__(self, secrets: list[bytes], search: re.Pattern[bytes]) -> None:
-        self._secrets = secrets
-        self._search = search
-        self._longest = len(secrets[0]) if secrets else 0
-        first = b"".join({re.escape(secret[:1]) for secret in secrets})
-        self._first = re.compile(b"[" + first + b"]") if first else re.compile(rb"(?!)")
-        self._held = b""
-
-    def feed(self, piece: bytes) -> bytes:
-        if not self._secrets:
-            return piece
-        return self._mask(self._held + piece, last=False)
-
-    def finish(self) -> bytes:
-        """What was held back, when nothing more comes."""
-        return self._mask(self._held, last=True)
-
-    def _mask(self, text: bytes, *, last: bool) -> bytes:
-        done: list[bytes] = []
-        position = 0
-        while True:
-            open_end = len(text) if last else self._open_end(text, position)
-            match = self._search.search(text, position)
-            if match is None or match.start() >= open_end:
-                break
-            done += (text[position : match.start()], MASK.encode())
-            position = match.end()
-        done.append(text[position:open_end])
-        self._held = text[open_end:]
-        return b"".join(done)
-
-    def _open_end(self, text: bytes, position: int) -> int:
-        """Where the earliest secret that more text could still complete begins."""
-        start = max(position, len(text) - self._longest + 1)
-        for match in self._first.finditer(text, start):
-            rest = text[match.start() :]
-            if any(len(s) > len(rest) and s.startswith(rest) for s in self._secrets):
-                return match.start()
-        return len(text)
+        return Stream(self._secrets)
 
 
 def _spellings(value: str) -> Iterable[bytes]:
-    """The ways a secret value turns up in text: itself, encoded, its password."""
-    whole = [value, value.strip()]
+    """What to search for in text: the value, and the password in it, in every encoding."""
+    whole = {value, value.strip()}
     for match in _PASSWORD.finditer(value):
-        whole += (match[1], unquote(match[1]))
+        whole |= {match[1], unquote(match[1])}
     for text in whole:
-        raw = text.encode(errors="surrogateescape")
-        if len(raw) >= SHORTEST:
-            yield raw
-            yield quote(raw, safe="").encode()
-            yield raw.replace(b"\n", b"\r\n")
+        if len(text.encode(errors="surrogateescape")) >= SHORTEST:
+            yield from encodings(text)

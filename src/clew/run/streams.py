@@ -42,12 +42,17 @@ class Keeper:
         self.failed = False
         """The disk was full: what was kept is not all there was."""
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> bytes:
+        """Keep a piece; returns what of the stream is certain by now, masked."""
         self._given += len(data)
-        self._put(self._mask.feed(data))
+        return self._put(self._mask.feed(data))
+
+    def flush(self) -> bytes:
+        """Nothing more comes; returns what was held back."""
+        return self._put(self._mask.finish())
 
     def finish(self) -> None:
-        self._put(self._mask.finish())
+        self.flush()
         os.close(self._file)
 
     @property
@@ -63,7 +68,7 @@ class Keeper:
     def digest(self) -> str:
         return f"blake3:{self._hash.hexdigest()}"
 
-    def _put(self, data: bytes) -> None:
+    def _put(self, data: bytes) -> bytes:
         self._hash.update(data)
         room = self._limit - self.size
         self.size += len(data)
@@ -72,6 +77,7 @@ class Keeper:
                 _write_all(self._file, data[:room])
             except OSError:
                 self.failed = True
+        return data
 
 
 class Streams(Struct, eq=False):
@@ -201,7 +207,10 @@ def again(
 ) -> Streams:
     """Descriptors like those that `described` told of: input that was kept, files opened anew
     where the command runs, output kept and shown. A terminal's keys were not kept: there is
-    nothing to read then."""
+    nothing to read then.
+
+    The output is shown as it is kept, with secrets masked: the command may be someone else's, and
+    may print the secrets that it was given."""
     streams = Streams(descriptors=(0, 1, 2), names={}, kept={})
     names: dict[bytes, str] = {}
     descriptors = [os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), -1, -1]
@@ -237,7 +246,9 @@ def again(
             streams._ours.append(write)
             keeper = streams.kept[name] = Keeper(folder / name, redactor=redactor, limit=limit)
             shown = show[number - 1] if show else None
-            streams._copies.append(_outward(read, shown, keeper, streams.reading, number))
+            streams._copies.append(
+                _outward(read, shown, keeper, streams.reading, number, show_masked=True)
+            )
             if kind == "terminal":
                 streams.reading.declare(number, TERMINAL, master=read)
             else:
@@ -282,16 +293,27 @@ def _feeding(
 
 
 def _outward(
-    source: int, target: int | None, keeper: Keeper, reading: Reading, number: int
+    source: int,
+    target: int | None,
+    keeper: Keeper,
+    reading: Reading,
+    number: int,
+    *,
+    show_masked: bool = False,
 ) -> Callable[[], None]:
     ends = os.isatty(source)
+
+    def show(data: bytes) -> None:
+        if target is not None:  # the terminal it is shown on makes line ends itself
+            _write_all(target, data.replace(b"\r\n", b"\n") if ends else data)
 
     def copy() -> None:
         try:
             while data := reading.take(number, source):
-                keeper.feed(data)
-                if target is not None:  # whoever shows it makes line ends himself
-                    _write_all(target, data.replace(b"\r\n", b"\n") if ends else data)
+                masked = keeper.feed(data)
+                show(masked if show_masked else data)
+            if show_masked:
+                show(keeper.flush())
         except OSError:
             pass  # nobody reads any more: closing our end tells the command so
         finally:

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import json
 import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import pytest
 from hypothesis import example, given
@@ -159,6 +163,51 @@ def test_a_stream_is_masked_as_if_it_came_whole(values: list[str], pieces: list[
     masked = b"".join(stream.feed(piece.encode()) for piece in pieces) + stream.finish()
     assert masked == redactor.text("".join(pieces).encode())
     assert not any(value.encode() in masked for value in values)
+
+
+SECRET = 'pä$$ "w0rd"/\nline+two=~'
+RAW = SECRET.encode()
+
+
+@pytest.mark.parametrize("around", ["", "x", "xy", "xyz"])
+@pytest.mark.parametrize(
+    "encode",
+    [
+        bytes,
+        lambda raw: raw.replace(b"\n", b"\r\n"),
+        lambda raw: raw.hex().encode(),
+        lambda raw: raw.hex().upper().encode(),
+        lambda raw: quote(raw, safe="").encode(),
+        lambda raw: quote(raw).lower().encode(),
+        lambda raw: urlencode({"q": raw}).encode(),
+        lambda raw: json.dumps({"k": raw.decode()}).encode(),
+        lambda raw: json.dumps({"k": raw.decode()}, ensure_ascii=False).encode(),
+    ],
+)
+def test_an_encoded_value_is_masked(encode: Callable[[bytes], bytes], around: str) -> None:
+    redactor = Redactor({})
+    redactor.add_secrets({"ANY": SECRET})
+    text = around.encode() + encode(RAW) + around.encode()
+    masked = redactor.text(text)
+    assert MASK.encode() in masked
+    assert encode(RAW)[-8:-2] not in masked
+    stream = redactor.stream()
+    assert (
+        b"".join(stream.feed(text[n : n + 1]) for n in range(len(text))) + stream.finish() == masked
+    )
+
+
+@given(st.binary(max_size=9), st.binary(min_size=9, max_size=40), st.binary(max_size=9))
+@pytest.mark.parametrize("encode", [b64encode, urlsafe_b64encode])
+def test_a_value_inside_base64_is_masked(
+    encode: Callable[[bytes], bytes], before: bytes, value: bytes, after: bytes
+) -> None:
+    """All but the characters at its ends, which hold bits of what stands beside it."""
+    redactor = Redactor({})
+    redactor.add_secrets({"ANY": value.decode(errors="surrogateescape")})
+    masked = redactor.text(encode(before + value + after))
+    assert MASK.encode() in masked
+    assert len(masked) <= -(-len(before) * 4 // 3) + -(-len(after) * 4 // 3) + 3 + 6
 
 
 def test_a_stream_without_secrets_passes_as_it_is() -> None:
