@@ -58,7 +58,7 @@ class Terminal(Struct, eq=False):
             fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
 
     def copy(
-        self, keep: Callable[[bytes], None], over: threading.Event, reading: Reading, number: int
+        self, keep: Callable[[bytes], object], over: threading.Event, reading: Reading, number: int
     ) -> Callable[[], None]:
         """What to run in a thread: the command's output to the user, the user's keys to it."""
 
