@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,7 @@ def create(root: Path) -> Folder:
     try:
         root.mkdir(parents=True, exist_ok=True)
         draft.mkdir(mode=0o700)
+        keep_from_git(draft)
         for name in ("store", "cache", "spool"):
             (draft / name).mkdir()
         (draft / "config.toml").write_text(_CONFIG.format(uid=os.urandom(16).hex()))
@@ -171,6 +173,12 @@ def create(root: Path) -> Folder:
             hint="clew init DIR, with a folder you may write",
         ) from error
     return _open(root)
+
+
+def keep_from_git(directory: Path) -> None:
+    """Make Git ignore the directory: `git add -A` would publish the token and the record."""
+    with suppress(FileExistsError), open(directory / ".gitignore", "x") as file:
+        file.write("*\n")
 
 
 def _open(root: Path) -> Folder:

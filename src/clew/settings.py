@@ -39,6 +39,10 @@ class Settings:
         return self.cache / "owners"
 
 
+OWN = frozenset({"CLEW_PROJECT", "CLEW_GRAPH", "CLEW_SERVER", "CLEW_TOKEN"})
+"""Clew's own variables: they say where a record goes and hold what lets one in there. They are not
+recorded, and what a server starts does not get them."""
+
 S3 = (
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -75,6 +79,11 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         cache=base("XDG_CACHE_HOME", ".cache") / "clew",
         s3={name.lower(): found for name in S3 if (found := value(name))},
     )
+
+
+def without_own(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The variables that are not Clew's own."""
+    return {name: value for name, value in environ.items() if name not in OWN}
 
 
 def machine_id(settings: Settings) -> str:

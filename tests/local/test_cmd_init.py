@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 from tests.unit.cli.driving import Clew
@@ -13,12 +14,22 @@ def test_a_project_is_made_and_found_from_below(tmp_path: Path, graph: dict[str,
     assert made == {"project": str(clew.folder), "uid": made["uid"], "created": True}
     hidden = clew.folder / ".clew"
     assert {path.name for path in hidden.iterdir()} == {
-        "config.toml", "store", "cache", "spool", "token",
+        ".gitignore", "config.toml", "store", "cache", "spool", "token",
     }  # fmt: skip
     assert (hidden / "token").stat().st_mode & 0o777 == 0o600
     below = clew.folder / "a" / "b"
     below.mkdir(parents=True)
     assert clew.json("list", cwd=below) == []
+
+
+def test_git_stages_nothing_of_a_project(tmp_path: Path, graph: dict[str, str]) -> None:
+    clew = Clew(tmp_path, **graph)
+    clew.json("init")
+    clew.write("mine", "to be committed")
+    for words in (("init", "-q"), ("add", "-A")):
+        subprocess.run(["git", *words], cwd=clew.folder, check=True)
+    staged = subprocess.check_output(["git", "ls-files"], cwd=clew.folder, text=True)
+    assert staged.split() == ["mine"]
 
 
 def test_a_project_that_is_there_stays(tmp_path: Path, graph: dict[str, str]) -> None:

@@ -65,6 +65,7 @@ def test_a_run_its_tasks_and_artifacts(project: Project, compiled: Path) -> None
     assert made.keys() >= ARTIFACT
     assert (made["type"], made["size"], made["metadata"]) == ("system.Dataset", 8, {"rows": 4})
     assert Path(made["uri"]).read_text() == "0\n1\n2\n3\n"
+    assert (project / "pipeline-runs/.gitignore").read_text() == "*\n"
     assert found["train"]["artifacts"]["scores"][0]["metadata"] == {"weight": 3.0}
     assert answer(project, "pipeline", "show", "r1") == document
     assert [one["id"] for one in answer(project, "pipeline", "list")] == ["r1"]

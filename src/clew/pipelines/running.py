@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.errors import NotAllowed
-from clew.folder import Folder
+from clew.folder import Folder, keep_from_git
 from clew.pipelines import machine
 from clew.pipelines.about import WORKSPACE, about
 from clew.pipelines.attempts import Attempts
@@ -187,6 +187,7 @@ class _Running:
     def _make_place(self, text: str) -> None:
         try:
             self._place.mkdir(parents=True, exist_ok=True)
+            keep_from_git(self._place.parent)
             (self._place / PIPELINE).write_text(text)
         except OSError as error:
             self._recorder.forget()

@@ -19,9 +19,7 @@ from blake3 import blake3
 
 from clew.redaction.encodings import encodings
 from clew.redaction.stream import MASK, Stream, mask
-
-OURS = frozenset({"CLEW_SERVER", "CLEW_TOKEN"})
-"""Variables that are not recorded at all: they say where the record goes, not what was run."""
+from clew.settings import without_own
 
 SHORTEST = 6
 """Shorter values are masked in the environment but not searched for in text: `1` is everywhere."""
@@ -176,8 +174,8 @@ class Redactor:
         return judged
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """The variables, with a mask in place of each secret value, and without our own."""
-        return {n: self._variable(n, v) for n, v in variables.items() if n not in OURS}
+        """The variables, with a mask in place of each secret value, and without Clew's own."""
+        return {n: self._variable(n, v) for n, v in without_own(variables).items()}
 
     def _variable(self, name: str, value: str) -> str:
         masked = self._masked.get((name, value))

@@ -45,7 +45,13 @@ def test_names_that_say_secret_are_redacted(name: str) -> None:
 
 
 def test_where_the_record_goes_is_no_part_of_it() -> None:
-    variables = {"CLEW_SERVER": "http://there:8100", "CLEW_TOKEN": "correct horse", "X": "1"}
+    variables = {
+        "CLEW_PROJECT": "/p",
+        "CLEW_GRAPH": "host=db password=battery",
+        "CLEW_SERVER": "http://there:8100",
+        "CLEW_TOKEN": "correct horse",
+        "X": "1",
+    }
     redactor = Redactor(variables)
     assert redactor.environment(variables) == {"X": "1"}
     assert redactor.text("it is correct horse") == f"it is {MASK}"

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from clew.errors import ClewError
 from clew.server.catalogue import runs
 from clew.server.service import Service
+from clew.settings import without_own
 
 _LOG = logging.getLogger("clew.server.running")
 _LOOK = 0.5
 """Seconds between looks at whether all are there."""
-_OURS = ("CLEW_GRAPH", "CLEW_SERVER", "CLEW_TOKEN", "CLEW_PROJECT")
-"""Variables that no task is to find: some hold secrets."""
 _GRACE = 10.0
 """Seconds that they have to put away what they are at."""
 _DYING = 1.0
@@ -80,12 +79,11 @@ class Runners:
         holder = os.urandom(16).hex()
         root = os.fspath(self._service.folder.root)
         command = [sys.executable, "-m", "clew.server.running.runner", root]
-        environ = {name: value for name, value in os.environ.items() if name not in _OURS}
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            env=environ,
+            env=without_own(),  # no task may find what lets one into the server or the graph
             start_new_session=True,  # an interrupt at the terminal is the server's to deal with
             bufsize=0,
         )

@@ -25,6 +25,7 @@ from clew.errors import ClewError
 from clew.server import doing
 from clew.server.service import Service
 from clew.server.v1.commands import words
+from clew.settings import without_own
 
 router = APIRouter(prefix="/api/v1/commands", include_in_schema=False)
 
@@ -35,7 +36,6 @@ _LONGEST = 64 << 20
 """Bytes of a line that is said: the answer is one."""
 _WAITING = 16
 """Lines that wait for a reader; then the command does."""
-_OURS = {"CLEW_SERVER", "CLEW_TOKEN", "CLEW_GRAPH"}
 
 Transfer = Annotated[str, Query(alias="for", max_length=100)]
 
@@ -93,7 +93,7 @@ async def _told(request: Request, task: str, transfer: str) -> AsyncIterator[byt
 
 async def _started(service: Service) -> tuple[asyncio.subprocess.Process, asyncio.StreamReader]:
     """The process, and what Clew says in it."""
-    environ = {name: value for name, value in os.environ.items() if name not in _OURS}
+    environ = without_own()
     environ["CLEW_PROJECT"] = str(service.folder.root)
     if service.settings.graph:
         environ["CLEW_GRAPH"] = service.settings.graph
