@@ -6,6 +6,7 @@ short is shown as broken, its trace is told as far as it goes, and nothing is le
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import subprocess
@@ -260,3 +261,81 @@ def test_no_content_stays_no_content_after_a_kill(clew: Marked) -> None:
     clew("exec", "--", "true")
     assert clew.error("cat", "e1:in1", status=5)[0] == "no-content"
     assert secret not in str(clew.json("show", "e1", "--detail"))
+
+
+def killed(clew: Marked, line: str) -> None:
+    """The recorder of a command is killed after `line` has run."""
+    process = clew.start("exec", "--", "sh", "-c", f"{line}; echo ready; sleep 1000")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    await_written(clew, b"/sleep")
+    kill(process)
+    clew.await_silence()
+
+
+TWELVE = "for i in 1 2 3 4 5 6; do /bin/cat in1 > out$i; /bin/true; done"
+
+
+def test_list_and_show_tell_what_was_recorded_before_the_kill(clew: Marked) -> None:
+    killed(clew, TWELVE)
+    (found,) = clew.json("list")
+    assert (found["state"], found["processes"]) == ("broken", 14)  # with sh and sleep
+    assert (found["status"], found["ended"]) == (None, None)
+    assert found["outputs"] >= 6
+    assert clew.leftovers() == []
+    shown = clew.json("show", "e1")
+    assert len(shown["tree"]) == 14
+    assert [gap["what"] for gap in shown["gaps"]] == ["trace"]
+    text = clew("show", "e1").stdout
+    assert text.startswith("e1  broken\n")
+    assert "14 processes" in text
+    assert "trace: the recorder was killed: what the command did afterwards" in text
+    assert clew("cat", "e1:out6").stdout == "1\nb\na\n"
+
+
+def test_a_damaged_trace_is_read_as_far_as_it_goes(clew: Marked) -> None:
+    killed(clew, TWELVE)
+    (trace,) = (clew.folder / ".clew" / "spool").glob("*/trace")
+    with open(trace, "ab") as file:
+        file.write(bytes(64))  # as a power cut leaves it
+    shown = clew.json("show", "e1")
+    assert (shown["state"], shown["processes"]) == ("broken", 14)
+    (why,) = [gap["why"] for gap in shown["gaps"] if gap["what"] == "trace"]
+    assert "the trace is damaged after" in why
+
+
+def test_a_record_that_cannot_be_read_is_reported(clew: Marked) -> None:
+    killed(clew, "cat in1 > out")
+    (trace,) = (clew.folder / ".clew" / "spool").glob("*/trace")
+    trace.unlink()
+    trace.mkdir()  # cannot be read, as on a bad disk
+    said = clew("list").stderr
+    assert "clew: warning: the record of e1 is not complete: IsADirectoryError" in said
+    shown = clew.json("show", "e1")
+    assert shown["state"] == "broken"
+    (gap,) = shown["gaps"]
+    assert gap["why"].startswith("not recovered: IsADirectoryError")
+    assert trace.exists()  # for another time
+    assert not clew.json("fsck", status=3)["ok"]
+    clew("rm", "e1", "--yes")
+    assert clew("list").stderr == "nothing is recorded yet; begin with: clew exec -- COMMAND\n"
+    clew.is_well()
+
+
+def test_seals_of_secret_variables_survive_the_kill(clew: Marked) -> None:
+    """A repeat can tell whether a secret variable has the value it had."""
+    line = "API_TOKEN=one-more-secret /bin/true"
+    killed(clew, line)
+    clew("exec", "--", "sh", "-c", line)
+
+    def seals(number: int) -> list[str]:
+        asked = (
+            "SELECT s.facets FROM started s JOIN execution x ON x.id = s.execution"
+            " WHERE x.number = ? AND s.id <> s.execution"
+        )
+        with clew.project() as project:
+            rows = project._graph.connection.rows(asked, (number,))
+        begun = [json.loads(row[0]).get("begun", {}) for row in rows]
+        return [facet["sealed"]["API_TOKEN"] for facet in begun if "sealed" in facet]
+
+    assert seals(1) == seals(2) != []

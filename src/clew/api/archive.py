@@ -30,6 +30,8 @@ class Archive:
     def __init__(self, folder: Folder, settings: Settings) -> None:
         self._folder = folder
         self._settings = settings
+        self.unrecovered: dict[str, str] = {}
+        """By uid, why the record of a killed execution could not be completed."""
 
     @property
     def root(self) -> Path:
@@ -61,6 +63,17 @@ class Archive:
         if graph is not None:
             graph.connection.close()
 
+    def recover(self) -> None:
+        """Complete the records of executions whose recorder was killed."""
+        from clew.run.locks import any_killed
+
+        self.unrecovered = {}
+        if any_killed(self._folder):
+            from clew.run.recovering import recover
+
+            found = recover(self._folder, self._settings)
+            self.unrecovered = {left.uid: left.why for left in found}
+
     # -- asking
 
     def executions(self) -> list[Execution]:
@@ -79,7 +92,11 @@ class Archive:
         """The document of `clew show --json`; with `detail` also every file and network peer."""
         from clew.prov.questions.shows import show
 
-        return show(self._graph, id, alive=self._alive, detail=detail)
+        document = show(self._graph, id, alive=self._alive, detail=detail)
+        if why := self.unrecovered.get(document["uid"]):
+            lost = {"what": "record", "why": f"not recovered: {why}", "path": None, "by": None}
+            document["gaps"].append(lost)
+        return document
 
     def lineage(
         self,
@@ -199,6 +216,7 @@ class Archive:
         from clew.db import connect
         from clew.prov.graph import Graph
 
+        self.recover()
         connection = connect(self._folder.graph, address=self._settings.graph)
         return Graph(connection, self._folder.uid)
 

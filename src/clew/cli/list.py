@@ -9,7 +9,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import command_line, duration, print_json, print_table, remark, when
+from clew.cli.output import clean, command_line, duration, print_json, print_table, remark, when
 
 
 @click.command("list", short_help=COMMANDS["list"], epilog="Example: clew list --json | jq '.[-1]'")
@@ -25,6 +25,7 @@ def command(tree: bool, as_json: bool) -> None:
 
     with clew.open() as project:
         executions = [execution.as_json() for execution in project.executions()]
+        unrecovered = project.unrecovered
     if as_json:
         print_json(families(executions) if tree else executions)
     elif not executions:
@@ -35,6 +36,9 @@ def command(tree: bool, as_json: bool) -> None:
     else:
         headings = ("id", "name", "state", "started", "took", "command")
         print_table(headings, map(row, executions))
+    ids = {execution["uid"]: execution["id"] for execution in executions}
+    for uid, why in unrecovered.items():
+        remark(f"clew: warning: the record of {ids.get(uid, uid)} is not complete: {clean(why)}")
 
 
 def row(execution: dict[str, Any]) -> tuple[str, ...]:

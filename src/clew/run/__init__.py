@@ -5,6 +5,7 @@ Nothing here asks questions of the graph, prints, or knows Kubernetes. The comma
 the Python API may import it.
 
     executing    one command, from its start to its record
-    recovering   what a killed recorder left behind
+    event_builder the events of an execution, from its trace
+    recovering   completes the records of executions whose recorder was killed
     locks        whether an execution is still running
 """

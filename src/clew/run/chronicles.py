@@ -17,6 +17,7 @@ from clew.prov.events import AnyEvent, Informed
 from clew.redaction import Redactor
 from clew.run import failing, reporting
 from clew.run.branches import Branch, Branches
+from clew.run.event_builder import EventBuilder
 from clew.run.pieces import Piece, as_command
 from clew.run.reporting import Beginning
 from clew.run.stages import Host
@@ -26,10 +27,7 @@ from clew.settings import Settings
 from clew.store import Store
 from clew.witness.contents import Contents
 from clew.witness.packages import Packages
-from clew.witness.records import AnyRecord, Exec, Held
-from clew.witness.story import Scene, Story
-from clew.witness.syscalls import hear
-from clew.witness.telling import Teller
+from clew.witness.records import Exec, Held
 
 Names = Mapping[bytes, str]
 """Streams, as the tracer sees them, and what they are."""
@@ -54,15 +52,22 @@ class Chronicle:
         self.standing: Standing | None = None
         """What the command read, once that was told."""
         self._uid = beginning.event.execution
-        self._stage = stage
         self._redactor = redactor
         self._beginning = beginning
-        self._contents = contents
         self._store = store
         self._branches = branches
         self._name = name
         self._packages = Packages(settings.owners)
-        self._ignored = own(folder, settings)
+        self._builder = EventBuilder(
+            machine=stage.machine,
+            boot=stage.boot,
+            variables=beginning.variables,
+            sealed=beginning.sealed,
+            redactor=redactor,
+            ignore=own(folder, settings),
+            contents=contents,
+            owners=self._packages.owners,
+        )
 
     def of_command(self, names: Names) -> list[AnyEvent]:
         """Its beginning, and what it did so far."""
@@ -71,13 +76,11 @@ class Chronicle:
         self._exec = next(record for record in trace if isinstance(record, Exec))
         self._openings = next(record for record in trace if isinstance(record, Held))
         self.standing = Standing.of(trace)
-        story = self._hear(self._uid, trace, names)
-        owners = self._packages.owners(story.found())
-        self._used = set(owners.values())
-        self._ending = reporting.ending(self._uid, story, 0, 0, {})
-        self._itself = next(iter(story.processes.values())).uid
-        events, _ = self._tell(self._uid, story, names, owners)
-        return [self._beginning.event, *reporting.called(events, self._itself, self._name)]
+        built = self._builder.build(self._uid, trace, names)
+        self._used = set(built.owners.values())
+        self._ending = reporting.ending(self._uid, built.story, 0, 0, {})
+        self._itself = built.first
+        return [self._beginning.event, *reporting.called(built.events, built.first, self._name)]
 
     def of_piece(self, piece: Piece, branch: Branch, failure: Exception | None) -> list[AnyEvent]:
         """All of a piece that is over; `failure`: why not all it read was taken in."""
@@ -92,19 +95,17 @@ class Chronicle:
         before = self._store.added
         told = as_command(piece, branch, self._exec, self._openings)
         names, printed = piece.voice.names, {"stdout": piece.voice.keeper}
-        story = self._hear(piece.uid, self._branches.trace(told), names)
-        owners = self._packages.owners(story.found())
-        events, size = self._tell(piece.uid, story, names, owners)
-        events += reporting.stream_events(piece.uid, self._store, printed)
+        built = self._builder.build(piece.uid, self._branches.trace(told), names)
+        events = [*built.events, *reporting.stream_events(piece.uid, self._store, printed)]
         facets: dict[str, Any] = {
-            "packages": self._packages.facet(set(owners.values())),
+            "packages": self._packages.facet(set(built.owners.values())),
             "new_bytes": self._store.added - before,
             **piece.voice.facets(),
         }
         if failure is not None:
             why = failing.said(failure).message
             events.append(reporting.gap(piece.uid, 6, "content", f"not all was stored: {why}"))
-        first = story.processes[branch.spawn.image].uid
+        first = built.story.processes[branch.spawn.image].uid
         events = reporting.called(events, first, piece.name)
         forked = Informed(
             execution=piece.uid,
@@ -115,7 +116,7 @@ class Chronicle:
             via="fork",
         )
         at = branch.exit.at if branch.exit else None
-        ended = reporting.ending(piece.uid, story, piece.status, size, facets, at=at)
+        ended = reporting.ending(piece.uid, built.story, piece.status, built.bytes, facets, at=at)
         return [started, forked, *events, ended]
 
     def of_the_end(self, kept: Streams) -> list[AnyEvent]:
@@ -131,24 +132,3 @@ class Chronicle:
             facets={**self._ending.facets, **facets},
         )
         return [*printed, ended]
-
-    def _tell(
-        self, uid: str, story: Story, names: Names, owners: Mapping[bytes, str]
-    ) -> tuple[list[AnyEvent], int]:
-        teller = Teller(self._scene(uid, names), story, self._contents, owners)
-        return list(teller.events()), teller.bytes
-
-    def _hear(self, uid: str, trace: list[AnyRecord], names: Names) -> Story:
-        return hear(self._scene(uid, names), trace, self._contents)
-
-    def _scene(self, uid: str, names: Names) -> Scene:
-        return Scene(
-            execution=uid,
-            machine=self._stage.machine,
-            boot=self._stage.boot,
-            variables=self._beginning.variables,
-            redactor=self._redactor,
-            ignore=self._ignored,
-            streams=names,
-            sealed=self._beginning.sealed,
-        )

@@ -25,6 +25,7 @@ from clew.prov.graph import AT_ONCE, Graph
 from clew.prov.questions.executions import execution as execution_of
 from clew.redaction import Redactor
 from clew.run import failing, locks, recovering, reporting, signals, starting, streams
+from clew.run.event_builder import EventBuilder
 from clew.run.following import Follower
 from clew.run.interest import Interest
 from clew.run.outcomes import Outcome, bare
@@ -35,9 +36,6 @@ from clew.store import Store
 from clew.witness import native
 from clew.witness.contents import Contents
 from clew.witness.records import AnyRecord, Exec, Reused
-from clew.witness.story import Scene
-from clew.witness.syscalls import hear
-from clew.witness.telling import Teller
 
 if TYPE_CHECKING:
     from clew.run.asking import Decider, Listener
@@ -206,6 +204,7 @@ class _Recording:
             redact=self._settings.redact,
             streams=names,
             stream_limit=self._folder.stream_limit,
+            label=self._label,
             whole_or_none=whole_or_none,
         )
         recovering.note(self._spool, words)
@@ -345,23 +344,22 @@ class _Recording:
         whole: bool,
     ) -> tuple[list[AnyEvent], ClewError | None]:
         """All there is to fold, with the bytes it names stored; and what is missing in it."""
-        scene = Scene(
-            execution=self._uid,
+        builder = EventBuilder(
             machine=self._stage.machine,
             boot=self._stage.boot,
             variables=self._beginning.variables,
+            sealed=self._beginning.sealed,
             redactor=self._redactor,
             ignore=own(self._folder, self._settings),
-            streams=self._streams,
-            sealed=self._beginning.sealed,
+            contents=contents,
+            owners=self._stage.owners,
         )
         retold = self._decider.retold if self._decider else None
-        story = hear(scene, follower.records, contents, retold)
-        teller = Teller(scene, story, contents, self._stage.owners(story.found()))
-        printed = reporting.stream_events(self._uid, store, kept.kept, keep=self._content)
-        first = next(iter(story.processes.values()), None)
-        told = reporting.called(teller.events(), first.uid if first else "", self._label)
-        events = [*told, *printed]
+        built = builder.build(self._uid, follower.records, self._streams, retold)
+        events = [
+            *reporting.called(built.events, built.first, self._label),
+            *reporting.stream_events(self._uid, store, kept.kept, keep=self._content),
+        ]
         warning = contents.failure or (failing.said(follower.failure) if follower.failure else None)
         try:
             store.flush()
@@ -380,5 +378,5 @@ class _Recording:
             "new_bytes": store.added,
             **kept.facets(),
         }
-        events.append(reporting.ending(self._uid, story, status, teller.bytes, facets))
+        events.append(reporting.ending(self._uid, built.story, status, built.bytes, facets))
         return events, warning

@@ -8,6 +8,7 @@ its name only once its lock is held: whoever sees it unlocked sees a dead one.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -62,6 +63,20 @@ def discard(place: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
 
 
+def places(folder: Folder) -> list[Path]:
+    """The folders of executions that run or were killed, and drafts of such folders."""
+    try:
+        return sorted(folder.spool.iterdir())
+    except (FileNotFoundError, PermissionError):  # no spool, or another user's
+        return []
+
+
+def any_killed(folder: Folder) -> bool:
+    """Whether an execution was killed and its record is still to be completed."""
+    found = (place for place in places(folder) if not place.name.startswith(DRAFT))
+    return any(not _held(place) for place in found)
+
+
 def alive(folder: Folder, uid: str) -> bool:
     """Whether some process holds the lock of this execution."""
     return _held(folder.spool / uid)
@@ -83,16 +98,19 @@ def _held(place: Path) -> bool:
 
 
 def claim(place: Path, *, wait: bool = False) -> int | None:
-    """Be the one who settles what a dead execution left here; None when it lives, is gone, or
-    somebody else is at it. Its own lock stays free: it is dead, and must show as that. A draft is
-    claimed by its lock itself: who is just about to take it waits, and then finds it gone."""
+    """Lock what a killed execution left here, to complete its record; None when it runs, is gone,
+    belongs to another user, or another process does it. The execution's own lock stays free, so
+    that it shows as killed. A draft is claimed by its own lock: a process that is just about to
+    take it waits, and then finds it gone."""
     if _held(place):
         return None
     name = "lock" if place.name.startswith(DRAFT) else _CLAIM
     try:
         descriptor = os.open(place / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:  # gone, or not ours to write
-        return None
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM):
+            return None  # gone, or another user's
+        raise
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:

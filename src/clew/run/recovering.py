@@ -1,8 +1,9 @@
-"""What a killed recorder left behind: its trace is told as far as it goes.
+"""Complete the records of executions whose recorder was killed.
 
-The execution stays without an end, and so is shown as broken; what it was seen to do until then
-is in the graph, and files that still are in the state they were seen in are stored. A recorder
-that lived but could not write the graph left its events: then nothing is missing.
+The trace in the spool is folded into the graph as far as it goes, and files that are still in the
+state they were seen in are stored. The execution has no end, so it is shown as broken, with a gap
+that says why. A recorder that ended normally but could not write the graph left its events in the
+spool; then nothing is missing.
 """
 
 from __future__ import annotations
@@ -16,27 +17,26 @@ from pathlib import Path
 import msgspec
 
 from clew import db
-from clew.errors import ClewError
+from clew.errors import ClewError, Full
 from clew.folder import Folder, own
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
 from clew.redaction import Redactor
-from clew.run import locks
+from clew.run import failing, locks, reporting
+from clew.run.event_builder import EventBuilder
 from clew.settings import Settings, machine_id
 from clew.store import Store
+from clew.store.errors import from_os
 from clew.witness.contents import Contents
 from clew.witness.packages import Packages
 from clew.witness.records import AnyRecord, Trace, Variables, ordered
-from clew.witness.story import Scene
-from clew.witness.syscalls import hear
-from clew.witness.telling import Teller
 
 _NOTE = "note"
 _EVENTS = "events"
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What is needed, beside the trace, to tell the story without its recorder."""
+    """What is needed, besides the trace, to build the events without the recorder."""
 
     started: Started
     keep: bool
@@ -45,20 +45,22 @@ class Note(msgspec.Struct, frozen=True):
     streams: dict[str, str]
     """As the scene has them; names that are no text do not occur."""
     stream_limit: int
+    label: str | None = None
+    """The name of its first process, where the command says little."""
     whole_or_none: bool = False
     """What never began is forgotten, and so is a repeat that was killed: what it saw was in a
     sandbox that is gone."""
 
 
 class Unsettled(msgspec.Struct, frozen=True):
-    """A dead execution whose leavings could not be told."""
+    """A killed execution whose record could not be completed."""
 
     uid: str
     why: str
 
 
 class _NoGraph(Exception):
-    """There is nowhere to tell it to."""
+    """The graph cannot be opened."""
 
 
 def note(spool: Path, words: Note) -> None:
@@ -66,7 +68,7 @@ def note(spool: Path, words: Note) -> None:
 
 
 def keep_events(spool: Path, events: list[AnyEvent]) -> None:
-    """Leave what is to be folded: whoever comes next folds it, if we do not get that far."""
+    """Keep what is to be folded, so that the next recovery can fold it if this process cannot."""
     _write(spool / _EVENTS, to_batch(events))
 
 
@@ -79,40 +81,43 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def recover(folder: Folder, settings: Settings) -> list[Unsettled]:
-    """Settle every execution whose recorder is gone; two who try at once do it once.
+    """Complete the record of every execution whose recorder is gone, and return those that failed.
 
-    What cannot be settled now stays for the next time: it must not stand in the way of new work.
+    Of two processes that try at once one does the work. What fails stays in the spool for the next
+    time, so it never stands in the way of new work.
     """
     unsettled: list[Unsettled] = []
-    for place in _places(folder):
-        lock = locks.claim(place)
-        if lock is None:
-            continue
+    for place in locks.places(folder):
+        lock = None
         try:
+            lock = locks.claim(place)
+            if lock is None:
+                continue
             if not place.name.startswith(locks.DRAFT):
                 _settle(folder, settings, place)
             locks.discard(place)
         except _NoGraph as error:
-            return [*unsettled, Unsettled(place.name, str(error))]  # nor is there for the others
-        except Exception as error:  # also a fault of our own: said, and left for a better Clew
-            unsettled.append(Unsettled(place.name, f"{type(error).__name__}: {error}"))
+            return [*unsettled, Unsettled(place.name, str(error))]  # the others would fail, too
+        except Exception as error:  # a bug of ours must not stop new work either
+            unsettled.append(Unsettled(place.name, _reason(error)))
         finally:
-            os.close(lock)
+            if lock is not None:
+                os.close(lock)
     return unsettled
 
 
-def _places(folder: Folder) -> list[Path]:
-    try:
-        return sorted(folder.spool.iterdir())
-    except OSError:  # no spool, or not ours to look into
-        return []
+def _reason(error: Exception) -> str:
+    return error.message if isinstance(error, ClewError) else f"{type(error).__name__}: {error}"
 
 
 @contextlib.contextmanager
 def discarding(folder: Folder, uid: str) -> Iterator[None]:
-    """What a dead execution left goes, once the body is done; nobody settles it meanwhile."""
+    """Remove what a killed execution left, once the body is done; it is not recovered meanwhile."""
     place = folder.spool / uid
-    lock = locks.claim(place, wait=True)
+    try:
+        lock = locks.claim(place, wait=True)
+    except OSError as error:
+        raise from_os(error, doing=f"write to {place}") from error
     try:
         yield
         shutil.rmtree(place, ignore_errors=True)
@@ -141,28 +146,21 @@ def _settle(folder: Folder, settings: Settings, place: Path) -> None:
                 Graph(connection, folder.uid).remove(words.started.execution)
                 store.lapse(words.started.execution)
                 return
-            events = _tell(folder, settings, place, words, store)
+            events = _events(folder, settings, place, words, store)
         store.flush()
         Graph(connection, folder.uid).fold([words.started, *events])
         store.lapse(words.started.execution)
 
 
-def _tell(
+def _events(
     folder: Folder, settings: Settings, place: Path, words: Note, store: Store
 ) -> list[AnyEvent]:
+    """What the trace and the streams hold, and a gap that says what is missing."""
     reader = Trace(place / "trace")
     trace = ordered(reader.read())
     reader.close()
     started = words.started
-    scene = Scene(
-        execution=started.execution,
-        machine=machine_id(settings),
-        boot=str(started.facets.get("boot", ""))[:8],
-        variables={name: value or "" for name, value in started.environment.items()},
-        redactor=Redactor(_environ(trace), words.redact),
-        ignore=own(folder, settings),
-        streams={os.fsencode(name): stream for name, stream in words.streams.items()},
-    )
+    uid = started.execution
     contents = Contents(
         store,
         spool=place,
@@ -171,14 +169,36 @@ def _tell(
         until=max((record.at for record in trace), default=0),
     )
     contents.follow(trace)
-    story = hear(scene, trace, contents)
-    owners = Packages(settings.owners).owners(story.found())
-    told = list(Teller(scene, story, contents, owners).events())
-    return [*told, *_streams(store, place, words)]
+    builder = EventBuilder(
+        machine=machine_id(settings),
+        boot=str(started.facets.get("boot", ""))[:8],
+        variables={name: value or "" for name, value in started.environment.items()},
+        sealed=started.facets.get("sealed", {}),
+        redactor=Redactor(_environ(trace), words.redact, key=folder.key),
+        ignore=own(folder, settings),
+        contents=contents,
+        owners=Packages(settings.owners).owners,
+    )
+    streams = {os.fsencode(name): stream for name, stream in words.streams.items()}
+    built = builder.build(uid, trace, streams)
+    events = [
+        *reporting.called(built.events, built.first, words.label),
+        *_streams(store, place, words),
+    ]
+    failure = contents.failure
+    if isinstance(failure, Full):
+        raise failure  # all of it can be stored once there is room
+    if failure is not None:
+        lost = reporting.gap(uid, 6, "content", f"not all was stored: {failure.message}")
+        events = [*failing.as_stored(events, store), lost]
+    why = "the recorder was killed: what the command did afterwards is not recorded"
+    if reader.damaged:
+        why += f"; the trace is damaged after {len(trace)} records"
+    return [*events, reporting.gap(uid, 7, "trace", why)]
 
 
 def _streams(store: Store, place: Path, words: Note) -> Iterator[AnyEvent]:
-    """What it printed until then, where that was not more than is kept."""
+    """What it printed before the kill, unless that is more than the limit."""
     for number, name in enumerate(sorted(set(words.streams.values()))):
         try:
             found = (place / name).stat()
@@ -202,7 +222,7 @@ def _streams(store: Store, place: Path, words: Note) -> Iterator[AnyEvent]:
 
 
 def _environ(trace: list[AnyRecord]) -> Mapping[str, str]:
-    """The variables the command was started with: their secret values are masked here as ever."""
+    """The variables the command was started with: their secret values are masked."""
     first = next((record for record in trace if isinstance(record, Variables)), None)
     entries = (os.fsdecode(entry).partition("=") for entry in first.entries) if first else ()
     return {name: value for name, _, value in entries}

@@ -137,7 +137,7 @@ def ending(
 
 
 def called(events: Iterable[AnyEvent], process: str, label: str | None) -> list[AnyEvent]:
-    """The same, with a process called by a name where its command says little."""
+    """The same events, with `label` as the name of a process whose command says little."""
     if label is None:
         return list(events)
     return [

@@ -200,7 +200,8 @@ class Contents:
                 self._missed.setdefault(key, (record.path, "written to after it lost its name"))
             elif key not in self._known:
                 self._known[key] = Known(self._store.put_file(saved, keep=self._keep), self._keep)
-            Path(os.fsdecode(saved)).unlink()
+            if self._until is None:  # a recovery that fails begins again, and needs it then
+                Path(os.fsdecode(saved)).unlink()
         except ClewError as error:
             self._fail(key, record.path, error)
         except OSError as error:

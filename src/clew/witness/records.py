@@ -260,12 +260,13 @@ class Trace:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._rest = b""
-        self._spoilt = False
+        self.damaged = False
+        """A record could not be decoded; nothing after it is read."""
 
     def read(self) -> list[AnyRecord]:
         """The records that have come since the last call."""
         records: list[AnyRecord] = []
-        while not self._spoilt and (block := os.read(self._file, 1 << 20)):
+        while not self.damaged and (block := os.read(self._file, 1 << 20)):
             data = memoryview(self._rest + block)
             at, size = 0, len(data)
             while at + 4 <= size:
@@ -275,7 +276,7 @@ class Trace:
                 try:
                     records.append(_decode(data[at + 4 : end]))
                 except msgspec.MsgspecError:  # a power cut left rubbish: here the trace ends
-                    self._spoilt = True
+                    self.damaged = True
                     return records
                 at = end
             self._rest = bytes(data[at:])

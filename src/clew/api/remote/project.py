@@ -66,6 +66,7 @@ class RemoteProject(Project):
     def __init__(self, server: Server, settings: Settings) -> None:
         self._server = server
         self._settings = settings
+        self.unrecovered = {}
 
     @cached_property
     def _about(self) -> dict[str, str]:
