@@ -71,6 +71,20 @@ def test_all_that_is_known_there_is_known_here(pushed: tuple[Clew, Shared], othe
     assert other.json("gc", "--dry-run")["files"] == 0
 
 
+def test_what_was_made_elsewhere_is_shown_as_such(pushed: tuple[Clew, Shared], other: Clew) -> None:
+    clew, remote = pushed
+    other("pull", remote.url)
+    other.shell("true")
+    found = [execution["made_elsewhere"] for execution in other.json("list")]
+    assert found == [True, True, False]
+    assert [e["made_elsewhere"] for e in clew.json("list")] == [False, False]
+    assert other("list").stdout.count("(made elsewhere)") == 2
+    assert "made elsewhere" in other("show", "e1").stdout
+    assert other.json("show", "e1")["made_elsewhere"]
+    assert not other.json("repeat", "e3")["execution"]["made_elsewhere"]
+    assert other.json("repeat", "e1")["execution"]["made_elsewhere"]
+
+
 def test_what_was_done_there_need_not_be_done_here(
     tmp_path: Path, remote: Shared, other: Clew
 ) -> None:

@@ -88,6 +88,11 @@ def known(project: Project) -> list[dict[str, Any]]:
     return found
 
 
+def sent(execution: dict[str, Any]) -> dict[str, Any]:
+    """How the server shows an execution that a client recorded and sent."""
+    return {**execution, "made_elsewhere": True}
+
+
 def sound(project: Project) -> None:
     """All that the record names is stored, and is what it says."""
     ran = project.command("fsck")
@@ -242,7 +247,7 @@ def test_exec_sends_what_it_recorded(there: Project, here: Project) -> None:
     assert recorded.out == b"said\n"
     (found,) = known(there)
     own = json.loads(here.command("list", "--json", env=_alone(here)).stdout)
-    assert [found] == own
+    assert [found] == [sent(one) for one in own]
     sound(there)
     for version in ("first:in@input", "e1:out", "e1:stdout"):
         assert there.command("cat", version).stdout == here.command("cat", version).stdout
@@ -305,7 +310,8 @@ def test_any_next_command_sends_what_waits(there: Project, here: Project) -> Non
     here.command("exec", "--", "true")
     here.environment["CLEW_SERVER"] = good
     assert len(json.loads(here.command("list", "--json").stdout)) == 1
-    assert known(there) == json.loads(here.command("list", "--json", env=_alone(here)).stdout)
+    own = json.loads(here.command("list", "--json", env=_alone(here)).stdout)
+    assert known(there) == [sent(one) for one in own]
 
 
 def test_what_was_forgotten_here_is_not_sent(there: Project, here: Project) -> None:
@@ -373,7 +379,7 @@ def whole(here: Project, there: Project) -> None:
     for found in known(there):
         shown = json.loads(there.command("show", found["uid"], "--detail", "--json").stdout)
         own = here.command("show", found["uid"], "--detail", "--json", env=alone).stdout
-        assert _without_ids(shown) == _without_ids(json.loads(own))
+        assert _without_ids(shown) == _without_ids(sent(json.loads(own)))
 
 
 def _without_ids(shown: dict[str, Any]) -> str:

@@ -108,6 +108,8 @@ class Execution(Record):
     signal: int | None
     bytes: int | None
     new_bytes: int | None
+    made_elsewhere: bool
+    """It was pulled or sent here, or repeats one that was: its record is untrusted."""
     ask: Callable[[str], Document] = field(repr=False, compare=False)
     """The full account of an execution, by uid."""
 
@@ -129,6 +131,7 @@ class Execution(Record):
             signal=document["signal"],
             bytes=document["bytes"],
             new_bytes=document["new_bytes"],
+            made_elsewhere=document["made_elsewhere"],
             ask=ask,
         )
 

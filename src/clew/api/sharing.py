@@ -304,7 +304,7 @@ class Own:
 
     def take(self, store: Store, uid: str, events: list[AnyEvent], noted: list[Remark]) -> None:
         graph = self._project._graph
-        graph.take(events, also=lambda: take(graph, noted))
+        graph.import_events(events, also=lambda: take(graph, noted))
 
     def note(self, noted: list[Remark]) -> None:
         graph = self._project._graph

@@ -45,7 +45,7 @@ def row(execution: dict[str, Any]) -> tuple[str, ...]:
     return (
         execution["id"],
         execution["name"] or "",
-        state(execution),
+        state(execution) + (" (made elsewhere)" if execution["made_elsewhere"] else ""),
         when(execution["started"]),
         duration(execution["seconds"]),
         command_line(execution["command"]),

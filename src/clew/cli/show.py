@@ -84,6 +84,7 @@ def summary(document: dict[str, Any]) -> Iterator[str]:
                 when(document["started"]),
                 f"took {took}" if took else "",
                 f"by {clean(document['agent'])}" if document["agent"] else "",
+                "made elsewhere" if document["made_elsewhere"] else "",
             )
             if word
         )

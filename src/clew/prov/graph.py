@@ -36,11 +36,19 @@ class Graph:
         self.project_uid = project_uid
         self.project = project_key(project_uid)
 
-    def begin(self, uid: str, *, name: str | None = None) -> int:
-        """Give the execution `uid` its local number: the 2 of e2. Asked again, the same one."""
+    def begin(self, uid: str, *, name: str | None = None, parent: str | None = None) -> int:
+        """Give the execution `uid` its local number: the 2 of e2. Asked again, the same one.
+
+        `parent` is the execution it repeats. A repeat of a record made elsewhere counts as made
+        elsewhere too: it is the same command, asking for the same secrets.
+        """
         if name is not None:
             check_name(name)
-        return self.connection.atomically(lambda: self._begin(uid, name))
+
+        def begin() -> int:
+            return self._begin(uid, name, elsewhere=parent is not None and self._elsewhere(parent))
+
+        return self.connection.atomically(begin)
 
     def begin_run(self, uid: str) -> int:
         """Give the pipeline run `uid` its local number: the 2 of r2. Asked again, the same one."""
@@ -56,13 +64,18 @@ class Graph:
             rows.add(batch)
             self._write(rows)
 
-    def take(self, events: Iterable[AnyEvent], *, also: Callable[[], object]) -> None:
-        """As `fold`, but in one transaction, and `also` within it: whole, or not at all."""
+    def import_events(
+        self, events: Iterable[AnyEvent], *, also: Callable[[], object] = lambda: None
+    ) -> None:
+        """Fold events that another party recorded, and call `also`, in one transaction.
+
+        Executions that are new here are marked as made elsewhere.
+        """
         from clew.prov.fold import Rows
 
         rows = Rows(self.project_uid)
         rows.add(events)
-        self._write(rows, also=also)
+        self._write(rows, also=also, elsewhere=True)
 
     def remove(self, uid: str) -> None:
         """Forget the execution: all it said, and its name; its number is never given out again."""
@@ -74,12 +87,14 @@ class Graph:
 
         self.connection.atomically(forget)
 
-    def _write(self, rows: Rows, *, also: Callable[[], object] | None = None) -> None:
+    def _write(
+        self, rows: Rows, *, also: Callable[[], object] = lambda: None, elsewhere: bool = False
+    ) -> None:
         prepared = rows.tables()
 
         def write() -> None:
             for uid in rows.executions:
-                self._begin(uid, None, run=uid in rows.runs)
+                self._begin(uid, None, run=uid in rows.runs, elsewhere=elsewhere)
             for uid, name in sorted(rows.names.items()):
                 if _good_name(name):
                     key = activity_key(self.project_uid, uid)
@@ -87,13 +102,18 @@ class Graph:
             for table, found in prepared.items():
                 if found:
                     self.connection.insert(tables.INSERTS[table], found)
-            if also is not None:
-                also()
+            also()
 
         if rows.executions:
             self.connection.atomically(write)
 
-    def _begin(self, uid: str, name: str | None, *, run: bool = False) -> int:
+    def _elsewhere(self, uid: str) -> bool:
+        found = self.connection.one(tables.MADE_ELSEWHERE, (activity_key(self.project_uid, uid),))
+        return found is not None and bool(found[0])
+
+    def _begin(
+        self, uid: str, name: str | None, *, run: bool = False, elsewhere: bool = False
+    ) -> int:
         connection = self.connection
         key = activity_key(self.project_uid, uid)
         if known := connection.one(tables.FIND_NUMBER, (key,)):
@@ -110,7 +130,8 @@ class Graph:
                 hint=f"choose another name, or clew rm e{taken[0]}",
             )
         connection.rows(
-            tables.BEGIN_EXECUTION, (key, self.project, uid, number, name, time.time_ns())
+            tables.BEGIN_EXECUTION,
+            (key, self.project, uid, number, name, time.time_ns(), int(elsewhere)),
         )
         return number
 

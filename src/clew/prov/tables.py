@@ -62,8 +62,10 @@ NEXT_RUN = "SELECT COALESCE(MIN(number), 0) - 1 FROM execution WHERE project = ?
 FIND_NUMBER = "SELECT number FROM execution WHERE id = ?"
 FIND_NAME = "SELECT number FROM execution WHERE project = ? AND name = ?"
 BEGIN_EXECUTION = (
-    "INSERT INTO execution (id, project, uid, number, name, begun) VALUES (?, ?, ?, ?, ?, ?)"
+    "INSERT INTO execution (id, project, uid, number, name, begun, made_elsewhere)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
+MADE_ELSEWHERE = "SELECT made_elsewhere FROM execution WHERE id = ?"
 GIVE_NAME = (
     "UPDATE execution SET name = ? WHERE id = ? AND name IS NULL AND NOT EXISTS"
     " (SELECT 1 FROM execution AS other WHERE other.project = ? AND other.name = ?)"

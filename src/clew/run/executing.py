@@ -188,7 +188,10 @@ class _Recording:
         started = self._beginning.event
         self._note(started, {}, whole_or_none=True)  # nothing has begun yet
         with self._graph() as graph:
-            self._number = graph.begin(self._uid, name=self._name)
+            descent = self._stage.descent
+            self._number = graph.begin(
+                self._uid, name=self._name, parent=descent.parent if descent else None
+            )
             try:
                 graph.fold([started])
             except BaseException:

@@ -11,8 +11,8 @@ from typing import Any
 
 EXECUTION = {
     *("id", "uid", "name", "command", "cwd", "agent", "started", "ended", "seconds", "state"),
-    *("status", "signal", "kind", "parent", "collection", "processes", "inputs", "outputs"),
-    *("bytes", "new_bytes"),
+    *("status", "signal", "kind", "parent", "collection", "made_elsewhere"),
+    *("processes", "inputs", "outputs", "bytes", "new_bytes"),
 }
 """What the contract promises of an execution."""
 

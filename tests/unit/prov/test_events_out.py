@@ -44,7 +44,7 @@ def test_another_project_tells_the_same_story(events: list[AnyEvent]) -> None:
         here.fold(events)
         for row in connection.rows("SELECT uid FROM execution WHERE project = ?", (here.project,)):
             first = events_of(here, find(here, row[0]))
-            there.take(first, also=lambda: None)
+            there.import_events(first)
             assert events_of(there, find(there, row[0])) == first
 
 
@@ -109,7 +109,7 @@ def test_notes_travel_and_come_back_as_one(graph: Graph, target: Ask) -> None:
     assert [remark.value for remark in told] == ["of e1", "of e1.p1", "of e1:/w/out", "of /w/in"]
 
     there = Graph(graph.connection, "q" * 32)
-    there.take(story.events, also=lambda: take(there, told))
+    there.import_events(story.events, also=lambda: take(there, told))
     assert remarks_of(there, find(there, story.uid)) == told
     assert graph.connection.atomically(lambda: take(there, told)) == 0
     assert graph.connection.atomically(lambda: take(graph, told)) == 0  # home again: known
@@ -125,6 +125,6 @@ def test_taking_is_all_or_nothing(graph: Graph) -> None:
 
     before = dump(graph.connection)
     with pytest.raises(Interrupted):
-        graph.take(rich().events, also=interrupt)
+        graph.import_events(rich().events, also=interrupt)
     assert dump(graph.connection) == before
     assert graph.connection.rows("SELECT * FROM execution") == []

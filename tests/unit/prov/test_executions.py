@@ -15,8 +15,8 @@ from clew.prov.questions.shows import show
 
 EXECUTION = {
     "id", "uid", "name", "command", "cwd", "agent", "started", "ended", "seconds", "state",
-    "status", "signal", "kind", "parent", "collection", "processes", "inputs", "outputs",
-    "bytes", "new_bytes",
+    "status", "signal", "kind", "parent", "collection", "made_elsewhere",
+    "processes", "inputs", "outputs", "bytes", "new_bytes",
 }  # fmt: skip
 
 
@@ -34,8 +34,9 @@ def test_an_execution_that_is_done(graph: Graph) -> None:
     assert found == found | {
         "id": "e1", "uid": "a" * 32, "name": "n", "command": ["make", "all"], "cwd": "/w",
         "agent": "ann", "started": "2023-11-14T22:13:20.000000Z", "state": "done", "status": 0,
-        "signal": None, "kind": "reference", "parent": None, "collection": "e1", "processes": 3,
-        "inputs": 10, "outputs": 2, "bytes": 5, "new_bytes": 4,
+        "signal": None, "kind": "reference", "parent": None, "collection": "e1",
+        "made_elsewhere": False, "processes": 3, "inputs": 10, "outputs": 2,
+        "bytes": 5, "new_bytes": 4,
     }  # fmt: skip
     for text in ("e1", "n", "a" * 32):
         assert execution(graph, text, alive=never) == found

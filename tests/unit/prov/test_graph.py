@@ -29,6 +29,18 @@ def test_numbers_count_up_and_asking_again_gives_the_same(graph: Graph) -> None:
     assert [graph.begin(uid * 32) for uid in "abcb"] == [1, 2, 3, 2]
 
 
+def test_an_imported_execution_and_its_repeats_are_made_elsewhere(graph: Graph) -> None:
+    graph.fold(Story("a").end().events)
+    graph.import_events(Story("b").end().events)
+    graph.begin("c" * 32, parent="a" * 32)
+    graph.begin("d" * 32, parent="b" * 32)
+    graph.begin("e" * 32, parent="d" * 32)
+    graph.import_events(Story("a").end().events)  # it is known already, as made here
+    assert [find(graph, f"e{n}").made_elsewhere for n in range(1, 6)] == [
+        *(False, True, False, True, True)
+    ]
+
+
 def test_two_programs_at_once_get_different_numbers(database: tuple[Path, str | None]) -> None:
     path, address = database
     given: list[int] = []

@@ -19,8 +19,8 @@ Alive = Callable[[str], bool]
 """Is the execution with this uid still running? Decided by a held lock, not by the graph."""
 
 _LINES = """
-SELECT x.id, x.uid, x.number, x.name, x.begun, s.at, s.command, s.cwd, s.agent, s.parent, s.mode,
-       s.collection, e.at, e.status, e.signal,
+SELECT x.id, x.uid, x.number, x.name, x.begun, x.made_elsewhere, s.at, s.command, s.cwd,
+       s.agent, s.parent, s.mode, s.collection, e.at, e.status, e.signal,
        e.processes, e.inputs, e.outputs, e.bytes, e.new_bytes
 FROM execution x LEFT JOIN started s ON s.id = x.id LEFT JOIN ended e ON e.activity = x.id
 WHERE x.project = ? {} ORDER BY x.number, e.n
@@ -36,9 +36,10 @@ _KIN = """
 SELECT x.id, x.uid, x.number, s.parent FROM execution x LEFT JOIN started s ON s.id = x.id
 WHERE x.project = ?
 """
-_BY_NUMBER = "SELECT id, uid, number FROM execution WHERE project = ? AND number = ?"
-_BY_NAME = "SELECT id, uid, number FROM execution WHERE project = ? AND name = ?"
-_BY_ID = "SELECT id, uid, number FROM execution WHERE project = ? AND id = ?"
+_FIND = "SELECT id, uid, number, made_elsewhere FROM execution WHERE project = ? AND "
+_BY_NUMBER = _FIND + "number = ?"
+_BY_NAME = _FIND + "name = ?"
+_BY_ID = _FIND + "id = ?"
 _NAMES = "SELECT name FROM execution WHERE project = ? AND name IS NOT NULL"
 
 
@@ -48,6 +49,8 @@ class Found(NamedTuple):
     key: int
     uid: str
     number: int
+    made_elsewhere: bool = False
+    """It was pulled or sent here, or repeats one that was: its record is untrusted."""
 
     @property
     def id(self) -> str:
@@ -71,7 +74,7 @@ def find(graph: Graph, text: str) -> Found:
             return find(graph, known)
     if row is None:
         raise NotFound(f"no execution {text}", hint=_near(graph, text))
-    return Found(int(row[0]), str(row[1]), int(row[2]))
+    return Found(int(row[0]), str(row[1]), int(row[2]), bool(row[3]))
 
 
 def _is_text(text: str) -> bool:
@@ -112,16 +115,16 @@ def _answers(graph: Graph, rows: list[tuple[Any, ...]], alive: Alive) -> list[di
     for row in rows:
         known = merged.setdefault(row[0], list(row))
         # A second `ended` adds to the first: later words win, silence changes nothing.
-        known[12:] = [
-            old if new is None else new for old, new in zip(known[12:], row[12:], strict=True)
+        known[13:] = [
+            old if new is None else new for old, new in zip(known[13:], row[13:], strict=True)
         ]
-    kin = _Kin(graph, any(row[9] is not None or row[11] is not None for row in merged.values()))
+    kin = _Kin(graph, any(row[10] is not None or row[12] is not None for row in merged.values()))
     return [_answer(graph, row, kin, alive) for row in merged.values()]
 
 
 def _answer(graph: Graph, row: list[Any], kin: _Kin, alive: Alive) -> dict[str, Any]:
-    (key, uid, number, name, begun, started, command, cwd, agent, parent, mode, collection,
-     ended, status, signal, *totals) = row  # fmt: skip
+    (key, uid, number, name, begun, elsewhere, started, command, cwd, agent, parent, mode,
+     collection, ended, status, signal, *totals) = row  # fmt: skip
     started = begun if started is None else started
     if ended is not None:
         state = "done" if status == 0 and signal is None else "failed"
@@ -148,6 +151,7 @@ def _answer(graph: Graph, row: list[Any], kin: _Kin, alive: Alive) -> dict[str, 
         "kind": mode or "reference",
         "parent": kin.name(parent),
         "collection": kin.collection(collection, key, number),
+        "made_elsewhere": bool(elsewhere),
         **dict(zip(("processes", "inputs", "outputs", "bytes", "new_bytes"), totals, strict=True)),
     }
 

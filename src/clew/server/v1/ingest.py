@@ -168,7 +168,7 @@ def _fold(service: Service, intake: Intake, events: list[AnyEvent], transfer: st
                 hint="send them to /api/v1/content, or say that they are not stored",
             )
         try:
-            project._graph.take(events, also=lambda: None)
+            project._graph.import_events(events)
         except (ClewError, OverflowError, ValueError) as error:
             raise batches.find_unsound(events) or error from error
         found = [

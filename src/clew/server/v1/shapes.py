@@ -42,6 +42,7 @@ class Execution(Document):
     kind: str
     parent: str | None
     collection: str
+    made_elsewhere: bool
     processes: int
     inputs: int
     outputs: int
