@@ -20,6 +20,7 @@ SECRETS = {
     "DATABASE_URL": "postgres://me:pass-in-the-url@db/x",
 }
 INNER = "only-the-child-knows-it"
+TYPED = "typed-after-an-option"
 LINE = """
 echo $DB_PASSWORD; echo $SERVICE_TOKEN >&2; printf %s $MY_OWN; echo
 /bin/echo --password=$DB_PASSWORD $SERVICE_TOKEN $MY_OWN $DATABASE_URL > /dev/null
@@ -52,7 +53,7 @@ def told(clew: Marked) -> Iterator[tuple[str, bytes]]:
 
 
 def betrayed(clew: Marked) -> list[tuple[str, str]]:
-    wanted = [*SECRETS.values(), INNER, "pass-in-the-url"]
+    wanted = [*SECRETS.values(), INNER, TYPED, "pass-in-the-url"]
     return [
         (secret, where)
         for where, data in told(clew)
@@ -75,6 +76,32 @@ def test_secrets_on_the_command_line_stay_out(clew: Marked) -> None:
     clew("exec", "--", "/bin/echo", SECRETS["DB_PASSWORD"], f"x={SECRETS['MY_OWN']}")
     assert clew.json("list")[0]["command"] == ["/bin/echo", "***", "x=***"]
     assert betrayed(clew) == []
+
+
+def test_secrets_in_options_stay_out(clew: Marked) -> None:
+    """Typed for the command itself, or for one that it starts: they were in no variable."""
+    clew.write("tool", "echo $2 ${#2}; /bin/echo $2 >/dev/null; /bin/true --api-key=$OTHER$INNER\n")
+    clew.environment |= {"OTHER": INNER[:8], "INNER": INNER[8:]}
+    words = ("exec", "--", "sh", "tool", "--password", TYPED)
+    assert clew(*words).stdout == f"{TYPED} {len(TYPED)}\n"
+    shown = clew.json("show", "e1")
+    assert shown["command"] == ["sh", "tool", "--password", "***"]
+    commands = [process["command"] for process in shown["tree"]]
+    assert ["/bin/echo", "***"] in commands
+    assert ["/bin/true", "--api-key=***"] in commands
+    assert betrayed(clew) == []
+
+
+def test_a_secret_in_an_option_is_asked_for_again(clew: Marked) -> None:
+    clew.write("tool", "echo $2 ${#2} > left; echo $2\n")
+    clew("exec", "--", "sh", "tool", "--vault-password", TYPED)
+    _, message, _ = clew.error("repeat", "e1", status=2)
+    assert "VAULT_PASSWORD" in message
+    clew.environment["VAULT_PASSWORD"] = TYPED
+    ran = clew("repeat", "e1")
+    assert ran.stdout == "***\n"
+    assert clew.json("list")[0]["command"] == ["sh", "tool", "--vault-password", "***"]
+    assert clew("cat", "e2:left").stdout == f"{TYPED} {len(TYPED)}\n"
 
 
 def test_a_subprocess_has_secrets_of_its_own(clew: Marked) -> None:

@@ -7,7 +7,16 @@ Every package above `settings` may import this one.
 
 from __future__ import annotations
 
-from clew.redaction.redactor import SHORTEST, Redactor, mask_url
+from clew.redaction.redactor import SHORTEST, Arguments, Redactor
 from clew.redaction.stream import MASK, Stream
+from clew.redaction.texts import mask_text, mask_url
 
-__all__ = ["MASK", "SHORTEST", "Redactor", "Stream", "mask_url"]
+__all__ = [
+    "MASK",
+    "SHORTEST",
+    "Arguments",
+    "Redactor",
+    "Stream",
+    "mask_text",
+    "mask_url",
+]

@@ -1,130 +1,41 @@
-"""What must not enter the record, and how it is kept out.
+"""Keeps secret values out of the record.
 
 A variable is secret when its name says so, when the user's own patterns say so, or when its
 value is of a kind that is never anything else (an access token, a private key, an address
-with a password in it). Such values are replaced by a fixed mask in the recorded environment,
-in recorded arguments and in kept output. `docs/reference/redaction.md` is the list in prose.
+with a password in it). So is the value of an option such as `--password`. Such values are replaced
+by a fixed mask in the recorded environment, in recorded arguments and in kept output.
+`docs/reference/redaction.md` is the list in prose.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from fnmatch import translate
-from functools import cache
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from blake3 import blake3
 
 from clew.redaction.encodings import encodings
+from clew.redaction.names import is_secret_variable
 from clew.redaction.stream import MASK, Stream, mask
+from clew.redaction.texts import Finding, find_in_words, mask_url, merged, passwords
+from clew.redaction.tokens import find_tokens
 from clew.settings import without_own
 
 SHORTEST = 6
 """Shorter values are masked in the environment but not searched for in text: `1` is everywhere."""
 
-PATTERNS = (
-    "*TOKEN",
-    "*TOKEN_*",
-    "*SECRET*",
-    "*PASSWORD*",
-    "*PASSWD*",
-    "*PASSPHRASE*",
-    "PASS",
-    "*_PASS",
-    "*_PWD",
-    "*API_KEY*",
-    "*APIKEY*",
-    "*ACCESS_KEY*",
-    "*ACCESSKEY*",
-    "*PRIVATE_KEY*",
-    "*PRIVATEKEY*",
-    "*ACCOUNT_KEY*",
-    "*AUTH_KEY*",
-    "*ENCRYPTION_KEY*",
-    "*LICENSE_KEY*",
-    "*MASTER_KEY*",
-    "*SIGNING_KEY*",
-    "*SSH_KEY*",
-    "*STORAGE_KEY*",
-    "KAGGLE_KEY",
-    "*CREDENTIAL*",
-    "AUTH",
-    "*_AUTH",
-    "*AUTHORIZATION*",
-    "*CONNECTION_STRING*",
-    "*WEBHOOK_URL*",
-    "*_COOKIE",
-    "*_DSN",
-    "*_JWT",
-    "*_PAT",
-)
-"""Names that say "secret", whatever their case."""
-
-EXCEPTIONS = ("*_FILE", "*_PATH", "*_DIR", "*_SOCK", "GOOGLE_APPLICATION_CREDENTIALS")
-"""Names that only say where a secret lies. The user's own patterns are stronger than these."""
-
-_VALUES = re.compile(
-    r"://[^/?#\s:@]*:[^/?#\s@]+@"  # an address with a password
-    r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{30,}"  # GitHub
-    r"|\bglpat-[\w-]{20,}"  # GitLab
-    r"|\bhf_[A-Za-z0-9]{30,}"  # Hugging Face
-    r"|\bsk-[\w-]{30,}"  # OpenAI, Anthropic
-    r"|\bxox[abprs]-[\w-]{20,}"  # Slack
-    r"|\bA(?:KI|SI)A[A-Z0-9]{16}\b"  # Amazon
-    r"|\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"  # a JSON Web Token
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-)
-"""Values that are secret whatever their name."""
-
-_PASSWORD = re.compile(r"://[^/?#\s:@]*:([^/?#\s@]+)@")
-
-QUERY = (
-    "auth",
-    "key",
-    "pass",
-    "policy",
-    "pwd",
-    "sig",
-    "signature",
-    "awsaccesskeyid",
-    "key-pair-id",
-    "x-*-credential",
-    "x-*-signature",
-    "x-*-token",
-)
-"""Names of a URL's parameters that are secret besides those of `PATTERNS`."""
-
-_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)[^/?#@]*(?:@[^/?#@]*)*@")
-_PARAMETER = re.compile(r"(?<=[?&;#])([^?&;#=]+)=([^&;#]*)")
-
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+")
-
 _Text = TypeVar("_Text", str, bytes)
 
 
-@cache
-def _matcher(patterns: tuple[str, ...]) -> Callable[[str], object]:
-    """One expression for all the patterns, made when first asked; names come in capitals."""
-    found = "|".join(translate(pattern.upper()) for pattern in patterns)
-    return re.compile(found or r"(?!)").match
+class Arguments(NamedTuple):
+    """The words of a command as they are recorded."""
 
-
-def mask_url(url: str) -> str:
-    """The URL without who asked and what let them in: no userinfo, no secret parameters."""
-    if "@" in url:
-        url = _USERINFO.sub(rf"\1{MASK}@", url)
-    if "=" not in url:
-        return url
-    secret = _matcher((*PATTERNS, *QUERY))
-
-    def masked(match: re.Match[str]) -> str:
-        name = unquote(match[1]).upper()
-        hide = match[2] and (secret(name) or secret(name.replace("-", "_")))
-        return f"{match[1]}={MASK}" if hide else match[0]
-
-    return _PARAMETER.sub(masked, url)
+    words: tuple[str, ...]
+    secrets: dict[str, list[str | None]]
+    """By the number of a word that holds secrets: the name of each mask in it, in order; None for
+    a mask that the word had itself."""
 
 
 class Redactor:
@@ -139,8 +50,10 @@ class Redactor:
         self.names: frozenset[str] = frozenset()
         """The variables whose values are masked."""
         self._judged: dict[tuple[str, str], bool] = {}  # most processes have the same variables
+        self._named: dict[str, str] = {}
         self._values: set[str] = set()
         self._secrets: list[bytes] = []
+        self._texts: list[str] = []
         self._masked: dict[tuple[str, str], str] = {}
         self.learn(environ)
 
@@ -154,12 +67,18 @@ class Redactor:
         to a command as secrets. Streams that were made before do not mask them."""
         secrets = {name: value for name, value in secrets.items() if value and value != MASK}
         self.names |= secrets.keys()
-        fresh = set(secrets.values()) - self._values
+        for name, value in secrets.items():
+            self._named.setdefault(name, value)
+        self._add(secrets.values())
+
+    def _add(self, values: Iterable[str]) -> None:
+        fresh = set(values) - self._values
         if not fresh:
             return
         self._values |= fresh
         found = {spelling for value in fresh for spelling in _spellings(value)}
         self._secrets = sorted(found.union(self._secrets), key=lambda text: (-len(text), text))
+        self._texts = [text.decode(errors="surrogateescape") for text in self._secrets]
         self._masked.clear()
 
     def _secret(self, name: str, value: str) -> bool:
@@ -167,10 +86,9 @@ class Redactor:
             return False
         judged = self._judged.get((name, value))
         if judged is None:
-            upper = name.upper()
-            asked, secret, exception = map(_matcher, (self._patterns, PATTERNS, EXCEPTIONS))
-            named = asked(upper) or (secret(upper) and not exception(upper))
-            judged = self._judged[name, value] = bool(named or _VALUES.search(value))
+            judged = self._judged[name, value] = is_secret_variable(name, self._patterns) or any(
+                found for kind in (find_tokens, passwords) for found in kind(value)
+            )
         return judged
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
@@ -204,10 +122,62 @@ class Redactor:
         masked = mask(self._secrets, text.encode(errors="surrogateescape"))
         return masked.decode(errors="surrogateescape")
 
-    def argument(self, word: str) -> str:
-        """A word of a command: also the URLs in it lose what is secret about them."""
-        masked = self.text(word)
-        return _URL.sub(lambda url: mask_url(url[0]), masked) if "://" in masked else masked
+    def learn_command(self, words: Sequence[str]) -> dict[int, list[Finding]]:
+        """From now on mask the values that these words give to options and variables. Returns what
+        was found, by the number of the word."""
+        found = dict(find_in_words(words, self._patterns))
+        for number, findings in found.items():
+            word = words[number]
+            self._add(passwords(word))
+            for one in findings:
+                if one.name:
+                    value = word[one.start : one.end]
+                    self.add_secrets({self._name(one.name, value, number): value})
+        return found
+
+    def arguments(self, words: Sequence[str]) -> Arguments:
+        """The words of a command with every secret in them masked."""
+        found = self.learn_command(words)
+        masked = list(words)
+        secrets: dict[str, list[str | None]] = {}
+        joined = " ".join(words)
+        known = [text for text in self._texts if text in joined]
+        for number, word in enumerate(words) if known or found else ():
+            findings = merged([*self._known(known, word), *found.get(number, ())])
+            if not findings:
+                continue
+            names = secrets[str(number)] = list[str | None]()
+            pieces = []
+            end = 0
+            for one in findings:
+                names += [None] * word[end : one.start].count(MASK)
+                value = word[one.start : one.end]
+                name = self._name(one.name, value, number)
+                self._named.setdefault(name, value)
+                names.append(name)
+                pieces += [word[end : one.start], MASK]
+                end = one.end
+            names += [None] * word[end:].count(MASK)
+            masked[number] = "".join([*pieces, word[end:]])
+        return Arguments(tuple(masked), secrets)
+
+    def _known(self, texts: Iterable[str], word: str) -> Iterator[Finding]:
+        for text in texts:
+            if text in word:
+                name = next((n for n, value in self._named.items() if value == text), None)
+                for match in re.finditer(re.escape(text), word):
+                    yield Finding(*match.span(), name)
+
+    def _name(self, name: str | None, value: str, number: int) -> str:
+        """How a repeat asks for this value: by a name that no other value has."""
+        base = re.sub(r"\W", "_", name).upper() if name else f"ARGUMENT_{number}"
+        if self._named.get(name or "") == value:
+            return name or ""
+        found, count = base, 1
+        while self._named.get(found, value) != value:
+            count += 1
+            found = f"{base}_{count}"
+        return found
 
     def url(self, url: str) -> str:
         return mask_url(self.text(url))
@@ -218,10 +188,10 @@ class Redactor:
 
 
 def _spellings(value: str) -> Iterable[bytes]:
-    """What to search for in text: the value, and the password in it, in every encoding."""
+    """What to search for in text: the value, and the passwords in it, in every encoding."""
     whole = {value, value.strip()}
-    for match in _PASSWORD.finditer(value):
-        whole |= {match[1], unquote(match[1])}
+    for password in passwords(value):
+        whole |= {password, unquote(password)}
     for text in whole:
         if len(text.encode(errors="surrogateescape")) >= SHORTEST:
             yield from encodings(text)

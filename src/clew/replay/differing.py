@@ -24,6 +24,7 @@ _ELSEWHERE = frozenset(
             "packages",
             "boot",
             "redacted",
+            "argument_secrets",
             "variables_b64",
             "streams",
             "sealed",

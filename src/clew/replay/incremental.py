@@ -106,7 +106,7 @@ class Incremental:
         standing = question.standing
         return Start(
             program=beginnings.text(question.program),
-            command=tuple(redactor.argument(shown(word)) for word in question.arguments),
+            command=redactor.arguments([shown(word) for word in question.arguments]).words,
             cwd=shown(question.cwd),
             environment=redactor.environment(variables),
             held=beginnings.described(question.openings, self._around.streams, self._leftovers),

@@ -77,12 +77,12 @@ def plan(record: Recorded, *, names: Names, environ: Mapping[str, str], network:
             f"the bytes of {some}{more} were not kept: {record.execution.id} cannot be repeated",
             hint="put them where they were, and record the command again",
         )
-    variables = _variables(record, environ)
+    given = _given(record, environ)
     locators = {record.versions[edge.version].locator for edge in record.used}
     devices = _devices(locators)
     return Plan(
-        command=_command(record, variables),
-        environ=variables,
+        command=_command(record, given),
+        environ=_variables(record, given),
         cwd=itself.cwd or "/",
         machine=str(record.facets.get("machine", "")),
         scenery=first,
@@ -113,31 +113,48 @@ def place_of(word: str, cwd: str) -> bytes:
     return os.fsencode(posixpath.normpath(posixpath.join(cwd, word)))
 
 
-def _variables(record: Recorded, environ: Mapping[str, str]) -> dict[str, str]:
-    variables = {n: v for n, v in record.itself.environment.items() if v is not None}
-    for name, raw in record.facets.get("variables_b64", {}).items():
-        variables[name] = os.fsdecode(b64decode(raw))
-    hidden = [name for name in record.facets.get("redacted", ()) if name in variables]
-    lacking = [name for name in hidden if name not in environ]
+def secrets(record: Recorded) -> list[str]:
+    """The names of the values that a repeat needs and the record does not have: of variables, and
+    of what stood in the command."""
+    variables = [n for n in record.facets.get("redacted", ()) if n in record.itself.environment]
+    masks = record.facets.get("argument_secrets", {}).values()
+    return sorted({*variables, *(name for names in masks for name in names if name)})
+
+
+def _given(record: Recorded, environ: Mapping[str, str]) -> dict[str, str]:
+    """The values of those."""
+    names = secrets(record)
+    lacking = [name for name in names if name not in environ]
     if lacking:
         raise UsageError(
             f"{record.execution.id} had secrets that are not recorded: {', '.join(lacking)}",
             hint=f"set them again, then repeat: export {lacking[0]}=…",
         )
-    return variables | {name: environ[name] for name in hidden}
+    return {name: environ[name] for name in names}
 
 
-def _command(record: Recorded, variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Where a secret variable's value stood in the command it stands again."""
-    hidden = [n for n in record.facets.get("redacted", ()) if n in variables]
+def _variables(record: Recorded, given: Mapping[str, str]) -> dict[str, str]:
+    variables = {n: v for n, v in record.itself.environment.items() if v is not None}
+    for name, raw in record.facets.get("variables_b64", {}).items():
+        variables[name] = os.fsdecode(b64decode(raw))
+    hidden = [name for name in record.facets.get("redacted", ()) if name in variables]
+    return variables | {name: given[name] for name in hidden}
+
+
+def _command(record: Recorded, given: Mapping[str, str]) -> tuple[str, ...]:
+    """The words, with each secret where it stood."""
+    masked = record.facets.get("argument_secrets", {})
     words = []
     for number, word in enumerate(record.itself.command):
-        if MASK in word and len(hidden) > 1:
+        names = masked.get(str(number), ())
+        first, *rest = word.split(MASK)
+        if names and len(rest) != len(names):  # it had asterisks of its own beside the secret
             raise UsageError(
                 f"word {number} of the command held a secret that is not recorded",
                 hint=f"give it again: clew repeat {record.execution.id} --set {number}=…",
             )
-        words.append(word.replace(MASK, variables[hidden[0]]) if hidden else word)
+        values = [MASK if name is None else given[name] for name in names or [None] * len(rest)]
+        words.append(first + "".join(map("".join, zip(values, rest, strict=True))))
     return tuple(words)
 
 

@@ -74,7 +74,7 @@ def portable(record: Recorded, names: Names) -> Portable:
     bare = replace(
         record,
         activities={**record.activities, itself.key: itself._replace(command=[])},
-        facets={name: value for name, value in record.facets.items() if name != "streams"},
+        facets={n: v for n, v in record.facets.items() if n not in ("streams", "argument_secrets")},
     )
     found = plan(bare, names=names, environ=dict.fromkeys(hidden, MASK), network=True)
     variables = {n: v for n, v in found.environ.items() if n not in hidden}
@@ -129,9 +129,8 @@ def _warnings(
 ) -> Iterable[str]:
     if hidden:
         yield f"{', '.join(hidden)} had secret values, which are not recorded: set them to run it"
-    for number, word in enumerate(found.command):
-        if hidden and MASK in word:
-            yield f"word {number} of the command held a secret, and is {MASK} now: give it anew"
+    for number in record.facets.get("argument_secrets", ()):
+        yield f"word {number} of the command held a secret, and is {MASK} now: give it anew"
     exact = [n for n, v in variables.items() if text(n) != n or text(v) != v]
     if exact:
         yield f"the values of {', '.join(map(text, exact))} are not UTF-8, and not quite the same"

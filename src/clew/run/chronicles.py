@@ -89,7 +89,7 @@ class Chronicle:
             execution=piece.uid,
             activity=piece.uid,
             at=piece.began,
-            command=tuple(self._redactor.argument(word) for word in piece.command),
+            command=self._redactor.arguments(piece.command).words,
             facets={**self._beginning.event.facets, "inherits": self._uid},
         )
         before = self._store.added

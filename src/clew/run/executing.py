@@ -23,6 +23,7 @@ from clew.folder import Folder, own
 from clew.prov.events import AnyEvent, Started
 from clew.prov.graph import AT_ONCE, Graph
 from clew.prov.questions.executions import execution as execution_of
+from clew.prov.texts import shown
 from clew.redaction import Redactor
 from clew.run import failing, locks, recovering, reporting, signals, starting, streams
 from clew.run.event_builder import EventBuilder
@@ -123,6 +124,7 @@ class _Recording:
         self._label = label
         self._uid = os.urandom(16).hex()
         self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
+        self._redactor.learn_command([shown(word) for word in command])
         self._whole_or_none = stage.descent is not None
 
     def run(self, begun: Callable[[str], None]) -> Outcome:

@@ -52,6 +52,12 @@ def beginning(
     sealed = redactor.seals(told)
     facets.pop("sealed", None)
     facets |= {"sealed": sealed} if sealed else {}
+    arguments = redactor.arguments([shown(word) for word in command])
+    facets.pop("argument_secrets", None)
+    if arguments.secrets:
+        names = {name for masks in arguments.secrets.values() for name in masks if name}
+        facets["argument_secrets"] = arguments.secrets
+        facets["redacted"] = sorted(names.union(facets.get("redacted", ())))
     descent = stage.descent
     if descent is not None:
         facets |= {"kind": descent.kind, "collection": descent.collection}
@@ -63,7 +69,7 @@ def beginning(
         kind="execution",
         parent=descent.parent if descent else None,
         agent=environment.user_name(os.getuid()),
-        command=tuple(redactor.argument(shown(word)) for word in command),
+        command=arguments.words,
         cwd=shown(os.fspath(stage.cwd)),
         name=name,
         environment=dict(variables),

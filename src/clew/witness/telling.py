@@ -106,13 +106,16 @@ class Teller:
     # -- processes
 
     def _processes(self) -> Iterator[AnyEvent]:
+        for process in self._story.processes.values():
+            if process.exec:  # a secret that it was given may stand in an earlier one's words, too
+                self._scene.redactor.learn_command([*map(shown, process.exec.arguments)])
         for image, process in self._story.processes.items():
             yield self._started(image, process)
             if process.exit is not None:
                 yield self._ended(process)
 
     def _started(self, image: int, process: Process) -> Started:
-        redact = self._scene.redactor.argument
+        words = [shown(word) for word in self._story.command(image)]
         own = self._story.variables.get(process.exec.variables, {}) if process.exec else {}
         return Started(
             execution=self._scene.execution,
@@ -123,7 +126,7 @@ class Teller:
             parent=self._uid(process.parent) if process.parent else self._scene.execution,
             number=process.number,
             pid=process.pid,
-            command=tuple(redact(shown(word)) for word in self._story.command(image)),
+            command=self._scene.redactor.arguments(words).words,
             exe=shown(process.exec.exe) if process.exec else None,
             cwd=shown(process.exec.cwd) if process.exec else None,
             environment=_difference(self._scene.variables, own) if process.exec else {},

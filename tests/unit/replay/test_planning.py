@@ -25,7 +25,7 @@ def test_the_command_finds_what_it_had() -> None:
 
 
 def test_secrets_come_from_the_caller() -> None:
-    facets: dict[str, Any] = {"redacted": ["TOKEN"]}
+    facets: dict[str, Any] = {"redacted": ["TOKEN"], "argument_secrets": {"2": ["TOKEN"]}}
     run = Run("curl", "-H", "X: ***", variables={"TOKEN": "***", "A": "1"}, facets=facets)
     found = made(run, TOKEN="real")
     assert found.environ == {"TOKEN": "real", "A": "1"}
@@ -39,11 +39,26 @@ def test_stars_that_hid_nothing_are_stars() -> None:
     assert made(Run("echo", "***")).command == ("echo", "***")
 
 
-def test_which_secret_stood_there_is_not_guessed() -> None:
-    facets: dict[str, Any] = {"redacted": ["A", "B"]}
-    run = Run("x", "***", variables={"A": "***", "B": "***"}, facets=facets)
-    with pytest.raises(UsageError, match="word 1") as told:
+def test_each_secret_stands_where_it_stood() -> None:
+    facets: dict[str, Any] = {
+        "redacted": ["A", "B", "PASSWORD"],
+        "argument_secrets": {"1": ["B", None, "A"], "3": ["PASSWORD"]},
+    }
+    words = ("x", "***:***:***", "--password", "***", "***")
+    run = Run(*words, variables={"A": "***", "B": "***"}, facets=facets)
+    found = made(run, A="1", B="2", PASSWORD="3")
+    assert found.command == ("x", "2:***:1", "--password", "3", "***")
+    assert found.environ == {"A": "1", "B": "2"}
+    with pytest.raises(UsageError, match="PASSWORD") as told:
         made(run, A="1", B="2")
+    assert "export PASSWORD" in told.value.hint
+
+
+def test_which_secret_stood_there_is_not_guessed() -> None:
+    facets: dict[str, Any] = {"redacted": ["A"], "argument_secrets": {"1": ["A"]}}
+    run = Run("x", "***:***", variables={"A": "***"}, facets=facets)
+    with pytest.raises(UsageError, match="word 1") as told:
+        made(run, A="1")
     assert "--set 1=" in told.value.hint
 
 
