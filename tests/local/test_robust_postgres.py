@@ -120,16 +120,54 @@ def test_many_at_once(clew: Marked) -> None:
     assert {execution["state"] for execution in clew.json("list")} == {"done"}
 
 
-def test_a_server_that_is_not_there(clew: Marked, tmp_path: Path) -> None:
-    clew.environment["CLEW_GRAPH"] = f"host={tmp_path} user=clew dbname=postgres"
-    ran = clew("exec", "--", "touch", "it-ran", status=125)
+def test_a_command_runs_though_the_database_is_away(clew: Marked, mortal: Server) -> None:
+    clew.environment["CLEW_GRAPH"] = mortal.address
+    mortal.die()
+    ran = clew("exec", "--name", "first", "--", "sh", "-c", "cat data > out; exit 3", status=3)
     assert "cannot be reached" in ran.stderr
-    assert "hint: check CLEW_GRAPH" in ran.stderr
+    assert "its record is kept here" in ran.stderr
+    told = clew("exec", "--json", "--", "sh", "-c", "kill -9 $$", status=137).stderr
+    document = json.loads(told.splitlines()[-1])
+    assert (document["id"], document["state"]) == (None, "failed")
+    assert (document["status"], document["signal"]) == (None, 9)
+    assert document["warning"]["code"] == "no-database"
+    clew("exec", "--", "no-such-command", status=127)
+    bad = clew("exec", "--name", "e7", "--", "touch", "it-ran", status=2)
+    assert "cannot be a name" in bad.stderr
     assert not (clew.folder / "it-ran").exists()
+    assert clew.error("list", status=1)[0] == "no-database"
+    mortal.start()
+    clew("exec", "--", "true")
+    first, second, third = clew.json("list")
+    assert (first["name"], first["state"], first["status"]) == ("first", "failed", 3)
+    assert (second["state"], second["signal"]) == ("failed", 9)
+    assert third["state"] == "done"
+    assert clew("cat", "first:out").stdout == "b\na\n"
     assert clew.leftovers() == []
-    _, message, hint = clew.error("list", status=1)
-    assert "cannot be reached" in message
-    assert "CLEW_GRAPH" in hint
+    assert clew.json("fsck")["ok"]
+
+
+def test_a_recorder_is_killed_while_the_database_is_away(clew: Marked, mortal: Server) -> None:
+    clew.environment["CLEW_GRAPH"] = mortal.address
+    mortal.die()
+    process = clew.start("exec", "--", "sh", "-c", "cat data; sleep 1000")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "b\n"
+    process.kill()
+    process.communicate()
+    clew.await_silence()
+    mortal.start()
+    clew("exec", "--", "true")
+    assert [found["state"] for found in clew.json("list")] == ["broken", "done"]
+    assert clew("cat", "e1:data").stdout == "b\na\n"
+    assert clew.leftovers() == []
+
+
+def test_an_address_that_is_none_is_refused(clew: Marked) -> None:
+    clew.environment["CLEW_GRAPH"] = "postgresql://host:port/x y"
+    ran = clew("exec", "--", "touch", "it-ran", status=2)
+    assert "CLEW_GRAPH is not the address" in ran.stderr
+    assert not (clew.folder / "it-ran").exists()
 
 
 class Server:

@@ -73,8 +73,8 @@ def command(
         remark(json.dumps(execution | _more(outcome), ensure_ascii=False))
     elif outcome.joined:
         remark(f"clew: recorded as part of {outcome.joined}")
-    elif execution["state"] == "broken":
-        remark(f"clew: {execution['id']} ended with status {outcome.status}; not recorded whole")
+    elif execution["ended"] is None:
+        remark(_unfolded(execution, outcome.status))
     else:
         remark(summary(execution) + _sent(outcome))
     return outcome.status
@@ -90,6 +90,17 @@ def _more(outcome: Outcome) -> dict[str, Any]:
     if outcome.waiting:
         found["waiting"] = outcome.waiting
     return found
+
+
+def _unfolded(execution: dict[str, Any], status: int) -> str:
+    """The line for an execution whose end is not in the graph."""
+    name = execution["id"] or execution["uid"][:8]
+    if execution["state"] == "broken":
+        return f"clew: {name} ended with status {status}; not recorded whole"
+    return (
+        f"clew: {name} ended with status {status};"
+        " its record is kept here, and the next command folds it"
+    )
 
 
 def _sent(outcome: Outcome) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from clew.db.connections import Connection
+from clew.errors import UsageError
 
 
 def connect(path: Path, *, address: str | None = None, cache: int = 64) -> Connection:
@@ -14,6 +15,12 @@ def connect(path: Path, *, address: str | None = None, cache: int = 64) -> Conne
         from clew.db.sqlite import SQLite
 
         return SQLite(path, cache=cache)
-    from clew.db.postgres import PostgreSQL
+    try:
+        from clew.db.postgres import PostgreSQL
+    except ImportError as error:
+        raise UsageError(
+            "CLEW_GRAPH names a PostgreSQL database, and its driver is not installed",
+            hint="pip install 'clew[postgres]'",
+        ) from error
 
     return PostgreSQL(address)

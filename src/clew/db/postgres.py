@@ -3,33 +3,62 @@
 Everything lives in the schema `clew`, so the database may hold other things as well. Rows are
 inserted in the order of their keys (the fold sorts them), so two writers meet in one order;
 should the server still find a deadlock, the transaction is run again.
+
+A connection may be lost at any time: the server is restarted, an administrator ends it, the network
+fails. What surely had no effect is then done again on a new connection, once: a question outside a
+transaction, and a transaction that was lost before its commit was sent. All else raises
+NoDatabase: the statement may have had its effect, and only the caller knows whether to do it again
+(a fold is a union of facts, and so always may be).
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import psycopg
-from psycopg import errors
+from psycopg import conninfo, errors
 
 from clew.db import migrating
 from clew.db.connections import AT_ONCE, VALUES, Connection, Result, Row
-from clew.errors import Busy, ClewError, Damaged, NoDatabase, NotAllowed
+from clew.errors import Busy, ClewError, Damaged, NoDatabase, NotAllowed, UsageError
 
 _WORDS = {"id": "BIGINT PRIMARY KEY", "int": "BIGINT", "bytes": "BYTEA", "clustered": ""}
 _LOCK = 0x636C6577  # "clew": the advisory lock that lets one opener at a time migrate
 _TRIES = 8
 _AGAIN = (errors.DeadlockDetected, errors.SerializationFailure)
+_WAITS = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+"""How long a server that does not answer is waited for, in libpq's words (seconds; the last in
+milliseconds). The address may say otherwise."""
+_READS = re.compile(r"\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)", re.DOTALL)
 
 
 class PostgreSQL(Connection):
     def __init__(self, address: str) -> None:
+        self.where = "the graph database"
         try:
-            self._server = psycopg.connect(address, autocommit=True, connect_timeout=10)
+            self._parameters = {**_WAITS, **conninfo.conninfo_to_dict(address)}
+        except psycopg.ProgrammingError as error:
+            raise UsageError(
+                "CLEW_GRAPH is not the address of a PostgreSQL database",
+                hint="CLEW_GRAPH=postgresql://user@host/database",
+            ) from error  # without its words: they may quote a password
+        self._within = False  # a transaction
+        self._closed = False  # by us
+        self._open()
+
+    def _open(self) -> None:
+        try:
+            self._server = psycopg.connect(autocommit=True, **self._parameters)
         except psycopg.Error as error:
-            self.where = "the graph database"
             raise NoDatabase(
                 f"the graph database cannot be reached: {_line(error)}",
                 hint="check CLEW_GRAPH and that the server runs",
@@ -47,6 +76,16 @@ class PostgreSQL(Connection):
             raise
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+        self._reopen_if_lost()
+        try:
+            return self._rows(sql, parameters)
+        except NoDatabase:
+            if self._within or not self._lost or not _READS.match(sql):
+                raise
+        self._open()
+        return self._rows(sql, parameters)
+
+    def _rows(self, sql: str, parameters: Sequence[object]) -> list[Row]:
         try:
             cursor = self._server.execute(_translated(sql), parameters)
             return cursor.fetchall() if cursor.description else []
@@ -57,6 +96,7 @@ class PostgreSQL(Connection):
 
     def insert(self, sql: str, rows: Sequence[Row]) -> None:
         before, row, after = VALUES.split(sql)
+        self._reopen_if_lost()
         try:
             for start in range(0, len(rows), AT_ONCE):
                 part = rows[start : start + AT_ONCE]
@@ -69,18 +109,37 @@ class PostgreSQL(Connection):
             self._fail(error)
 
     def atomically(self, action: Callable[[], Result]) -> Result:
+        lost = False
         for attempt in range(_TRIES):
+            self._reopen_if_lost()
+            self._within, committing = True, False
             try:
                 with self._server.transaction():
-                    return action()
+                    result = action()
+                    committing = True
+                return result
             except _AGAIN:
                 time.sleep(0.01 * 2**attempt)
-            except psycopg.Error as error:
-                self._fail(error)
+            except (psycopg.Error, NoDatabase) as error:
+                if lost or committing or not self._lost:
+                    self._fail(error)
+                lost = True
+            finally:
+                self._within = False
         raise Busy(f"{self.where} is busy with other writers", hint="try again")
 
     def close(self) -> None:
+        self._closed = True
         self._server.close()
+
+    @property
+    def _lost(self) -> bool:
+        return self._server.closed and not self._closed
+
+    def _reopen_if_lost(self) -> None:
+        """Nothing was sent yet: so whatever comes next may go to a new connection."""
+        if self._lost and not self._within:
+            self._open()
 
     def _bring_up_to_date(self) -> None:
         found = self._version()
@@ -107,7 +166,9 @@ class PostgreSQL(Connection):
             return 0
         return int(found[0] or 0) if found else 0
 
-    def _fail(self, error: psycopg.Error) -> NoReturn:
+    def _fail(self, error: psycopg.Error | NoDatabase) -> NoReturn:
+        if isinstance(error, NoDatabase):
+            raise error
         where = self.where
         if isinstance(error, (errors.InsufficientPrivilege, errors.ReadOnlySqlTransaction)):
             raise NotAllowed(

@@ -6,7 +6,9 @@ before the graph names them, and the end is folded in the same transaction as th
 that is done the trace stays in the spool, so that whoever comes next can tell it.
 
 Before the command has started, whatever is wrong is an error; from then on the command's end
-and status are its own, and what is wrong with the record is a warning.
+and status are its own, and what is wrong with the record is a warning. One thing does not keep a
+command from starting: a database that cannot be reached. The record then stays in the spool, and
+recovery folds it once the database answers.
 """
 
 from __future__ import annotations
@@ -18,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clew import db
-from clew.errors import ClewError, NotFound, RecordingFailed
+from clew.errors import ClewError, NoDatabase, NotFound, RecordingFailed
 from clew.folder import Folder, own
-from clew.prov.events import AnyEvent, Started
-from clew.prov.graph import AT_ONCE, Graph
+from clew.prov.events import AnyEvent, Ended, Started
+from clew.prov.graph import AT_ONCE, Graph, check_name
 from clew.prov.questions.executions import execution as execution_of
 from clew.prov.texts import shown
 from clew.redaction import Redactor
@@ -123,6 +125,7 @@ class _Recording:
         self._decider = decider
         self._label = label
         self._uid = os.urandom(16).hex()
+        self._number: int | None = None  # its id is not known until the database answers
         self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
         self._redactor.learn_command([shown(word) for word in command])
         self._whole_or_none = stage.descent is not None
@@ -189,16 +192,21 @@ class _Recording:
         )
         started = self._beginning.event
         self._note(started, {}, whole_or_none=True)  # nothing has begun yet
-        with self._graph() as graph:
-            descent = self._stage.descent
-            self._number = graph.begin(
-                self._uid, name=self._name, parent=descent.parent if descent else None
-            )
-            try:
+        if self._name is not None:
+            check_name(self._name)
+        descent = self._stage.descent
+        parent = descent.parent if descent else None
+        try:
+            with self._graph() as graph:
+                self._number = graph.begin(self._uid, name=self._name, parent=parent)
                 graph.fold([started])
-            except BaseException:
-                self._forget()
+        except NoDatabase:
+            if self._whole_or_none:
                 raise
+        except BaseException:
+            if self._number is not None:
+                self._forget()
+            raise
         return started
 
     def _note(self, started: Started, names: dict[str, str], *, whole_or_none: bool) -> None:
@@ -215,8 +223,11 @@ class _Recording:
         recovering.note(self._spool, words)
 
     def _forget(self) -> None:
-        """The command never began. Where that cannot be told, the note is left to tell it."""
+        """The command never began, so nothing of it stays in the graph. Where the graph cannot be
+        written now, the note makes recovery remove it."""
         self._settled = False
+        with contextlib.suppress(OSError):
+            self._note(self._beginning.event, {}, whole_or_none=True)
         with contextlib.suppress(ClewError), self._graph() as graph:
             graph.remove(self._uid)
             self._settled = True
@@ -286,9 +297,10 @@ class _Recording:
             raise failing.no_room(self._folder.path) or self._stage.refusal()
         if status < 0 or (status == 125 and not failing.whole(trace)):
             how = f"was ended by signal {-status}" if status < 0 else "failed"
+            known = self._uid if self._number is None else f"e{self._number}"
             raise RecordingFailed(
                 f"the tracer {how}, and the command with it",
-                hint=f"clew show e{self._number} tells what was seen until then",
+                hint=f"clew show {known} tells what was seen until then",
             )
 
     # -- the end
@@ -320,15 +332,28 @@ class _Recording:
         except BaseException as error:  # also a fault of our own, or an interrupt
             if self._whole_or_none and isinstance(error, Exception):
                 raise failing.no_room(self._folder.path) or failing.said(error) from error
-            if events:
-                with contextlib.suppress(OSError):
-                    recovering.keep_events(self._spool, events)
+            ended = self._keep(events)
             if not isinstance(error, Exception):
                 raise
             self._postponed = True
-            found = bare(self._uid, self._command, number=self._number, name=self._name)
+            found = bare(
+                self._uid,
+                self._command,
+                number=self._number,
+                name=self._name,
+                ended=ended,
+            )
             warning = failing.said(error)
         return Outcome(execution=found, status=status, warning=warning)
+
+    def _keep(self, events: list[AnyEvent]) -> Ended | None:
+        """Leave the events in the spool for recovery; if that works, the answer is the last one."""
+        if events:
+            with contextlib.suppress(OSError):
+                recovering.keep_events(self._spool, events)
+                last = events[-1]
+                return last if isinstance(last, Ended) else None
+        return None
 
     def _still_there(self) -> None:
         """A database whose file was removed may be written to without anybody noticing."""

@@ -58,4 +58,4 @@ def _outer(
             graph = Graph(connection, folder.uid)
             return execution(graph, outer, alive=lambda uid: locks.alive(folder, uid))
     except ClewError:  # it records into another project, or this one cannot be asked: it ran
-        return bare(outer, command)
+        return bare(outer, command, state="running")

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from clew.errors import ClewError
+from clew.prov.events import Ended
 
 
 class Outcome(Struct, frozen=True):
@@ -24,17 +25,28 @@ class Outcome(Struct, frozen=True):
 
 
 def bare(
-    uid: str, command: Sequence[str], *, number: int | None = None, name: str | None = None
+    uid: str,
+    command: Sequence[str],
+    *,
+    number: int | None = None,
+    name: str | None = None,
+    state: str = "broken",
+    ended: Ended | None = None,
 ) -> dict[str, Any]:
-    """The shape of an execution of which the graph could not be asked."""
+    """The shape of an execution that the graph could not be asked about. `ended`: its last event,
+    where the whole record is kept and only waits to be folded."""
+    if ended is not None:
+        state = "failed" if ended.status != 0 else "done"
     known: dict[str, Any] = {
         "id": None if number is None else f"e{number}",
         "uid": uid,
         "name": name,
         "command": list(command),
-        "state": "broken" if number is not None else "running",
+        "state": state,
+        "status": ended.status if ended else None,
+        "signal": ended.signal if ended else None,
         "kind": "reference",
     }
-    rest = ("cwd", "agent", "started", "ended", "seconds", "status", "signal", "parent")
+    rest = ("cwd", "agent", "started", "ended", "seconds", "parent")
     totals = ("collection", "processes", "inputs", "outputs", "bytes", "new_bytes")
     return {**dict.fromkeys((*rest, *totals)), **known}

@@ -15,7 +15,7 @@ import pytest
 
 from clew.db import Connection, connect, migrating
 from clew.db.sqlite import SQLite
-from clew.errors import Busy, ClewError, Damaged, NotAllowed
+from clew.errors import Busy, ClewError, Damaged, NoDatabase, NotAllowed, UsageError
 
 
 def test_the_newest_migration_is_the_known_one() -> None:
@@ -131,15 +131,6 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     assert "secret" not in refused.value.message
 
 
-def test_a_server_that_goes_away(tmp_path: Path, postgres: str) -> None:
-    with connect(tmp_path / "g.db", address=postgres) as one:
-        [(pid,)] = one.rows("SELECT pg_backend_pid()")
-        with connect(tmp_path / "g.db", address=postgres) as other:
-            other.rows("SELECT pg_terminate_backend(?)", (pid,))
-        with pytest.raises(ClewError, match="lost"):
-            one.rows("SELECT 1")
-
-
 _UNPRIVILEGED = """
 import os, sys
 from pathlib import Path
@@ -213,3 +204,55 @@ def test_a_disk_that_is_full_loses_the_transaction_and_nothing_else(tmp_path: Pa
     assert count == "0"
     with connect(path) as connection:
         assert connection.rows("PRAGMA integrity_check") == [("ok",)]
+
+
+def cut(address: str) -> None:
+    """Lose every connection to the database but our own."""
+    import psycopg
+
+    with psycopg.connect(address, autocommit=True) as server:
+        server.execute(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+            " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+
+
+def test_a_lost_connection_is_opened_again_for_what_had_no_effect(postgres: str) -> None:
+    insert = "INSERT INTO project (id, uid, executions) VALUES (?, 'u', 0)"
+    with connect(Path("unused"), address=postgres) as connection:
+        cut(postgres)
+        assert connection.rows("SELECT count(*) FROM project") == [(0,)]
+        cut(postgres)
+        connection.atomically(lambda: connection.rows(insert, (1,)))
+        cuts = iter([True, False])
+
+        def cut_halfway() -> None:
+            connection.rows(insert, (2,))
+            if next(cuts):
+                cut(postgres)
+            connection.rows(insert, (3,))
+
+        connection.atomically(cut_halfway)
+        assert connection.rows("SELECT id FROM project ORDER BY id") == [(1,), (2,), (3,)]
+
+
+def test_what_may_have_had_its_effect_is_not_done_again_unasked(postgres: str) -> None:
+    insert = "INSERT INTO project (id, uid, executions) VALUES (?, 'u', 0)"
+    with connect(Path("unused"), address=postgres) as connection:
+        cut(postgres)
+        with pytest.raises(NoDatabase):
+            connection.rows(insert, (1,))
+        connection.rows(insert, (2,))  # the loss is known by now, and nothing was sent
+
+        def cut_at_the_commit() -> None:
+            connection.rows(insert, (3,))
+            cut(postgres)
+
+        with pytest.raises(NoDatabase):
+            connection.atomically(cut_at_the_commit)
+        assert connection.rows("SELECT id FROM project") == [(2,)]
+
+
+def test_an_address_that_is_none_is_a_mistake_of_the_user() -> None:
+    with pytest.raises(UsageError, match="CLEW_GRAPH"):
+        connect(Path("unused"), address="postgresql://host:port/x y z")
