@@ -10,9 +10,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -302,6 +304,41 @@ def test_what_cannot_be_sent_waits(there: Project, here: Project) -> None:
     told = json.loads(here.command("exec", "--json", "--", "true").stderr)
     assert told["sent"] == {"server": good["CLEW_SERVER"], "id": "e6"}
     assert [found["status"] for found in known(there)] == [3, 3, 3, 3, 0, 0]
+
+
+def test_a_server_that_hangs_is_not_waited_for(
+    there: Project, here: Project, server: Server
+) -> None:
+    (here / "in").write_bytes(random.Random(5).randbytes(8 << 20))  # more than a socket takes
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        ran = here.command("exec", "--", "sh", "-c", "cat in; exit 3", timeout=30)
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    assert ran.returncode == 3
+    assert b"did not answer in time" in ran.stderr
+    here.command("list")
+    assert [found["status"] for found in known(there)] == [3]
+    whole(here, there)
+
+
+def test_a_server_that_answers_byte_by_byte_is_not_waited_for(here: Project) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def trickle() -> None:
+            with suppress(OSError):
+                connected, _ = listening.accept()
+                with connected:
+                    for byte in itertools.chain(b"HTTP/1.1 200 OK\r\n", itertools.repeat(65)):
+                        connected.send(bytes([byte]))
+                        time.sleep(0.1)
+
+        trickling = threading.Thread(target=trickle)
+        trickling.start()
+        here.environment["CLEW_SERVER"] = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        ran = here.command("exec", "--", "true", timeout=30)
+        assert b"did not answer in time" in ran.stderr
+    trickling.join()
 
 
 def test_any_next_command_sends_what_waits(there: Project, here: Project) -> None:

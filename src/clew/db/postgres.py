@@ -45,7 +45,8 @@ class PostgreSQL(Connection):
     def __init__(self, address: str) -> None:
         self.where = "the graph database"
         try:
-            self._parameters = {**_WAITS, **conninfo.conninfo_to_dict(address)}
+            given = conninfo.conninfo_to_dict(address)
+            self._address = conninfo.make_conninfo("", **{**_WAITS, **given})
         except psycopg.ProgrammingError as error:
             raise UsageError(
                 "CLEW_GRAPH is not the address of a PostgreSQL database",
@@ -57,7 +58,7 @@ class PostgreSQL(Connection):
 
     def _open(self) -> None:
         try:
-            self._server = psycopg.connect(autocommit=True, **self._parameters)
+            self._server = psycopg.connect(self._address, autocommit=True)
         except psycopg.Error as error:
             raise NoDatabase(
                 f"the graph database cannot be reached: {_line(error)}",

@@ -1,7 +1,12 @@
 """Asking a server: one request at a time on a connection of each thread, errors as our own.
 
 No message ever holds the token. A server that is busy is asked again for a little while, as it
-wishes; one that is not there is Unreachable.
+wishes; one that is not there, or does not answer in time, is Unreachable.
+
+A server that is asked on behalf of somebody who did not ask for it (the sending after `exec`) has
+a limit for all requests together, however it delays: in name resolution, in the connection, or byte
+by byte in its answers. What it takes in meanwhile does not count: a large upload may go on as long
+as it moves.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ import contextlib
 import http.client
 import ipaddress
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -28,13 +34,15 @@ _ANSWER = 60.0
 _FRESH = 20.0
 """Seconds that an idle connection is believed to be open."""
 _PIECE = 1 << 18
+"""Bytes that are read, or sent, at once; each piece has the whole time-out."""
 _STATUS = {400: 2, 422: 2, 403: 4, 404: 5}
 
 
 class Server:
     """The server that CLEW_SERVER names."""
 
-    def __init__(self, address: str, token: str | None) -> None:
+    def __init__(self, address: str, token: str | None, *, limit: float | None = None) -> None:
+        """`limit`: seconds that all requests together may wait for it."""
         parts = urlsplit(address if "://" in address else f"http://{address}")
         try:
             self._port = parts.port
@@ -54,6 +62,8 @@ class Server:
         self.url = f"{parts.scheme}://{host}{port}{self._path}"
         """As it may be shown."""
         self._local = threading.local()
+        self._limit = limit
+        self._waited = 0.0
 
     def json(
         self,
@@ -83,21 +93,28 @@ class Server:
         """Ask, and read the answer piece by piece; an error is raised as what it is."""
         asked = "&".join(f"{quote(name)}={quote(value)}" for name, value in (query or {}).items())
         target = f"{self._path}{path}{'?' if asked else ''}{asked}"
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + self._left(PATIENCE)
         while True:
             response = self._request(method, target, body, dict(headers or {}), seconds)
             pause = _seconds(response.headers.get("Retry-After"))
             if response.status not in (429, 503) or time.monotonic() + pause > until:
                 break
             self._drain(response)
-            time.sleep(pause)
+            with self._bounded():
+                time.sleep(pause)
         if response.status >= 300:
             raise self._error(response)
         return Answer(self, response)
 
     def unreachable(self, error: Exception) -> Unreachable:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        spent = self._limit is not None and self._waited >= self._limit
         self.hang_up()
+        if spent or isinstance(error, TimeoutError):
+            return Unreachable(
+                f"{self.url} did not answer in time",
+                hint="it may have too much to do, or hang; its log says more",
+            )
         return Unreachable(
             f"{self.url} cannot be reached: {why}",
             hint="is clew server running there? CLEW_SERVER says where",
@@ -115,10 +132,13 @@ class Server:
     ) -> http.client.HTTPResponse:
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
+        if body is not None:
+            headers["Content-Length"] = str(len(body))
         try:
             connection = self._connection(seconds)
-            connection.request(method, target, body, headers)
-            return connection.getresponse()
+            connection.request(method, target, _pieces(body), headers)
+            with self._bounded():
+                return connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             raise self.unreachable(error) from error
 
@@ -130,15 +150,64 @@ class Server:
         if connection is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
             connection = kind(self._host, self._port, timeout=_CONNECT)
-            connection.connect()
+            self._connect(connection)
             local["connection"] = connection
+        local["socket"] = connection.sock
         if connection.sock is not None:
-            connection.sock.settimeout(seconds)
+            connection.sock.settimeout(self._left(seconds))
         return connection
+
+    def _connect(self, connection: http.client.HTTPConnection) -> None:
+        """In a thread where the time is limited: nothing else ends the resolution of a name."""
+        if self._limit is None:
+            connection.connect()
+            return
+        failures: list[Exception] = []
+
+        def connect() -> None:
+            try:
+                connection.connect()
+            except Exception as error:
+                failures.append(error)
+
+        thread = threading.Thread(target=connect, daemon=True)
+        with self._bounded():
+            thread.start()
+            thread.join(self._left(_CONNECT))
+        if thread.is_alive():
+            raise TimeoutError
+        if failures:
+            raise failures[0]
+
+    def _left(self, seconds: float) -> float:
+        """How long to wait where `seconds` would be waited without a limit."""
+        if self._limit is None:
+            return seconds
+        if self._waited >= self._limit:
+            raise self.unreachable(TimeoutError())
+        return min(seconds, self._limit - self._waited)
+
+    @contextlib.contextmanager
+    def _bounded(self) -> Iterator[None]:
+        """Wait for the server within: where the time is limited, the connection is cut when it is
+        over, and what was waited counts."""
+        if self._limit is None:
+            yield
+            return
+        timer = threading.Timer(self._left(_ANSWER), _cut, [self._local.__dict__.get("socket")])
+        timer.daemon = True
+        begun = time.monotonic()
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            self._waited += time.monotonic() - begun
 
     def _drain(self, response: http.client.HTTPResponse) -> bytes:
         try:
-            data = response.read()
+            with self._bounded():
+                data = response.read()
         except (OSError, http.client.HTTPException) as error:
             raise self.unreachable(error) from error
         self.done(response)
@@ -179,7 +248,8 @@ class Answer:
         return self._response.headers.get(name, "")
 
     def whole(self) -> bytes:
-        return b"".join(self.pieces())
+        with self._server._bounded():
+            return b"".join(self.pieces())
 
     def line(self) -> bytes:
         """The next line; nothing at the end."""
@@ -204,10 +274,11 @@ class Answer:
         self._server.done(self._response)
 
 
-def server_of(settings: Settings, token: Path | None) -> Server:
-    """The server of the settings; on this machine, the token of the project here may serve."""
+def server_of(settings: Settings, token: Path | None, *, limit: float | None = None) -> Server:
+    """The server of the settings; on this machine, the token of the project here may serve.
+    `limit`: as of `Server`."""
     assert settings.server is not None
-    server = Server(settings.server, settings.token)
+    server = Server(settings.server, settings.token, limit=limit)
     if server._token is None and token is not None and _is_here(server._host):
         with contextlib.suppress(OSError):
             server._token = token.read_text().strip()
@@ -229,6 +300,19 @@ def _kinds(kind: type[ClewError]) -> dict[str, type[ClewError]]:
     for below in kind.__subclasses__():
         found = {**_kinds(below), **found}
     return found
+
+
+def _pieces(body: bytes | None) -> Iterator[bytes] | None:
+    if body is None:
+        return None
+    view = memoryview(body)
+    return (bytes(view[at : at + _PIECE]) for at in range(0, len(view), _PIECE))
+
+
+def _cut(connected: socket.socket | None) -> None:
+    if connected is not None:
+        with contextlib.suppress(OSError):
+            connected.shutdown(socket.SHUT_RDWR)
 
 
 def _seconds(text: str | None) -> float:

@@ -56,7 +56,7 @@ def served(settings: Settings) -> Project:
         from clew.api.remote.sending import deliver
 
         with suppress(OSError), Project(here, settings) as project:
-            deliver(project)
+            deliver(project, server_of(settings, here.token))
     return RemoteProject(server_of(settings, here.token if here else None), settings)
 
 

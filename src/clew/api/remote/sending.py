@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from clew.api.project import Project
 
 Progress = Callable[[int, int], None]
+_PATIENCE = 2.0
+"""Seconds in all that `exec` waits for a server after the command has ended."""
 _QUESTIONS = 10_000
 """Digests that are asked about at once."""
 _TRIES = 3
@@ -86,7 +88,11 @@ class Door:
 
 
 def deliver(
-    project: Project, *, own: str | None = None, progress: Progress = lambda done, total: None
+    project: Project,
+    server: Server,
+    *,
+    own: str | None = None,
+    progress: Progress = lambda done, total: None,
 ) -> Delivery:
     """Send all that waits, the execution `own` even if another process is at it; what cannot be
     sent now stays."""
@@ -95,14 +101,13 @@ def deliver(
     folder = project._folder
     found = Delivery()
     try:
-        server = server_of(project._settings, folder.token)
         recover(folder, project._settings)
     except ClewError as error:
         found.waiting = dict.fromkeys(waiting.unsent(folder), error.message)
         return found
     for uid in waiting.unsent(folder):
         try:
-            with waiting.claimed(folder, uid, wait=uid == own) as place:
+            with waiting.claimed(folder, uid, wait=_PATIENCE if uid == own else 0) as place:
                 if place is None or project._alive(uid):
                     continue
                 if (folder.spool / uid).exists():
@@ -124,17 +129,21 @@ def deliver(
 def delivered(project: Project, own: str, progress: Progress) -> dict[str, str | None]:
     """Send the execution `own`, which has just ended, with all that waits: what became of it."""
     try:
-        found = deliver(project, own=own, progress=progress)
+        server = server_of(project._settings, project._folder.token, limit=_PATIENCE)
+        found = deliver(project, server, own=own, progress=progress)
     except KeyboardInterrupt:
         found = Delivery(waiting={own: "interrupted"})
+    except ClewError as error:
+        found = Delivery(waiting={own: error.message})
     except Exception as error:  # also a fault of our own: the command's status is its own
         found = Delivery(waiting={own: f"{type(error).__name__}: {error}"})
     waits = found.waiting.get(own)
     if waits:
         return {"waiting": waits}
-    server = server_of(project._settings, project._folder.token)
     sent = found.sent.get(own)
-    if sent is None:  # by another process, which was at it when we came
+    if sent is None and own in waiting.unsent(project._folder):
+        return {"waiting": "another process is sending it"}
+    if sent is None:  # another process has sent it
         with suppress(ClewError):
             sent = server.json("POST", "/api/v1/commands/ask/execution", {"id": own})["id"]
     return {"server": server.url, "sent": sent}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,8 +33,9 @@ def unsent(folder: Folder) -> list[str]:
 
 
 @contextmanager
-def claimed(folder: Folder, uid: str, *, wait: bool) -> Iterator[Path | None]:
-    """The file of an execution, for the one who sends it; None: somebody else does, or did."""
+def claimed(folder: Folder, uid: str, *, wait: float) -> Iterator[Path | None]:
+    """The file of an execution, for the one who sends it; None: another process does, and has not
+    ended within `wait` seconds, or did."""
     place = folder.unsent / uid
     try:
         descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
@@ -46,9 +48,13 @@ def claimed(folder: Folder, uid: str, *, wait: bool) -> Iterator[Path | None]:
         os.close(descriptor)
 
 
-def _locked(descriptor: int, wait: bool) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    return True
+def _locked(descriptor: int, wait: float) -> bool:
+    until = time.monotonic() + wait
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(0.02)
