@@ -64,11 +64,19 @@ def discard(place: Path) -> None:
 
 
 def places(folder: Folder) -> list[Path]:
-    """The folders of executions that run or were killed, and drafts of such folders."""
+    """The folders of executions that run or were killed, oldest first, and drafts of such folders:
+    those that get their numbers at recovery get them in the order in which they began."""
     try:
-        return sorted(folder.spool.iterdir())
+        return sorted(folder.spool.iterdir(), key=_begun)
     except (FileNotFoundError, PermissionError):  # no spool, or another user's
         return []
+
+
+def _begun(place: Path) -> tuple[int, str]:
+    try:
+        return (place / "lock").stat().st_mtime_ns, place.name
+    except OSError:  # just removed, or not ours to look into
+        return 0, place.name
 
 
 def any_killed(folder: Folder) -> bool:

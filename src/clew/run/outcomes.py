@@ -46,6 +46,7 @@ def bare(
         "status": ended.status if ended else None,
         "signal": ended.signal if ended else None,
         "kind": "reference",
+        "made_elsewhere": False,
     }
     rest = ("cwd", "agent", "started", "ended", "seconds", "parent")
     totals = ("collection", "processes", "inputs", "outputs", "bytes", "new_bytes")
