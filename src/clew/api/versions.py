@@ -31,8 +31,14 @@ def locate(path: bytes) -> bytes:
     return os.path.realpath(path)
 
 
+_KERNEL = (b"/dev/", b"/proc/", b"/sys/")
+"""Files that the kernel makes up: reading them fails, has no end, or changes something."""
+
+
 def digest_now(project: Archive, path: bytes) -> str | None:
     """What the file at `path` holds now; None where no file is."""
+    if os.path.realpath(path).startswith(_KERNEL):
+        return None
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None

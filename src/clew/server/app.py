@@ -22,6 +22,7 @@ from clew.server.limits import Limited, Limits
 from clew.server.metrics import Metrics
 from clew.server.problems import answer, of_error
 from clew.server.proxy.routing import WRITTEN, Branching, Proxy
+from clew.server.request_heads import CheckedHeads
 from clew.server.service import Service
 from clew.server.telling import Telling
 from clew.server.v1 import commands, contents, giving, ingest, routes, working
@@ -56,7 +57,7 @@ def application(service: Service, limits: Limits, proxy: Proxy) -> ASGIApp:
     behind = Identity(proxy, token=service.token, project=service.folder.uid)
     ours = {(route.path or "/").split("/")[1] for route in iter_route_contexts(app.routes)}
     answering = Branching(behind, Limited(known, limits), ours if proxy.chosen else None)
-    return Telling(answering, metrics, {**written, **WRITTEN})
+    return Telling(CheckedHeads(answering), metrics, {**written, **WRITTEN})
 
 
 def _healthy() -> Response:

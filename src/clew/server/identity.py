@@ -11,7 +11,7 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlencode
 
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
@@ -109,5 +109,6 @@ def _same_origin(request: HTTPConnection) -> bool:
     """Whether a page of this very server asks; a browser says so."""
     origin = request.headers.get("origin")
     if origin is not None:
-        return urlsplit(origin).netloc == request.headers.get("host")
+        host = request.headers.get("host", "")
+        return origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
     return request.headers.get("sec-fetch-site") in ("same-origin", "none")

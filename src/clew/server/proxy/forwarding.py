@@ -19,6 +19,7 @@ from clew.server.proxy.pool import Pool
 from clew.server.proxy.targets import Target
 from clew.server.proxy.traffic import Seen
 from clew.server.proxy.upstream import Broken, Connection
+from clew.server.request_heads import body_length
 
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _BODY_SECONDS = 60.0
@@ -47,9 +48,12 @@ class Asked:
 
     method: str
     head: bytes
-    has_body: bool
-    chunked: bool
-    """Whether the length of the body is not known before its end."""
+    length: int | None
+    """Of the body; None: unknown before its end, so that it is sent in chunks."""
+
+    @property
+    def has_body(self) -> bool:
+        return self.length != 0
 
     @property
     def repeatable(self) -> bool:
@@ -57,15 +61,18 @@ class Asked:
 
 
 def asked(scope: Scope, address: bytes, given: Headers) -> Asked:
+    """The request for a target. The length of its body is stated once, as the server's own parser
+    understood it, so that the target cannot understand another one."""
     method = str(scope["method"])
-    names = {name for name, _ in scope["headers"]}
-    chunked = b"transfer-encoding" in names
+    length = body_length(scope["headers"])
     lines = [b"%s %s HTTP/1.1" % (method.encode(), address)]
-    lines += [b"%s: %s" % pair for pair in given if not (chunked and pair[0] == b"content-length")]
-    if chunked:
+    lines += [b"%s: %s" % pair for pair in given if pair[0] != b"content-length"]
+    if length is None:
         lines.append(b"transfer-encoding: chunked")
+    elif length or method not in _SAFE:
+        lines.append(b"content-length: %d" % length)
     head = b"\r\n".join(lines) + b"\r\n\r\n"
-    return Asked(method, head, chunked or b"content-length" in names, chunked)
+    return Asked(method, head, length)
 
 
 async def forward(
@@ -86,7 +93,7 @@ async def forward(
         connection = await pool.take(target, new=True)
         await _exchange(connection, receive, send, target, request, seen)
     finally:
-        pool.give(target, connection)
+        pool.give(target, connection, reuse=not request.has_body)
 
 
 async def _exchange(
@@ -162,7 +169,7 @@ async def _hear(
 async def _send_on(
     connection: Connection, receive: Receive, request: Asked, seconds: float, seen: Seen
 ) -> None:
-    more = True
+    more, sent = True, 0
     while more:
         try:
             async with asyncio.timeout(_BODY_SECONDS):
@@ -173,7 +180,12 @@ async def _send_on(
             raise Gone
         body, more = message.get("body", b""), message.get("more_body", False)
         seen.asked(len(body))
-        if request.chunked:
+        sent += len(body)
+        if request.length is not None and (
+            sent > request.length or (sent < request.length and not more)
+        ):
+            raise Slow  # a body of another length than announced must not be passed on
+        if request.length is None:
             body = b"%x\r\n%s\r\n" % (len(body), body) if body else b""
             body += b"" if more else b"0\r\n\r\n"
         connection.write(body, more=more)

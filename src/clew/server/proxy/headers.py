@@ -1,10 +1,9 @@
-"""Which headers go on, and which come back; and what of a query goes on.
+"""Decide which headers are passed to a target, and which come back from it.
 
-Those that are about one connection end at it. The server's own token and cookie stay here, also
-where the token stands in an address: people open one with `?token=`. So do the cookies of other
-servers on this machine, which a browser sends along because it does not tell ports apart. On the
-way back nothing may touch the cookie, nor reach beyond the target's own addresses: all targets and
-the server are one origin to a browser.
+Hop-by-hop headers end here. So do Clew's token and cookies, also where the token stands in an
+address (people open one with `?token=`), and the cookies of other Clew servers on this host, which
+a browser sends along because cookies do not distinguish ports. On the way back a target can neither
+set Clew's cookies nor change anything beyond its own pages.
 """
 
 from __future__ import annotations
@@ -17,11 +16,12 @@ from starlette.types import Scope
 
 Headers = list[tuple[bytes, bytes]]
 
-_COOKIE = b"clew-"
-"""How the names of servers' cookies begin."""
+_COOKIES = (b"clew-", b"__host-clew-")
+"""How the names of Clew's cookies begin, in lower case."""
 _CONNECTION = frozenset(
     (
         b"connection",
+        b"http2-settings",
         b"keep-alive",
         b"proxy-authenticate",
         b"proxy-authorization",
@@ -32,6 +32,13 @@ _CONNECTION = frozenset(
         b"upgrade",
     )
 )
+_FRAMING = frozenset((b"content-length", b"host"))
+_END_TO_END = _FRAMING | frozenset(
+    (b"authorization", b"cookie", b"set-cookie", b"origin", b"referer", b"location")
+)
+_END_TO_END_PREFIXES = (b"content-", b"sec-", b"x-forwarded-")
+"""Never dropped because a `Connection` header names them: without its length, a body is taken for
+the next request on the connection."""
 _OURS = frozenset(
     (
         b"expect",
@@ -44,9 +51,19 @@ _OURS = frozenset(
         b"x-real-ip",
     )
 )
-"""What a client may say, but what we know better."""
-_BEYOND = frozenset((b"service-worker-allowed", b"clear-site-data", b"date"))
-"""Not taken from a target: it would speak for the whole origin. The date is set by the server."""
+"""Set by us, whatever the client sent."""
+_BEYOND = frozenset(
+    (
+        b"alt-svc",
+        b"clear-site-data",
+        b"date",
+        b"nel",
+        b"report-to",
+        b"service-worker-allowed",
+        b"strict-transport-security",
+    )
+)
+"""Not taken from a target: they apply to a whole host or origin. The server sets the date."""
 _HANDSHAKE = b"sec-websocket-"
 
 
@@ -61,6 +78,7 @@ def onward(
         (name, kept)
         for name, value in given
         if name not in drop
+        and not _imitates(name)
         and not (scope["type"] == "websocket" and name.startswith(_HANDSHAKE))
         and (kept := _without_ours(name, value, token.encode())) is not None
     ]
@@ -101,9 +119,19 @@ def back(given: Iterable[tuple[bytes, bytes]], *, bodyless: bool) -> Headers:
 
 
 def _named(headers: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    """Those that this connection alone is about, by its own word."""
-    words = (value for name, value in headers if name == b"connection")
-    return frozenset(word.strip().lower() for value in words for word in value.split(b","))
+    """The extension headers that a `Connection` header declares hop-by-hop."""
+    values = (value for name, value in headers if name == b"connection")
+    words = {word.strip().lower() for value in values for word in value.split(b",")}
+    return frozenset(
+        word
+        for word in words
+        if word not in _END_TO_END and not word.startswith(_END_TO_END_PREFIXES)
+    )
+
+
+def _imitates(name: bytes) -> bool:
+    """Whether a target may take it for one of ours: CGI and WSGI read `_` and `-` alike."""
+    return b"_" in name and name.replace(b"_", b"-") in _CONNECTION | _OURS | _FRAMING
 
 
 def _without_ours(name: bytes, value: bytes, token: bytes) -> bytes | None:
@@ -123,4 +151,5 @@ def _without_ours(name: bytes, value: bytes, token: bytes) -> bytes | None:
 
 
 def _is_ours(cookie: bytes) -> bool:
-    return cookie.strip().lower().startswith(_COOKIE)
+    """A cookie without a name is sent as its value alone, so `=clew-x=1` sets `clew-x`."""
+    return cookie.lstrip(b" \t=").lower().startswith(_COOKIES)

@@ -27,10 +27,14 @@ class Pool:
                 return found
         return await connect(target.host, target.port)
 
-    def give(self, target: Target, connection: Connection) -> None:
-        """The exchange is over; a connection on which it did not end well is closed."""
+    def give(self, target: Target, connection: Connection, *, reuse: bool) -> None:
+        """Take back a connection after its exchange, or close it.
+
+        `reuse` is false after a request with a body: should a target ever read that body as a
+        second request, no other client is connected to receive the answer.
+        """
         waiting = self._idle.setdefault((target.host, target.port), {})
-        if not connection.reusable or len(waiting) >= _EACH:
+        if not reuse or not connection.reusable or len(waiting) >= _EACH:
             connection.abort()
             return
         connection.end()

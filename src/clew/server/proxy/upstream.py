@@ -221,6 +221,10 @@ class _Answer:
         self.waiting += len(data)
         self.whole = self._left == 0
 
+    def on_message_begin(self) -> None:
+        if self.status is not None:
+            raise _Malformed("it sent a second answer")
+
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers.append((name.lower(), value))
 
@@ -233,7 +237,7 @@ class _Answer:
         self.keep = self._parser.should_keep_alive()
         lengths = {value for name, value in self.headers if name == b"content-length"}
         codings = [value.lower() for name, value in self.headers if name == b"transfer-encoding"]
-        if len(lengths) > 1 or codings not in ([], [b"chunked"], [b"identity"]):
+        if len(lengths) + len(codings) > 1 or codings not in ([], [b"chunked"], [b"identity"]):
             raise _Malformed("its length is not clear")
         self.status = status
         if self._without_body or status in (204, 304):
