@@ -84,6 +84,10 @@ class Folder:
         return self.path / "unsent"
 
     @property
+    def log(self) -> Path:
+        return self.path / "log"
+
+    @property
     def token(self) -> Path:
         return self.path / "token"
 

@@ -291,6 +291,8 @@ def test_list_and_show_tell_what_was_recorded_before_the_kill(clew: Marked) -> N
     assert "14 processes" in text
     assert "trace: the recorder was killed: what the command did afterwards" in text
     assert clew("cat", "e1:out6").stdout == "1\nb\na\n"
+    log = (clew.folder / ".clew" / "log").read_text()
+    assert f" list info recovered the killed execution {found['uid']}" in log
 
 
 def test_a_damaged_trace_is_read_as_far_as_it_goes(clew: Marked) -> None:
@@ -316,6 +318,7 @@ def test_a_record_that_cannot_be_read_is_reported(clew: Marked) -> None:
     (gap,) = shown["gaps"]
     assert gap["why"].startswith("not recovered: IsADirectoryError")
     assert trace.exists()  # for another time
+    assert "Is a directory" in (clew.folder / ".clew" / "log").read_text()
     assert not clew.json("fsck", status=3)["ok"]
     clew("rm", "e1", "--yes")
     assert clew("list").stderr == "nothing is recorded yet; begin with: clew exec -- COMMAND\n"

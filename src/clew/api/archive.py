@@ -63,7 +63,7 @@ class Archive:
         if graph is not None:
             graph.connection.close()
 
-    def recover(self) -> None:
+    def _recover(self) -> None:
         """Complete the records of executions whose recorder was killed."""
         from clew.run.locks import any_killed
 
@@ -216,7 +216,7 @@ class Archive:
         from clew.db import connect
         from clew.prov.graph import Graph
 
-        self.recover()
+        self._recover()
         connection = connect(self._folder.graph, address=self._settings.graph)
         return Graph(connection, self._folder.uid)
 

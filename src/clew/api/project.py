@@ -94,6 +94,10 @@ class Project(Archive):
             pins=Pins.chosen(pin),
             begun=lambda uid: waiting.mark(self._folder, uid) if sends else None,
         )
+        if outcome.warning is not None:
+            from clew import log
+
+            log.write_error(self._folder, outcome.warning)
         there: dict[str, Any] = {}
         if sends and outcome.joined is None:
             from clew.api.remote.sending import delivered
@@ -288,6 +292,10 @@ class Project(Archive):
             for uid in doomed:
                 with discarding(self._folder, uid):
                     self._graph.remove(uid)
+            from clew import log
+
+            gone = ", ".join(f"{found.id} ({uid})" for uid, found in doomed.items())
+            log.write(self._folder, "info", f"removed {gone}")
         return list(doomed.values())
 
     def gc(self, *, dry_run: bool = False) -> Reclaimed:

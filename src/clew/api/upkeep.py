@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew import log
 from clew.api.records import Check, Problem, Reclaimed
 from clew.errors import Busy
 from clew.prov.questions.contents import digests
@@ -12,6 +13,9 @@ from clew.store import Store
 if TYPE_CHECKING:
     from clew.api.project import Project
     from clew.run.recovering import Unsettled
+
+_LOGGED = 100
+"""Problems of one check that are logged one by one."""
 
 
 def _settle(project: Project) -> list[Unsettled]:
@@ -33,6 +37,9 @@ def gc(project: Project, *, dry_run: bool) -> Reclaimed:
     from clew.replay.cache import clear
 
     cached = clear(project._folder.cache, dry_run=dry_run)
+    if not dry_run:
+        text = f"freed {found.bytes} bytes of {found.files} contents, {cached} bytes of the cache"
+        log.write(project._folder, "info", text)
     return Reclaimed(files=found.files, bytes=found.bytes, cached=cached)
 
 
@@ -51,4 +58,11 @@ def fsck(project: Project) -> Check:
         Problem(what=f"a killed execution could not be settled: {left.why}", where=left.uid)
         for left in unsettled
     ]
+    log.write(
+        project._folder,
+        "error" if problems else "info",
+        f"checked {report.checked} contents and chunks: {len(problems)} problems",
+    )
+    for problem in problems[:_LOGGED]:
+        log.write(project._folder, "error", f"{problem.where}: {problem.what}")
     return Check(checked=report.checked, problems=tuple(problems))

@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO, Any
 
 import click
@@ -126,14 +127,29 @@ def _run(words: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
     except (ClewError, click.ClickException) as error:
-        return _report(words, error if isinstance(error, ClewError) else _of_click(error))
-    except Exception:
-        if _command(words) != "exec":
-            raise
+        found = error if isinstance(error, ClewError) else _of_click(error)
+        _log(found)
+        return _report(words, found)
+    except Exception as error:
         import traceback
 
         traceback.print_exc()
-        return RecordingFailed.exit_status
+        log = _log(error)
+        where = f"the traceback is in {log}" if log else "the traceback is above"
+        what = f"a bug in Clew: {type(error).__name__}: {error}"
+        return _report(words, ClewError(what, hint=f"please report it; {where}"))
+
+
+def _log(error: Exception) -> str | None:
+    """Enter what the command ends with into the project's log; where that is."""
+    with suppress(Exception):  # the error itself is what matters
+        from clew import folder, log, settings
+
+        project = folder.here(settings.load())
+        if project is not None:
+            log.write_error(project, error)
+            return str(project.log)
+    return None
 
 
 def _of_click(error: click.ClickException) -> ClewError:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from clew import db
+from clew import db, log
 from clew.errors import ClewError, Full
 from clew.folder import Folder, own
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
@@ -94,11 +94,15 @@ def recover(folder: Folder, settings: Settings) -> list[Unsettled]:
             if lock is None:
                 continue
             if not place.name.startswith(locks.DRAFT):
-                _settle(folder, settings, place)
+                done = _settle(folder, settings, place)
+                log.write(folder, "info", f"{done} {place.name}")
             locks.discard(place)
         except _NoGraph as error:
+            log.write(folder, "warning", f"cannot recover the execution {place.name}: {error}")
             return [*unsettled, Unsettled(place.name, str(error))]  # the others would fail, too
         except Exception as error:  # a bug of ours must not stop new work either
+            log.write(folder, "warning", f"cannot recover the execution {place.name}:")
+            log.write_error(folder, error)
             unsettled.append(Unsettled(place.name, _reason(error)))
         finally:
             if lock is not None:
@@ -129,11 +133,12 @@ def discarding(folder: Folder, uid: str) -> Iterator[None]:
             os.close(lock)
 
 
-def _settle(folder: Folder, settings: Settings, place: Path) -> None:
+def _settle(folder: Folder, settings: Settings, place: Path) -> str:
+    """What was done, for the log."""
     try:
         words = msgspec.json.decode((place / _NOTE).read_bytes(), type=Note)
     except FileNotFoundError:
-        return  # killed before anything began
+        return "discarded what was left by"  # killed before anything began
     try:
         opened = db.connect(folder.graph, address=settings.graph)
     except ClewError as error:
@@ -145,11 +150,12 @@ def _settle(folder: Folder, settings: Settings, place: Path) -> None:
             if words.whole_or_none:
                 Graph(connection, folder.uid).remove(words.started.execution)
                 store.lapse(words.started.execution)
-                return
+                return "forgot the unfinished execution"
             events = _events(folder, settings, place, words, store)
         store.flush()
         Graph(connection, folder.uid).fold([words.started, *events])
         store.lapse(words.started.execution)
+    return "recovered the killed execution"
 
 
 def _events(

@@ -36,7 +36,7 @@ class Service:
         database did, those that wait may have lost it as well."""
         try:
             found = self._idle.pop()
-            found.recover()
+            found._recover()
         except IndexError:
             found = Project(self.folder, self.settings)
         try:

@@ -56,7 +56,7 @@ def served(settings: Settings) -> Project:
         from clew.api.remote.sending import deliver
 
         with suppress(OSError), Project(here, settings) as project:
-            deliver(project, server_of(settings, here.token))
+            deliver(project, server_of(settings, here.token)).log_failures(here)
     return RemoteProject(server_of(settings, here.token if here else None), settings)
 
 

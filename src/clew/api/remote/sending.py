@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from clew import log
 from clew.api.remote import waiting
 from clew.api.remote.asking import Server, server_of
 from clew.errors import ClewError, NotFound
@@ -18,6 +19,7 @@ from clew.store.errors import Unreachable
 
 if TYPE_CHECKING:
     from clew.api.project import Project
+    from clew.folder import Folder
 
 Progress = Callable[[int, int], None]
 _PATIENCE = 2.0
@@ -36,6 +38,12 @@ class Delivery:
     """By uid, the ids that the executions have there."""
     waiting: dict[str, str] = field(default_factory=dict)
     """By uid, why they are not there yet."""
+
+    def log_failures(self, folder: Folder) -> None:
+        """Enter what could not be sent into the project's log, once for each reason."""
+        for why in sorted(set(self.waiting.values())):
+            uids = " ".join(uid for uid, reason in self.waiting.items() if reason == why)
+            log.write(folder, "warning", f"not sent to the server: {why}: {uids}")
 
 
 class Door:
@@ -137,6 +145,7 @@ def delivered(project: Project, own: str, progress: Progress) -> dict[str, str |
         found = Delivery(waiting={own: error.message})
     except Exception as error:  # also a fault of our own: the command's status is its own
         found = Delivery(waiting={own: f"{type(error).__name__}: {error}"})
+    found.log_failures(project._folder)
     waits = found.waiting.get(own)
     if waits:
         return {"waiting": waits}
