@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import shutil
 import tomllib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from clew.errors import ClewError, NoProject, NotAllowed
+from clew.redaction import CREDENTIALS, named_credentials
 from clew.settings import Settings
 
 NAME = ".clew"
@@ -28,6 +30,9 @@ uid = "{uid}"
 [record]
 # Paths (globs) whose bytes are not stored; their digests still are.
 exclude = []
+# Credential files, whose bytes are not stored, either. Uncomment it to replace the built-in list,
+# which docs/reference/redaction.md shows.
+# credentials = []
 # How much of stdout and of stderr is kept, in bytes; beyond it the digest alone.
 stream_limit = 67108864
 
@@ -57,7 +62,15 @@ class Folder:
     uid: str
     exclude: tuple[str, ...]
     stream_limit: int
+    credentials: tuple[str, ...] = CREDENTIALS
+    """Globs of credential files, whose bytes are not stored, either."""
     ignore: tuple[Ignore, ...] = ()
+
+    def credential_files(self, environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
+        """Globs of the credential files of a command with these variables."""
+        if not self.credentials:
+            return ()
+        return (*self.credentials, *named_credentials(environ, os.fspath(cwd)))
 
     @property
     def path(self) -> Path:
@@ -193,7 +206,8 @@ def _open(root: Path) -> Folder:
         return Folder(
             root=root.resolve(),
             uid=str(values["uid"]),
-            exclude=tuple(map(str, record.get("exclude", ()))),
+            exclude=_globs(record, "exclude", ()),
+            credentials=_globs(record, "credentials", CREDENTIALS),
             stream_limit=int(record.get("stream_limit", 64 << 20)),
             ignore=tuple(map(_ignore, values.get("compare", {}).get("rules", ()))),
         )
@@ -201,6 +215,13 @@ def _open(root: Path) -> Folder:
         raise ClewError(
             f"{config} cannot be read: {error}", hint="repair it, or restore it from a copy"
         ) from error
+
+
+def _globs(record: dict[str, Any], name: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    found = record.get(name, default)
+    if isinstance(found, str):
+        raise ValueError(f"record.{name} is no list")
+    return tuple(map(str, found))
 
 
 def _ignore(rule: dict[str, Any]) -> Ignore:

@@ -21,6 +21,7 @@ SECRETS = {
 }
 INNER = "only-the-child-knows-it"
 TYPED = "typed-after-an-option"
+FILED = "kept-in-a-credential-file"
 LINE = """
 echo $DB_PASSWORD; echo $SERVICE_TOKEN >&2; printf %s $MY_OWN; echo
 /bin/echo --password=$DB_PASSWORD $SERVICE_TOKEN $MY_OWN $DATABASE_URL > /dev/null
@@ -53,7 +54,7 @@ def told(clew: Marked) -> Iterator[tuple[str, bytes]]:
 
 
 def betrayed(clew: Marked) -> list[tuple[str, str]]:
-    wanted = [*SECRETS.values(), INNER, TYPED, "pass-in-the-url"]
+    wanted = [*SECRETS.values(), INNER, TYPED, FILED, "pass-in-the-url"]
     return [
         (secret, where)
         for where, data in told(clew)
@@ -102,6 +103,59 @@ def test_a_secret_in_an_option_is_asked_for_again(clew: Marked) -> None:
     assert ran.stdout == "***\n"
     assert clew.json("list")[0]["command"] == ["sh", "tool", "--vault-password", "***"]
     assert clew("cat", "e2:left").stdout == f"{TYPED} {len(TYPED)}\n"
+
+
+HOME_FILES = (
+    ".aws/credentials",
+    ".netrc",
+    ".ssh/id_ed25519",
+    ".kube/config",
+    ".docker/config.json",
+)
+READS = """
+cat .env $HOME/.aws/credentials "$DB_PASSWORD_FILE" | wc -c
+cat linked/.netrc < $HOME/.netrc > /dev/null
+for file in .ssh/id_ed25519 .kube/config .docker/config.json; do sort $HOME/$file > /dev/null; done
+cat $HOME/.pgpass > /dev/null; echo more >> $HOME/.pgpass
+cat plain > copy
+"""
+
+
+def test_credential_files_are_not_stored(clew: Marked, tmp_path: Path) -> None:
+    """Only their digests: however they are opened, and also when the command changes one."""
+    home = tmp_path / "home"
+    for name in (*HOME_FILES, ".pgpass", "named", "elsewhere/netrc"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(f"{name} is {FILED}\n")
+    (clew.folder / "linked").mkdir()
+    (clew.folder / "linked/.netrc").symlink_to(home / "elsewhere/netrc")
+    clew.write(".env", f"A={FILED}\n")
+    clew.write("plain", "not a secret\n")
+    clew.environment |= {"HOME": str(home), "DB_PASSWORD_FILE": str(home / "named")}
+    clew("exec", "--", "sh", "-c", READS)
+    assert betrayed(clew) == []
+    files = {file["path"]: file for file in clew.json("show", "e1", "--detail")["files"]}
+    for name in (*HOME_FILES, ".pgpass", "named", "elsewhere/netrc"):
+        assert files[str(home / name)]["digest"], name
+    assert clew("cat", "e1:plain").stdout == "not a secret\n"
+    clew.error("cat", "e1:.env", status=5)
+    code, message, hint = clew.error("repeat", "e1", status=5)
+    assert code == "no-content"
+    assert ".aws/credentials" in message
+    assert "config.toml" in hint
+
+
+def test_a_project_decides_which_files_are_credentials(clew: Marked) -> None:
+    config = clew.folder / ".clew/config.toml"
+    clew.write(".env", "A=1\n")
+    config.write_text(config.read_text().replace("# credentials = []", 'credentials = ["*/mine"]'))
+    clew.write("mine", FILED)
+    clew("exec", "--", "cat", ".env", "mine")
+    assert clew("cat", "e1:.env").stdout == "A=1\n"
+    clew.error("cat", "e1:mine", status=5)
+    config.write_text(config.read_text().replace('["*/mine"]', '"mine"'))
+    _, message, _ = clew.error("list", status=1)
+    assert "record.credentials is no list" in message
 
 
 def test_a_subprocess_has_secrets_of_its_own(clew: Marked) -> None:

@@ -7,11 +7,14 @@ Every package above `settings` may import this one.
 
 from __future__ import annotations
 
+from clew.redaction.files import CREDENTIALS, named_credentials
+from clew.redaction.globs import matcher
 from clew.redaction.redactor import SHORTEST, Arguments, Redactor
 from clew.redaction.stream import MASK, Stream
 from clew.redaction.texts import mask_text, mask_url
 
 __all__ = [
+    "CREDENTIALS",
     "MASK",
     "SHORTEST",
     "Arguments",
@@ -19,4 +22,6 @@ __all__ = [
     "Stream",
     "mask_text",
     "mask_url",
+    "matcher",
+    "named_credentials",
 ]

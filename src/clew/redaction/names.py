@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from fnmatch import fnmatchcase
 from functools import cache
+
+from clew.redaction.globs import matcher
 
 PATTERNS = (
     "*TOKEN",
@@ -141,55 +142,27 @@ HEADERS = (
 def is_secret_variable(name: str, patterns: tuple[str, ...] = ()) -> bool:
     """`patterns`: the user's own."""
     upper = name.upper()
-    if _matches(upper, patterns):
+    if _in_capitals(patterns)(upper):
         return True
-    return _matches(upper, PATTERNS) and not _matches(upper, EXCEPTIONS)
+    return _in_capitals(PATTERNS)(upper) and not _in_capitals(EXCEPTIONS)(upper)
 
 
 def is_secret_option(name: str, patterns: tuple[str, ...] = ()) -> bool:
     """The name is without its leading dashes; `patterns`: the user's own, as for variables."""
     upper = name.upper().replace("_", "-")
-    return _matches(upper, OPTIONS) or _matches(upper.replace("-", "_"), patterns)
+    return _in_capitals(OPTIONS)(upper) or _in_capitals(patterns)(upper.replace("-", "_"))
 
 
 def is_secret_parameter(name: str) -> bool:
     """Of a URL."""
     return any(
-        _matches(spelling, patterns)
+        _in_capitals(patterns)(spelling)
         for spelling in (name.upper(), name.upper().replace("-", "_"))
         for patterns in (PATTERNS, QUERY)
     )
 
 
-def _matches(name: str, patterns: tuple[str, ...]) -> bool:
-    """`name` is in capitals."""
-    return bool(patterns) and _matcher(patterns)(name)
-
-
 @cache
-def _matcher(patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """A test for all the patterns. Plain comparisons: to compile them into one expression takes
-    longer than most executions need it for."""
-    exact, ends, inside, others = set[str](), list[str](), list[str](), list[str]()
-    for pattern in (pattern.upper() for pattern in patterns):
-        core = pattern.strip("*")
-        if any(character in core for character in "*?["):
-            others.append(pattern)
-        elif pattern == core:
-            exact.add(core)
-        elif pattern == f"*{core}":
-            ends.append(core)
-        elif pattern == f"*{core}*":
-            inside.append(core)
-        else:
-            others.append(pattern)
-
-    def matches(name: str) -> bool:
-        return (
-            name in exact
-            or name.endswith(tuple(ends))
-            or any(core in name for core in inside)
-            or any(fnmatchcase(name, pattern) for pattern in others)
-        )
-
-    return matches
+def _in_capitals(patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    """A test of names in capitals."""
+    return matcher(tuple(pattern.upper() for pattern in patterns))

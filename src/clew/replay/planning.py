@@ -75,7 +75,8 @@ def plan(record: Recorded, *, names: Names, environ: Mapping[str, str], network:
         more = f" and {len(first.missing) - 3} more" if len(first.missing) > 3 else ""
         raise NoContent(
             f"the bytes of {some}{more} were not kept: {record.execution.id} cannot be repeated",
-            hint="put them where they were, and record the command again",
+            hint="record.exclude and record.credentials in .clew/config.toml say what is kept: "
+            "change that, and record the command again",
         )
     given = _given(record, environ)
     locators = {record.versions[edge.version].locator for edge in record.used}

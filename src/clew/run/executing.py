@@ -121,6 +121,7 @@ class _Recording:
         self._name = name
         self._content = content
         self._exclude = (*folder.exclude, *exclude)
+        self._withheld = (*self._exclude, *folder.credential_files(stage.environ, stage.cwd))
         self._pins = pins
         self._decider = decider
         self._label = label
@@ -154,7 +155,9 @@ class _Recording:
         with failing.before_it_starts(self._folder):
             store = Store(self._folder.store, lease=self._uid)
         try:
-            contents = Contents(store, spool=self._spool, keep=self._content, exclude=self._exclude)
+            contents = Contents(
+                store, spool=self._spool, keep=self._content, exclude=self._withheld
+            )
             with failing.before_it_starts(self._folder):
                 started = self._begin()
             try:
@@ -213,7 +216,7 @@ class _Recording:
         words = recovering.Note(
             started=started,
             keep=self._content,
-            exclude=self._exclude,
+            exclude=self._withheld,
             redact=self._settings.redact,
             streams=names,
             stream_limit=self._folder.stream_limit,

@@ -87,9 +87,9 @@ class Session:
             self._held = locks.hold(self._folder, self.uid)
             self._spool = self._folder.spool / self.uid
             self._store = Store(self._folder.store)
-            contents = Contents(
-                self._store, spool=self._spool, keep=True, exclude=self._folder.exclude
-            )
+            folder, stage = self._folder, self._stage
+            withheld = (*folder.exclude, *folder.credential_files(stage.environ, stage.cwd))
+            contents = Contents(self._store, spool=self._spool, keep=True, exclude=withheld)
             self._intake = Intake(contents)
             self._kept = streams.again(
                 self._spool,

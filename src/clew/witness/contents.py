@@ -11,13 +11,13 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from errno import ENOENT
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from blake3 import blake3
 from msgspec import Struct
 
 from clew.errors import ClewError, NotAllowed, NotFound
+from clew.redaction import matcher
 from clew.store import Changed, Signature, Store, Stored
 from clew.witness.records import AnyRecord, Change, Descriptor, Facts, Look, Open, Saved
 from clew.witness.versions import Key, key_of
@@ -60,7 +60,8 @@ class Contents:
         self._until = until
         self._spool = spool
         self._keep = keep
-        self._exclude = exclude
+        self._matches = matcher(exclude)
+        self._withheld: set[Key] = set()  # opened by an excluded name that leads to another one
         self._known: dict[Key, Known] = {}
         self._asked: set[Facts] = set()
         self._missed: dict[Key, tuple[bytes, str]] = {}
@@ -113,6 +114,8 @@ class Contents:
         facts, path = record.facts, record.real or record.path
         if facts is None or record.flags & os.O_PATH:
             return
+        if path != record.path and self._excluded(record.path):
+            self._withheld.add(key_of(facts))
         if stat.S_ISDIR(facts.mode):
             self._list(path, facts)
         elif record.flags & os.O_ACCMODE != os.O_WRONLY and not record.flags & os.O_TRUNC:
@@ -179,7 +182,8 @@ class Contents:
     ) -> Iterator[tuple[bool, list[tuple[Facts, bytes]]]]:
         kept: dict[bool, list[tuple[Facts, bytes]]] = {True: [], False: []}
         for facts, path in reads.items():
-            kept[self._keeps(path)].append((facts, path))
+            keep = self._keeps(path) and key_of(facts) not in self._withheld
+            kept[keep].append((facts, path))
         yield from ((keep, files) for keep, files in kept.items() if files)
 
     def _fail(self, key: Key, path: bytes, error: ClewError) -> None:
@@ -199,7 +203,8 @@ class Contents:
             if record.how == b"link" and (now.st_size, now.st_mtime_ns) != key[2:]:
                 self._missed.setdefault(key, (record.path, "written to after it lost its name"))
             elif key not in self._known:
-                self._known[key] = Known(self._store.put_file(saved, keep=self._keep), self._keep)
+                keep = self._keeps(record.path) and key not in self._withheld
+                self._known[key] = Known(self._store.put_file(saved, keep=keep), keep)
             if self._until is None:  # a recovery that fails begins again, and needs it then
                 Path(os.fsdecode(saved)).unlink()
         except ClewError as error:
@@ -301,10 +306,7 @@ class Contents:
         return self._left.get(path, "gone")
 
     def _keeps(self, path: bytes) -> bool:
-        return self._keep and not self.excluded(path)
+        return self._keep and not self._excluded(path)
 
-    def excluded(self, path: bytes) -> bool:
-        if not self._exclude:
-            return False
-        text = os.fsdecode(path)
-        return any(fnmatchcase(text, glob) for glob in self._exclude)
+    def _excluded(self, path: bytes) -> bool:
+        return self._matches(os.fsdecode(path))

@@ -9,7 +9,7 @@ from blake3 import blake3
 
 from clew.store import Store
 from clew.witness.contents import Contents
-from clew.witness.records import Facts, Open
+from clew.witness.records import Facts, Open, Saved
 from clew.witness.versions import facts_of
 
 SETTLED = os.fsencode(os.__file__)
@@ -47,6 +47,21 @@ def test_a_state_that_nobody_stored_is_not_made_up(tmp_path: Path) -> None:
         seen.follow([opened(os.fsencode(file), facts)])
         assert seen.known(facts) is None
         assert "changed" in seen.why_missing(facts)
+
+
+def test_an_excluded_file_that_was_saved_before_a_change_is_not_stored(tmp_path: Path) -> None:
+    file = tmp_path / "mine.key"
+    file.write_text("a secret")
+    facts = facts_of(file.stat())
+    (tmp_path / "saved").write_text("a secret")
+    with Store(tmp_path / "store") as store:
+        seen = Contents(store, spool=tmp_path, keep=True, exclude=("*.key",))
+        seen.follow([Saved(1, 0, 1, os.fsencode(file), facts, b"copy", b"saved", 0)])
+        known = seen.known(facts)
+        assert known is not None
+        assert (known.kept, known.stored.size) == (False, 8)
+        store.flush()
+        assert not store.has(known.stored.digest)
 
 
 def test_what_is_no_file_is_kept_in_one_go(tmp_path: Path) -> None:

@@ -1,0 +1,160 @@
+"""Files that hold credentials: a record has their digests, and not their bytes.
+
+`docs/reference/redaction.md` lists them, and a test compares the two; `record.credentials` in a
+project's `config.toml` replaces the list.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from glob import escape
+
+from clew.redaction.globs import matcher
+from clew.redaction.names import PATTERNS
+
+CREDENTIALS = (
+    # SSH, GPG, passwords, Kerberos
+    "*/.ssh/id_rsa",
+    "*/.ssh/id_dsa",
+    "*/.ssh/id_ecdsa",
+    "*/.ssh/id_ecdsa_sk",
+    "*/.ssh/id_ed25519",
+    "*/.ssh/id_ed25519_sk",
+    "*/.ssh/identity",
+    "*/.ssh/*_rsa",
+    "*/.ssh/*_ecdsa",
+    "*/.ssh/*_ed25519",
+    "*/.ssh/*.key",
+    "*/.ssh/*.pem",
+    "/etc/ssh/ssh_host_*_key",
+    "*/.gnupg/private-keys-v1.d/*",
+    "*/.gnupg/secring.gpg",
+    "*/.password-store/*",
+    "*/keyrings/*",
+    "*/python_keyring/*",
+    "*.kdbx",
+    "*/sops/age/keys.txt",
+    "*.keytab",
+    "/etc/shadow",
+    "/etc/gshadow",
+    # the network and databases
+    "*/.netrc",
+    "*/_netrc",
+    "*/.pgpass",
+    "*/.my.cnf",
+    "*/.mylogin.cnf",
+    "*/.databrickscfg",
+    "*/.snowflake/connections.toml",
+    "*/.dbt/profiles.yml",
+    # a project's own
+    "*/.env",
+    "*/.env.local",
+    "*/.env.*.local",
+    "*/.env.development",
+    "*/.env.production",
+    "*/.env.staging",
+    "*/.env.test",
+    "*/.envrc",
+    # clouds
+    "*/.aws/credentials",
+    "*/.aws/cli/cache/*",
+    "*/.aws/login/cache/*",
+    "*/.aws/sso/cache/*",
+    "*/gcloud/access_tokens.db",
+    "*/gcloud/application_default_credentials.json",
+    "*/gcloud/credentials.db",
+    "*/gcloud/legacy_credentials/*",
+    "*/.boto",
+    "*/.azure/accessTokens.json",
+    "*/.azure/msal_token_cache.*",
+    "*/.azure/service_principal_entries.*",
+    "*/.oci/*.pem",
+    "*/.s3cfg",
+    "*/.mc/config.json",
+    "*/rclone.conf",
+    "*/.vault-token",
+    "*/.terraform.d/credentials.tfrc.json",
+    "*/.terraformrc",
+    "*/.pulumi/credentials.json",
+    "*/doctl/config.yaml",
+    "*/hcloud/cli.toml",
+    "*/.fly/config.yml",
+    "*/ngrok.yml",
+    # Kubernetes and containers
+    "*/.kube/config",
+    "*/kubeconfig",
+    "*.kubeconfig",
+    "*/kubeconfig.yaml",
+    "*/kubeconfig.yml",
+    "/etc/kubernetes/*.conf",
+    "/etc/rancher/k3s/k3s.yaml",
+    "/run/secrets/*",
+    "/var/run/secrets/*",
+    "*/.docker/config.json",
+    "*/.dockercfg",
+    "*/containers/auth.json",
+    # code and package registries
+    "*/.git-credentials",
+    "*/git/credentials",
+    "*/gh/hosts.yml",
+    "*/glab-cli/config.yml",
+    "*/.npmrc",
+    "*/.yarnrc.yml",
+    "*/.pypirc",
+    "*/.cargo/credentials",
+    "*/.cargo/credentials.toml",
+    "*/.gem/credentials",
+    "*/.m2/settings-security.xml",
+    "*/composer/auth.json",
+    "*/.composer/auth.json",
+    # machine learning
+    "*/huggingface/token",
+    "*/huggingface/stored_tokens",
+    "*/.huggingface/token",
+    "*/kaggle.json",
+    "*/.kaggle/access_token",
+    "*/.comet.config",
+    "*/.modal.toml",
+    "*/jupyter/runtime/*",
+    # browsers
+    "*/Cookies",
+    "*/Login Data",
+    "*/cookies.sqlite",
+    "*/cookies.txt",
+    "*/logins.json",
+    "*/key4.db",
+    # what was typed
+    "*/.bash_history",
+    "*/.zsh_history",
+    "*/fish_history",
+    "*/.python_history",
+    "*/.psql_history",
+    "*/.mysql_history",
+    "*/.rediscli_history",
+)
+"""Globs of the files, matched as those of `record.exclude`."""
+
+VARIABLES = (
+    "BOTO_CONFIG",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "KUBECONFIG",
+    "NETRC",
+    "NPM_CONFIG_USERCONFIG",
+    "PGPASSFILE",
+    "REGISTRY_AUTH_FILE",
+)
+"""Variables that name such files, besides secret ones that end in `_FILE`."""
+
+
+def named_credentials(environ: Mapping[str, str], cwd: str) -> tuple[str, ...]:
+    """Globs of the credential files that variables name."""
+    paths = set[str]()
+    for name, value in environ.items():
+        upper = name.upper()
+        if upper in VARIABLES or (upper.endswith("_FILE") and matcher(PATTERNS)(upper[:-5])):
+            for path in value.split(os.pathsep) if upper == "KUBECONFIG" else [value]:
+                if path:
+                    absolute = os.path.join(cwd, path)
+                    paths |= {os.path.normpath(absolute), os.path.realpath(absolute)}
+    return tuple(map(escape, sorted(paths)))

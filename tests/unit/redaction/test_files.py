@@ -1,0 +1,84 @@
+"""Files that hold credentials."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.redaction import CREDENTIALS, files, matcher, named_credentials
+
+HOME = "/home/me"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{HOME}/.aws/credentials",
+        f"{HOME}/.netrc",
+        f"{HOME}/.pgpass",
+        f"{HOME}/.ssh/id_ed25519",
+        f"{HOME}/.ssh/work_rsa",
+        f"{HOME}/.ssh/cluster.pem",
+        "/work/.env",
+        "/work/.env.production",
+        f"{HOME}/.kube/config",
+        "/etc/kubernetes/admin.conf",
+        f"{HOME}/.docker/config.json",
+        f"{HOME}/.config/gcloud/application_default_credentials.json",
+        f"{HOME}/.cache/huggingface/token",
+        f"{HOME}/.config/google-chrome/Default/Cookies",
+        f"{HOME}/.mozilla/firefox/x.default/cookies.sqlite",
+        "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        f"{HOME}/.bash_history",
+    ],
+)
+def test_credential_files_are_known(path: str) -> None:
+    assert matcher(CREDENTIALS)(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/work/env",
+        "/work/.env/lib/python3/site.py",
+        "/work/.env.example",
+        f"{HOME}/.ssh/known_hosts",
+        f"{HOME}/.ssh/id_ed25519.pub",
+        f"{HOME}/.ssh/config",
+        f"{HOME}/.aws/config",
+        "/work/credentials",
+        "/work/tokenizer.json",
+        "/usr/lib/python3/netrc.py",
+    ],
+)
+def test_other_files_are_left_alone(path: str) -> None:
+    assert not matcher(CREDENTIALS)(path)
+
+
+def test_files_that_variables_name() -> None:
+    environ = {
+        "KUBECONFIG": "/a/one:two",
+        "DB_PASSWORD_FILE": "/a/[pw]",
+        "GOOGLE_APPLICATION_CREDENTIALS": "/a/key.json",
+        "PYTHON_HISTORY_FILE": "/a/plain",
+        "PGPASSFILE": "",
+    }
+    named = matcher(named_credentials(environ, "/cwd"))
+    paths = ("/a/one", "/cwd/two", "/a/[pw]", "/a/key.json", "/a/plain", "/cwd")
+    assert [named(path) for path in paths] == [True, True, True, True, False, False]
+
+
+@given(st.text("ab*?[]", max_size=6), st.text("ab*", max_size=6))
+def test_globs_match_as_fnmatch_has_it(glob: str, text: str) -> None:
+    assert matcher((glob,))(text) == fnmatchcase(text, glob)
+
+
+def test_the_documentation_lists_every_file() -> None:
+    page = Path(__file__).parents[3] / "docs/reference/redaction.md"
+    listed = set(re.findall(r"`([^`]+)`", page.read_text()))
+    assert {*CREDENTIALS, *files.VARIABLES} <= listed
