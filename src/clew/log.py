@@ -22,7 +22,7 @@ from typing import Literal
 from clew import settings
 from clew.errors import ClewError
 from clew.folder import Folder
-from clew.redaction import Redactor
+from clew.redaction import Redactor, mask_text
 
 LIMIT = 1 << 20
 """Bytes of `log` at which it becomes `log.1`: together they hold at most about twice as much."""
@@ -53,7 +53,7 @@ def write_error(folder: Folder, error: BaseException) -> None:
 def _redact(folder: Folder, text: str) -> str:
     own = {"PROJECT_TOKEN": folder.key.decode(errors="surrogateescape")}
     redactor = Redactor({**own, **os.environ}, settings.load().redact)
-    return " ".join(redactor.arguments(redactor.text(text).split(" ")).words)
+    return mask_text(redactor.text(text))
 
 
 def _escape(text: str) -> str:

@@ -140,8 +140,10 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def mask_text(text: str) -> str:
-    """The text without what its form shows to be secret: for logs and messages."""
-    return _masked(text, find_in_text(text))
+    """The text without what its form shows to be secret: for logs and messages, of which each line
+    stands for itself."""
+    lines = _masked(text, find_in_text(text)).split("\n")
+    return "\n".join(_masked(line, _pairs(line)) for line in lines)
 
 
 def mask_url(url: str) -> str:

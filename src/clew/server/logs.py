@@ -1,4 +1,4 @@
-"""What the server says of itself: a line of JSON on stderr for each thing that happens."""
+"""The server's log: a line of JSON on stderr for each event, with secrets masked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import logging
 import sys
 import time
 from typing import Any
+
+from clew.redaction import mask_text
 
 _KNOWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -19,11 +21,11 @@ class _Lines(logging.Formatter):
             + f".{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": mask_text(record.getMessage()),
             **more,
         }
         if record.exc_info:
-            document["traceback"] = self.formatException(record.exc_info)
+            document["traceback"] = mask_text(self.formatException(record.exc_info))
         return json.dumps(document, ensure_ascii=False, default=str)
 
 
