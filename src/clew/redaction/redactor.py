@@ -19,8 +19,14 @@ from blake3 import blake3
 from clew.redaction.encodings import encodings
 from clew.redaction.names import is_secret_variable
 from clew.redaction.stream import MASK, Stream, mask
-from clew.redaction.texts import Finding, find_in_words, mask_url, merged, passwords
-from clew.redaction.tokens import find_tokens
+from clew.redaction.texts import (
+    Finding,
+    find_in_words,
+    mask_url,
+    merged,
+    passwords,
+    secret_parts,
+)
 from clew.settings import without_own
 
 SHORTEST = 6
@@ -86,9 +92,8 @@ class Redactor:
             return False
         judged = self._judged.get((name, value))
         if judged is None:
-            judged = self._judged[name, value] = is_secret_variable(name, self._patterns) or any(
-                found for kind in (find_tokens, passwords) for found in kind(value)
-            )
+            judged = is_secret_variable(name, self._patterns) or any(secret_parts(value))
+            self._judged[name, value] = judged
         return judged
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
@@ -190,8 +195,8 @@ class Redactor:
 def _spellings(value: str) -> Iterable[bytes]:
     """What to search for in text: the value, and the passwords in it, in every encoding."""
     whole = {value, value.strip()}
-    for password in passwords(value):
-        whole |= {password, unquote(password)}
+    for part in secret_parts(value):
+        whole |= {part, unquote(part)}
     for text in whole:
         if len(text.encode(errors="surrogateescape")) >= SHORTEST:
             yield from encodings(text)

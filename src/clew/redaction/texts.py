@@ -38,11 +38,13 @@ _HINTS = (
 # Expressions are compiled when they are first needed: few commands need any of them.
 _VALUE = r"""("[^"]*"|'[^']*'|[^\s'"]+)"""
 _WHOLE_OPTION = r"(?s)--?([A-Za-z][\w-]*)=(.*)"
-_OPTION = rf"(?<![\w-])--?([A-Za-z][\w-]*)(?:=|[ \t]+){_VALUE}"
+_OPTION = rf"(?<![\w-])--?([A-Za-z][\w-]*)(?:=|[ \t]+)(?={_VALUE})"
 _WHOLE_ASSIGNMENT = r"(?s)([A-Za-z_]\w*)=(.*)"
 _ASSIGNMENT = rf"(?<![\w$.-])([A-Z][A-Z0-9_]*)={_VALUE}"
 _PAIR = (
-    r"""(?i)(?<![\w.-])(password|passwd|pwd|account ?key|shared ?access ?key(?! ?name))"""
+    r"(?i)(?:(?<![\w-])|(?<=-D))"
+    r"(password|passwd|pwd|passphrase|account ?key|shared ?access ?key(?! ?name)|api[._-]?key"
+    r"|client[._]secret|secret[._]key|secret[._]access[._]key|(?:access|auth|refresh)[._]token)"
     r"""[ \t]*=[ \t]*("[^"]*"|'[^']*'|[^\s;,&'"]+)"""
 )
 _HEADER = (
@@ -66,12 +68,20 @@ _FOLLOWING = {"sshpass": ("-p",), "curl": ("-u", "--user"), "redis-cli": ("-a",)
 """Programs with a short option whose secret value is the next word."""
 
 
-def passwords(value: str) -> Iterator[str]:
-    """The passwords in the value of a variable that is an address or a connection string."""
-    if "://" in value:
-        for match in re.finditer(_AUTHORITY, value):
+def passwords(text: str) -> Iterator[str]:
+    """The passwords in the addresses of a text (`scheme://user:password@host`)."""
+    if "://" in text:
+        for match in re.finditer(_AUTHORITY, text):
             yield match[1]
-    yield from (value[f.start : f.end] for f in _pairs(value))
+
+
+def secret_parts(value: str) -> Iterator[str]:
+    """What is secret about the value of a variable, whatever the variable is called. A user's name
+    in an address is not."""
+    yield from passwords(value)
+    for found in find_in_text(value):
+        if found.name:
+            yield value[found.start : found.end]
 
 
 def find_in_words(
@@ -103,7 +113,8 @@ def find_in_text(
     if "://" in text:
         for url in re.finditer(_URL, text):
             for found in find_in_url(url[0]):
-                yield Finding(url.start() + found.start, url.start() + found.end)
+                start, end = url.start() + found.start, url.start() + found.end
+                yield Finding(start, end, found.name)
     for start, end in find_tokens(text):
         yield Finding(start, end, "token")
     if patterns or _is_suspect(text):
@@ -122,7 +133,9 @@ def find_in_url(url: str) -> Iterator[Finding]:
         yield Finding(*userinfo.span(1))
     for match in re.finditer(_PARAMETER, url) if "=" in url else ():
         if match[2] not in ("", MASK) and is_secret_parameter(unquote(match[1])):
-            yield Finding(*match.span(2))
+            yield Finding(*match.span(2), unquote(match[1]))
+    for start, end in find_tokens(url):
+        yield Finding(start, end, "token")
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
@@ -186,7 +199,7 @@ def _pairs(text: str) -> Iterator[Finding]:
     if "=" in text and "(" not in text:
         for match in re.finditer(_PAIR, text):
             if _is_given(match[2]):
-                yield _inside(match, "password")
+                yield _inside(match, match[1])
 
 
 def _inside(match: re.Match[str], name: str) -> Finding:

@@ -54,11 +54,16 @@ def test_values_of_options_are_masked(words: str, masked: str, named: str) -> No
         ("AccountName=a;AccountKey=abc==;X=1", "AccountName=a;AccountKey=***;X=1"),
         ("postgresql:///d?user=me&password=hunter22", "postgresql:///d?user=me&password=***"),
         ("http://127.0.0.1:8888/lab?token=0a1b2c", "http://127.0.0.1:8888/lab?token=***"),
+        ("-Ddb.password=hunter22", "-Ddb.password=***"),
+        ("--spring.datasource.password=hunter22", "--spring.datasource.password=***"),
+        ("grant_type=x&client_secret=hunter22", "grant_type=x&client_secret=***"),
         ("Authorization: Bearer abc.def", "Authorization: Bearer ***"),
         ("X-Api-Key: abc def", "X-Api-Key: ***"),
+        ("x --verbose --password a b; y", "x --verbose --password *** b; y"),
         ("mysql --password='a b' -e x; curl u", "mysql --password='***' -e x; curl u"),
         ('PASSWORD=a psql; TOKEN="b c" run', 'PASSWORD=*** psql; TOKEN="***" run'),
         ("--password=a b=c", "--password=***"),
+        ("ssh://git@host/repo", "ssh://***@host/repo"),
         ("connect(password=os.environ['X'])", "connect(password=os.environ['X'])"),
         ("psql --password $PW; PASSWORD=$(cat f) x", "psql --password $PW; PASSWORD=$(cat f) x"),
         ("p.add_argument('--token', help='a')", "p.add_argument('--token', help='a')"),
@@ -79,6 +84,30 @@ def test_the_value_of_an_option_is_masked_elsewhere_too() -> None:
     )
     assert redactor.arguments(["x", "--password=battery"]).secrets == {"1": ["DB_PASSWORD"]}
     assert redactor.stream().feed(b"it is hunter22\n") == b"it is ***\n"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "host=db password=hunter22",
+        "postgresql:///d?password=hunter22",
+        "http://127.0.0.1:8888/lab?token=hunter22",
+        "--verbose --password hunter22",
+        "-Xmx1g -Ddb.password=hunter22",
+        "Authorization: Bearer hunter22",
+    ],
+)
+def test_a_variable_that_holds_a_secret_is_one(value: str) -> None:
+    redactor = Redactor({"HARMLESS": value})
+    assert redactor.environment({"HARMLESS": value}) == {"HARMLESS": MASK}
+    assert redactor.text("the hunter22") == f"the {MASK}"
+
+
+@pytest.mark.parametrize(
+    "value", ["ssh://git@host/repo", "() { psql --password $1; }", "unix:path=/run/bus", "a=b"]
+)
+def test_other_variables_are_left_alone(value: str) -> None:
+    assert not Redactor({"HARMLESS": value}).names
 
 
 def test_the_users_patterns_hold_for_options() -> None:
