@@ -3,6 +3,7 @@
     ClewError
     ├── UsageError          usage             2    the words of the call are off
     ├── NotAllowed          not-allowed       4    permissions, or a prompt that was refused
+    │   └── Rejected        rejected          4    another party's record says what it may not
     ├── NotFound            not-found         5    an id, a path, a version nobody knows
     │   ├── NoProject       no-project        5    no `.clew` here or above
     │   └── NoContent       no-content        5    the version is known, its bytes were never stored
@@ -56,6 +57,11 @@ class NotAllowed(ClewError):
     code = "not-allowed"
     exit_status = 4
     http_status = 403
+
+
+class Rejected(NotAllowed):
+    code = "rejected"
+    http_status = 409
 
 
 class NotFound(ClewError):

@@ -160,6 +160,24 @@ def test_a_malformed_batch_changes_nothing(there: Project, client: httpx2.Client
     assert known(there) == []
 
 
+def test_a_batch_changes_no_other_execution_and_none_that_has_ended(
+    there: Project, client: httpx2.Client
+) -> None:
+    client.post("/api/v1/events", content=to_batch(execution()), headers=PACKED)
+    before = known(there)
+    uid, other = "ab" * 16, "cd" * 16
+    forged = [
+        Ended(execution=other, n=99, at=30, activity=uid, status=77),
+        Ended(execution=uid, n=99, at=30, activity=uid, status=77),
+    ]
+    for event in forged:
+        batch = to_batch([*execution(event.execution), event])
+        answer = client.post("/api/v1/events", content=batch, headers=PACKED)
+        assert (answer.status_code, answer.json()["code"]) == (409, "rejected")
+        assert uid[:8] in answer.json()["title"]
+    assert known(there) == before
+
+
 def test_one_bad_event_in_messagepack_is_named(client: httpx2.Client) -> None:
     good = msgspec.msgpack.decode(to_batch(execution()))
     body = msgspec.msgpack.encode([*good, {"event": "gap"}])

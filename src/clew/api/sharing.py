@@ -47,6 +47,9 @@ class Document(msgspec.Struct, frozen=True):
     """The uid of the execution without which it is not whole."""
 
 
+Records = list[list[AnyEvent]]
+"""The events of one execution, as each of its documents has them."""
+
 Offers = dict[str, list[Document]]
 """By uid, what was said of it: by several pushers, or before and after a note was made."""
 
@@ -86,8 +89,8 @@ class End(Protocol):
     def lacking(self, uid: str, contents: list[str]) -> list[str]:
         """Those of these contents that must be fetched."""
 
-    def take(self, store: Store, uid: str, events: list[AnyEvent], noted: list[Remark]) -> None:
-        """An execution, whose contents are in the store; it is there whole, or not at all."""
+    def take(self, store: Store, uid: str, records: Records, noted: list[Remark]) -> None:
+        """Import an execution, whose contents are in the store, whole or not at all."""
 
     def note(self, noted: list[Remark]) -> None: ...
 
@@ -192,15 +195,19 @@ def pull(end: End, url: str, ids: Iterable[str] | None, progress: Progress | Non
 def _bring(
     end: End, store: Store, receiving: Receiving, uid: str, documents: list[Document]
 ) -> Iterator[str]:
-    """One execution, whole; what is to be said about it."""
-    events: list[AnyEvent] = []
-    for digest in sorted({document.events for document in documents}):
-        events += _events(receiving, uid, digest)
-    contents = end.lacking(uid, sorted(contents_of(events)))
+    """One execution, whole; what is to be said about it.
+
+    Several documents may have different events. None overrides another: the largest record is
+    imported, and what the others say must be part of it.
+    """
+    digests = sorted({document.events for document in documents})
+    records = sorted((_events(receiving, uid, digest) for digest in digests), key=len)[::-1]
+    named = {name for events in records for name in contents_of(events)}
+    contents = end.lacking(uid, sorted(named))
     receiving.receive(raw for name in contents if (raw := digest_of(name)))
-    end.take(store, uid, events, _remarks(documents))
+    end.take(store, uid, records, _remarks(documents))
     arrived = end.execution(uid)
-    for event in events:
+    for event in records[0]:
         if isinstance(event, Started) and event.activity == uid and event.name:
             if arrived.name != event.name:
                 yield f"{arrived.id}: the name {event.name!r} is taken here, and was dropped"
@@ -302,9 +309,9 @@ class Own:
     def lacking(self, uid: str, contents: list[str]) -> list[str]:
         return contents
 
-    def take(self, store: Store, uid: str, events: list[AnyEvent], noted: list[Remark]) -> None:
+    def take(self, store: Store, uid: str, records: Records, noted: list[Remark]) -> None:
         graph = self._project._graph
-        graph.import_events(events, also=lambda: take(graph, noted))
+        graph.import_events(*records, also=lambda: take(graph, noted))
 
     def note(self, noted: list[Remark]) -> None:
         graph = self._project._graph

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -19,12 +19,12 @@ from clew.prov.keys import activity_key, project_key
 
 if TYPE_CHECKING:
     from clew.prov.events import AnyEvent
-    from clew.prov.fold import Rows
+    from clew.prov.fold import Row, Rows
 
 AT_ONCE = 100_000
 """Events folded in one transaction: large enough to be fast, small enough to let others write."""
 
-_LIKE_AN_ID = re.compile(r"[er]\d+(\.p\d+)?$")
+_LIKE_AN_ID = re.compile(r"([er]\d+(\.p\d+)?|[0-9a-f]{32})$")
 _SPOILING = frozenset(":@/\0\n")
 
 
@@ -46,7 +46,8 @@ class Graph:
             check_name(name)
 
         def begin() -> int:
-            return self._begin(uid, name, elsewhere=parent is not None and self._elsewhere(parent))
+            foreign = parent is not None and self._elsewhere(parent)
+            return self._begin(uid, name, elsewhere=tables.REPEAT_OF_IMPORTED if foreign else 0)
 
         return self.connection.atomically(begin)
 
@@ -65,61 +66,102 @@ class Graph:
             self._write(rows)
 
     def import_events(
-        self, events: Iterable[AnyEvent], *, also: Callable[[], object] = lambda: None
+        self, *records: Iterable[AnyEvent], also: Callable[[], object] = lambda: None
     ) -> None:
-        """Fold events that another party recorded, and call `also`, in one transaction.
+        """Add what another party recorded, and call `also`, in one transaction.
 
-        Executions that are new here are marked as made elsewhere.
+        Each record may describe its own executions only, and changes nothing that is known;
+        otherwise all is rejected. Executions that are new here are marked as made elsewhere.
         """
         from clew.prov.fold import Rows
 
-        rows = Rows(self.project_uid)
-        rows.add(events)
-        self._write(rows, also=also, elsewhere=True)
+        parts: list[tuple[str, list[AnyEvent], Rows]] = []
+        for record in records:
+            by_execution: dict[str, list[AnyEvent]] = {}
+            for event in record:
+                by_execution.setdefault(event.execution, []).append(event)
+            for uid, events in by_execution.items():
+                rows = Rows(self.project_uid)
+                rows.add(events)
+                parts.append((uid, events, rows))
+
+        def add() -> None:
+            self._lock()
+            for part in parts:
+                self._import(*part)
+            also()
+
+        if parts:
+            self.connection.atomically(add)
+
+    def _import(self, uid: str, events: list[AnyEvent], rows: Rows) -> None:
+        from clew.prov.scope import check_scope, new_rows
+
+        check_scope(self, uid, events)
+        found = new_rows(self, uid, rows)
+        self._begin(uid, None, elsewhere=tables.IMPORTED)
+        self._give_names(rows)
+        self._insert(found, tables.IMPORTS)
 
     def remove(self, uid: str) -> None:
         """Forget the execution: all it said, and its name; its number is never given out again."""
         key = activity_key(self.project_uid, uid)
 
-        def forget() -> None:
-            for statement in tables.REMOVE:
-                self.connection.rows(statement, (key,))
+        self.connection.atomically(lambda: self._remove(key))
 
-        self.connection.atomically(forget)
+    def _remove(self, key: int) -> None:
+        for statement in tables.REMOVE:
+            self.connection.rows(statement, (key,))
 
-    def _write(
-        self, rows: Rows, *, also: Callable[[], object] = lambda: None, elsewhere: bool = False
-    ) -> None:
+    def _write(self, rows: Rows) -> None:
         prepared = rows.tables()
 
         def write() -> None:
+            self._forget_forgeries(rows, [row[0] for row in prepared["started"]])
             for uid in rows.executions:
-                self._begin(uid, None, run=uid in rows.runs, elsewhere=elsewhere)
-            for uid, name in sorted(rows.names.items()):
-                if _good_name(name):
-                    key = activity_key(self.project_uid, uid)
-                    self.connection.rows(tables.GIVE_NAME, (name, key, self.project, name))
-            for table, found in prepared.items():
-                if found:
-                    self.connection.insert(tables.INSERTS[table], found)
-            also()
+                self._begin(uid, None, run=uid in rows.runs)
+            self._give_names(rows)
+            self._insert(prepared, tables.INSERTS)
 
         if rows.executions:
             self.connection.atomically(write)
+
+    def _forget_forgeries(self, rows: Rows, activities: list[int]) -> None:
+        """Forget imported executions that claim activities which were just recorded here.
+
+        The uid of a process can be guessed before it starts, and an imported record may have it.
+        """
+        own = {activity_key(self.project_uid, uid) for uid in rows.executions}
+        claims = {key for (key,) in self.connection.among(tables.CLAIMS, activities)}
+        for key in claims - own:
+            self._remove(key)
+
+    def _give_names(self, rows: Rows) -> None:
+        for uid, name in sorted(rows.names.items()):
+            if _good_name(name):
+                key = activity_key(self.project_uid, uid)
+                self.connection.rows(tables.GIVE_NAME, (name, key, self.project, name))
+
+    def _insert(self, rows: dict[str, list[Row]], statements: Mapping[str, str]) -> None:
+        for table, found in rows.items():
+            if found:
+                self.connection.insert(statements[table], found)
+
+    def _lock(self) -> None:
+        """Let nobody else give out numbers, or import, until this transaction ends."""
+        self.connection.rows(tables.BEGIN_PROJECT, (self.project, self.project_uid))
+        self.connection.rows(tables.LOCK_PROJECT, (self.project,))
 
     def _elsewhere(self, uid: str) -> bool:
         found = self.connection.one(tables.MADE_ELSEWHERE, (activity_key(self.project_uid, uid),))
         return found is not None and bool(found[0])
 
-    def _begin(
-        self, uid: str, name: str | None, *, run: bool = False, elsewhere: bool = False
-    ) -> int:
+    def _begin(self, uid: str, name: str | None, *, run: bool = False, elsewhere: int = 0) -> int:
         connection = self.connection
         key = activity_key(self.project_uid, uid)
         if known := connection.one(tables.FIND_NUMBER, (key,)):
             return int(known[0])
-        connection.rows(tables.BEGIN_PROJECT, (self.project, self.project_uid))
-        connection.rows(tables.LOCK_PROJECT, (self.project,))  # the rest is done by one at a time
+        self._lock()
         if known := connection.one(tables.FIND_NUMBER, (key,)):
             return int(known[0])
         next_number = tables.NEXT_RUN if run else tables.NEXT_NUMBER
@@ -131,7 +173,7 @@ class Graph:
             )
         connection.rows(
             tables.BEGIN_EXECUTION,
-            (key, self.project, uid, number, name, time.time_ns(), int(elsewhere)),
+            (key, self.project, uid, number, name, time.time_ns(), elsewhere),
         )
         return number
 

@@ -34,6 +34,18 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "gap": ("activity", "n", "what", "why", "location", "at"),
 }  # fmt: skip
 
+KEYS: Final[dict[str, int]] = {
+    **dict.fromkeys(("location", "version", "started", "content"), 1),
+    "ended": 2,
+    **dict.fromkeys(("used", "generated", "invalidated", "informed", "gap"), 3),
+    **dict.fromkeys(("looked", "alias"), 4),
+}
+"""How many of a table's first columns are its key."""
+
+IMPORTED, REPEAT_OF_IMPORTED = 1, 2
+"""`execution.made_elsewhere`: the record came from another party; or it was recorded here, but runs
+the command of such a record."""
+
 _DECIDED: Final[dict[str, tuple[str, str]]] = {
     "started": ("id", "excluded.n < started.n"),
     "content": ("version", "excluded.n > content.n"),
@@ -53,6 +65,14 @@ def _insert(table: str) -> str:
 
 
 INSERTS: Final[dict[str, str]] = {table: _insert(table) for table in COLUMNS}
+"""For this project's own recorder, whose later events correct earlier ones."""
+
+IMPORTS: Final[dict[str, str]] = {
+    table: f"{sql.partition(' ON CONFLICT')[0]} ON CONFLICT DO NOTHING"
+    for table, sql in INSERTS.items()
+} | {"version": INSERTS["version"]}
+"""For records of another party: nothing that is there is changed, but for the time of a version,
+which is the earliest that is known."""
 
 BEGIN_PROJECT = "INSERT INTO project (id, uid, executions) VALUES (?, ?, 0) ON CONFLICT DO NOTHING"
 LOCK_PROJECT = "UPDATE project SET uid = uid WHERE id = ?"
@@ -65,6 +85,10 @@ BEGIN_EXECUTION = (
     "INSERT INTO execution (id, project, uid, number, name, begun, made_elsewhere)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
+CLAIMS = f"""
+SELECT DISTINCT x.id FROM started s JOIN execution x ON x.id = s.execution
+WHERE x.made_elsewhere = {IMPORTED} AND s.id IN ({{}})
+"""
 MADE_ELSEWHERE = "SELECT made_elsewhere FROM execution WHERE id = ?"
 GIVE_NAME = (
     "UPDATE execution SET name = ? WHERE id = ? AND name IS NULL AND NOT EXISTS"

@@ -15,7 +15,8 @@ import msgspec
 from clew import folder as folders
 from clew.api.remote import passing
 from clew.api.remote.sending import Door
-from clew.prov.events import AnyEvent, to_batch
+from clew.api.sharing import Records
+from clew.prov.events import to_batch
 from clew.prov.export.remarks import Remark
 from clew.store import Store
 from clew.store.records import digest_of, named
@@ -78,9 +79,10 @@ class Served:
         missing = self._lacking[uid] = list(map(named, Door(self._server, uid).untold(raw)))
         return missing
 
-    def take(self, store: Store, uid: str, events: list[AnyEvent], noted: list[Remark]) -> None:
+    def take(self, store: Store, uid: str, records: Records, noted: list[Remark]) -> None:
         passing.send(self._server, store, self._lacking.pop(uid), transfer=uid)
-        Door(self._server, uid).fold(to_batch(events))
+        for events in records:
+            Door(self._server, uid).fold(to_batch(events))
         self.note(noted)
 
     def note(self, noted: list[Remark]) -> None:

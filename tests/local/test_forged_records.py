@@ -1,0 +1,109 @@
+"""Records that were forged: what pull and ingest refuse, and what they never change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.local.sharing import Shared, folder, in_python, project, whole
+from tests.unit.cli.driving import Clew
+from tests.unit.prov.story import digest
+
+from clew.api.project import Project
+from clew.api.sharing import Own, push
+from clew.errors import Rejected
+from clew.prov.events import AnyEvent, Content, Ended, Generated, from_batch, to_batch
+
+Forge = Callable[[list[AnyEvent]], list[AnyEvent]]
+
+
+class Forger(Own):
+    """An end that pushes other events than it recorded."""
+
+    def __init__(self, opened: Project, forge: Forge) -> None:
+        super().__init__(opened)
+        self._forge = forge
+
+    def events(self, uid: str) -> bytes:
+        return to_batch(self._forge(from_batch(super().events(uid))))
+
+
+def push_forged(attacker: Clew, remote: Shared, execution: str, forge: Forge) -> None:
+    with in_python(attacker) as opened:
+        push(Forger(opened, forge), remote.url, [execution], None)
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Shared:
+    with folder(tmp_path) as made:
+        return made
+
+
+@pytest.fixture
+def victim(tmp_path: Path, remote: Shared) -> Clew:
+    clew = project(tmp_path / "victim", remote)
+    clew.shell("echo good > out.txt", "--name", "mine")
+    clew("push", remote.url)
+    return clew
+
+
+@pytest.fixture
+def attacker(tmp_path: Path, remote: Shared, victim: Clew) -> Clew:
+    """Someone who can read what the victim pushed, and write there."""
+    clew = project(tmp_path / "attacker", remote)
+    clew("pull", remote.url)
+    clew.shell("echo evil")
+    return clew
+
+
+def forged_facts(attacker: Clew) -> list[AnyEvent]:
+    """The victim's execution failed, and left other bytes."""
+    with in_python(attacker) as opened:
+        uid = opened.execution("e1").uid
+        own = from_batch(Own(opened).events(uid))
+    made = next(e for e in own if isinstance(e, Generated) and "out.txt" in e.version.locator)
+    return [
+        Ended(execution=uid, n=9_000, at=made.at, activity=uid, status=77),
+        Content(
+            execution=uid, n=9_001, at=made.at, version=made.version, digest=digest("evil"),
+            size=4, mode=0o100644, mtime=1, stored=False,
+        ),
+    ]  # fmt: skip
+
+
+def test_a_pulled_record_does_not_change_another_execution(
+    victim: Clew, attacker: Clew, remote: Shared
+) -> None:
+    facts = forged_facts(attacker)
+    mine = whole(victim)
+    for fact in facts:
+
+        def forge(own: list[AnyEvent], fact: AnyEvent = fact) -> list[AnyEvent]:
+            import msgspec
+
+            return [*own, msgspec.structs.replace(fact, execution=own[0].execution)]
+
+        push_forged(attacker, remote, "e2", forge)
+        with in_python(victim) as opened, pytest.raises(Rejected, match="no part of"):
+            opened.pull(remote.url)
+        assert whole(victim) == mine
+        for document in (remote.path / "executions").iterdir():
+            if not document.name.startswith(next(iter(mine[0]))):
+                document.unlink()
+    assert victim("cat", "mine:out.txt").stdout == "good\n"
+
+
+def test_a_second_record_of_an_execution_does_not_change_it(
+    tmp_path: Path, victim: Clew, attacker: Clew, remote: Shared
+) -> None:
+    """In the name of the execution itself: here, and where neither record is known yet."""
+    facts = forged_facts(attacker)
+    push_forged(attacker, remote, "e1", lambda own: [*own, *facts])
+    mine = whole(victim)
+    third = project(tmp_path / "third", remote)
+    for clew in (victim, third):
+        with in_python(clew) as opened, pytest.raises(Rejected):
+            opened.pull(remote.url, ["mine"])
+    assert whole(victim) == mine
+    assert third.json("list") == []
