@@ -72,27 +72,38 @@ def no_longer_installed(kube: Kube) -> None:
 
 
 @contextmanager
-def allowed(kube: Kube, found: list[dict[str, Any]], account: str, folder: Path) -> Iterator[Kube]:
-    """The namespace as somebody sees it who has in it the rights of this service account, and no
-    others."""
+def allowed(
+    kube: Kube,
+    found: list[dict[str, Any]],
+    account: str,
+    folder: Path,
+    *,
+    everywhere: bool = False,
+) -> Iterator[Kube]:
+    """The cluster as this service account sees it, whose own namespace is the test's. What it may
+    do in all namespaces it may do in that one alone, unless `everywhere`."""
     bound = [
-        each["roleRef"]["name"]
+        (each["roleRef"]["kind"], each["roleRef"]["name"])
         for each in found
-        if each["kind"] == "ClusterRoleBinding" and each["subjects"][0]["name"] == account
+        if each["kind"] in ("ClusterRoleBinding", "RoleBinding")
+        and each["subjects"][0]["name"] == account
     ]
     kube("create", "serviceaccount", account)
-    own = {name: f"{name}-{kube.namespace}" for name in bound}
-    for name, role in own.items():
-        kube.apply({**named(found, "ClusterRole", name), "metadata": {"name": role}})
+    own = [f"{kind.lower()}-{name}-{kube.namespace}" for kind, name in bound]
+    for (kind, name), role in zip(bound, own, strict=True):
+        rules = named(found, kind, name)
+        kube.apply({**rules, "kind": "ClusterRole", "metadata": {"name": role}})
         who = f"--serviceaccount={kube.namespace}:{account}"
-        kube("create", "rolebinding", name, f"--clusterrole={role}", who)
+        binding = "clusterrolebinding" if everywhere and kind == "ClusterRole" else "rolebinding"
+        kube("create", binding, role, f"--clusterrole={role}", who)
     config = json.loads(kube("config", "view", "--raw", "--flatten", "--output=json"))
     config["users"][0]["user"] = {"token": kube("create", "token", account).strip()}
+    config["contexts"][0]["context"]["namespace"] = kube.namespace
     (folder / "kubeconfig").write_text(json.dumps(config))
     try:
         yield Kube(str(folder / "kubeconfig"), kube.namespace)
     finally:
-        kube("delete", "clusterrole", *own.values())
+        kube("delete", "clusterrole,clusterrolebinding", *own, "--ignore-not-found")
 
 
 def token(clew: Kube) -> str:
@@ -120,15 +131,6 @@ def forwarded(kube: Kube, what: str, port: int) -> Iterator[str]:
             yield f"http://{found[0]}"
         finally:
             process.terminate()
-
-
-def seen_by_pods(kube: Kube) -> str:
-    """The address by which Pods reach this machine: that from which it reaches the cluster."""
-    server = kube("config", "view", "--minify", "--output=jsonpath={.clusters[0].cluster.server}")
-    host, _, port = server.partition("://")[2].partition(":")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((host, int(port or 443)))
-        return str(probe.getsockname()[0])
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 from tests.cluster.kube import Kube
-from tests.cluster.standing import need_here
+from tests.cluster.standing import need_here, seen_by_pods
 from tools.cluster.binaries import locked
 from tools.cluster.images import BUSYBOX
 
@@ -52,6 +52,7 @@ class Operator:
             *self.namespaces,
             *("--metrics-port", str(self._metrics)),
             *("--health-port", str(self._health)),
+            *("--allow-from", seen_by_pods(self.kube)),  # whose server is on this machine, too
             *self._options,
         ]
         with (self._folder / "operator.log").open("ab") as log:

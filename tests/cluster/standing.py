@@ -9,11 +9,21 @@ from __future__ import annotations
 
 import json
 import re
+import socket
 import subprocess
 from functools import cache
 
 import pytest
 from tests.cluster.kube import Kube
+
+
+def seen_by_pods(kube: Kube) -> str:
+    """The address by which Pods reach this machine: that from which it reaches the cluster."""
+    server = kube("config", "view", "--minify", "--output=jsonpath={.clusters[0].cluster.server}")
+    host, _, port = server.partition("://")[2].partition(":")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((host, int(port or 443)))
+        return str(probe.getsockname()[0])
 
 
 @cache

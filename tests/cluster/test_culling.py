@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.cluster.kube import Kube
@@ -36,13 +34,6 @@ def culler(kube: Kube, tmp_path: Path) -> Iterator[Operator]:
     """It takes for idle what was not used for nine seconds."""
     with operating(kube, tmp_path, *LOOKS, "--idle-minutes=0.15") as made:
         yield made
-
-
-def asked(kube: Kube, name: str, path: str) -> Any:
-    """Ask Jupyter as a page would."""
-    space = kube.namespace
-    service = f"/api/v1/namespaces/{space}/services/{name}:80/proxy"
-    return json.loads(kube("get", "--raw", f"{service}/notebook/{space}/{name}/api/{path}"))
 
 
 def notes(kube: Kube, name: str) -> dict[str, str]:
@@ -77,14 +68,19 @@ def test_what_is_idle_is_stopped_and_can_be_started_again(kube: Kube, culler: Op
         assert ready(kube, f"notebook/{name}")["status"] == "True", "it was not to be culled"
 
 
-def test_what_is_used_goes_on(kube: Kube, culler: Operator) -> None:
+def test_what_is_used_goes_on(
+    kube: Kube,
+    culler: Operator,
+    server: Server,  # noqa: F811
+) -> None:
     """Every call of the API counts; without any more, it is idle, too."""
     kube.apply(jupyter("busy"), jupyter("idle"))
     for name in ("busy", "idle"):
         kube.await_(f"notebook/{name}", "condition=Ready")
 
     def used() -> bool:
-        asked(kube, "busy", "contents")
+        with server.client() as user:
+            assert user.get(f"/notebook/{kube.namespace}/busy/api/contents").is_success
         return ready(kube, "notebook/idle").get("reason") == "Stopped"
 
     until("the idle one is stopped", used)

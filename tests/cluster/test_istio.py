@@ -19,6 +19,8 @@ from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import viewer
 from tests.local.metering import counting, prometheus
 
+from clew.kube.access import HEADER
+
 # One after the other: what defines a VirtualService is the whole cluster's.
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("istio")]
 
@@ -63,6 +65,8 @@ def test_every_kind_has_its_way(kube: Kube, istio: None, tmp_path: Path) -> None
         space = kube.namespace
         way = found[f"notebook-{space}-first"]
         assert (way["hosts"], way["gateways"]) == (["*"], ["a/b"])
+        sent = way["http"][0]["headers"]["request"]["set"]
+        assert re.fullmatch("[0-9a-f]{64}", sent.pop(HEADER)), "the notebook is shown its token"
         assert way["http"] == [
             {
                 "match": [{"uri": {"prefix": f"/notebook/{space}/first/"}}],

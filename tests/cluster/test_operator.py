@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 from pathlib import Path
 
 import pytest
+from tests.cluster.installing import allowed, rendered
 from tests.cluster.kube import Kube
 from tests.cluster.operators import Operator, notebook, operating, says, until
 from tests.cluster.sharing import EVERYWHERE
@@ -127,53 +127,37 @@ def test_an_edit_reaches_a_broken_pod_of_another_operator_s(kube: Kube, tmp_path
 def test_what_it_may_do_is_enough(kube: Kube, tmp_path: Path, everywhere: bool) -> None:
     """With nothing but the rights that deploy/ gives its service account, in all namespaces or
     in the one that it is told."""
-    deploy = Path(__file__).parents[2] / "deploy"
-    rendered = kube("kustomize", str(deploy / "operator"))
-    role = next(
-        d
-        for d in rendered.split("\n---\n")
-        if "name: clew-operator\n" in d and "kind: ClusterRole\n" in d
-    )
-    name = f"clew-operator-{kube.namespace}"
-    kube("apply", "--filename", "-", given=role.replace("name: clew-operator\n", f"name: {name}\n"))
-    kube("create", "serviceaccount", "operator")
-    binding = "clusterrolebinding" if everywhere else "rolebinding"
-    account = f"{kube.namespace}:operator"
-    kube("create", binding, name, f"--clusterrole={name}", f"--serviceaccount={account}")
-    try:
-        config = json.loads(kube("config", "view", "--raw", "--flatten", "--output=json"))
-        config["users"][0]["user"] = {"token": kube("create", "token", "operator").strip()}
-        own = tmp_path / "kubeconfig"
-        own.write_text(json.dumps(config))
+    found = rendered(kube, "operator")
+    with (
+        allowed(kube, found, "clew-operator", tmp_path, everywhere=everywhere) as own,
+        operating(kube, tmp_path) as first,
+    ):
         kube.apply(notebook())
-        with operating(kube, tmp_path) as first:
-            first.end()
-            first.kube = Kube(str(own), kube.namespace)
-            if everywhere:
-                first.namespaces = ()
-            first.start()
-            kube.await_("notebook/first", "condition=Ready")
-            kube("annotate", "notebook/first", "notebooks.opendatahub.io/notebook-restart=true")
-            until(
-                "the annotation is taken away",
-                lambda: (
-                    "notebooks.opendatahub.io/notebook-restart"
-                    not in kube.get("notebook", "first")["metadata"]["annotations"]
-                ),
-            )
-            kube.apply(notebook(labels={"later": "true"}))
-            until(
-                "the edit arrives",
-                lambda: kube.get("statefulset", "first")["spec"]["template"]["metadata"][
-                    "labels"
-                ].get("later"),
-            )
-            says(kube, "notebook/first", "Running")
-            refused = re.compile("forbidden|permission", re.IGNORECASE).search
-            lines = [line for line in first.log().splitlines() if refused(line)]
-            assert [line for line in lines if "is being terminated" not in line] == []
-    finally:
-        kube("delete", f"{binding},clusterrole", name)
+        first.end()
+        first.kube = own
+        if everywhere:
+            first.namespaces = ()
+        first.start()
+        kube.await_("notebook/first", "condition=Ready")
+        kube("annotate", "notebook/first", "notebooks.opendatahub.io/notebook-restart=true")
+        until(
+            "the annotation is taken away",
+            lambda: (
+                "notebooks.opendatahub.io/notebook-restart"
+                not in kube.get("notebook", "first")["metadata"]["annotations"]
+            ),
+        )
+        kube.apply(notebook(labels={"later": "true"}))
+        until(
+            "the edit arrives",
+            lambda: kube.get("statefulset", "first")["spec"]["template"]["metadata"]["labels"].get(
+                "later"
+            ),
+        )
+        says(kube, "notebook/first", "Running")
+        refused = re.compile("forbidden|permission", re.IGNORECASE).search
+        lines = [line for line in first.log().splitlines() if refused(line)]
+        assert [line for line in lines if "is being terminated" not in line] == []
 
 
 @pytest.mark.parametrize("told", ["{}", "{}*"])

@@ -14,12 +14,12 @@ from tests.cluster.installing import (
     named,
     relayed,
     rendered,
-    seen_by_pods,
     token,
 )
 from tests.cluster.kube import Kube
 from tests.cluster.labs import jupyter, the_idle_is_deleted
 from tests.cluster.operators import claim, notebook, until, volume
+from tests.cluster.standing import seen_by_pods
 from tests.cluster.test_viewers import viewer
 from tests.local.test_server_sockets import execute
 from websockets.sync.client import ClientConnection, connect

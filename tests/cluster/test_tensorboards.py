@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.installing import seen_by_pods
 from tests.cluster.kube import Kube, pod
 from tests.cluster.labs import server  # noqa: F401 - a fixture
 from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
@@ -23,6 +22,7 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     says,
     until,
 )
+from tests.cluster.standing import seen_by_pods
 from tests.local.browsing import browsing
 from tests.local.serving import Server
 from tests.local.sharing import KEYS

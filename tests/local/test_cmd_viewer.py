@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -262,3 +263,29 @@ def test_what_cannot_be_shown_is_told_at_once(tmp_path: Path) -> None:
         ran = subprocess.run([*CLEW, "viewer", *words], capture_output=True, timeout=60)
         assert ran.returncode in (2, 5), ran
         assert ran.stderr.startswith(b"error: ")
+
+
+def test_with_a_digest_only_the_access_token_is_let_in(tmp_path: Path) -> None:
+    """Whoever reaches the Pod past the server knows no token, whatever else they send."""
+    (tmp_path / "notes.txt").write_text("kept")
+    with viewing(tmp_path, "--access-digest", sha256(b"the token").hexdigest()) as running:
+        for headers in ({}, {"X-Clew-Access": ""}, {"X-Clew-Access": sha256(b"x").hexdigest()}):
+            with httpx2.Client(base_url=running.address, headers=headers) as stranger:
+                assert stranger.get("files/notes.txt").status_code == 403
+                assert stranger.put("files/notes.txt", content=b"other").status_code == 403
+                assert stranger.get("").status_code == 403
+        assert (tmp_path / "notes.txt").read_text() == "kept"
+        known = {"X-Clew-Access": "the token"}
+        with httpx2.Client(base_url=running.address, headers=known) as server:
+            assert server.get("files/notes.txt").text == "kept"
+
+
+def test_a_digest_that_is_none_is_refused(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [*CLEW, "viewer", str(tmp_path), "--access-digest", "secret"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 2
+    assert "64 hexadecimal digits" in ran.stderr

@@ -199,8 +199,9 @@ def test_neither_a_stranger_nor_another_sites_page_gets_in(server: Server, table
 
 
 @contextmanager
-def jupyter(folder: Path, base: str) -> Iterator[int]:
-    """A Jupyter server with nothing but the proxy before it."""
+def jupyter(folder: Path, base: str, config: Path | None = None, **variables: str) -> Iterator[int]:
+    """A Jupyter server with nothing but the proxy before it; `config`: a file that says who is let
+    in, else everybody is."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     folder.mkdir()
@@ -212,10 +213,11 @@ def jupyter(folder: Path, base: str) -> Iterator[int]:
         "ServerApp.root_dir": folder,
         "ServerApp.allow_root": True,
         "ServerApp.open_browser": False,
-        "IdentityProvider.token": "",
+        **({"config": config} if config else {"IdentityProvider.token": ""}),
     }
     words = [f"--{name}={value}" for name, value in options.items()]
     environment = {**os.environ, "JUPYTER_PLATFORM_DIRS": "1", "HOME": str(folder)}
+    environment |= variables
     with (
         (folder / "log").open("w") as log,
         subprocess.Popen(

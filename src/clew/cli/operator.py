@@ -53,6 +53,15 @@ if TYPE_CHECKING:
     help="The name under which they are asked.",
 )
 @click.option(
+    "--allow-from",
+    envvar="ALLOW_FROM",
+    show_envvar=True,
+    multiple=True,
+    metavar="PEER",
+    help="Who may connect to the Pods beside the server: NAMESPACE, NAMESPACE/LABEL=VALUE or a "
+    "range of addresses; may be repeated. With Istio, the default is its gateway.",
+)
+@click.option(
     "--cluster-domain",
     envvar="CLUSTER_DOMAIN",
     show_envvar=True,
@@ -210,7 +219,8 @@ def _proxied(token_file: Path | None) -> Source:
 def options(given: dict[str, Any]) -> Options:
     """What was given on the command line or in the environment, as the operator takes it."""
     from clew.errors import UsageError
-    from clew.kube.options import Culling, Istio, Options
+    from clew.kube.options import GATEWAY, Culling, Istio, Options
+    from clew.kube.policies import parse_peer
 
     for name in given["namespace"]:
         if not re.fullmatch(r"[a-z0-9*-]{1,63}", name):
@@ -218,6 +228,12 @@ def options(given: dict[str, Any]) -> Options:
                 f"--namespace {name}: no namespace has such a name",
                 hint="small letters, digits and dashes; * stands for any of them",
             )
+    allow_from = given["allow_from"] or ((GATEWAY,) if given["istio"] else ())
+    for peer in allow_from:
+        try:
+            parse_peer(peer)
+        except ValueError as error:
+            raise UsageError(f"--allow-from: {error}") from error
     culling = Culling(
         idle=timedelta(minutes=given["idle_minutes"]),
         period=timedelta(minutes=given["check_minutes"]),
@@ -234,6 +250,7 @@ def options(given: dict[str, Any]) -> Options:
         viewer_image=given["viewer_image"],
         viewer_pod=_pod(given["viewer_pod"]) if given["viewer_pod"] else None,
         culling=culling if given["culling"] else None,
+        allow_from=tuple(allow_from),
     )
 
 

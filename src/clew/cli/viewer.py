@@ -35,9 +35,20 @@ from clew.cli.output import print_json, remark, say
     metavar="NAME",
     help="A name that browsers reach it by through a proxy on this machine.",
 )
+@click.option(
+    "--access-digest",
+    metavar="DIGEST",
+    help="Answer only requests whose header X-Clew-Access has this SHA-256: the operator sets it.",
+)
 @json_option
 def command(
-    folder: Path, prefix: str, host: str, port: int, names: tuple[str, ...], as_json: bool
+    folder: Path,
+    prefix: str,
+    host: str,
+    port: int,
+    names: tuple[str, ...],
+    access_digest: str | None,
+    as_json: bool,
 ) -> None:
     """Show a folder in a browser: look, fetch, send, rename, edit and delete files.
 
@@ -54,4 +65,12 @@ def command(
             say(address)
         remark(f"clew: showing {folder}, to whoever asks; end with Ctrl-C")
 
-    serve(folder, prefix=prefix, host=host, port=port, names=names, started=started)
+    serve(
+        folder,
+        prefix=prefix,
+        host=host,
+        port=port,
+        names=names,
+        access_digest=access_digest,
+        started=started,
+    )

@@ -18,6 +18,7 @@ import httpx2
 from lightkube.config import client_adapter
 from lightkube.config.kubeconfig import KubeConfig
 
+from clew.kube import access
 from clew.kube.culling import Activity
 from clew.kube.notebooks import HEADERS, REWRITE, headers, prefix
 from clew.kube.objects import Key, Object, annotations_of, moment, name_of, namespace_of
@@ -44,7 +45,7 @@ def told_by(notebook: Object) -> Mapping[str, str]:
 
 
 class Asking:
-    """`address` tells where the Service of a notebook is reached, `told` what it is to be told."""
+    """`address` tells where the Service of a notebook is reached, `told` the headers to send."""
 
     def __init__(
         self,
@@ -123,12 +124,17 @@ class Asking:
 
 def asking(options: Options, culling: Culling, sources: Sequence[Source]) -> Asking:
     """By the names of Services, or through the API server as from outside of the cluster."""
+
+    def own(notebook: Object) -> dict[str, str]:
+        return access.headers_for(notebook, options.access_key)
+
     if not culling.through_api:
         domain = options.cluster_domain
         return Asking(
             httpx2.AsyncClient(timeout=_PATIENCE),
             lambda found: f"http://{name_of(found)}.{namespace_of(found)}.svc.{domain}",
             sources,
+            told=lambda found: {**told_by(found), **own(found)},
         )
     config = KubeConfig.from_env().get()
     assert config is not None
@@ -139,7 +145,7 @@ def asking(options: Options, culling: Culling, sources: Sequence[Source]) -> Ask
             f"/api/v1/namespaces/{namespace_of(found)}/services/{name_of(found)}:80/proxy"
         ),
         sources,
-        told=lambda _: {},  # the API server would heed them: whose they are, and for whom
+        told=own,  # no others: the API server would take some for its own, such as Authorization
     )
 
 

@@ -14,7 +14,11 @@ from lightkube.config import client_adapter
 from lightkube.config.client_adapter import ConnectionParams
 from lightkube.core.exceptions import ApiError
 from lightkube.core.resource import ApiInfo, ResourceDef
-from lightkube.generic_resource import GenericNamespacedResource, GenericNamespacedStatus
+from lightkube.generic_resource import (
+    GenericNamespacedResource,
+    GenericNamespacedStatus,
+    create_global_resource,
+)
 from lightkube.types import CascadeType, PatchType
 
 from clew.kube.deciding import MANAGER
@@ -29,6 +33,7 @@ KINDS = {
     "Deployment": ("apps", "v1", "deployments"),
     "Service": ("", "v1", "services"),
     "VirtualService": ("networking.istio.io", "v1alpha3", "virtualservices"),
+    "NetworkPolicy": ("networking.k8s.io", "v1", "networkpolicies"),
     "Pod": ("", "v1", "pods"),
     "PersistentVolumeClaim": ("", "v1", "persistentvolumeclaims"),
     "Event": ("", "v1", "events"),
@@ -52,6 +57,7 @@ def _status(kind: str) -> type[GenericNamespacedStatus]:
 
 TYPES: dict[str, Any] = {kind: _resource(kind) for kind in KINDS}
 """What lightkube is told of each kind."""
+_NAMESPACE: Any = create_global_resource("", "v1", "Namespace", "namespaces")
 _STATUS: dict[str, Any] = {kind: _status(kind) for kind in RESOURCES}
 
 
@@ -84,6 +90,20 @@ class Client:
                 return None
             raise
         return dict(found)
+
+    async def get_namespace(self, name: str) -> Json | None:
+        """None: there is none, or the operator may not look."""
+        try:
+            return dict(await self._api.get(_NAMESPACE, name))
+        except ApiError as error:
+            if error.status.code in (403, 404):
+                return None
+            raise
+
+    @property
+    def own_namespace(self) -> str:
+        """Where the operator runs; outside of a cluster, the namespace of the kubeconfig."""
+        return str(self._api.namespace)
 
     async def create(self, made: Object) -> Json:
         try:

@@ -112,6 +112,8 @@ class World:
     """Pods by the claim that they have as a volume."""
     events: Sequence[Event] = ()
     """Of children and their Pods, newest last."""
+    restricted: bool = False
+    """Whether the namespace enforces the Pod Security Standard `restricted`."""
 
     def own(self, parent: Object, kind: str, name: str) -> Child | None:
         """A child that is ours and does not only have its name."""

@@ -36,6 +36,8 @@ class Found:
     host: str
     port: int
     way: Way
+    uid: str
+    """Of the resource that it was made for, as its Service says."""
 
 
 class Servers:
@@ -93,4 +95,5 @@ def server_of(key: Key, service: Object | None) -> Found | None:
     ports = dig(service, "spec", "ports") or ()
     if (owner.get("kind"), owner.get("name")) != (key.kind, key.name) or address == "None":
         return None
-    return Found(address, int(ports[0]["port"]), told(service)) if ports else None
+    uid = str(owner.get("uid", ""))
+    return Found(address, int(ports[0]["port"]), told(service), uid) if ports else None

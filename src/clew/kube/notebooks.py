@@ -11,7 +11,7 @@ import copy
 import json
 from collections.abc import Mapping
 
-from clew.kube import reasons
+from clew.kube import access, reasons
 from clew.kube.deciding import (
     RESTART,
     STOPPED,
@@ -36,6 +36,8 @@ from clew.kube.objects import (
     written,
 )
 from clew.kube.options import Options
+from clew.kube.pod_security import restrict
+from clew.kube.policies import network_policy
 from clew.kube.reasons import Reason
 from clew.kube.routing import service, virtual_service
 from clew.kube.ways import Way
@@ -86,7 +88,7 @@ def _keeps_an_edit_waiting(pod: Object, workload: Child | None) -> bool:
 def _children(notebook: Object, spec: Object, world: World, options: Options) -> tuple[Json, ...]:
     name = name_of(notebook)
     selector = {"statefulset": name}
-    pod = _pod(notebook, spec, options)
+    pod = _pod(notebook, spec, world, options)
     ports = pod["containers"][0]["ports"]
     found = world.children.get(("StatefulSet", name))
     made = [
@@ -99,8 +101,10 @@ def _children(notebook: Object, spec: Object, world: World, options: Options) ->
             way=Way(
                 rewrite=annotations_of(notebook).get(REWRITE) or None,
                 headers=headers(annotations_of(notebook).get(HEADERS)),
+                access=bool(options.access_key),
             ),
-        )
+        ),
+        network_policy(notebook, name, selector=selector, options=options),
     ]
     if options.istio:
         path = f"{prefix(notebook)}/"
@@ -111,7 +115,10 @@ def _children(notebook: Object, spec: Object, world: World, options: Options) ->
                 to=name,
                 prefix=path,
                 rewrite=annotations_of(notebook).get(REWRITE) or path,
-                headers=headers(annotations_of(notebook).get(HEADERS)),
+                headers={
+                    **headers(annotations_of(notebook).get(HEADERS)),
+                    **access.headers_for(notebook, options.access_key),
+                },
                 istio=options.istio,
                 options=options,
             )
@@ -134,19 +141,22 @@ def _children(notebook: Object, spec: Object, world: World, options: Options) ->
     return tuple(made)
 
 
-def _pod(notebook: Object, spec: Object, options: Options) -> Json:
-    """The user's Pod, with what its first container needs to be found."""
+def _pod(notebook: Object, spec: Object, world: World, options: Options) -> Json:
+    """The user's Pod, with what its first container needs to be found, and to know who asks."""
     pod: Json = copy.deepcopy(dict(spec))
     first = pod["containers"][0]
     first.setdefault("workingDir", "/home/jovyan")
     if not first.get("ports"):
         first["ports"] = [{"containerPort": PORT, "name": "notebook-port", "protocol": "TCP"}]
+    added = {"NB_PREFIX": prefix(notebook)}
+    for token in access.headers_for(notebook, options.access_key).values():
+        added[access.VARIABLE] = access.digest(token)
     variables = first.setdefault("env", [])
-    if not any(variable.get("name") == "NB_PREFIX" for variable in variables):
-        variables.append({"name": "NB_PREFIX", "value": prefix(notebook)})
+    given = {variable.get("name") for variable in variables}
+    variables += [{"name": n, "value": v} for n, v in added.items() if n not in given]
     if options.fs_group and pod.get("securityContext") is None:
         pod["securityContext"] = {"fsGroup": FS_GROUP}
-    return pod
+    return restrict(pod) if world.restricted else pod
 
 
 def _copied(annotations: Mapping[str, str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -14,6 +15,7 @@ import uvloop
 from lightkube.core.exceptions import ApiError
 from prometheus_client import start_http_server
 
+from clew.errors import ClewError
 from clew.kube.activity import Asking, Source, asking, istio_traffic
 from clew.kube.client import RESOURCES, Changed, Client
 from clew.kube.ending import Ending
@@ -22,6 +24,7 @@ from clew.kube.objects import Key, name_of, namespace_of
 from clew.kube.options import Options
 from clew.kube.queueing import Queue
 from clew.kube.reconciling import Reconciler
+from clew.kube.secrets import access_key
 from clew.kube.seeing import Seen
 from clew.kube.watching import INDICES, Forgetful, children, registry
 
@@ -88,14 +91,16 @@ class _Operator:
         self._indices.update({name: given[name] for name in INDICES})
         self._client = client = Client(self._options)
         await self._known(client)
-        reconciler = Reconciler(client, self._seen, self._options, self._metrics)
+        key = await self._access_key()
+        options = replace(self._options, own_namespace=client.own_namespace, access_key=key)
+        reconciler = Reconciler(client, self._seen, options, self._metrics)
         for _ in range(WORKERS):
             self._task(self._work(reconciler))
         self._task(self._sweep(client))
-        if culling := self._options.culling:
+        if culling := options.culling:
             if culling.prometheus:
                 self._traffic.append(istio_traffic(culling.prometheus, culling.idle))
-            self._asking = asking(self._options, culling, self._traffic)
+            self._asking = asking(options, culling, self._traffic)
             self._task(Ending(client, self._seen, self._asking, culling, self._metrics).run())
 
     async def _known(self, client: Client) -> None:
@@ -109,6 +114,15 @@ class _Operator:
                 except httpx2.HTTPError as error:
                     _LOG.warning("the cluster cannot be asked for its kinds: %s", error)
                 await asyncio.sleep(WAIT)
+
+    async def _access_key(self) -> str:
+        """Wait until the key can be read: a Pod made without it could not be reached later."""
+        while True:
+            try:
+                return await asyncio.to_thread(access_key)
+            except ClewError as error:
+                _LOG.warning("waiting: %s (%s)", error.message, error.hint)
+            await asyncio.sleep(WAIT)
 
     async def _end(self, **_: Any) -> None:
         self._queue.close()

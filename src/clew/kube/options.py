@@ -11,6 +11,9 @@ from fnmatch import fnmatchcase
 
 from clew.kube.objects import Json
 
+GATEWAY = "istio-system/istio=ingressgateway"
+"""The Pods of Istio's gateway, where Istio and Kubeflow put them."""
+
 
 @dataclass(frozen=True)
 class Istio:
@@ -44,6 +47,12 @@ class Options:
     viewer_pod: Json | None = field(default=None, hash=False)
     """What a viewer without a Pod of its own is made of instead of our file browser."""
     culling: Culling | None = None
+    allow_from: tuple[str, ...] = ()
+    """Who else than the server and the operator may connect to the Pods: see `policies`."""
+    own_namespace: str = "clew"
+    """Where the operator and the server run."""
+    access_key: str = field(default="", repr=False)
+    """What access tokens are derived from; without it, Pods are given none."""
 
     @property
     def everywhere(self) -> bool:

@@ -16,6 +16,7 @@ from clew.kube import notebooks, reasons, reissuing, tensorboards, viewers
 from clew.kube.client import Changed, Client, Taken
 from clew.kube.deciding import DIGEST, Decision, World, child_of
 from clew.kube.metrics import Metrics
+from clew.kube.namespaces import Namespaces
 from clew.kube.objects import (
     Json,
     Key,
@@ -47,6 +48,7 @@ class Reconciler:
         self._seen = seen
         self._options = options
         self._metrics = metrics
+        self._namespaces = Namespaces(client)
         self._settled: dict[str, int] = {}
         """Children that somebody else wrote to without a difference, with their generation then."""
         self._said: dict[Key, tuple[str, Json]] = {}
@@ -60,7 +62,8 @@ class Reconciler:
             self._said.pop(key, None)
             self._reissued.pop(key, None)
             return  # its children go with it: Kubernetes sees to that
-        world = self._seen.world(resource, datetime.now(UTC))
+        restricted = await self._namespaces.enforces_restricted(key.namespace)
+        world = self._seen.world(resource, datetime.now(UTC), restricted=restricted)
         decision = DECIDE[key.kind](resource, world, self._options)
         try:
             made = [await self._make(resource, child, world) for child in decision.children]

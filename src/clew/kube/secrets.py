@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import secrets
 from typing import Any
 
 import httpx2
@@ -12,6 +13,8 @@ from lightkube.generic_resource import create_namespaced_resource
 
 from clew.errors import ClewError
 
+ACCESS_KEY = "clew-access"
+"""The Secret of the key that access tokens are derived from."""
 _SECRET: Any = create_namespaced_resource("", "v1", "Secret", "secrets")
 _PATIENCE = httpx2.Timeout(10.0)
 
@@ -27,6 +30,11 @@ def kept(name: str, entry: str, otherwise: str) -> str:
             f"the Secret {name} cannot be had: {error}",
             hint="its service account must be allowed to get and to create it",
         ) from error
+
+
+def access_key() -> str:
+    """The key that the operator and the server share; whichever starts first makes it."""
+    return kept(ACCESS_KEY, "key", secrets.token_urlsafe(32))
 
 
 def _entry(api: Client, name: str, entry: str) -> str | None:

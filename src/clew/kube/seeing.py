@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from clew.kube import policies
 from clew.kube.deciding import Child, Event, World, child_of
 from clew.kube.objects import (
     Json,
@@ -133,11 +134,15 @@ def maker_of(pod: Object) -> tuple[str, str] | None:
 
 def concerned(namespace: str, kind: str, name: str) -> Iterator[Key]:
     """Whose child has, or would have, this name."""
+    if kind == "NetworkPolicy":
+        if not name.startswith(policies.PREFIX):
+            return
+        name = name.removeprefix(policies.PREFIX)
     if kind == "VirtualService" and name.startswith(f"notebook-{namespace}-"):
         yield Key("Notebook", namespace, name.removeprefix(f"notebook-{namespace}-"))
-    if kind in ("StatefulSet", "Service"):
+    if kind in ("StatefulSet", "Service", "NetworkPolicy"):
         yield Key("Notebook", namespace, name)
-    if kind in ("Deployment", "Service", "VirtualService"):
+    if kind in ("Deployment", "Service", "VirtualService", "NetworkPolicy"):
         yield Key("Tensorboard", namespace, name)
         if name.startswith(_VIEWER):
             yield Key("PVCViewer", namespace, name.removeprefix(_VIEWER))
@@ -211,11 +216,12 @@ class Seen:
                 elif each.get("kind", kind) == kind:
                     yield uid_of(each)
 
-    def world(self, resource: Object, now: datetime) -> World:
+    def world(self, resource: Object, now: datetime, *, restricted: bool = False) -> World:
         namespace, name = namespace_of(resource), name_of(resource)
         workload = workload_of(resource)
-        names = {name, workload[1], f"notebook-{namespace}-{name}"}
-        kinds = ("StatefulSet", "Deployment", "Service", "VirtualService")
+        policy = f"{policies.PREFIX}{workload[1]}"
+        names = {name, workload[1], f"notebook-{namespace}-{name}", policy}
+        kinds = ("StatefulSet", "Deployment", "Service", "VirtualService", "NetworkPolicy")
         found = [self.child(namespace, kind, each) for kind in kinds for each in names]
         pods = self.pods_of(resource)
         used = [claim for _, claim in followers(resource)]
@@ -231,6 +237,7 @@ class Seen:
             },
             holders={claim: self.pods(namespace, "claim", claim) for claim in used},
             events=self._events_of(resource, pods),
+            restricted=restricted,
         )
 
     def _events_of(self, resource: Object, pods: Iterable[Object]) -> list[Event]:

@@ -20,7 +20,9 @@ from clew.kube.objects import (
     written,
 )
 from clew.kube.options import Options
-from clew.kube.placing import node_for, rank, required_on
+from clew.kube.placing import FOLLOWS, node_for, rank, required_on
+from clew.kube.pod_security import restrict
+from clew.kube.policies import network_policy
 from clew.kube.reasons import Reason
 from clew.kube.routing import service, virtual_service
 from clew.kube.ways import Way
@@ -82,7 +84,11 @@ def _children(board: Object, logs: Source, world: World, options: Options) -> Se
     name = name_of(board)
     selector = {"app": name}
     way = Way(rewrite="/")
-    made = [service(board, name, port=f"http-{name}", target=PORT, selector=selector, way=way)]
+    pods = {**selector, FOLLOWS: rank(board)}
+    made = [
+        service(board, name, port=f"http-{name}", target=PORT, selector=selector, way=way),
+        network_policy(board, name, selector=pods, options=options),
+    ]
     if options.istio:
         made.append(
             virtual_service(
@@ -131,7 +137,7 @@ def _pod(board: Object, logs: Source, world: World, options: Options) -> Json:
         container["envFrom"] = [{"secretRef": {"name": named}}]
     elif logs.directory.startswith("s3://"):
         container["envFrom"] = [{"secretRef": {"name": S3_SECRET, "optional": True}}]
-    return pod
+    return restrict(pod)
 
 
 def _status(board: Object, world: World, reason: Reason) -> Json:

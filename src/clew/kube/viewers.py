@@ -6,14 +6,16 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 
-from clew.kube import reasons
+from clew.kube import access, reasons
 from clew.kube.deciding import Decision, World
 from clew.kube.deployments import RESOURCES, decided, deployment
 from clew.kube.names import fault
 from clew.kube.notebooks import FS_GROUP
 from clew.kube.objects import Json, Object, dig, name_of, namespace_of, written
 from clew.kube.options import Options
-from clew.kube.placing import node_for, rank, required_on
+from clew.kube.placing import FOLLOWS, node_for, rank, required_on
+from clew.kube.pod_security import restrict
+from clew.kube.policies import network_policy
 from clew.kube.reasons import Reason
 from clew.kube.routing import service, virtual_service
 from clew.kube.ways import Way, seconds
@@ -38,6 +40,8 @@ def decide(viewer: Object, world: World, options: Options) -> Decision:
     if wrong:
         return Decision(_status(viewer, world, Reason("InvalidName", wrong)))
     pod = _pod(viewer, options)
+    if world.restricted:
+        restrict(pod)
     claim = str(dig(viewer, "spec", "pvc") or "")
     if claim not in [_claim(volume) for volume in pod.get("volumes") or ()]:
         text = f"No volume of its podSpec is the claim {claim}."
@@ -63,8 +67,13 @@ def _children(viewer: Object, pod: Json, options: Options) -> Sequence[Json]:
         networking.get("rewrite") or None,
         timeout=seconds(networking.get("timeout") or ""),
         base=(networking.get("basePrefix") or "").strip("/") or None,
+        access=bool(options.access_key),
     )
-    made = [service(viewer, name, port="http", target=target, selector=selector, way=way)]
+    pods = {**selector, FOLLOWS: rank(viewer)}
+    made = [
+        service(viewer, name, port="http", target=target, selector=selector, way=way),
+        network_policy(viewer, name, selector=pods, options=options),
+    ]
     if options.istio:
         path = f"{prefix(viewer)}/"
         made.append(
@@ -75,6 +84,7 @@ def _children(viewer: Object, pod: Json, options: Options) -> Sequence[Json]:
                 prefix=path,
                 rewrite=networking.get("rewrite") or path,
                 timeout=networking.get("timeout") or "",
+                headers=access.headers_for(viewer, options.access_key) or None,
                 istio=options.istio,
                 options=options,
             )
@@ -112,7 +122,10 @@ def _browser(viewer: Object, options: Options) -> Json:
     path = str(rewritten or f"{prefix(viewer)}/")
     # The notebooks' group: it may write where they may. What is theirs already is not gone through.
     group = {"fsGroup": FS_GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
-    return {
+    args = ["--prefix", path, "--host", "0.0.0.0", "--port", str(PORT)]  # noqa: S104
+    for token in access.headers_for(viewer, options.access_key).values():
+        args += ["--access-digest", access.digest(token)]
+    pod: Json = {
         "automountServiceAccountToken": False,
         **({"securityContext": group} if options.fs_group else {}),
         "containers": [
@@ -121,7 +134,7 @@ def _browser(viewer: Object, options: Options) -> Json:
                 "image": options.viewer_image,
                 "imagePullPolicy": "IfNotPresent",
                 "command": ["clew", "viewer", _DATA],
-                "args": ["--prefix", path, "--host", "0.0.0.0", "--port", str(PORT)],  # noqa: S104
+                "args": args,
                 "ports": [{"containerPort": PORT, "protocol": "TCP"}],
                 "readinessProbe": {"tcpSocket": {"port": PORT}, "periodSeconds": 2},
                 "volumeMounts": [{"name": VOLUME, "mountPath": _DATA}],
@@ -129,6 +142,7 @@ def _browser(viewer: Object, options: Options) -> Json:
             }
         ],
     }
+    return restrict(pod)
 
 
 def _status(viewer: Object, world: World, reason: Reason) -> Json:

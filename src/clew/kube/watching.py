@@ -19,7 +19,7 @@ from clew.kube.options import Options
 from clew.kube.queueing import Queue
 from clew.kube.seeing import Seen, concerned
 
-CHILDREN = ("StatefulSet", "Deployment", "Service")
+CHILDREN = ("StatefulSet", "Deployment", "Service", "NetworkPolicy")
 FOLLOWERS = ("Tensorboard", "PVCViewer")
 
 

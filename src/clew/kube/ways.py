@@ -30,6 +30,8 @@ class Way:
     """Seconds until its answer must begin; None: as many as the proxy waits anyway."""
     base: str | None = None
     """What its addresses begin with, before its namespace; None: as those of its kind do."""
+    access: bool = False
+    """Whether its Pod knows the digest of an access token, which is then sent on each request."""
 
 
 def noted(way: Way) -> dict[str, str]:
@@ -46,12 +48,13 @@ def told(service: Object) -> Way:
         said = json.loads(annotations_of(service).get(WAY, "{}"))
     except ValueError:
         return Way()
-    rewrite, headers, timeout, base = (dig(said, each.name) for each in fields(Way))
+    rewrite, headers, timeout, base, access = (dig(said, each.name) for each in fields(Way))
     return Way(
         rewrite=rewrite if isinstance(rewrite, str) else None,
         headers=headers if isinstance(headers, Mapping) else {},
         timeout=float(timeout) if isinstance(timeout, int | float) and timeout > 0 else None,
         base=base if isinstance(base, str) else None,
+        access=access is True,
     )
 
 

@@ -49,11 +49,18 @@ _HEADERS = {
 
 
 class Viewer:
-    def __init__(self, volume: Volume, prefix: str, names: Collection[str] | None) -> None:
-        """`prefix` begins and ends with a slash; `names`: see `guarding`."""
+    def __init__(
+        self,
+        volume: Volume,
+        prefix: str,
+        names: Collection[str] | None,
+        access_digest: str | None = None,
+    ) -> None:
+        """`prefix` begins and ends with a slash; `names` and `access_digest`: see `guarding`."""
         self._volume = volume
         self._prefix = prefix.encode()
         self._names = names
+        self._access_digest = access_digest
         here = resources.files("clew.viewer")
         self._pages = {
             path: Response((here / name).read_bytes(), media_type=kind, headers=_HEADERS)
@@ -79,7 +86,8 @@ class Viewer:
         path: bytes = request.scope["raw_path"]
         if path == b"/healthz":
             return Response("ok\n", media_type="text/plain")
-        return refusal(request, self._names) or await self._found(request, path)
+        refused = refusal(request, self._names, self._access_digest)
+        return refused or await self._found(request, path)
 
     async def _found(self, request: Request, path: bytes) -> ASGIApp:
         if path + b"/" == self._prefix:

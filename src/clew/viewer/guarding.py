@@ -15,14 +15,22 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
+from clew.kube.access import HEADER, is_token
 from clew.viewer.problems import answer
 
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
-def refusal(request: Request, names: Collection[str] | None) -> Response | None:
+def refusal(
+    request: Request, names: Collection[str] | None, access_digest: str | None = None
+) -> Response | None:
     """What is answered to a request that is not let in; `names`: those of this machine that it
-    may be asked under, beside its own; None: any."""
+    may be asked under, beside its own; None: any. `access_digest`: the SHA-256 of the access token
+    that each request must carry."""
+    given = request.headers.get(HEADER, "")
+    if access_digest is not None and not is_token(given, access_digest):
+        said = "this viewer is reached through the server only"
+        return answer(403, "not-allowed", said, hint="clew server --on-cluster leads there")
     host = request.headers.get("host", "")
     if names is not None and not (is_local(_name(host)) or _name(host) in names):
         said = f"this viewer is not known as {_name(host)[:100]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import socket
 from collections.abc import Callable, Sequence
@@ -26,11 +27,14 @@ def serve(
     host: str,
     port: int,
     names: Sequence[str],
+    access_digest: str | None = None,
     started: Callable[[str], None],
 ) -> None:
     """Show a folder until told to end; `started` is told the address once it listens. Behind
     a proxy that keeps the address, `prefix` is what the address begins with; `names`: others that
-    it is asked under, where it listens to this machine alone."""
+    it is asked under, where it listens to this machine alone; `access_digest`: see `guarding`."""
+    if access_digest is not None and not re.fullmatch(r"[0-9a-f]{64}", access_digest):
+        raise UsageError("--access-digest is a SHA-256 in 64 hexadecimal digits")
     if not prefix.startswith("/") or not prefix.isascii() or any(c in prefix for c in "?#% "):
         raise UsageError(f"--prefix is the beginning of an address, as /files/; not {prefix}")
     prefix = prefix if prefix.endswith("/") else f"{prefix}/"
@@ -38,7 +42,7 @@ def serve(
     listening = _listen(host, port)
     known = frozenset(names) if is_local(host) else None
     config = uvicorn.Config(
-        Viewer(volume, prefix, known),
+        Viewer(volume, prefix, known, access_digest),
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -16,7 +16,7 @@ from clew.cli.operator import command as operator
 from clew.cli.operator import options
 from clew.cli.server import command as server
 from clew.errors import UsageError
-from clew.kube.options import Culling, Istio, Options
+from clew.kube.options import GATEWAY, Culling, Istio, Options
 
 OPERATOR = Path(__file__).parents[3] / "deploy" / "operator" / "kustomization.yaml"
 POD = {"containers": [{"name": "other", "image": "example.org/other"}]}
@@ -43,6 +43,13 @@ def test_what_no_namespace_can_be_called_is_refused() -> None:
     assert "Team_1" in ran.exception.message
 
 
+@pytest.mark.parametrize("peer", ["No_Name", "a/b", "a/=b", "10.0.0.1/8", "*"])
+def test_who_can_be_nobody_is_refused(peer: str) -> None:
+    ran = CliRunner().invoke(operator, ["--allow-from", peer])
+    assert isinstance(ran.exception, UsageError)
+    assert "--allow-from" in ran.exception.message
+
+
 def told(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Options:
     """What an operator with these variables goes by."""
     for name, value in variables.items():
@@ -65,7 +72,8 @@ def test_what_is_installed_is_what_it_does_by_itself(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("variable", "value", "change"),
     [
-        ("USE_ISTIO", "true", {"istio": Istio()}),
+        ("USE_ISTIO", "true", {"istio": Istio(), "allow_from": (GATEWAY,)}),
+        ("ALLOW_FROM", "a/b=c 10.0.0.0/8", {"allow_from": ("a/b=c", "10.0.0.0/8")}),
         ("CLUSTER_DOMAIN", "example.org", {"cluster_domain": "example.org"}),
         ("ADD_FSGROUP", "false", {"fs_group": False}),
         ("TENSORBOARD_IMAGE", "example.org/board:1", {"tensorboard_image": "example.org/board:1"}),

@@ -31,7 +31,7 @@ def template(resource: Json, options: Options | None = None) -> Json:
 def test_children_are_upstream_s() -> None:
     made = decide(notebook(), world(), Options()).children
     workload, service = of_kind(made, "StatefulSet"), of_kind(made, "Service")
-    assert [child["metadata"]["name"] for child in made] == ["first", "first"]
+    assert [child["metadata"]["name"] for child in made] == ["first", "clew-first", "first"]
     assert workload["spec"]["replicas"] == 1
     assert workload["spec"]["selector"] == {"matchLabels": {"statefulset": "first"}}
     labels = workload["spec"]["template"]["metadata"]["labels"]
@@ -91,7 +91,7 @@ def test_no_group_where_none_is_wanted() -> None:
 
 def test_no_way_through_istio_unless_asked() -> None:
     kinds = {child["kind"] for child in decide(notebook(), world(), Options()).children}
-    assert kinds == {"Service", "StatefulSet"}
+    assert kinds == {"Service", "NetworkPolicy", "StatefulSet"}
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,8 @@ def pod_of(**spec: Any) -> Json:
 
 def test_its_claim_is_enough() -> None:
     decision = decide(viewer(), world(), OPTIONS)
-    assert {child["metadata"]["name"] for child in decision.children} == {"pvcviewer-files"}
+    names = {child["metadata"]["name"] for child in decision.children}
+    assert names == {"pvcviewer-files", "clew-pvcviewer-files"}
     [port] = of_kind(decision.children, "Service")["spec"]["ports"]
     assert (port["name"], port["port"], port["targetPort"]) == ("http", 80, 8080)
     [route] = of_kind(decision.children, "VirtualService")["spec"]["http"]

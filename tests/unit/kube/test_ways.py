@@ -19,6 +19,7 @@ WAYS = st.builds(
     headers=st.dictionaries(TEXT, TEXT, max_size=3),
     timeout=st.none() | st.floats(0.001, 1e6),
     base=st.none() | st.text(min_size=1, max_size=20),
+    access=st.booleans(),
 )
 
 
@@ -36,7 +37,7 @@ def test_what_was_noted_is_told(way: Way) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "no JSON", "[]", '{"headers": 1, "timeout": "x", "base": 1}', '"/"']
+    "text", ["", "no JSON", "[]", '{"headers": 1, "timeout": "x", "base": 1, "access": 1}', '"/"']
 )
 def test_what_was_spoilt_says_nothing(text: str) -> None:
     assert told({"metadata": {"annotations": {WAY: text}}}) == Way()
@@ -52,7 +53,7 @@ def test_times_are_istios(text: str, found: float | None) -> None:
 
 def test_only_what_was_made_for_the_resource_is_found() -> None:
     key = Key("Notebook", "me", "first")
-    assert server_of(key, service()) == Found("10.0.0.7", 80, Way())
+    assert server_of(key, service()) == Found("10.0.0.7", 80, Way(), "u")
     assert server_of(Key("Tensorboard", "me", "first"), service()) is None
     assert server_of(key, service(name="other")) is None
     assert server_of(key, service(controller=False)) is None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from clew.kube import objects
+from clew.kube.access import HEADER, derive_token
 from clew.kube.finding import Servers
+from clew.kube.secrets import access_key
 from clew.server.proxy.targets import Key, Target, header
 
 _KINDS = {"notebook": "Notebook", "tensorboard": "Tensorboard", "pvcviewer": "PVCViewer"}
@@ -18,16 +21,22 @@ class Services:
 
     def __init__(self) -> None:
         self._servers = Servers()
+        self._access_key = ""
 
     async def find(self, key: Key) -> Target | None:
-        found = await self._servers.find(objects.Key(_KINDS[key.kind], key.namespace, key.name))
+        resource = objects.Key(_KINDS[key.kind], key.namespace, key.name)
+        found = await self._servers.find(resource)
         if found is None:
             return None
+        headers = dict(_sound(found.way.headers.items()))
+        if found.way.access:
+            self._access_key = self._access_key or await asyncio.to_thread(access_key)
+            headers[HEADER] = derive_token(self._access_key, resource, found.uid)
         return Target(
             host=found.host,
             port=found.port,
             rewrite=found.way.rewrite,
-            headers=dict(_sound(found.way.headers.items())),
+            headers=headers,
             timeout=found.way.timeout or Target.timeout,
             base=found.way.base,
         )

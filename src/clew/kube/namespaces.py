@@ -1,0 +1,29 @@
+"""What a namespace demands of Pods, asked of the API and remembered for some seconds.
+
+It is asked for rather than watched: the right to get the namespaces where the operator works is
+enough, which a RoleBinding in each can grant.
+"""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from clew.kube.client import Client
+from clew.kube.pod_security import enforces_restricted
+
+_SECONDS = 10.0
+
+
+class Namespaces:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._known: dict[str, tuple[float, bool]] = {}
+
+    async def enforces_restricted(self, name: str) -> bool:
+        known = self._known.get(name)
+        if known is not None and monotonic() - known[0] < _SECONDS:
+            return known[1]
+        found = await self._client.get_namespace(name)
+        answer = found is not None and enforces_restricted(found)
+        self._known[name] = monotonic(), answer
+        return answer

@@ -1,0 +1,49 @@
+"""All that Clew runs is admitted, and works, where Kubernetes enforces `restricted`.
+
+The operator and the server always run so: the namespace of deploy/ has the label, too.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.cluster.kube import Kube, pod
+from tests.cluster.labs import jupyter, lab, reached, server  # noqa: F401 - server is a fixture
+from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
+    claim,
+    notebook,
+    operator,
+    says,
+)
+from tests.cluster.test_tensorboards import tensorboard
+from tests.cluster.test_viewers import viewer
+from tests.local.serving import Server
+
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
+
+LABEL = "pod-security.kubernetes.io/enforce=restricted"
+RECORD = (
+    "!clew init && echo 3 > numbers && clew exec -- sort -o sorted numbers && clew trace sorted"
+)
+
+
+def test_all_kinds_run_where_restricted_is_enforced(
+    kube: Kube,
+    server: Server,  # noqa: F811
+) -> None:
+    kube("label", "namespace", kube.namespace, LABEL)
+    root = json.dumps(pod("root"))
+    assert kube("apply", "--filename=-", given=root, ok=False) == "", "the label has no effect"
+    kube.apply(claim("home"), jupyter(home="home"))
+    as_root = {"runAsUser": 0, "runAsNonRoot": False}
+    kube.apply(notebook("root", spec={"securityContext": as_root}))
+    with lab(server, kube) as first, first.kernel() as run:
+        kube.apply(tensorboard("pvc://home"), viewer("home"))
+        assert "sort" in run(RECORD)
+        reached(kube, "tensorboard/curves", first.page, f"/tensorboard/{kube.namespace}/curves/")
+        files = f"/pvcviewer/{kube.namespace}/files/files/"
+        reached(kube, "pvcviewer/files", first.page, files)
+        assert first.page.put(f"{files}new.txt", content=b"by the viewer").is_success
+        assert run("print(open('new.txt').read())") == "by the viewer\n"
+    assert "PodSecurity" in says(kube, "notebook/root", "NotAllowed")["message"]
