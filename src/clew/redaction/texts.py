@@ -51,6 +51,7 @@ _HEADER = (
     rf"(?i)(?<![\w-])({'|'.join(HEADERS)})[ \t]*:[ \t]*"
     r"""(?:(?:basic|bearer|token)[ \t]+)?([^'"\r\n]+)"""
 )
+_MEMBER = r"""(["'])([\w-]+)\1[ \t]*:[ \t]*(?=(["'])((?:\\.|(?!\3).)+)\3)"""
 _URL = r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>]+"
 _USERINFO = r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#@]*(?:@[^/?#@]*)*)@"
 _PARAMETER = r"(?<=[?&;#])([^?&;#=]+)=([^&;#]*)"
@@ -123,6 +124,9 @@ def find_in_text(
         for match in re.finditer(_HEADER, text):
             if _is_given(match[2]):
                 yield _inside(match, match[1])
+        for match in re.finditer(_MEMBER, text):
+            if is_secret_option(match[2], patterns) and _is_given(match[4]):
+                yield Finding(*match.span(4), match[2])
         yield from _pairs(text)
 
 
