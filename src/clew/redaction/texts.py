@@ -132,9 +132,9 @@ def find_in_text(
 
 def find_in_url(url: str) -> Iterator[Finding]:
     """Who asks, and what lets them in."""
-    userinfo = re.match(_USERINFO, url) if "@" in url else None
-    if userinfo and userinfo[1] and userinfo[1] != MASK:
-        yield Finding(*userinfo.span(1))
+    match = re.match(_USERINFO, url) if "@" in url else None
+    if match and match[1] not in ("", MASK) and (":" in match[1] or url[:4].lower() == "http"):
+        yield Finding(*match.span(1))  # a user's name alone is no secret; with HTTP it may be one
     for match in re.finditer(_PARAMETER, url) if "=" in url else ():
         if match[2] not in ("", MASK) and is_secret_parameter(unquote(match[1])):
             yield Finding(*match.span(2), unquote(match[1]))
@@ -215,9 +215,9 @@ def _inside(match: re.Match[str], name: str) -> Finding:
 
 
 def _is_given(value: str) -> bool:
-    """Whether it is a value, and not a script's reference to one."""
+    """Whether it is a value, and neither a script's reference to one nor `-` for the input."""
     plain = value.strip("'\"")
-    return bool(plain) and plain != MASK and not plain.startswith("$")
+    return plain not in ("", "-", MASK) and not plain.startswith("$")
 
 
 def _asking(program: str, word: str, patterns: tuple[str, ...]) -> str | None:

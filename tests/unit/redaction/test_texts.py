@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clew.redaction import MASK, Redactor, names, texts
 
@@ -22,6 +24,7 @@ from clew.redaction import MASK, Redactor, names, texts
         ("x --secret a --secret a", "x --secret *** --secret ***", "2:SECRET 4:SECRET"),
         ("x --token=*** b", "x --token=*** b", ""),
         ("x --password -u root", "x --password -u root", ""),
+        ("x --password - y", "x --password - y", ""),
         ("x --password --user=root", "x --password --user=root", ""),
         (
             "x --password-file f --eos-token E --next-token n",
@@ -66,7 +69,7 @@ def test_values_of_options_are_masked(words: str, masked: str, named: str) -> No
         ("mysql --password='a b' -e x; curl u", "mysql --password='***' -e x; curl u"),
         ('PASSWORD=a psql; TOKEN="b c" run', 'PASSWORD=*** psql; TOKEN="***" run'),
         ("--password=a b=c", "--password=***"),
-        ("ssh://git@host/repo", "ssh://***@host/repo"),
+        ("ssh://git@host/repo", "ssh://git@host/repo"),
         ("connect(password=os.environ['X'])", "connect(password=os.environ['X'])"),
         ("psql --password $PW; PASSWORD=$(cat f) x", "psql --password $PW; PASSWORD=$(cat f) x"),
         ("p.add_argument('--token', help='a')", "p.add_argument('--token', help='a')"),
@@ -122,3 +125,24 @@ def test_the_users_patterns_hold_for_options() -> None:
 def test_a_hint_is_in_every_name() -> None:
     for name in (*names.PATTERNS, *names.OPTIONS, *names.HEADERS):
         assert texts._is_suspect(name), name
+
+
+PARTS = (
+    *("--password", "=", "hunter22", MASK, " ", "'", '"', "https://", "u:p@h", "?token=", "abc"),
+    *("PASSWORD", "$X", "{", "}", ":", "\\", "\n", "Authorization: ", "-p", "ghp_" + "b" * 36),
+)
+
+
+@given(st.lists(st.lists(st.sampled_from(PARTS), max_size=7).map("".join), min_size=1, max_size=4))
+def test_what_was_masked_can_be_put_back(words: list[str]) -> None:
+    """With a value for each name, where the record says that it stood."""
+    redactor = Redactor({"A_TOKEN": "hunter22"})
+    found = redactor.arguments(words)
+    assert not any("hunter22" in word for word in found.words)
+    values = redactor._named
+    for number, (word, before) in enumerate(zip(found.words, words, strict=True)):
+        names = found.secrets.get(str(number), [None] * word.count(MASK))
+        first, *rest = word.split(MASK)
+        if len(rest) == len(names):  # else a repeat asks for the whole word
+            given = [MASK if name is None else values[name] for name in names]
+            assert first + "".join(map("".join, zip(given, rest, strict=True))) == before
