@@ -25,6 +25,9 @@ from __future__ import annotations
 LONGEST_TEXT = 500
 """Text from outside is cut to this before it enters an error: messages are read by people."""
 
+MAKE_ROOM = "clew gc frees what was forgotten, clew rm ID forgets more; both work on a full disk"
+"""The hint of a full disk."""
+
 
 class ClewError(Exception):
     """Base of everything Clew raises on purpose."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clew import reserve
 from clew.errors import ClewError, NoProject, NotAllowed
 from clew.redaction import CREDENTIALS, named_credentials
 from clew.settings import Settings
@@ -180,6 +181,7 @@ def create(root: Path) -> Folder:
         token = os.open(draft / "token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(token, "w") as file:
             file.write(os.urandom(32).hex() + "\n")
+        reserve.make(draft)
         draft.rename(root / NAME)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)

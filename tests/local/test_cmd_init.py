@@ -14,7 +14,7 @@ def test_a_project_is_made_and_found_from_below(tmp_path: Path, graph: dict[str,
     assert made == {"project": str(clew.folder), "uid": made["uid"], "created": True}
     hidden = clew.folder / ".clew"
     assert {path.name for path in hidden.iterdir()} == {
-        ".gitignore", "config.toml", "store", "cache", "spool", "token",
+        ".gitignore", "config.toml", "store", "cache", "spool", "token", "reserve",
     }  # fmt: skip
     assert (hidden / "token").stat().st_mode & 0o777 == 0o600
     below = clew.folder / "a" / "b"

@@ -6,11 +6,14 @@ started, it runs to its own end with its own status, and what is wrong is said o
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +35,6 @@ def clew(tmp_path: Path) -> Iterator[Marked]:
 @as_root
 def test_a_disk_that_is_full_from_the_beginning(tmp_path: Path) -> None:
     with mounted(tmp_path / "project", "-t", "tmpfs", "-o", "size=1m", "none"):
-        shutil.copytree(_empty_project(tmp_path / "other"), tmp_path / "project" / ".clew")
         clew = _in(tmp_path)
         fill(clew.folder)
         refused(clew, said="o space left")
@@ -44,7 +46,6 @@ def test_a_disk_that_is_full_from_the_beginning(tmp_path: Path) -> None:
 @as_root
 def test_a_disk_that_gets_full_meanwhile(tmp_path: Path) -> None:
     with mounted(tmp_path / "project", "-t", "tmpfs", "-o", "size=12m", "none"):
-        shutil.copytree(_empty_project(tmp_path / "other"), tmp_path / "project" / ".clew")
         clew = _in(tmp_path)
         clew.write("data", "some data\n")
         clew("exec", "--", "cat", "data")
@@ -63,6 +64,74 @@ def test_a_disk_that_gets_full_meanwhile(tmp_path: Path) -> None:
         clew.is_well()
 
 
+@contextmanager
+def small_disk(kind: str, place: Path, megabytes: int) -> Iterator[None]:
+    if kind == "tmpfs":
+        with mounted(place, "-t", "tmpfs", "-o", f"size={megabytes}m", "none"):
+            yield
+        return
+    image = place.with_suffix(".img")
+    with open(image, "wb") as file:
+        file.truncate(megabytes << 20)
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("no mkfs.ext4")
+    subprocess.run(["mkfs.ext4", "-q", image], check=True)
+    with mounted(place, "-o", "loop", str(image)):
+        yield
+
+
+@as_root
+@pytest.mark.parametrize("kind", ["tmpfs", "ext4"])
+def test_a_full_disk_can_be_asked_and_freed(tmp_path: Path, kind: str) -> None:
+    with small_disk(kind, tmp_path / "project", 24):
+        clew = _in(tmp_path)
+        data = base64.b64encode(os.urandom(3_000_000)).decode()  # it hardly compresses
+        clew.write("data", data)
+        clew("exec", "--", "sh", "-c", "cat data > /dev/null; date > out")
+        clew("exec", "--", "cat", "out")
+        fill(clew.folder)
+        before = shutil.disk_usage(clew.folder).free
+        assert set(clew.states().values()) == {"done"}
+        assert [found["id"] for found in clew.json("list")] == ["e1", "e2"]
+        assert clew.json("show", "e1", "--detail")["files"]
+        assert clew.json("trace", "out")["nodes"]
+        assert clew("cat", "e1:data").stdout == data
+        assert clew.json("fsck")["ok"]
+        refused(clew, said="o space left")
+        assert "hint: clew gc frees" in clew("exec", "--", "true", status=125).stderr
+        assert clew.json("gc", "--dry-run")["files"] == 0
+        assert clew.json("rm", "e1", "--yes")["removed"] == ["e1"]
+        fill(clew.folder, "more")  # whatever filled it goes on
+        assert clew.json("gc", "--yes")["bytes"] > 2_500_000
+        assert shutil.disk_usage(clew.folder).free > before + 1_000_000
+        assert clew.json("fsck")["ok"]
+        assert clew("cat", "e2:out").stdout == (clew.folder / "out").read_text()
+        assert (clew.folder / ".clew" / "reserve").stat().st_size >= 1 << 18
+        clew("exec", "--no-content", "--", "true")
+        for ballast in ("ballast", "more"):
+            (clew.folder / ballast).unlink()
+        clew.is_well()
+
+
+@as_root
+def test_a_full_disk_without_a_reserve_says_what_to_do(tmp_path: Path) -> None:
+    with small_disk("tmpfs", tmp_path / "project", 24):
+        clew = _in(tmp_path)
+        clew.write("data", "some data\n")
+        clew("exec", "--", "cat", "data")
+        (clew.folder / ".clew" / "reserve").unlink()
+        fill(clew.folder)
+        code, _, hint = clew.error("rm", "e1", "--yes", status=1)
+        assert (code, hint.startswith("delete some files outside .clew")) == ("disk-full", True)
+        assert clew.error("gc", "--yes", status=1)[0] == "disk-full"
+        assert clew.states() == {"e1": "done"}
+        (clew.folder / "ballast").unlink()
+        clew("rm", "e1", "--yes")
+        clew.is_well()
+        clew("exec", "--", "true")
+        assert (clew.folder / ".clew" / "reserve").exists()
+
+
 @as_root
 def test_a_spool_that_gets_full_meanwhile(clew: Marked) -> None:
     spool = clew.folder / ".clew" / "spool"
@@ -78,8 +147,8 @@ def test_a_spool_that_gets_full_meanwhile(clew: Marked) -> None:
         assert clew.leftovers() == []
 
 
-def fill(folder: Path) -> None:
-    with open(folder / "ballast", "wb", buffering=0) as file:
+def fill(folder: Path, name: str = "ballast") -> None:
+    with open(folder / name, "wb", buffering=0) as file:
         for size in (1 << 16, 1 << 12, 1):
             try:
                 while True:
@@ -88,15 +157,11 @@ def fill(folder: Path) -> None:
                 pass
 
 
-def _empty_project(folder: Path) -> Path:
-    clew = Marked(folder)
-    return clew.folder / ".clew"
-
-
 def _in(folder: Path) -> Marked:
     """A project in a folder that is there already."""
     spare = Marked(folder / "spare")
     spare.folder = folder / "project"
+    spare("init")
     return spare
 
 

@@ -287,12 +287,14 @@ class Project(Archive):
             names = " ".join(execution_id(number) for _, number in left)
             raise UsageError(f"without it {names} would not be whole", hint=f"clew rm {names}, too")
         if not dry_run:
+            from clew import log
+            from clew.api.upkeep import in_reserve
             from clew.run.recovering import discarding
 
-            for uid in doomed:
-                with discarding(self._folder, uid):
-                    self._graph.remove(uid)
-            from clew import log
+            with in_reserve(self):
+                for uid in doomed:
+                    with discarding(self._folder, uid):
+                        self._graph.remove(uid)
 
             gone = ", ".join(f"{found.id} ({uid})" for uid, found in doomed.items())
             log.write(self._folder, "info", f"removed {gone}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from clew import log
+from clew import log, reserve
 from clew.api.records import Check, Problem, Reclaimed
-from clew.errors import Busy
+from clew.errors import Busy, Full
 from clew.prov.questions.contents import digests
 from clew.store import Store
 
@@ -25,18 +27,36 @@ def _settle(project: Project) -> list[Unsettled]:
     return recover(project._folder, project._settings)
 
 
+@contextmanager
+def in_reserve(project: Project) -> Iterator[None]:
+    """Let the body work on a full disk, in the project's reserve."""
+    with reserve.spent(project._folder.path):
+        try:
+            yield
+        except Full as error:
+            hint = "delete some files outside .clew first: its reserve is not enough"
+            raise Full(error.message, hint=hint) from error
+        finally:
+            project.close()  # what the database wrote beside its file goes before the reserve comes
+
+
 def gc(project: Project, *, dry_run: bool) -> Reclaimed:
+    with in_reserve(project):
+        return _gc(project, dry_run=dry_run)
+
+
+def _gc(project: Project, *, dry_run: bool) -> Reclaimed:
+    from clew.replay.cache import clear
+
+    cached = clear(project._folder.cache, dry_run=dry_run)  # first: this needs no room
     for left in _settle(project):
         raise Busy(
-            f"what the killed execution {left.uid[:8]} left could not be settled: {left.why}",
+            f"the record of the killed execution {left.uid[:8]} is not complete: {left.why}",
             hint=f"clew rm {left.uid} forgets it",
         )
     with Store(project._folder.store) as store:
         # A function: the store asks it after the sweep began, as an execution may end meanwhile.
         found = store.gc(lambda: digests(project._graph), dry_run=dry_run)
-    from clew.replay.cache import clear
-
-    cached = clear(project._folder.cache, dry_run=dry_run)
     if not dry_run:
         text = f"freed {found.bytes} bytes of {found.files} contents, {cached} bytes of the cache"
         log.write(project._folder, "info", text)

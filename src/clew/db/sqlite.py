@@ -5,12 +5,15 @@ the disk when it returns, so an execution whose id was printed survives a power 
 recording commits a handful of times, so this costs a handful of syncs. Write
 transactions take their lock at the start (`BEGIN IMMEDIATE`): two writers queue, and neither
 can find out halfway that it lost.
+
+WAL needs 32 KiB beside the file even to read. On a full disk each question therefore opens the
+file for itself alone, which needs no room, until there is room again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -19,7 +22,8 @@ from pathlib import Path
 
 from clew.db import migrating
 from clew.db.connections import VALUES, Connection, Result, Row
-from clew.errors import Busy, ClewError, Damaged, Full, NotAllowed
+from clew.errors import MAKE_ROOM, Busy, ClewError, Damaged, Full, NotAllowed
+from clew.reserve import is_full
 
 PATIENCE = 30.0
 """Seconds to wait for another writer before giving up."""
@@ -40,21 +44,56 @@ class SQLite(Connection):
         self.where = str(path)
         self._path = path
         self._patience = patience
+        self._cache = cache
+        self._cramped = False
+        """No room: there is no connection, and questions are answered one by one."""
+        try:
+            self._start()
+        except Full:
+            self._cramped = True
+            if not path.exists() or self._version() != migrating.KNOWN:
+                raise
+
+    def _start(self) -> None:
         try:
             self._sqlite = self._open()
         except sqlite3.Error as error:
             raise self._explain(error) from error
         try:
-            self.rows(f"PRAGMA cache_size = {-1024 * cache}")
+            self.rows(f"PRAGMA cache_size = {-1024 * self._cache}")
             self.rows("PRAGMA wal_autocheckpoint = 8192")  # 32 MB: hot pages are moved once
             self._bring_up_to_date()
         except BaseException:
             self._sqlite.close()
             raise
 
+    def _try_again(self) -> None:
+        """After a time without room: Full, if there still is none."""
+        self._cramped = False
+        try:
+            self._start()
+        except BaseException:
+            self._cramped = True
+            raise
+
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Row]:
+        if self._cramped:
+            try:
+                self._try_again()
+            except Full:
+                return self._rows_alone(sql, parameters)
         try:
             return self._sqlite.execute(sql, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise self._explain(error) from error
+
+    def _rows_alone(self, sql: str, parameters: Sequence[object]) -> list[Row]:
+        """In exclusive mode the WAL's index is in memory: nothing need be written to read."""
+        try:
+            with contextlib.closing(self._connect("rw")) as alone:
+                alone.execute("PRAGMA locking_mode = EXCLUSIVE")
+                alone.execute("PRAGMA temp_store = MEMORY")
+                return alone.execute(sql, parameters).fetchall()
         except sqlite3.Error as error:
             raise self._explain(error) from error
 
@@ -72,6 +111,8 @@ class SQLite(Connection):
             raise self._explain(error) from error
 
     def atomically(self, action: Callable[[], Result]) -> Result:
+        if self._cramped:
+            self._try_again()
         self.rows("BEGIN IMMEDIATE")
         try:
             result = action()
@@ -83,7 +124,8 @@ class SQLite(Connection):
             raise
 
     def close(self) -> None:
-        self._sqlite.close()
+        if not self._cramped:
+            self._sqlite.close()
 
     def _open(self) -> sqlite3.Connection:
         ours = not self._path.exists() or os.access(self._path, os.W_OK)
@@ -149,8 +191,8 @@ class SQLite(Connection):
                 f"{where} cannot be opened or written: {error}",
                 hint=f"check the folder and its permissions: ls -la {self._path.parent}",
             )
-        if _is(error, "FULL") or (_is(error, "IOERR") and not _room(self._path.parent)):
-            return Full(f"no space left to write {where}", hint="clew gc, or free some space")
+        if _is(error, "FULL") or (_is(error, "IOERR") and is_full(self._path.parent)):
+            return Full(f"no space left to write {where}", hint=MAKE_ROOM)
         if _is(error, "CORRUPT", "NOTADB"):
             return Damaged(
                 f"{where} is damaged: {error}",
@@ -159,14 +201,6 @@ class SQLite(Connection):
         if _is(error, "IOERR"):
             return ClewError(f"{where} cannot be read or written: {error}", hint="check the disk")
         return ClewError(f"{where} refused: {error}", hint="clew fsck")
-
-
-def _room(folder: Path) -> int:
-    """The free bytes there; without any, what SQLite maps into memory fails in other words."""
-    try:
-        return shutil.disk_usage(folder).free
-    except OSError:
-        return -1
 
 
 def _is(error: sqlite3.Error, *names: str) -> bool:

@@ -19,7 +19,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from clew import db
+from clew import db, reserve
 from clew.errors import ClewError, NoDatabase, NotFound, RecordingFailed
 from clew.folder import Folder, own
 from clew.prov.events import AnyEvent, Ended, Started
@@ -136,6 +136,7 @@ class _Recording:
             recovering.recover(self._folder, self._settings)
             self._place = failing.identity(self._folder.path)
             self._lock = locks.hold(self._folder, self._uid)
+            reserve.make(self._folder.path)  # of an older project, or used up
         self._spool = self._folder.spool / self._uid
         self._settled = True  # nothing is left to tell
         self._postponed = False  # what is left can only be told later

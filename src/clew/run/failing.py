@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from clew.errors import CannotExecute, ClewError, Full, NoSuchCommand, RecordingFailed, UsageError
+from clew.errors import (
+    MAKE_ROOM,
+    CannotExecute,
+    ClewError,
+    Full,
+    NoSuchCommand,
+    RecordingFailed,
+    UsageError,
+)
 from clew.folder import Folder
 from clew.prov.events import AnyEvent, Content, Looked
+from clew.reserve import NO_ROOM, is_full
 from clew.store import Store
 from clew.witness.records import AnyRecord, Exit, Spawn
 
@@ -28,7 +36,9 @@ def before_it_starts(folder: Folder) -> Iterator[None]:
     except OSError as error:
         raise RecordingFailed(
             f"cannot record in {folder.path}: {error.strerror}",
-            hint="check the permissions and the free space of that folder",
+            hint=MAKE_ROOM
+            if error.errno in NO_ROOM
+            else "check the permissions and the free space of that folder",
         ) from error
 
 
@@ -50,16 +60,7 @@ def said(error: Exception) -> ClewError:
 
 def no_room(place: Path) -> ClewError | None:
     """What to say when something failed there, if it is that the disk is full."""
-    try:
-        found = os.statvfs(place)
-    except OSError:
-        return None
-    if found.f_bfree if os.geteuid() == 0 else found.f_bavail:
-        return None
-    return Full(
-        f"no space was left in {place}",
-        hint="make room, then try again; clew gc reclaims what is forgotten",
-    )
+    return Full(f"no space was left in {place}", hint=MAKE_ROOM) if is_full(place) else None
 
 
 def whole(trace: list[AnyRecord]) -> bool:

@@ -17,7 +17,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from clew.errors import ClewError, NoContent, NotAllowed, NotFound, UsageError
+from clew.errors import (
+    ClewError,
+    Damaged,
+    Full,
+    NoContent,
+    NotAllowed,
+    NotFound,
+    UsageError,
+)
 from clew.store import files, leases, opening, reading
 from clew.store.errors import from_os
 from clew.store.leases import Gate
@@ -58,6 +66,9 @@ class Store:
             raise from_os(error, doing=f"open the store {path}") from error
         try:
             self._index, self._damage = opening.index(path, gate=self._gate, writable=self.writable)
+            if isinstance(self._damage, Full) and lease is not None:
+                self._index.close()
+                raise self._damage  # nothing could be put
         except BaseException:
             self._gate.close()
             raise
@@ -302,7 +313,7 @@ class Store:
             from clew.store import checking
 
             report = checking.check(self.path, self._index, self._reader)
-            if self._damage is not None:
+            if isinstance(self._damage, Damaged):
                 report.problems.append(Problem(f"{self._damage}; rebuild it", "index.db"))
             return report
 
@@ -345,7 +356,7 @@ class Store:
     def rebuild(self) -> int:
         """Make the index anew from the packs; how many there are. For when fsck says so."""
         with self._lock:
-            if self._damage is None:
+            if not isinstance(self._damage, Damaged):
                 self._may_write()
                 self._writer.flush()
                 with self._gate.exclusive():

@@ -10,10 +10,11 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from pathlib import Path
 
-from clew.errors import Busy, ClewError, Damaged, Full, NotAllowed, NotFound
+from clew.errors import MAKE_ROOM, Busy, ClewError, Damaged, Full, NotAllowed, NotFound
+from clew.reserve import NO_ROOM, is_full
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 
@@ -30,8 +31,8 @@ class Unreachable(ClewError):
 def from_os(error: OSError, *, doing: str) -> ClewError:
     """The error to raise for a failed system call; `doing` completes "cannot …"."""
     text = f"cannot {doing}: {error.strerror or error}"
-    if error.errno in _NO_ROOM:
-        return Full(text, hint="make room, then try again; clew gc reclaims what is forgotten")
+    if error.errno in NO_ROOM:
+        return Full(text, hint=MAKE_ROOM)
     if error.errno in _FORBIDDEN:
         return NotAllowed(text, hint="check the permissions, or whether the disk is read-only")
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
@@ -43,8 +44,9 @@ def from_sqlite(error: sqlite3.Error, *, where: str) -> ClewError:
     """The error to raise when the index cannot be read or written."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     text = f"the index {where} failed: {error}"
-    if code == sqlite3.SQLITE_FULL:
-        return Full(text, hint="make room, then try again; clew gc reclaims what is forgotten")
+    failed = code == sqlite3.SQLITE_IOERR
+    if code == sqlite3.SQLITE_FULL or (failed and is_full(Path(where).parent)):
+        return Full(f"no space left to write {where}", hint=MAKE_ROOM)
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return NotAllowed(text, hint="check the permissions, or whether the disk is read-only")
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

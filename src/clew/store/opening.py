@@ -6,7 +6,7 @@ import os
 import threading
 from pathlib import Path
 
-from clew.errors import ClewError, Damaged
+from clew.errors import ClewError, Damaged, Full
 from clew.store import packs
 from clew.store.errors import from_os
 from clew.store.index import Index, in_memory
@@ -57,14 +57,15 @@ def sync_folder(path: Path) -> None:
         os.close(fd)
 
 
-def index(path: Path, *, gate: Gate, writable: bool) -> tuple[Index, Damaged | None]:
+def index(path: Path, *, gate: Gate, writable: bool) -> tuple[Index, Damaged | Full | None]:
     """The index, made from the packs when it is missing.
 
     When it cannot be read where it lies, one is made in memory; with it comes what is wrong, if
-    anything is: being on a read-only disk with another's log beside it is not.
+    anything is: being on a read-only disk with another's log beside it is not. A full disk is:
+    SQLite needs some room even to read.
     """
     file = path / "index.db"
-    damage = None
+    damage: Damaged | Full | None = None
     try:
         if not writable:
             return Index(file, read_only=True), None
@@ -76,7 +77,7 @@ def index(path: Path, *, gate: Gate, writable: bool) -> tuple[Index, Damaged | N
             if not there:
                 fill(made, path / "packs", anew=False)
             return made, None
-    except Damaged as error:
+    except (Damaged, Full) as error:
         damage = error
     except ClewError:
         if writable:
@@ -106,7 +107,7 @@ def fill(index: Index, folder: Path, *, anew: bool) -> int:
             index.clear(db)
         for path in sorted(folder.glob("*.pack")):
             try:
-                table = packs.read_table(path)
+                table = packs.without_freed_blocks(path, packs.read_table(path))
             except Damaged:
                 continue
             index.add_pack(db, path.name, path.stat().st_size, table)

@@ -1,7 +1,8 @@
 """The pack file: blocks of content, then a table that says what they hold.
 
-A pack is written once and never changed. It is self-describing, so the index can always be
-rebuilt from the packs alone. `docs/formats/store.md` is this module in prose.
+A pack is written once and never changed, but for blocks that gc frees in place where it has no
+room to copy. It is self-describing, so the index can always be rebuilt from the packs alone.
+`docs/formats/store.md` is this module in prose.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ RAW, ZSTD = 0, 1
 FILE, TREE = 0, 1
 HOLE = bytes(32)
 """In a list of parts: not a digest but a run of zeros."""
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of fallocate(2)
 
 _COUNT = struct.Struct("<I")
 _BLOCK = struct.Struct("<QIIBI")
@@ -88,6 +90,48 @@ def read_table(path: Path) -> Table:
     if blake3.blake3(body).digest() != digest:
         raise Damaged(f"the table of {path} is not what it says", hint="clew fsck")
     return _decode(body)
+
+
+def free_block(path: Path, block: Block) -> None:
+    """Give a block's space back to the disk, if the file system can: it then reads as zeros."""
+    import ctypes  # Python offers no call for it
+
+    fallocate = ctypes.CDLL(None, use_errno=True).fallocate
+    fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+    with open(path, "r+b", buffering=0) as file:
+        fallocate(file.fileno(), _KEEP_SIZE | _PUNCH_HOLE, block.position, block.stored)
+
+
+def without_freed_blocks(path: Path, table: Table) -> Table:
+    """The table without the blocks that a gc has freed in place: they read as zeros. A block may
+    also begin with zeros by itself; then its chunks are what they say."""
+    with open(path, "rb", buffering=0) as file:
+        heads = [os.pread(file.fileno(), min(16, b.stored), b.position) for b in table.blocks]
+    blocks = [
+        block
+        for block, head in zip(table.blocks, heads, strict=True)
+        if any(head) or _is_whole(path, block)
+    ]
+    return Table(blocks, table.files)
+
+
+def _is_whole(path: Path, block: Block) -> bool:
+    try:
+        data = read_block(
+            path,
+            position=block.position,
+            stored=block.stored,
+            length=block.length,
+            codec=block.codec,
+        )
+    except Damaged:
+        return False
+    start = 0
+    for chunk in block.chunks:
+        if blake3.blake3(data[start : start + chunk.length]).digest() != chunk.digest:
+            return False
+        start += chunk.length
+    return True
 
 
 def tail_name(tail: bytes) -> str:

@@ -4,7 +4,9 @@
 2. Close the gate, read the leases once more, drop the rest from the index in one transaction, and
    remove the packs that nothing refers to any more. This needs next to no room: a full disk can be
    swept.
-3. Copy what is left in packs that are at least half empty into new packs, and sync those.
+3. Copy what is left in packs that are at least half empty into new packs, and sync those. Where
+   there is no room to copy, free the blocks of these packs that nothing refers to in place (a hole
+   in the file), and stop.
 4. Close the gate again. What became needed meanwhile keeps its old pack; the other packs that were
    copied are replaced by the new ones in one transaction, and removed.
 
@@ -21,6 +23,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from clew.errors import Busy, Damaged, NoContent
+from clew.reserve import NO_ROOM
 from clew.store import packs, trees
 from clew.store.errors import from_os
 from clew.store.index import Index
@@ -80,10 +83,7 @@ class Sweep:
                 self._drop(set(), set())
             moving = self._sparse_packs()
             if moving:
-                moved = self._copy(moving)
-                with self._gate.exclusive():
-                    self._mark(held(leases))
-                    self._drop(moving, moved)
+                self._compact(moving, leases)
             return Reclaimed(dropped, max(0, before - self._usage()))
         finally:
             for pack in self._copied:
@@ -120,7 +120,8 @@ class Sweep:
         total = 0
         for path in self._folder.iterdir():
             with contextlib.suppress(FileNotFoundError):  # others come and go
-                total += path.stat().st_size
+                found = path.stat()
+                total += min(found.st_size, found.st_blocks * 512)  # blocks may be freed in place
         return total
 
     def _dead(self) -> list[bytes]:
@@ -154,6 +155,32 @@ class Sweep:
         return moving
 
     # -- copy
+
+    def _compact(self, moving: set[int], leases: Path) -> None:
+        try:
+            moved = self._copy(moving)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            with self._gate.exclusive():
+                self._free_in_place(moving)
+            return
+        with self._gate.exclusive():
+            self._mark(held(leases))
+            self._drop(moving, moved)
+
+    def _free_in_place(self, sparse: set[int]) -> None:
+        """Inside the closed gate: free the blocks that the index does not know any more."""
+        names = {number: name for number, name, _ in self._index.packs() if number in sparse}
+        needed: dict[int, set[int]] = {number: set() for number in names}
+        for _, pack, position, *_ in self._index.blocks():
+            if pack in needed:
+                needed[pack].add(position)
+        for number, name in names.items():
+            path = self._folder / name
+            for block in packs.read_table(path).blocks:
+                if block.position not in needed[number]:
+                    packs.free_block(path, block)
 
     def _copy(self, moving: set[int]) -> set[bytes]:
         """Put what is needed of these packs into new ones; synced, not named yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -12,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.local.surviving import as_root, mounted
 
 from clew.db import Connection, connect, migrating
 from clew.db.sqlite import SQLite
-from clew.errors import Busy, ClewError, Damaged, NoDatabase, NotAllowed, UsageError
+from clew.errors import Busy, ClewError, Damaged, Full, NoDatabase, NotAllowed, UsageError
 
 
 def test_the_newest_migration_is_the_known_one() -> None:
@@ -204,6 +206,46 @@ def test_a_disk_that_is_full_loses_the_transaction_and_nothing_else(tmp_path: Pa
     assert count == "0"
     with connect(path) as connection:
         assert connection.rows("PRAGMA integrity_check") == [("ok",)]
+
+
+_LEAVES_A_LOG = """
+import os, sys
+from pathlib import Path
+from clew.db import connect
+connection = connect(Path(sys.argv[1]))
+connection.rows("INSERT INTO project (id, uid, executions) VALUES (1, 'u', 0)")
+os._exit(0)
+"""
+
+
+@as_root
+def test_a_full_disk_can_be_read_with_what_a_killed_writer_left(tmp_path: Path) -> None:
+    """In the log beside the file, which is not in the file yet."""
+    count = "SELECT count(*) FROM project"
+    insert = "INSERT INTO project (id, uid, executions) VALUES (2, 'v', 0)"
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=2m", "none"):
+        path = tmp_path / "disk" / "g.db"
+        subprocess.run([sys.executable, "-c", _LEAVES_A_LOG, path], check=True)
+        assert path.with_name("g.db-wal").stat().st_size > 0
+        path.with_name("g.db-shm").unlink()
+        ballast = tmp_path / "disk" / "ballast"
+        with open(ballast, "wb") as file:
+            os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(ballast).free)
+        with connect(path) as one, connect(path) as other:  # neither shuts the other out
+            assert one.rows(count) == other.rows(count) == [(1,)]
+            with pytest.raises(Full):
+                one.atomically(lambda: one.rows(insert))
+            ballast.unlink()
+            one.atomically(lambda: one.rows(insert))  # there is room again
+            assert one.rows(count) == other.rows(count) == [(2,)]
+
+
+@as_root
+def test_a_full_disk_has_no_room_for_a_new_database(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=16k", "none"):
+        (tmp_path / "disk" / "ballast").write_bytes(bytes(16 << 10))
+        with pytest.raises(Full):
+            connect(tmp_path / "disk" / "g.db")
 
 
 def cut(address: str) -> None:

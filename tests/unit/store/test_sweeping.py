@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.local.surviving import as_root, mounted
 from tests.unit.store.filling import check, fill, noise, packs
 
 from clew.errors import Busy, NoContent
@@ -42,6 +43,39 @@ def test_gc_of_everything_leaves_nothing(tmp_path: Path) -> None:
         assert store.fsck() == (0, [])
         digest = store.put_bytes(b"life goes on").digest
     check(tmp_path / "s", {digest: b"life goes on"})
+
+
+@as_root
+def test_without_room_to_copy_dead_blocks_are_freed_in_place(tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "-t", "tmpfs", "-o", "size=24m", "none"):
+        here = tmp_path / "disk" / "s"
+        live, dead, zeros = noise(3 << 20, seed=1), noise(9 << 20, seed=2), bytes(10)
+        with Store(here) as store:
+            digest = store.put_bytes(live).digest
+            store.put_bytes(dead)
+        with Store(here) as store:
+            empty = store.put_bytes(zeros).digest  # a block that reads as zeros by itself
+        (pack,) = [path for path in packs(here) if path.stat().st_size > 12 << 20]
+        with Store(here) as store:
+            room = shutil.disk_usage(here).free - (1 << 20)  # less than has to be copied
+            with open(tmp_path / "disk" / "ballast", "wb") as file:
+                os.posix_fallocate(file.fileno(), 0, room)
+            freed = store.gc([digest, empty])
+            assert freed.files == 1
+            assert 8 << 20 < freed.bytes <= 9 << 20
+            assert pack.exists()
+            assert shutil.disk_usage(here).free > 9 << 20
+            check_now = {digest: live, empty: zeros}
+            assert {d: b"".join(store.read(d)) for d in check_now} == check_now
+        check(here, check_now)
+        (tmp_path / "disk" / "ballast").unlink()
+        with Store(here) as store:  # the freed blocks are in the pack's table, not in the index
+            store.rebuild()
+        check(here, check_now)
+        with Store(here) as store:  # with room it is copied
+            store.gc([digest, empty])
+        assert not pack.exists()
+        check(here, check_now)
 
 
 def test_a_shared_chunk_lives_as_long_as_one_of_its_files(tmp_path: Path) -> None:
