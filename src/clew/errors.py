@@ -2,6 +2,7 @@
 
     ClewError
     ├── UsageError          usage             2    the words of the call are off
+    │   └── SecretsNeeded   secrets-needed    2    a repeat needs values that are not recorded
     ├── NotAllowed          not-allowed       4    permissions, or a prompt that was refused
     │   └── Rejected        rejected          4    another party's record says what it may not
     ├── NotFound            not-found         5    an id, a path, a version nobody knows
@@ -22,6 +23,9 @@ sentence, and a hint: the next command to run. A traceback means a bug.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 LONGEST_TEXT = 500
 """Text from outside is cut to this before it enters an error: messages are read by people."""
 
@@ -41,7 +45,7 @@ class ClewError(Exception):
         self.message = message[:LONGEST_TEXT]
         self.hint = hint[:LONGEST_TEXT]
 
-    def as_json(self) -> dict[str, dict[str, str]]:
+    def as_json(self) -> dict[str, dict[str, Any]]:
         return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
 
 
@@ -49,6 +53,20 @@ class UsageError(ClewError):
     code = "usage"
     exit_status = 2
     http_status = 400
+
+
+class SecretsNeeded(UsageError):
+    """`names`: of the secrets, so that a program can ask the user for them."""
+
+    code = "secrets-needed"
+
+    def __init__(self, message: str, *, hint: str = "", names: Iterable[str] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.names = tuple(names)
+
+    def as_json(self) -> dict[str, dict[str, Any]]:
+        error = super().as_json()["error"]
+        return {"error": {**error, "secrets": list(self.names)}}
 
 
 class Full(ClewError):

@@ -20,11 +20,12 @@ from tests.local.serving import Server, serving
 _SAME = (
     (re.compile(r"\b[0-9a-f]{8}(?:[0-9a-f]{24})?\b"), "UID"),
     (re.compile(r"\d+\.\d s\b"), "T s"),
+    (re.compile(r"clew: (?:e\d+: )?this record was made elsewhere: .*\n"), ""),
     (re.compile(r" \(made elsewhere\)| · made elsewhere| {2,}"), " "),
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.\d]*Z?"), "WHEN"),
     (re.compile(r"\([\d.]+ [kMG]?B (?=sent|fetched)"), "(SOME "),
 )
-_OTHERWISE = {"seconds", "new_bytes", "uid", "started", "ended", "at", "made_elsewhere"}
+_OTHERWISE = {"seconds", "new_bytes", "uid", "started", "ended", "at", "made_elsewhere", "warnings"}
 """Fields that differ between an execution recorded here and one sent to a server."""
 
 

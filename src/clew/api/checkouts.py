@@ -289,7 +289,7 @@ def _plan(
             f"{found.id}, which this is a checkout of, was forgotten", hint="clew list"
         ) from error
     names = listings(store)
-    plan = planning.plan(record, names=names, environ=project._environ, network=network)
+    plan = planning.plan(record, names=names, values=project._secrets, network=network)
     line = [(record, plan.scenery), *_ancestors(project, record, names)]
     entries = amended(line, found.files, now, lambda digest: b"".join(store.read(digest)))
     return record, plan.with_files(entries)

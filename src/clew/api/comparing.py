@@ -50,9 +50,7 @@ def explained(
             # where no experiment can be made, on a full disk say, candidates stay candidates
             with (
                 suppress(ClewError, OSError),
-                Laboratory(
-                    project._folder, seconds=seconds, environ=project._environ
-                ) as laboratory,
+                Laboratory(project._folder, seconds=seconds, values=project._secrets) as laboratory,
             ):
                 found = confirm(found, comparison.serious, laboratory)
     return found.as_json() if found else None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from clew.api.archive import Archive, Place
 from clew.errors import Busy, UsageError
 from clew.folder import Folder
+from clew.replay.secret_values import SecretValues
 from clew.settings import Settings
 
 if TYPE_CHECKING:
@@ -36,10 +37,20 @@ if TYPE_CHECKING:
 class Project(Archive):
     """One project: record, ask, restore, keep in order. Use it in a `with`, or `close` it."""
 
-    def __init__(self, folder: Folder, settings: Settings) -> None:
+    def __init__(
+        self, folder: Folder, settings: Settings, *, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        """`environ`: the caller's variables, for secrets of records made here."""
         super().__init__(folder, settings)
-        self._environ: Mapping[str, str] = os.environ
-        """Where variables are taken from that were not recorded, when something is run again."""
+        self._secrets = SecretValues(environ=environ)
+
+    def give_secrets(self, values: Mapping[str, str]) -> None:
+        """Offer values, by name, for the secrets that a repeated record does not hold.
+
+        A record made elsewhere gets no other variables of this process. Values that a repeat was
+        given are masked in what it prints and in its own record.
+        """
+        self._secrets = self._secrets.with_given(values)
 
     # -- doing work
 

@@ -22,6 +22,7 @@ from clew.replay import planning
 from clew.replay.listings import listings
 from clew.replay.recreating import Impossible, Work, fewest
 from clew.replay.repeating import Workshop
+from clew.replay.secret_values import SecretValues
 from clew.run.stages import Descent
 from clew.settings import machine_id
 from clew.store import Store
@@ -92,13 +93,15 @@ class Way:
         *,
         network: bool,
         elsewhere: Elsewhere | None = None,
+        values: SecretValues | None = None,
     ) -> None:
-        """`elsewhere`: where whoever asks is, if not on this machine."""
+        """`elsewhere`: where whoever asks is, if not on this machine. `values`: the caller's
+        secrets, if not the project's."""
         self._project = project
         self._network = network
         self.target = _target(project, text, elsewhere.here if elsewhere else None)
         self._supply = _Supply(project, store, elsewhere)
-        self._runs = self._supply.way(self.target, network)
+        self._runs = self._supply.way(self.target, network, values or project._secrets)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -169,7 +172,7 @@ class _Supply:
 
     # -- deciding
 
-    def way(self, found: Target, network: bool) -> list[_Run]:
+    def way(self, found: Target, network: bool, values: SecretValues) -> list[_Run]:
         """What is to be run, in order, so that the target is there."""
         wanted = found.digest
         assert wanted is not None
@@ -186,7 +189,7 @@ class _Supply:
                 break
         used = {wanted}.union(*(self._had(work) for work in works))
         self.taken = {digest: path for digest, path in self.taken.items() if digest in used}
-        return self._runs(works, wanted, network)
+        return self._runs(works, wanted, network, values)
 
     def _needed(self, work: Work) -> list[tuple[str, str | None]]:
         return makers.needed(self._project._graph, self._keys[work.number])
@@ -276,7 +279,9 @@ class _Supply:
 
     # -- before it starts
 
-    def _runs(self, works: list[Work], wanted: str, network: bool) -> list[_Run]:
+    def _runs(
+        self, works: list[Work], wanted: str, network: bool, values: SecretValues
+    ) -> list[_Run]:
         names = listings(self._store)
 
         def known(answer: str) -> list[bytes]:
@@ -291,9 +296,7 @@ class _Supply:
             later = {wanted}.union(*(other.needs for other in works[number + 1 :]))
             record = recorded(self._project._graph, execution_id(work.number))
             record = self._supplied(record, made | self._had(work))
-            plan = planning.plan(
-                record, names=known, environ=self._project._environ, network=network
-            )
+            plan = planning.plan(record, names=known, values=values, network=network)
             runs.append(_Run(work, record, plan, (work.makes & later) - made))
             made |= work.makes & later
         return runs

@@ -47,7 +47,7 @@ def repeat(
     record = recorded(project._graph, text)
     with Store(project._folder.store) as store:
         plan = planning.plan(
-            record, names=listings(store), environ=project._environ, network=network
+            record, names=listings(store), values=project._secrets, network=network
         )
     if parameters:
         plan = _changed(plan, parameters, bring or (lambda word: _file(project, Path(word))))

@@ -10,6 +10,7 @@ from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
 from clew.cli.output import clean, print_json, remark
 from clew.cli.repeat import report
+from clew.cli.secrets import run_with_secrets, secret_option
 from clew.errors import ClewError
 
 
@@ -20,11 +21,18 @@ from clew.errors import ClewError
 )
 @click.option("-m", "--message", metavar="TEXT", help="A note on the new execution.")
 @click.option("--network", is_flag=True, help="Allow the network, if the execution used it.")
+@secret_option
 @click.argument(
     "folder", metavar="[DIR]", required=False, type=click.Path(exists=True, path_type=Path)
 )
 @json_option
-def command(message: str | None, network: bool, folder: Path | None, as_json: bool) -> int:
+def command(
+    message: str | None,
+    network: bool,
+    secrets: tuple[str, ...],
+    folder: Path | None,
+    as_json: bool,
+) -> int:
     """Run the execution again with what was changed in the checkout that DIR, or the current
     folder, lies in; record it as a new one that came from it, and compare.
 
@@ -34,12 +42,16 @@ def command(message: str | None, network: bool, folder: Path | None, as_json: bo
     import clew
 
     with clew.open(folder, checkout=True) as project:
-        done = project.commit(
-            message,
-            folder=folder,
-            network=network,
-            quiet=as_json,
-            say=lambda text: remark(f"clew: {clean(text)}"),
+        done = run_with_secrets(
+            project,
+            secrets,
+            lambda: project.commit(
+                message,
+                folder=folder,
+                network=network,
+                quiet=as_json,
+                say=lambda text: remark(f"clew: {clean(text)}"),
+            ),
         )
     if as_json:
         print_json(done.as_json())

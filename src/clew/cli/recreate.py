@@ -8,6 +8,7 @@ from clew.cli.main import COMMANDS
 from clew.cli.options import dry_run_option, json_option, target_argument, yes_option
 from clew.cli.output import clean, command_line, confirm, nearest, print_json, remark, say, size
 from clew.cli.repeat import DIFFERENT
+from clew.cli.secrets import run_with_secrets, secret_option
 
 
 @click.command(
@@ -20,11 +21,18 @@ from clew.cli.repeat import DIFFERENT
     "--to", metavar="PATH", type=click.Path(), help="Write there instead; a folder keeps the name."
 )
 @click.option("--network", is_flag=True, help="Allow the network to executions that used it.")
+@secret_option
 @dry_run_option
 @yes_option
 @json_option
 def command(
-    target: str, to: str | None, network: bool, dry_run: bool, yes: bool, as_json: bool
+    target: str,
+    to: str | None,
+    network: bool,
+    secrets: tuple[str, ...],
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
 ) -> int:
     """Make TARGET again: a version (e2:PATH), or a file that is there no more.
 
@@ -36,7 +44,11 @@ def command(
     import clew
 
     with clew.open() as project:
-        plan = project.recreate(target, to=to, dry_run=True, network=network)
+        plan = run_with_secrets(
+            project,
+            secrets,
+            lambda: project.recreate(target, to=to, dry_run=True, network=network),
+        )
         if not as_json:
             for run in plan.runs:
                 makes = ", ".join(clean(nearest(path)) for path in run["makes"])

@@ -12,6 +12,7 @@ from clew.api.runs import is_run
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
 from clew.cli.output import clean, command_line, counted, duration, print_json, remark
+from clew.cli.secrets import run_with_secrets, secret_option
 
 DIFFERENT = 3
 
@@ -25,6 +26,7 @@ DIFFERENT = 3
 @click.option("--incremental", is_flag=True, help="Do not run again what is still valid.")
 @click.option("--keep", metavar="DIR", type=click.Path(path_type=Path), help="Put outputs there.")
 @click.option("--network", is_flag=True, help="Allow the network, if the execution used it.")
+@secret_option
 @click.option(
     "--set",
     "changes",
@@ -38,6 +40,7 @@ def command(
     incremental: bool,
     keep: Path | None,
     network: bool,
+    secrets: tuple[str, ...],
     changes: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -47,6 +50,8 @@ def command(
     With --set, N counts the words of the command from 0, the program. A value that names a file
     which the record does not have is brought in. A pipeline run (r2) is repeated task by task, and
     of an artifact (r2/train:model) the task that made it.
+
+    A record made elsewhere gets no network and none of your variables unless you give them.
     Exits with 3 when the results differ.
     """
     parameters = dict(map(_parameter, changes))
@@ -54,23 +59,28 @@ def command(
     if is_run(execution):
         if parameters or incremental or keep or network:
             raise click.UsageError("a run is repeated as it was: name one of its tasks instead")
-        return _run(execution, as_json)
+        return _run(execution, secrets, as_json)
     return run(
         execution,
         parameters,
         incremental=incremental,
         keep=keep,
         network=network,
+        secrets=secrets,
         as_json=as_json,
     )
 
 
-def _run(text: str, as_json: bool) -> int:
+def _run(text: str, secrets: tuple[str, ...], as_json: bool) -> int:
     """A pipeline run, task by task."""
     import clew
 
     with clew.open() as project:
-        document = project.pipelines.repeat(text, say=lambda said: remark(f"clew: {clean(said)}"))
+        document = run_with_secrets(
+            project,
+            secrets,
+            lambda: project.pipelines.repeat(text, say=lambda said: remark(f"clew: {clean(said)}")),
+        )
     if as_json:
         print_json(document)
     else:
@@ -86,20 +96,25 @@ def run(
     incremental: bool = False,
     keep: Path | None = None,
     network: bool = False,
+    secrets: tuple[str, ...] = (),
     as_json: bool = False,
 ) -> int:
     """Repeat, and print the verdict: on stderr, or as JSON in place of the command's output."""
     import clew
 
     with clew.open() as project:
-        repeated = project.repeat(
-            execution,
-            parameters=parameters,
-            network=network,
-            incremental=incremental,
-            keep=keep,
-            quiet=as_json,
-            say=lambda text: remark(f"clew: {clean(text)}"),
+        repeated = run_with_secrets(
+            project,
+            secrets,
+            lambda: project.repeat(
+                execution,
+                parameters=parameters,
+                network=network,
+                incremental=incremental,
+                keep=keep,
+                quiet=as_json,
+                say=lambda text: remark(f"clew: {clean(text)}"),
+            ),
         )
     document = repeated.as_json()
     if as_json:

@@ -29,6 +29,7 @@ _ELSEWHERE = frozenset(
             "streams",
             "sealed",
             "masked",
+            "network",
             "typed",
         ),
         *("processes", "inputs", "outputs", "bytes", "new_bytes", "pinned", "cwd"),

@@ -29,6 +29,7 @@ from clew.replay.cache import Cache
 from clew.replay.listings import listings
 from clew.replay.planning import Plan
 from clew.replay.sandbox import Inside, Sandbox
+from clew.replay.secret_values import SecretValues
 from clew.run import locks, starting
 from clew.run.interest import Interest
 from clew.run.pins import Pins
@@ -46,12 +47,12 @@ class Observation:
 
 
 class Laboratory:
-    """Where experiments are made; use it in a `with`. After `seconds` it takes no more. `environ`:
-    the caller's."""
+    """Where experiments are made; use it in a `with`. After `seconds` it takes no more. `values`:
+    the caller's secrets."""
 
-    def __init__(self, folder: Folder, *, seconds: float, environ: Mapping[str, str]) -> None:
+    def __init__(self, folder: Folder, *, seconds: float, values: SecretValues) -> None:
         self._folder = folder
-        self._environ = environ
+        self._values = values
         self._end = time.monotonic() + seconds
 
     def __enter__(self) -> Laboratory:
@@ -73,7 +74,7 @@ class Laboratory:
     def plan(self, record: Recorded) -> Plan | None:
         """How to run what is recorded; None where that cannot be done."""
         try:
-            return planning.plan(record, names=self._names, environ=self._environ, network=False)
+            return planning.plan(record, names=self._names, values=self._values, network=False)
         except ClewError:
             return None
 

@@ -20,6 +20,7 @@ from clew.prov.questions.recorded import Recorded
 from clew.prov.questions.shapes import STREAM
 from clew.redaction import MASK
 from clew.replay.scenery import Entry, Names, Scenery, scenery
+from clew.replay.secret_values import SecretValues
 
 _ORDINARY = (
     *("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/random", "/dev/urandom"),
@@ -44,6 +45,8 @@ class Plan:
 
     command: tuple[str, ...]
     environ: Mapping[str, str]
+    secrets: Mapping[str, str]
+    """Values that the caller gave: they are masked in whatever is shown or recorded."""
     cwd: str
     machine: str
     scenery: Scenery
@@ -61,8 +64,8 @@ class Plan:
         return replace(self, scenery=self.scenery.changed(dict(entries)))
 
 
-def plan(record: Recorded, *, names: Names, environ: Mapping[str, str], network: bool) -> Plan:
-    """How to do `record` again. `environ`: the caller's, for variables that were not recorded."""
+def plan(record: Recorded, *, names: Names, values: SecretValues, network: bool) -> Plan:
+    """How to do `record` again. `values`: the caller's, for secrets that were not recorded."""
     itself = record.itself
     if itself.ended is None:
         raise ClewError(
@@ -78,12 +81,13 @@ def plan(record: Recorded, *, names: Names, environ: Mapping[str, str], network:
             hint="record.exclude and record.credentials in .clew/config.toml say what is kept: "
             "change that, and record the command again",
         )
-    given = _given(record, environ)
+    given = values.select(record.execution, secrets(record))
     locators = {record.versions[edge.version].locator for edge in record.used}
     devices = _devices(locators)
     return Plan(
         command=_command(record, given),
         environ=_variables(record, given),
+        secrets=given,
         cwd=itself.cwd or "/",
         machine=str(record.facets.get("machine", "")),
         scenery=first,
@@ -92,7 +96,10 @@ def plan(record: Recorded, *, names: Names, environ: Mapping[str, str], network:
         stdin=_stdin(record),
         begun=_begun(record),
         devices=devices,
-        warnings=tuple(_warnings(record, locators, devices, network)),
+        warnings=(
+            *_restrictions(record, given, network),
+            *_warnings(record, locators, devices, network),
+        ),
     )
 
 
@@ -120,18 +127,6 @@ def secrets(record: Recorded) -> list[str]:
     variables = [n for n in record.facets.get("redacted", ()) if n in record.itself.environment]
     masks = record.facets.get("argument_secrets", {}).values()
     return sorted({*variables, *(name for names in masks for name in names if name)})
-
-
-def _given(record: Recorded, environ: Mapping[str, str]) -> dict[str, str]:
-    """The values of those."""
-    names = secrets(record)
-    lacking = [name for name in names if name not in environ]
-    if lacking:
-        raise UsageError(
-            f"{record.execution.id} had secrets that are not recorded: {', '.join(lacking)}",
-            hint=f"set them again, then repeat: export {lacking[0]}=…",
-        )
-    return {name: environ[name] for name in names}
 
 
 def _variables(record: Recorded, given: Mapping[str, str]) -> dict[str, str]:
@@ -197,6 +192,14 @@ def _devices(locators: Iterable[str]) -> tuple[str, ...]:
         elif path.startswith(b"/dev/") and not os.fsdecode(path).startswith(_ORDINARY):
             found.add(os.fsdecode(path))
     return tuple(sorted(found))
+
+
+def _restrictions(record: Recorded, given: Mapping[str, str], network: bool) -> Iterable[str]:
+    """What a record made elsewhere gets of this machine."""
+    if record.execution.made_elsewhere:
+        reach = "the network" if network else "no network"
+        names = f"your {', '.join(given)}" if given else "none of your secrets"
+        yield f"this record was made elsewhere: it gets {reach} and {names}"
 
 
 def _warnings(

@@ -17,8 +17,9 @@ from clew.prov.locators import path_of
 from clew.prov.questions.recorded import Recorded
 from clew.prov.questions.shapes import STREAM
 from clew.redaction import MASK
-from clew.replay.planning import Plan, plan
+from clew.replay.planning import Plan, plan, secrets
 from clew.replay.scenery import Entry, Names
+from clew.replay.secret_values import SecretValues
 
 LARGE = 1 << 30
 """Files without bytes that are larger than this together are worth a warning."""
@@ -76,7 +77,8 @@ def portable(record: Recorded, names: Names) -> Portable:
         activities={**record.activities, itself.key: itself._replace(command=[])},
         facets={n: v for n, v in record.facets.items() if n not in ("streams", "argument_secrets")},
     )
-    found = plan(bare, names=names, environ=dict.fromkeys(hidden, MASK), network=True)
+    masked = SecretValues(given=dict.fromkeys(secrets(bare), MASK))
+    found = plan(bare, names=names, values=masked, network=True)
     variables = {n: v for n, v in found.environ.items() if n not in hidden}
     found = replace(
         found,

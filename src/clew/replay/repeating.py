@@ -87,6 +87,7 @@ class Workshop:
                 descent=descent,
                 show=show,
                 stdin=None if stdin is None else lambda: store.read(stdin),
+                secrets=plan.secrets,
                 network=network,
                 devices=plan.devices,
             )

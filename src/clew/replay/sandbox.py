@@ -60,6 +60,8 @@ class Inside:
     """Where its output and its errors are shown; None: they are only kept."""
     stdin: Callable[[], Iterable[bytes]] | None = None
     """What it reads, if that was kept."""
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    """Values that the caller gave to the command."""
     network: bool = False
     devices: tuple[str, ...] = ()
     """Paths of the host's devices and folders to be seen, with the same names."""
@@ -95,6 +97,10 @@ class Sandbox:
         return self.inside.environ
 
     @property
+    def secrets(self) -> Mapping[str, str]:
+        return self.inside.secrets
+
+    @property
     def descent(self) -> Descent | None:
         return self.inside.descent
 
@@ -106,6 +112,7 @@ class Sandbox:
             **{name: here[name] for name in _HARDWARE if name in here},
             "variables": here.get("variables", {}),
             "redacted": here.get("redacted", []),
+            "network": self.inside.network,
         }
 
     def prepare(

@@ -128,6 +128,7 @@ class _Recording:
         self._uid = os.urandom(16).hex()
         self._number: int | None = None  # its id is not known until the database answers
         self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
+        self._redactor.add_secrets(stage.secrets)
         self._redactor.learn_command([shown(word) for word in command])
         self._whole_or_none = stage.descent is not None
 

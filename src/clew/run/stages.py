@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -74,6 +75,10 @@ class Stage(Protocol):
     def environ(self) -> Mapping[str, str]: ...
 
     @property
+    def secrets(self) -> Mapping[str, str]:
+        """Values that are secret whatever their names are: those given to a repeat."""
+
+    @property
     def descent(self) -> Descent | None: ...
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
@@ -106,6 +111,7 @@ class Host:
     """This machine, with the caller's variables, descriptors and working folder."""
 
     descent: Descent | None = None
+    secrets: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, settings: Settings) -> None:
         self.machine = machine_id(settings)

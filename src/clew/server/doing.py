@@ -27,6 +27,7 @@ from clew.api.repeating import repeat
 from clew.api.runs import is_run
 from clew.errors import ClewError
 from clew.replay.scenery import Entry
+from clew.replay.secret_values import SecretValues
 from clew.store import Store
 
 Say = Callable[[str], None]
@@ -140,7 +141,7 @@ def main(descriptor: int) -> None:
             asked = json.loads(sys.stdin.buffer.readline())
             task: Task = msgspec.convert(asked, type=Task, str_keys=True)
             with clew.open() as project:
-                project._environ = {**os.environ, **task.secrets}
+                project._secrets = SecretValues(given=task.secrets)  # none of the server's own
                 tell(answer=task.do(project, lambda text: tell(said=text)))
         except ClewError as error:
             tell(**error.as_json())

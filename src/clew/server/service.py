@@ -38,7 +38,7 @@ class Service:
             found = self._idle.pop()
             found._recover()
         except IndexError:
-            found = Project(self.folder, self.settings)
+            found = Project(self.folder, self.settings, environ={})  # repeats get none of ours
         try:
             yield found
         except ClewError as error:

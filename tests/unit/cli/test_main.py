@@ -41,7 +41,7 @@ def test_there_is_no_command_beside_the_table() -> None:
     here = Path(cli.__file__).parent
     files = {path.stem for path in here.glob("*.py")}
     files |= {path.parent.name for path in here.glob("*/__init__.py")} - {"lineage"}
-    shared = {"__init__", "kubernetes", "main", "options", "output", "progress"}
+    shared = {"__init__", "kubernetes", "main", "options", "output", "progress", "secrets"}
     assert files - shared == set(cli.COMMANDS)
 
 

@@ -35,6 +35,7 @@ def portable(
         plan=Plan(
             command=("program", "a b"),
             environ={"LANG": "C", "PRICE": "5$"} | dict(environ or {}),
+            secrets={},
             cwd="/home/me/work",
             machine="m",
             scenery=scene,

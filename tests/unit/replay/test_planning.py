@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from tests.unit.replay.runs import Run, digest
 
-from clew.errors import ClewError, NoContent, UsageError
+from clew.errors import ClewError, NoContent, SecretsNeeded, UsageError
 from clew.prov.questions.recorded import Edge, Gap, Recorded
 from clew.replay.planning import Plan, parameters, place_of, plan
+from clew.replay.secret_values import SecretValues
 
 
 def made(run: Run, *, network: bool = False, **environ: str) -> Plan:
-    return plan(run.record(), names=lambda _: [], environ=environ, network=network)
+    return plan(run.record(), names=lambda _: [], values=SecretValues(environ), network=network)
 
 
 def test_the_command_finds_what_it_had() -> None:
@@ -32,7 +33,23 @@ def test_secrets_come_from_the_caller() -> None:
     assert found.command == ("curl", "-H", "X: real")
     with pytest.raises(UsageError, match="TOKEN") as told:
         made(run)
-    assert "export TOKEN" in told.value.hint
+    assert "--secret TOKEN" in told.value.hint
+
+
+def test_a_record_made_elsewhere_gets_only_what_was_given() -> None:
+    run = Run("x", variables={"TOKEN": "***"}, facets={"redacted": ["TOKEN"]})
+    record = run.record()
+    record = replace(record, execution=record.execution._replace(made_elsewhere=True))
+
+    def planned(values: SecretValues) -> Plan:
+        return plan(record, names=lambda _: [], values=values, network=False)
+
+    with pytest.raises(SecretsNeeded, match="made elsewhere") as refused:
+        planned(SecretValues(environ={"TOKEN": "mine"}))
+    assert refused.value.names == ("TOKEN",)
+    found = planned(SecretValues(environ={"TOKEN": "mine"}, given={"TOKEN": "given"}))
+    assert (found.environ, found.secrets) == ({"TOKEN": "given"}, {"TOKEN": "given"})
+    assert "made elsewhere" in found.warnings[0]
 
 
 def test_stars_that_hid_nothing_are_stars() -> None:
@@ -51,7 +68,7 @@ def test_each_secret_stands_where_it_stood() -> None:
     assert found.environ == {"A": "1", "B": "2"}
     with pytest.raises(UsageError, match="PASSWORD") as told:
         made(run, A="1", B="2")
-    assert "export PASSWORD" in told.value.hint
+    assert "--secret PASSWORD" in told.value.hint
 
 
 def test_which_secret_stood_there_is_not_guessed() -> None:
@@ -70,7 +87,7 @@ def _without_end(record: Recorded) -> Recorded:
 def test_what_cannot_be_repeated() -> None:
     run = Run("sh")
     with pytest.raises(ClewError, match="never recorded to its end"):
-        plan(_without_end(run.record()), names=lambda _: [], environ={}, network=False)
+        plan(_without_end(run.record()), names=lambda _: [], values=SecretValues(), network=False)
     for name in "abcd":
         run.reads(run.process("sh"), f"/w/{name}", None)
     with pytest.raises(NoContent, match="/w/a, /w/b, /w/c and 1 more"):
@@ -88,13 +105,13 @@ def test_what_cannot_be_as_it_was_is_said() -> None:
         record.versions[-number] = record.versions[some]._replace(locator=peer)
         record.used.append(Edge(p, -number, 0, "connect"))
     record.gaps.append(Gap(p, "set-uid", "", None))
-    found = plan(record, names=lambda _: [], environ={}, network=False)
+    found = plan(record, names=lambda _: [], values=SecretValues(), network=False)
     assert found.devices == ("/dev/nvidia0", "/sys")
     said = " / ".join(found.warnings)
     for word in ("192.0.2.1:443", "--network", "/dev/nvidia0", "typed", "privilege"):
         assert word in said
     assert "127.0.0.1" not in said
-    allowed = plan(record, names=lambda _: [], environ={}, network=True)
+    allowed = plan(record, names=lambda _: [], values=SecretValues(), network=True)
     assert "may have changed" in " / ".join(allowed.warnings)
 
 

@@ -18,12 +18,12 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-from clew.errors import ClewError, NotAllowed, UsageError
+from clew.errors import ClewError, NotAllowed, SecretsNeeded, UsageError
 from clew.settings import Settings
 from clew.store.errors import Unreachable
 
@@ -285,9 +285,13 @@ def server_of(settings: Settings, token: Path | None, *, limit: float | None = N
     return server
 
 
-def problem(code: str, message: str, hint: str, status: int) -> ClewError:
+def problem(
+    code: str, message: str, hint: str, status: int, secrets: Iterable[str] = ()
+) -> ClewError:
     """The error that a server told of, as it would be raised here."""
     kind = _kinds(ClewError).get(code)
+    if kind is SecretsNeeded:
+        return SecretsNeeded(message, hint=hint, names=map(str, secrets))
     if kind is not None:
         return kind(message, hint=hint)
     error = ClewError(message, hint=hint)

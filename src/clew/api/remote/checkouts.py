@@ -108,7 +108,7 @@ def commit(
             "message": message,
             "network": network,
             "quiet": quiet,
-            "secrets": project._secrets(found.execution),
+            "secrets": project._given,
         }
         document = fetching.told(project._server, "commit", asked, say, transfer=sent)
         checkouts.settle(found, now, document["execution"])

@@ -70,7 +70,8 @@ def told(
                 _print(found["to"], b64decode(found["printed"]))
             elif "error" in found:
                 said = found["error"]
-                raise problem(said["code"], said["message"], said["hint"], 500)
+                names = said.get("secrets", ())
+                raise problem(said["code"], said["message"], said["hint"], 500, names)
             elif "answer" in found:
                 document: dict[str, Any] = found["answer"]
                 return document

@@ -126,7 +126,7 @@ class RemotePipelines(Pipelines):
         return found
 
     def repeat(self, id: str, *, say: Say = lambda _: None) -> dict[str, Any]:  # noqa: A002
-        asked = {"id": id, "secrets": self._remote._secrets(id)}
+        asked = {"id": id, "secrets": self._remote._given}
         return fetching.told(self._remote._server, "repeat", asked, say)
 
     def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002

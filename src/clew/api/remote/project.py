@@ -66,6 +66,7 @@ class RemoteProject(Project):
     def __init__(self, server: Server, settings: Settings) -> None:
         self._server = server
         self._settings = settings
+        self._given: dict[str, str] = {}
         self.unrecovered = {}
 
     @cached_property
@@ -134,7 +135,7 @@ class RemoteProject(Project):
             "network": network,
             "incremental": incremental,
             "quiet": quiet,
-            "secrets": self._secrets(id),
+            "secrets": self._given,
         }
         document = fetching.told(self._server, "repeat", asked, say, transfer=sent)
         if keep is not None:
@@ -142,10 +143,10 @@ class RemoteProject(Project):
             fetching.folder(self._server, "left", {"id": again}, Path(fspath(keep)))
         return self._repeated(document)
 
-    def _secrets(self, *ids: str) -> dict[str, str]:
-        """Variables of this process that no record of these executions holds."""
-        names = self._ask("hidden", ids=ids)
-        return {name: os.environ[name] for name in names if name in os.environ}
+    def give_secrets(self, values: Mapping[str, str]) -> None:
+        """As for a local project. A server gets these values and no other variable of this
+        process, whatever its records ask for."""
+        self._given.update(values)
 
     def _sent(self, words: Iterable[str]) -> tuple[dict[str, Any], str | None]:
         """Files of this machine, sent there: what is to be known of each, and the transfer."""
@@ -234,7 +235,7 @@ class RemoteProject(Project):
 
     def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
         if confirm:
-            asked = {"a": a, "b": b, "secrets": self._secrets(a, b)}
+            asked = {"a": a, "b": b, "secrets": self._given}
             return fetching.told(self._server, "confirm", asked, lambda _: None)
         found: dict[str, Any] = self._ask("diff", a=a, b=b)
         return found

@@ -36,7 +36,12 @@ def recreate(
     network: bool,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
-    asked = {"target": text, "asker": places.asker(project._settings, text), "network": network}
+    asked = {
+        "target": text,
+        "asker": places.asker(project._settings, text),
+        "network": network,
+        "secrets": project._given,
+    }
     with passing.through(project._settings) as store:
         plan, sent = _planned(project, store, asked)
     found = Target(**plan["target"], keys=())
@@ -45,7 +50,6 @@ def recreate(
     if dry_run:
         return document
     versions.may_be_put(aim, overwrite=overwrite)
-    asked["secrets"] = project._secrets(*(run["execution"] for run in document["runs"]))
     document |= fetching.told(project._server, "recreate", asked, say, transfer=sent)
     if document["verdict"] == "identical":
         put(project, found, aim)

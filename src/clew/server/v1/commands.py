@@ -23,17 +23,14 @@ from clew.api.project import Project
 from clew.api.recreating import Elsewhere, Way
 from clew.api.remarks import note as add_note
 from clew.api.remote.places import Asker
-from clew.api.runs import is_run
 from clew.api.sharing import Own
 from clew.api.versions import find, must_have, stored
 from clew.errors import NoContent, NotFound
 from clew.prov.export.remarks import Remark
-from clew.prov.questions.executions import find as find_execution
 from clew.prov.questions.files import versions_of
 from clew.prov.questions.lineage import lineage as lineage_of
-from clew.prov.questions.runs import recorded_as
-from clew.prov.questions.shows import facets_of
 from clew.prov.questions.targets import Target
+from clew.replay.secret_values import SecretValues
 from clew.server.batches import Malformed
 from clew.server.service import Service
 from clew.store import Store
@@ -144,13 +141,19 @@ def _written(store: Store, found: Target) -> Document:
 
 @_question
 def recreatable(
-    project: Project, target: str, asker: Asker, brought: dict[str, str], network: bool
+    project: Project,
+    target: str,
+    asker: Asker,
+    brought: dict[str, str],
+    network: bool,
+    secrets: dict[str, str],
 ) -> Document:
     """How a version can be made again; where it cannot, why, and what of the asker's would help."""
     elsewhere = Elsewhere(asker.here(), brought)
+    values = SecretValues(given=secrets)
     with Store(project._folder.store) as store:
         try:
-            way = Way(project, store, target, network=network, elsewhere=elsewhere)
+            way = Way(project, store, target, network=network, elsewhere=elsewhere, values=values)
         except NoContent as error:
             return {**error.as_json(), "sought": elsewhere.sought}
         found = {"target": _written(store, way.target), "way": way.as_json()}
@@ -173,23 +176,6 @@ def checkout(project: Project, id: str) -> Document:  # noqa: A002
 @_question
 def kept(project: Project, execution: str, digests: set[str]) -> list[str]:
     return sorted(project._kept(execution, digests))
-
-
-@_question
-def hidden(project: Project, ids: list[str]) -> list[str]:
-    """The variables that were secret in these executions, or in those of these runs."""
-    graph = project._graph
-    found: set[str] = set()
-    for text in ids:
-        names = [text]
-        if is_run(text):
-            names = [task["execution"] for task in project.pipelines.show(text)["tasks"]]
-        for name in filter(None, names):
-            facets, _ = facets_of(
-                graph, find_execution(graph, recorded_as(graph, name) or name).key
-            )
-            found.update(facets.get("redacted", ()))
-    return sorted(found)
 
 
 @_question

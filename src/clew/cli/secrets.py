@@ -1,0 +1,71 @@
+"""`--secret NAME[=FILE]`: the values that a user gives to a repeat."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from clew.cli.output import clean
+from clew.errors import SecretsNeeded, UsageError
+
+if TYPE_CHECKING:
+    from clew.api.project import Project
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Result = TypeVar("Result")
+
+
+def secret_option(command: Command) -> Command:
+    return click.option(
+        "--secret",
+        "secrets",
+        metavar="NAME[=FILE]",
+        multiple=True,
+        help="Give it this secret: the variable NAME, or what FILE holds; repeatable.",
+    )(command)
+
+
+def run_with_secrets(
+    project: Project, words: Iterable[str], action: Callable[[], Result]
+) -> Result:
+    """Do `action` with the secrets that `words` name; on a terminal, ask for those it lacks."""
+    project.give_secrets(dict(map(_read, words)))
+    try:
+        return action()
+    except SecretsNeeded as error:
+        if not (error.names and sys.stdin.isatty()):
+            raise
+        click.echo(f"clew: {clean(error.message)}", err=True)
+        project.give_secrets({name: _ask(name) for name in error.names})
+        return action()
+
+
+def _read(word: str) -> tuple[str, str]:
+    name, equals, file = word.partition("=")
+    if equals:
+        try:
+            return name, Path(file).read_text(errors="surrogateescape").rstrip("\n")
+        except OSError as error:
+            raise UsageError(
+                f"the secret {name} cannot be read from {file}: {error.strerror}",
+                hint=f"name a readable file: --secret {name}=FILE",
+            ) from error
+    if name in os.environ:
+        return name, os.environ[name]
+    if sys.stdin.isatty():
+        return name, _ask(name)
+    raise UsageError(
+        f"the secret {name} is not set",
+        hint=f"set it first (export {name}=…), or read it from a file: --secret {name}=FILE",
+    )
+
+
+def _ask(name: str) -> str:
+    return str(
+        click.prompt(f"value of {clean(name)} (Ctrl-C gives nothing)", hide_input=True, err=True)
+    )

@@ -1,0 +1,207 @@
+"""A record made elsewhere gets no secret, variable or network that its user did not give it."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+import pty
+import socket
+import subprocess
+import sys
+import termios
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from tests.unit.cli.driving import Clew
+
+NAME = "AWS_SECRET_ACCESS_KEY"
+THEIRS = "wJalrXUtnFEMI/of-the-author"
+MINE = "Zm9v+bar/secret-of-the-victim"
+
+STEAL = f"""
+import base64, json, os, urllib.parse
+value = os.environ.get({NAME!r}, "")
+print(len(value), value)
+print(base64.b64encode(value.encode()).decode())
+print(value.encode().hex())
+print(urllib.parse.quote(value, safe=""))
+print(json.dumps(value))
+"""
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A remote with a record that wants a secret, and the id of that record."""
+    place = tmp_path_factory.mktemp("stranger")
+    clew = Clew(place, **{NAME: THEIRS})
+    clew("init")
+    clew.write("steal.py", STEAL)
+    made = json.loads(
+        clew("exec", "--json", "--", sys.executable, "steal.py").stderr.splitlines()[-1]
+    )
+    clew("push", str(place / "remote"))
+    return place / "remote", made["uid"]
+
+
+@pytest.fixture
+def victim(tmp_path: Path, stranger: tuple[Path, str]) -> Clew:
+    """A project with the stranger's record as e1, in an environment that has the secret."""
+    clew = Clew(tmp_path, **{NAME: MINE})
+    clew("init")
+    clew("pull", str(stranger[0]))
+    return clew
+
+
+def test_a_record_made_elsewhere_is_refused_the_callers_variables(victim: Clew) -> None:
+    code, message, hint = victim.error("repeat", "e1", status=2)
+    assert (code, NAME in message) == ("secrets-needed", True)
+    assert "made elsewhere" in message
+    assert f"--secret {NAME}" in hint
+    assert len(victim.json("list")) == 1
+
+
+def test_a_secret_that_was_given_is_masked_in_every_encoding(victim: Clew, tmp_path: Path) -> None:
+    ran = victim("repeat", "e1", "--secret", NAME, status=3)
+    assert ran.stdout.splitlines()[0] == f"{len(MINE)} ***"
+    first = ran.stderr.splitlines()[0]
+    assert first == f"clew: this record was made elsewhere: it gets no network and your {NAME}"
+    encodings = {
+        *(MINE, base64.b64encode(MINE.encode()).decode(), MINE.encode().hex()),
+        *(quote(MINE, safe=""), json.dumps(MINE)),
+    }
+    kept = victim("cat", "e2:stdout").stdout
+    for text in (ran.stdout, ran.stderr, kept, json.dumps(victim.json("show", "e2", "--detail"))):
+        assert [one for one in encodings if one in text] == []
+
+
+def test_a_secret_may_come_from_a_file(victim: Clew, tmp_path: Path) -> None:
+    (tmp_path / "value").write_text("short\n")
+    ran = victim("repeat", "e1", "--secret", f"{NAME}={tmp_path / 'value'}", status=3)
+    assert ran.stdout.startswith("5 ")
+    code, message, _ = victim.error("repeat", "e1", "--secret", f"{NAME}=no/such", status=2)
+    assert (code, "no/such" in message) == ("usage", True)
+
+
+def test_on_a_terminal_the_user_is_asked(victim: Clew) -> None:
+    ours, theirs = pty.openpty()
+
+    def own_terminal() -> None:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+    process = victim.start(
+        *("repeat", "e1"),
+        stdin=theirs,
+        text=False,
+        start_new_session=True,
+        preexec_fn=own_terminal,
+    )
+    os.close(theirs)
+    prompt = b""
+    while b"nothing)" not in prompt:
+        prompt += os.read(ours, 1000)
+    os.write(ours, b"typed-by-the-user\n")
+    out, err = process.communicate(timeout=60)
+    os.close(ours)
+    assert NAME.encode() in prompt
+    assert out.startswith(b"17 ***")
+    assert b"typed-by-the-user" not in out + err
+
+
+def test_a_repeat_of_a_record_made_elsewhere_is_no_way_around(victim: Clew) -> None:
+    victim("repeat", "e1", "--secret", NAME, status=3)
+    assert victim.error("repeat", "e2", status=2)[0] == "secrets-needed"
+
+
+def test_a_record_made_here_gets_the_callers_variables(victim: Clew) -> None:
+    victim("exec", "--", "sh", "-c", f"echo ${{#{NAME}}}")
+    ran = victim("repeat", "e2")
+    assert ran.stdout == f"{len(MINE)}\n"
+    assert "made elsewhere" not in ran.stderr
+
+
+# -- the network
+
+CONNECT = """
+import socket, sys
+try:
+    socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5)
+    print("reached")
+except OSError:
+    print("refused")
+"""
+
+
+def test_there_is_no_network_unless_it_is_allowed(tmp_path: Path) -> None:
+    """And the record says which it was."""
+    author = Clew(tmp_path / "author")
+    author("init")
+    author.write("connect.py", CONNECT)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        author("exec", "--", sys.executable, "connect.py", port)
+        author("push", str(tmp_path / "remote"))
+        victim = Clew(tmp_path / "victim")
+        victim("init")
+        victim("pull", str(tmp_path / "remote"))
+        assert victim("repeat", "e1", status=3).stdout == "refused\n"
+        assert victim("repeat", "e1", "--network").stdout == "reached\n"
+    allowed = [victim.json("show", name)["environment"]["network"] for name in ("e2", "e3")]
+    assert allowed == [False, True]
+
+
+# -- through a server
+
+
+class _Malicious(BaseHTTPRequestHandler):
+    """Asks for every secret there is, whatever is wanted of it."""
+
+    bodies: list[bytes]
+
+    def do_POST(self) -> None:
+        self.bodies.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        error = {"code": "secrets-needed", "message": "?", "hint": "", "secrets": [NAME, "HOME"]}
+        answer = json.dumps({"error": error}).encode() + b"\n"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *words: object) -> None:
+        pass
+
+
+@pytest.fixture
+def malicious() -> Iterator[tuple[str, list[bytes]]]:
+    bodies: list[bytes] = []
+    handler = type("Handler", (_Malicious,), {"bodies": bodies})
+    with HTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", bodies
+        server.shutdown()
+        thread.join()
+
+
+def test_a_server_is_sent_only_what_the_user_named(
+    tmp_path: Path, malicious: tuple[str, list[bytes]]
+) -> None:
+    url, bodies = malicious
+    clew = Clew(tmp_path, CLEW_SERVER=url, CLEW_TOKEN="t", **{NAME: MINE, "GIVEN": "given-value"})
+    ran = subprocess.run(
+        [sys.executable, "-m", "clew", "repeat", "e1", "--secret", "GIVEN"],
+        env=clew.environment,
+        cwd=clew.folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+    )
+    assert ran.returncode == 2
+    sent = b"".join(bodies)
+    assert b"given-value" in sent
+    assert MINE.encode() not in sent
+    assert clew.environment["HOME"].encode() + b'"' not in sent
