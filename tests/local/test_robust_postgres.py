@@ -197,6 +197,21 @@ class Server:
         self._run(str(self._binaries / "pg_ctl"), "start", "-w", *words)
         psycopg.connect(self.address).close()
 
+    def restart(self) -> None:
+        """As an administrator does: every connection is ended at once."""
+        words = ["-D", str(self._home / "data"), "-l", str(self._home / "log"), "-m", "fast"]
+        self._run(str(self._binaries / "pg_ctl"), "restart", "-w", *words)
+
+    def cut(self) -> None:
+        """End every connection but the one that asks for it."""
+        import psycopg
+
+        with psycopg.connect(self.address, autocommit=True) as server:
+            server.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            )
+
     def die(self) -> None:
         """At once, as in a power cut: every connection is gone."""
         pidfile = self._home / "data" / "postmaster.pid"

@@ -227,6 +227,21 @@ def test_a_run_goes_on_when_its_runner_is_killed(asking: Asking, tmp_path: Path)
     assert asking.counted() == {"1": 1}
 
 
+def test_a_run_that_only_the_catalogue_takes_for_failed_can_be_retried(asking: Asking) -> None:
+    with serving(asking.project) as server, server.client() as client:
+        run = asking.ask("counting", log=str(asking.log), n=7)
+        asking.over(run)
+        with asking.graph() as graph:  # as a server left it that lost the database at its end
+            graph.connection.rows(
+                "UPDATE run SET state = 'failed', error = 'lost', finished = ? WHERE id = ?",
+                (time.time_ns(), run),
+            )
+        assert client.post(f"/apis/v2beta1/runs/{run}:retry").status_code == 200
+        (found,) = asking.over(run)
+    assert (found.state, found.error) == ("succeeded", None)
+    assert asking.counted() == {"7": 1}
+
+
 def test_what_a_runner_left_that_was_killed_at_once_is_no_hindrance(asking: Asking) -> None:
     run = asking.ask("counting", log=str(asking.log), n=7)
     left = asking.project / f".clew/spool/{run}"

@@ -63,9 +63,9 @@ def perform(
 ) -> tuple[str, str | None]:
     """Do a run to its end; the answer is its state, and why it is that.
 
-    One that was begun before is gone on with, unless it has come to its end after `since`: then
-    only nobody has heard of it. `scheduled`: when it was due. More tasks at once than there are
-    cores are not for whoever asks to have: `jobs` is that at most.
+    One that was begun before is resumed, unless it has succeeded, or has come to its end after
+    `since`: then only its end was not heard of. `scheduled`: when it was due. `jobs`: tasks that
+    run at once, at most as many as there are cores.
     """
     jobs = min(jobs, len(os.sched_getaffinity(0))) if jobs else None
     known = _left_alone(project, uid)
@@ -73,7 +73,7 @@ def perform(
         if known is None or known["started"] is None:
             how = {"on_host": on_host, "jobs": jobs, "reuse": reuse, "say": say}
             found = _begin(project, waiting, uid, name, text, values, scheduled, how)
-        elif _is_over(known, since):
+        elif known["state"] == "succeeded" or _is_over(known, since):
             found = known
         else:
             found = project.pipelines._resume(uid, workers=waiting.take(), jobs=jobs, say=say)

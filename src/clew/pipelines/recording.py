@@ -3,6 +3,10 @@
 What a task read and wrote is told by the execution that ran it; its activity adds what only the
 pipeline knows: its parameters, which file is which artifact, and how it ended. Nobody waits for
 what is being told, and what waits meanwhile is told together.
+
+While the database is away, what happened stays in memory, and is told when it answers again. All
+that is told is a fold, a union of facts whose numbers are given out once: so it may be told again
+where nobody knows whether the first time had its effect.
 """
 
 from __future__ import annotations
@@ -16,13 +20,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from clew import db
-from clew.errors import ClewError
+from clew.errors import ClewError, NoDatabase
 from clew.folder import Folder
 from clew.pipelines.reusing import CACHE, Verdict
 from clew.pipelines.saying import Sayings
@@ -32,13 +36,20 @@ from clew.prov.events import AnyEvent, Ended, Informed, Started
 from clew.prov.graph import Graph
 from clew.prov.questions.executions import find
 from clew.prov.questions.tasks import PROGRAM, Done, first_process
-from clew.run import locks, memory
+from clew.run import locks, memory, recovering
 from clew.run.sessions import Session
 from clew.settings import Settings, machine_id
 from clew.store.errors import from_os
 from clew.witness import environment
 
+if TYPE_CHECKING:
+    from clew.prov.questions.targets import Target
+
+Result = TypeVar("Result")
+
 _CANCEL = "cancel"
+_PAUSE = 0.5
+"""Seconds between looks at whether the database is back."""
 _GATHERING = 0.02
 """Seconds in which what happens is told together."""
 _AHEAD = 32
@@ -100,12 +111,17 @@ class Recorder:
         earlier: Earlier | None = None,
         *,
         uid: str | None = None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`earlier`: a run that is gone on with; `uid`: what a new one is called."""
+        """`earlier`: a run that is gone on with; `uid`: what a new one is called; `say` is told
+        when the database is away."""
         self.uid = earlier.uid if earlier else uid or os.urandom(16).hex()
         self.number = 0
         self.failure: Exception | None = None
         """Why nothing more is told."""
+        self.away = False
+        """Whether the database cannot be told what happened, and is waited for."""
+        self._say = say
         self._folder = folder
         self._settings = settings
         self._machine = machine_id(settings)
@@ -252,34 +268,79 @@ class Recorder:
             memory.give_back()
 
     def _tell(self, waiting: Sequence[AnyEvent | Told | Session]) -> None:
-        events = [self._numbered(one) for one in waiting if isinstance(one, Started)]
-        ends = [one for one in waiting if isinstance(one, Ended)]
+        started = [self._numbered(one) for one in waiting if isinstance(one, Started)]
         leaving = [one for one in waiting if isinstance(one, Session)]
         over = [one for one in waiting if isinstance(one, Told)]
         later = [one for one in over if one.attempts and one.node.outputs.artifacts]
-        sessions = {}
-        with self.graph() as graph:
-            for one in over:
-                own: list[AnyEvent] = []
-                for attempt in one.attempts:
-                    session, found = attempt.events()
-                    own += found
-                    if session is not None:
-                        sessions[session.uid] = session
-                events += [*own, *self._informed(graph, one, own)]
-            for session in sessions.values():
-                session.flush()
-            graph.fold([*events, *(self._over(graph, one) for one in over if one not in later)])
+        prompt = [one for one in over if one not in later]
+        numbers = {id(one): next(self._numbers) for one in (*prompt, *later)}
+        ends = [self._numbered(one) for one in waiting if isinstance(one, Ended)]
+        own = self._witnessed(over)
+
+        def tell(graph: Graph) -> list[str | None]:
+            self._recover(over)
+            events = [*started]
+            for one, seen in zip(over, own, strict=True):
+                events += [*seen, *self._informed(graph, one, seen)]
+            graph.fold([*events, *(self._over(graph, one, numbers[id(one)]) for one in prompt)])
             # what their executions made is known by now; and the run ends after its tasks
-            graph.fold([*(self._over(graph, one) for one in later), *map(self._numbered, ends)])
-            ids = [self._execution(graph, one) for one in over]
-            for worker in leaving:
-                _leave(graph, worker)
+            graph.fold([*(self._over(graph, one, numbers[id(one)]) for one in later), *ends])
+            return [self._execution(graph, one) for one in over]
+
+        ids = self._insist(tell)
+        for worker in leaving:
+            self._leave(worker)
         for one, execution in zip(over, ids, strict=True):
             if one.said is not None:
                 one.said.unlink(missing_ok=True)
             one.node.forget()
             one.done(execution)
+
+    def _witnessed(self, over: Sequence[Told]) -> list[list[AnyEvent]]:
+        """What was seen of the attempts of each task, with the bytes it names stored."""
+        sessions: dict[str, Session] = {}
+        found = []
+        for one in over:
+            own: list[AnyEvent] = []
+            for attempt in one.attempts:
+                session, events = attempt.events()
+                own += events
+                if session is not None:
+                    sessions[session.uid] = session
+            found.append(own)
+        for session in sessions.values():
+            session.flush()
+        return found
+
+    def _recover(self, over: Sequence[Told]) -> None:
+        """Fold the executions that were recorded while the database was away."""
+        executions = (attempt.execution for one in over for attempt in one.attempts)
+        if any(uid and (self._folder.spool / uid).exists() for uid in executions):
+            recovering.recover(self._folder, self._settings)
+
+    def _insist(self, action: Callable[[Graph], Result]) -> Result:
+        """Do what may be done twice until the database has answered."""
+        while True:
+            try:
+                with self.graph() as graph:
+                    found = action(graph)
+                self.away = False
+                return found
+            except NoDatabase as error:
+                if not self.away:
+                    self._say(f"{error.message}; the run is recorded when the database answers")
+                self.away = True
+                time.sleep(_PAUSE)
+
+    def _leave(self, worker: Session) -> None:
+        """A worker ends, and that is told; then nothing is left of it but the record."""
+        worker.close()
+        try:
+            events = worker.last_events()
+            worker.flush()
+            self._insist(lambda graph: graph.fold(events))
+        finally:
+            worker.discard()
 
     def _informed(self, graph: Graph, one: Told, own: Sequence[AnyEvent]) -> list[AnyEvent]:
         """What the task was told by others without a file; of one that was reused, nothing new."""
@@ -306,7 +367,7 @@ class Recorder:
             if not reused
         ]
 
-    def _over(self, graph: Graph, one: Told) -> Ended:
+    def _over(self, graph: Graph, one: Told, number: int) -> Ended:
         node, verdict = one.node, one.verdict
         reused = verdict.reused if verdict else None
         executions = [attempt.execution for attempt in one.attempts if attempt.execution]
@@ -330,7 +391,6 @@ class Recorder:
             "reused_from": reused.task if reused else None,
             **({"key": verdict.key, "parts": verdict.parts} if verdict else {}),
         }
-        number = next(self._numbers)
         activity = self._activity(node)
         return Ended(execution=self.uid, n=number, at=one.at, activity=activity, facets=facets)
 
@@ -346,9 +406,9 @@ class Recorder:
         from clew.prov.questions.targets import resolve  # none waits for it before it runs
 
         path = str(one.get("custom_path") or one["uri"])
-        found = None
+        found: Target | None = None
         if execution and path.startswith("/"):
-            with contextlib.suppress(ClewError):
+            try:
                 found = resolve(
                     graph,
                     f"{execution}:{path}",
@@ -356,6 +416,10 @@ class Recorder:
                     locate=os.path.realpath,
                     digest_of=lambda _: None,
                 )
+            except NoDatabase:
+                raise
+            except ClewError:  # it was not recorded, or is no single file
+                found = None
         return {
             "name": one["name"],
             "uri": one["uri"],
@@ -379,17 +443,6 @@ class Recorder:
         address = self._settings.graph
         with db.connect(self._folder.graph, address=address, cache=CACHE) as connection:
             yield Graph(connection, self._folder.uid)
-
-
-def _leave(graph: Graph, worker: Session) -> None:
-    """A worker ends, and that is told; then nothing is left of it but the record."""
-    worker.close()
-    try:
-        events = worker.last_events()
-        worker.flush()
-        graph.fold(events)
-    finally:
-        worker.discard()
 
 
 def _last(attempts: Sequence[Attempt]) -> str | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clew.errors import NotAllowed
+from clew.errors import NoDatabase, NotAllowed
 from clew.folder import Folder, keep_from_git
 from clew.pipelines import machine
 from clew.pipelines.about import WORKSPACE, about
@@ -41,6 +41,8 @@ PIPELINE = "pipeline.yaml"
 """In a run's folder: what was run."""
 _PATIENCE = 1.0
 """Seconds that a task has to end by itself when the run is canceled."""
+_AWAY = 1.0
+"""Seconds until a task is tried again that cannot begin because the database is away."""
 _LOOK = 0.2
 """Seconds between looks at whether the run was canceled."""
 _TURN = 0.0001
@@ -85,7 +87,7 @@ def run(
     """Run a pipeline to its end, however that is; the answer is the run's id. `text` is what it
     was read from; `earlier`: the run that is gone on with; `uid`, `facts`: what a new one is
     called, and what else its tasks may ask about it; `workers`: those that wait for it."""
-    recorder = Recorder(folder, settings, earlier, uid=uid)
+    recorder = Recorder(folder, settings, earlier, uid=uid, say=say)
     turn = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
     try:
@@ -250,20 +252,30 @@ class _Running:
     def _take(self, instructions: Iterable[Instruction]) -> None:
         for one in instructions:
             if isinstance(one, Run):
-                when = time.monotonic() + one.wait
-                bare = one.node.path in self._done or isinstance(one.node.component.body, Dag)
-                self._turns.add(one, when, bare=bare)
+                self._line_up(one, time.monotonic() + one.wait)
             else:
                 self._over(one)
 
+    def _line_up(self, what: Run, when: float) -> None:
+        bare = what.node.path in self._done or isinstance(what.node.component.body, Dag)
+        self._turns.add(what, when, bare=bare)
+
     def _start(self) -> None:
-        """Begin what is ready, as long as there is room."""
+        """Begin what is ready, as long as there is room. Nothing begins while the database is
+        away: another server may have claimed the run."""
         while (turn := self._turns.next(self._busy, time.monotonic())) is not None:
             self._recorder.keep_up()
-            if turn.error is None:
-                self._begin(turn.what, turn.given)
-            else:
+            if turn.error is not None:
                 self._take(self._engine.ended(turn.what.node.path, Outcome(error=turn.error)))
+                continue
+            try:
+                if not self._recorder.away:
+                    self._begin(turn.what, turn.given)
+                    continue
+            except NoDatabase:  # nobody can tell whether the task need be run
+                pass
+            self._turns.left(turn.what.node.path)
+            self._line_up(turn.what, time.monotonic() + _AWAY)
 
     def _begin(self, what: Run, given: Given) -> None:
         node = what.node
@@ -285,13 +297,13 @@ class _Running:
             return
         variables |= given.variables
         if node.path not in self._since:
-            self._since[node.path] = time.monotonic()
             verdict = self._memo.decide(
                 node,
                 self._workers.surroundings(variables),
                 image=image,
                 reuse=self._reuse and node.task.reuse and not self._unseen(image, given),
             )
+            self._since[node.path] = time.monotonic()
             if verdict.reused is None:
                 self._attempts.prepare(node, variables)
                 self._since[node.path] = time.monotonic()

@@ -1,8 +1,8 @@
 """Runs that were asked for: who asked, for what, and who runs each.
 
 A run is queued, then held by one runner at a time. The holder keeps its lease up; once that is
-over, whoever claims the run next goes on with it. So no run is lost with its runner, and none is
-run twice at a time.
+over (see `leases`), another runner claims the run and goes on with it. So no run is lost with its
+runner, and none is run twice at a time.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from clew.errors import Busy, NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.server.catalogue import specs
+from clew.server.catalogue.leases import Leases
 
 OVER = ("succeeded", "failed", "canceled")
 MOST_TRIES = 3
@@ -34,13 +35,15 @@ _NEWEST = """
 UPDATE experiment SET last_run = ? WHERE id = ? AND (last_run IS NULL OR last_run < ?)
 """
 _GET = f"SELECT {COLUMNS} FROM run WHERE project = ? AND id = ?"  # noqa: S608
-_FREE = """
-SELECT id FROM run WHERE project = ? AND state IN ('queued', 'running')
-AND (state = 'queued' OR lease < ?) ORDER BY created, id LIMIT 1
+_HELD = """
+SELECT id, lease, holder FROM run WHERE project = ? AND state = 'running' ORDER BY created, id
+"""
+_QUEUED = """
+SELECT id FROM run WHERE project = ? AND state = 'queued' ORDER BY created, id LIMIT 1
 """
 _CLAIM = """
 UPDATE run SET state = 'running', holder = ?, lease = ?, tries = tries + 1
-WHERE id = ? AND state IN ('queued', 'running') AND (state = 'queued' OR lease < ?) RETURNING tries
+WHERE id = ? AND (state = 'queued' OR (state = 'running' AND lease < ?)) RETURNING tries
 """
 _HOLD = "UPDATE run SET lease = ? WHERE id = ? AND holder = ? AND state = 'running' RETURNING stop"
 _BEGAN = "UPDATE run SET began = COALESCE(began, ?) WHERE id = ? AND holder = ?"
@@ -152,11 +155,21 @@ def read(row: tuple[Any, ...]) -> Run:
 # -- who runs it
 
 
-def claim(graph: Graph, holder: str, *, now: int, lease: int) -> Run | None:
-    """The oldest run that nobody holds, held by `holder` from now on; None: there is none."""
-
-    while row := graph.connection.one(_FREE, (graph.project, now)):
-        if graph.connection.one(_CLAIM, (holder, lease, row[0], now)):
+def claim(graph: Graph, holder: str, *, now: int, lease: int, leases: Leases) -> Run | None:
+    """A run that no runner holds, held by `holder` from now on; None: there is none. Those whose
+    holder is gone come first, then the oldest that is queued. One that `holder` has claimed, and
+    does not know of since the answer was lost, is the first of all."""
+    connection = graph.connection
+    held = connection.rows(_HELD, (graph.project,))
+    for run, _, by in held:
+        if by == holder:
+            return get(graph, str(run))
+    until = [(str(run), int(lease)) for run, lease, _ in held]
+    for run in leases.over(until, now=now, clock=time.monotonic()):
+        if connection.one(_CLAIM, (holder, lease, run, now)):
+            return get(graph, run)
+    while row := connection.one(_QUEUED, (graph.project,)):
+        if connection.one(_CLAIM, (holder, lease, row[0], now)):
             return get(graph, str(row[0]))
     return None
 

@@ -4,9 +4,13 @@
 
 The first line of its input says who it is, and where the graph is; an empty one wakes it; `end`
 lets it put away what it is at, for whoever claims it next; when its input ends, so does it, since
-nobody is left to look after it. It holds a run by a lease that it keeps up, and ends at once where
-it no longer can: then another may have the run. It can be killed at any time: a run that was cut
-off is gone on with by whoever claims it.
+nobody is left to look after it. It holds a run by a lease that it keeps up, and ends at once when
+another runner has claimed the run. It can be killed at any time: the next runner that claims a run
+goes on with it.
+
+While the database is away, tasks that run go on, no task begins, and what happened is kept in
+memory and told when the database answers. The lease is over by then, but no other runner claims the
+run before this one had the time to keep it up again (see `catalogue.leases`).
 """
 
 from __future__ import annotations
@@ -24,8 +28,10 @@ from pathlib import Path
 import clew
 from clew.api.asked import Waiting, perform
 from clew.api.project import Project
-from clew.errors import ClewError
+from clew.errors import Busy, ClewError, NoDatabase
+from clew.pipelines.recording import stop
 from clew.server.catalogue import runs, specs
+from clew.server.catalogue.leases import Leases
 from clew.server.catalogue.runs import Run
 from clew.server.logs import configure
 
@@ -51,6 +57,7 @@ class _Runner:
         self._holder = holder
         self._on_host = on_host
         self._waiting = Waiting(project)
+        self._leases = Leases()
         self._ending = False
 
     def work(self) -> None:
@@ -75,7 +82,9 @@ class _Runner:
             pause = _LOOK
             try:
                 lease = now + _ns(LEASE)
-                run = runs.claim(self._project._graph, self._holder, now=now, lease=lease)
+                run = runs.claim(
+                    self._project._graph, self._holder, now=now, lease=lease, leases=self._leases
+                )
                 if run is not None:
                     return run
             except ClewError as error:
@@ -96,40 +105,54 @@ class _Runner:
     # -- doing it
 
     def _do(self, run: Run) -> None:
-        words = {"run": run.id}
-        graph = self._project._graph
         if run.tries > runs.MOST_TRIES:
             self._settle(run, "failed", f"given up: its runner was lost {runs.MOST_TRIES} times")
             return
-        try:
-            runs.began(graph, run.id, self._holder)
-            _LOG.info("run begins", extra={**words, "tries": run.tries})
-            state, error = perform(
-                self._project,
-                self._waiting,
-                uid=run.id,
-                name=run.name,
-                text=specs.text_of(graph, run.spec),
-                values=run.config.get("parameters") or {},
-                **run.config.get("options", {}),
-                scheduled=run.scheduled,
-                since=run.finished,
-                on_host=self._on_host,
-                say=lambda text: _LOG.info("%s", text, extra=words),
-            )
-        except ClewError as failure:
-            state, error = "failed", failure.message
-        except Exception as failure:
-            _LOG.exception("run failed", extra=words)
-            state, error = "failed", f"{type(failure).__name__}: {failure}"
+        words = {"run": run.id}
+        while True:
+            try:
+                state, error = self._perform(run)
+                break
+            except NoDatabase as failure:  # what is done stays done, and is found at the next try
+                self._await_database("a run cannot go on", failure, run)
+            except Busy as failure:
+                _LOG.error("run put back: %s", failure.message, extra=words)
+                state, error = "busy", None
+                break
+            except ClewError as failure:
+                state, error = "failed", failure.message
+                break
+            except Exception as failure:
+                _LOG.exception("run failed", extra=words)
+                state, error = "failed", f"{type(failure).__name__}: {failure}"
+                break
         self._settle(run, state, error)
+
+    def _perform(self, run: Run) -> tuple[str, str | None]:
+        graph, words = self._project._graph, {"run": run.id}
+        runs.began(graph, run.id, self._holder)
+        _LOG.info("run begins", extra={**words, "tries": run.tries})
+        return perform(
+            self._project,
+            self._waiting,
+            uid=run.id,
+            name=run.name,
+            text=specs.text_of(graph, run.spec),
+            values=run.config.get("parameters") or {},
+            **run.config.get("options", {}),
+            scheduled=run.scheduled,
+            since=run.finished,
+            on_host=self._on_host,
+            say=lambda text: _LOG.info("%s", text, extra=words),
+        )
 
     def _settle(self, run: Run, state: str, error: str | None) -> None:
         """Say how it ended, as soon as the database can be told."""
         while True:
             try:
                 graph = self._project._graph
-                if state == "canceled" and self._ending and not runs.get(graph, run.id).stop:
+                stopped = state == "canceled" and self._ending and not runs.get(graph, run.id).stop
+                if stopped or state == "busy":
                     runs.put_away(graph, run.id, self._holder)
                     state = "put away"
                 else:
@@ -138,39 +161,45 @@ class _Runner:
                 _LOG.info("run %s", state, extra={"run": run.id, "state": state})
                 return
             except ClewError as failure:
-                _LOG.error("a run cannot be settled: %s", failure.message, extra={"run": run.id})
-                self._project.close()
-                time.sleep(_PAUSE)
+                self._await_database("a run cannot be settled", failure, run)
+
+    def _await_database(self, what: str, failure: ClewError, run: Run) -> None:
+        """Pause before the next try. A runner that is to end does not wait: the run's next runner
+        finds in the graph what was done."""
+        _LOG.error("%s: %s", what, failure.message, extra={"run": run.id})
+        self._project.close()
+        if self._ending:
+            os._exit(1)
+        time.sleep(_PAUSE)
 
     # -- holding it
 
     def _keep(self, run: str, over: threading.Event) -> None:
-        """Keep the lease up until it is over, and listen."""
-        with Project(self._project._folder, self._project._settings) as own:
-            until = time.monotonic() + LEASE
+        """Keep the lease up until the run is over, and listen."""
+        folder = self._project._folder
+        with Project(folder, self._project._settings) as own:
             beat = time.monotonic() + _BEAT
             while not over.is_set():
                 self._listen(_LISTEN)
                 if self._ending:
-                    own.pipelines.stop(run)
+                    stop(folder, run)
                 if time.monotonic() < beat:
                     continue
-                beat = time.monotonic() + _BEAT
                 try:
-                    stop = runs.hold(
+                    wanted = runs.hold(
                         own._graph, run, self._holder, lease=time.time_ns() + _ns(LEASE)
                     )
-                    until = beat + LEASE - _BEAT
-                except ClewError:
+                except ClewError:  # while the database is away nobody can claim the run
                     own.close()
-                    stop = False
+                    wanted = False
+                beat = time.monotonic() + _BEAT
                 if over.is_set():
                     break
-                if stop is None or time.monotonic() > until - 2 * _BEAT:
-                    _LOG.error("a run is held no more", extra={"run": run})
+                if wanted is None:
+                    _LOG.error("another runner has claimed the run", extra={"run": run})
                     os._exit(1)
-                if stop:
-                    own.pipelines.stop(run)
+                if wanted:
+                    stop(folder, run)
 
 
 def _line() -> bytes:

@@ -12,6 +12,7 @@ from clew.db import Connection, connect
 from clew.errors import Busy, NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.server.catalogue import runs
+from clew.server.catalogue.leases import Leases
 
 SECOND = 10**9
 
@@ -26,7 +27,7 @@ def asked(name: str = "one") -> runs.Asked:
 
 
 def claimed(graph: Graph, holder: str, *, now: int = 0, lease: int = 10) -> runs.Run | None:
-    return runs.claim(graph, holder, now=now * SECOND, lease=lease * SECOND)
+    return runs.claim(graph, holder, now=now * SECOND, lease=lease * SECOND, leases=Leases(0))
 
 
 def test_the_oldest_is_claimed_first_and_once(graph: Graph) -> None:

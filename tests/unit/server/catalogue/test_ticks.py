@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from clew.db import Connection
 from clew.prov.graph import Graph
 from clew.server.catalogue import runs, schedules, ticks
+from clew.server.catalogue.leases import Leases
 from clew.server.catalogue.schedules import Schedule
 
 SECOND = 10**9
@@ -100,7 +101,7 @@ def test_a_tick_asks_for_its_run_once(graph: Graph) -> None:
     assert ticks.tick(graph, first) == 0
     assert ticks.tick(graph, first + 5 * SECOND) == 1, "two may go on at once"
     assert due(graph) == [first, first + SECOND]
-    run = runs.claim(graph, "h", now=0, lease=SECOND)
+    run = runs.claim(graph, "h", now=0, lease=SECOND, leases=Leases(0))
     assert run is not None
     assert (run.schedule, run.scheduled) == (one, first)
     assert run.name.startswith("often 20")
@@ -123,4 +124,4 @@ def test_a_deleted_pipeline_makes_a_failed_run(graph: Graph) -> None:
     assert ticks.tick(graph, first) == 1
     (row,) = graph.connection.rows("SELECT state, error FROM run")
     assert row == ("failed", "the pipeline that it was to run is deleted")
-    assert runs.claim(graph, "h", now=0, lease=1) is None
+    assert runs.claim(graph, "h", now=0, lease=1, leases=Leases(0)) is None

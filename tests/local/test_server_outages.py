@@ -1,0 +1,158 @@
+"""Runs survive any outage of the database: no task runs twice, and all views agree."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.local.programs.recording import Project
+from tests.local.serving import Server, serving
+from tests.local.surviving import await_
+from tests.local.test_cmd_pipeline import answer
+from tests.local.test_robust_postgres import Server as PostgreSQL
+from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
+from tests.local.test_server_running import Asking, gone
+
+from clew.server.compiled import read
+
+PIPELINE = """
+from kfp import compiler, dsl
+
+@dsl.component(install_kfp_package=False)
+def count(log: str, n: int) -> int:
+    with open(log, "a") as file:
+        file.write(f"{n}\\n")
+    return n
+
+@dsl.component(install_kfp_package=False)
+def wait(log: str, gate: str, n: int) -> int:
+    import os, time
+    with open(gate + ".pid", "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    while not os.path.exists(gate):
+        time.sleep(0.01)
+    with open(log, "a") as file:
+        file.write(f"{n + 10}\\n")
+    return n + 10
+
+@dsl.container_component
+def outside(log: str, n: int, out: dsl.Output[dsl.Artifact]):
+    return dsl.ContainerSpec(
+        image="example.org/any", command=["sh", "-c", 'echo $1 >> $0; echo $1 > $2'],
+        args=[log, n, out.path],
+    )
+
+@dsl.pipeline(name="gated")
+def gated(log: str, gate: str, n: int) -> int:
+    one = count(log=log, n=n).set_caching_options(False)
+    two = wait(log=log, gate=gate, n=one.output).set_caching_options(False)
+    beside = outside(log=log, n=two.output)
+    return count(log=log, n=two.output).set_caching_options(False).after(beside).output
+
+compiler.Compiler().compile(gated, "gated.yaml")
+"""
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compiled")
+    (folder / "source.py").write_text(PIPELINE)
+    subprocess.run([sys.executable, "-W", "ignore", "source.py"], cwd=folder, check=True)
+    file = folder / "gated.yaml"
+    file.write_text(read(file.read_text()))  # as the server's routes keep it
+    return folder
+
+
+@pytest.fixture
+def asking(tmp_path: Path, mortal: PostgreSQL, compiled: Path) -> Asking:  # noqa: F811
+    project = Project(tmp_path, CLEW_GRAPH=mortal.address)
+    return Asking(project, compiled, tmp_path / "log")
+
+
+def survives(
+    asking: Asking, outage: Callable[[Callable[[], None]], None], *servers: Server
+) -> None:
+    """Two runs, and an outage in which a task of each ends: `outage` is told how to let it."""
+    gates = [Path(f"{asking.log}-gate-{n}") for n in (1, 2)]
+    asked = [asking.gated(gate, n) for n, gate in enumerate(gates, 1)]
+    tasks = [pid for gate in gates for pid in asking.waits(gate)]
+
+    def let_them_end() -> None:
+        for gate in gates:
+            gate.touch()
+        await_("the end of the tasks", lambda: all(map(gone, tasks)))
+
+    outage(let_them_end)
+    found = asking.over(*asked)
+    assert [(one.state, one.error, one.tries) for one in found] == [("succeeded", None, 1)] * 2
+    once = {"1", "2"}
+    assert asking.counted() == {**dict.fromkeys(once, 1), "11": 3, "12": 3}, "no task ran twice"
+    agree(asking, servers[0], asked, "succeeded")
+
+
+def agree(asking: Asking, server: Server, asked: list[str], state: str) -> None:
+    listed = {run["uid"]: run["state"] for run in answer(asking.project, "pipeline", "list")}
+    assert {listed[run] for run in asked} == {state}
+    with server.client() as client:
+        for run in asked:
+            ours = client.get(f"/api/v1/runs/{run}").json()
+            assert (ours["state"], ours["error"]) == (state, None)
+            kfp = client.get(f"/apis/v2beta1/runs/{run}").json()
+            assert kfp["state"] == state.upper()
+
+
+def test_lost_connections_and_a_restart(asking: Asking, mortal: PostgreSQL) -> None:  # noqa: F811
+    def outage(let_them_end: Callable[[], None]) -> None:
+        mortal.cut()
+        let_them_end()
+        mortal.restart()
+
+    with serving(asking.project, "--runs", "2", "--on-host") as server:
+        survives(asking, outage, server)
+
+
+def test_connections_that_are_lost_again_and_again(
+    asking: Asking,
+    mortal: PostgreSQL,  # noqa: F811
+) -> None:
+    gate = Path(f"{asking.log}-gate")
+    gate.touch()
+    with serving(asking.project, "--runs", "2", "--on-host") as server:
+        asked = [asking.gated(gate, n) for n in range(100, 104)]
+        for _ in range(40):
+            mortal.cut()
+            time.sleep(0.1)  # the moments of the cuts are what is being varied
+        found = asking.over(*asked)
+        assert [(one.state, one.error) for one in found] == [("succeeded", None)] * 4
+        assert asking.counted() == {
+            **{str(n): 1 for n in range(100, 104)},
+            **{str(n): 3 for n in range(110, 114)},
+        }
+        agree(asking, server, asked, "succeeded")
+
+
+@pytest.mark.parametrize("seconds", [5, pytest.param(25, marks=pytest.mark.heavy)])
+def test_a_database_that_is_away(
+    asking: Asking,
+    mortal: PostgreSQL,  # noqa: F811
+    seconds: float,
+) -> None:
+    """25 s: longer than a lease. Two servers: nobody takes a run from its holder."""
+
+    def outage(let_them_end: Callable[[], None]) -> None:
+        mortal.die()
+        until = time.monotonic() + seconds
+        let_them_end()
+        while time.monotonic() < until:
+            time.sleep(0.1)
+        mortal.start()
+
+    with (
+        serving(asking.project, "--runs", "2", "--on-host") as server,
+        serving(asking.project, "--runs", "2", "--on-host") as other,
+    ):
+        survives(asking, outage, server, other)
