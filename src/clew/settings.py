@@ -30,6 +30,8 @@ class Settings:
     """XDG_STATE_HOME/clew: what belongs to this user on this machine."""
     cache: Path
     """XDG_CACHE_HOME/clew: what can be made again."""
+    config: Path
+    """XDG_CONFIG_HOME/clew: the key that signs, and whose keys are known."""
     s3: Mapping[str, str] = field(default_factory=dict)
     """AWS_*: how S3 is reached, by the names of these variables in small letters."""
 
@@ -77,6 +79,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         colour=not value("NO_COLOR"),
         state=base("XDG_STATE_HOME", ".local/state") / "clew",
         cache=base("XDG_CACHE_HOME", ".cache") / "clew",
+        config=base("XDG_CONFIG_HOME", ".config") / "clew",
         s3={name.lower(): found for name in S3 if (found := value(name))},
     )
 

@@ -157,7 +157,7 @@ def known(clew: Clew) -> dict[str, Any]:
     with in_python(clew) as opened:
         for execution in opened.executions():
             shown = opened.show(execution.id, detail=True)
-            del shown["id"], shown["collection"], shown["made_elsewhere"]
+            del shown["id"], shown["collection"], shown["made_elsewhere"], shown["signed_by"]
             for process in shown["tree"]:
                 process["id"] = process["id"].partition(".")[2]
                 process["parent"] = (process["parent"] or "").partition(".")[2]

@@ -123,6 +123,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
         **kept,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "XDG_STATE_HOME": str(tmp_path / "state"),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "LC_ALL": "C.UTF-8",
         "NO_COLOR": "1",
     }

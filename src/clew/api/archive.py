@@ -218,7 +218,7 @@ class Archive:
 
         self._recover()
         connection = connect(self._folder.graph, address=self._settings.graph)
-        return Graph(connection, self._folder.uid)
+        return Graph(connection, self._folder.uid, signers=self._settings.config)
 
     def _alive(self, uid: str) -> bool:
         from clew.run.locks import alive

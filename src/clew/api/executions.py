@@ -110,6 +110,8 @@ class Execution(Record):
     new_bytes: int | None
     made_elsewhere: bool
     """It was pulled or sent here, or repeats one that was: its record is untrusted."""
+    signed_by: str | None
+    """Who signed the record that was pulled: a known signer's name, or `unknown key` and which."""
     ask: Callable[[str], Document] = field(repr=False, compare=False)
     """The full account of an execution, by uid."""
 
@@ -132,6 +134,7 @@ class Execution(Record):
             bytes=document["bytes"],
             new_bytes=document["new_bytes"],
             made_elsewhere=document["made_elsewhere"],
+            signed_by=document["signed_by"],
             ask=ask,
         )
 

@@ -250,16 +250,18 @@ class Project(Archive):
         url: Place,
         ids: Iterable[str] | None = None,
         *,
+        sign: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> Transfer:
         """Send executions to a folder or to `s3://bucket/prefix`: all that are not there, or `ids`.
 
         Only chunks that are missing there travel, and an execution is there whole or not at all.
-        `progress` is told the bytes that have travelled, and of how many.
+        What was recorded here is signed with the user's key if there is one (`clew key`), unless
+        `sign` is false. `progress` is told the bytes that have travelled, and of how many.
         """
         from clew.api.sharing import push
 
-        return push(self._end, fspath(url), ids, progress)
+        return push(self._end, fspath(url), ids, progress, sign=sign)
 
     def pull(
         self,

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from clew import signing
 from clew.api.records import Execution, Transfer
-from clew.errors import Busy, Damaged, NotFound, UsageError
+from clew.errors import Busy, Damaged, NotFound, Rejected, UsageError
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch
 from clew.prov.export.events import contents_of, events_of
 from clew.prov.export.remarks import Remark, remarks_of, take
 from clew.prov.questions.contents import digests
 from clew.prov.questions.executions import Found, find
 from clew.prov.questions.inheriting import source_of
+from clew.prov.signatures import Signature, add_signatures, signatures_of
+from clew.prov.tables import IMPORTED
 from clew.store import Store
 from clew.store.records import digest_of
 from clew.store.remotes import Remote, document_name, open_remote
@@ -45,6 +49,8 @@ class Document(msgspec.Struct, frozen=True):
     remarks: list[Remark]
     inherits: str | None = None
     """The uid of the execution without which it is not whole."""
+    signature: str | None = None
+    """An SSH signature of the uid and the digest of the events."""
 
 
 Records = list[list[AnyEvent]]
@@ -56,6 +62,10 @@ Offers = dict[str, list[Document]]
 
 class End(Protocol):
     """A project, as executions are handed over from it and to it."""
+
+    config: Path
+    """The user's folder of settings, which has the keys."""
+    keeps_signatures: bool
 
     def executions(self) -> list[Execution]: ...
 
@@ -81,6 +91,11 @@ class End(Protocol):
     def events(self, uid: str) -> bytes:
         """A batch of all of them; NotFound when it was forgotten meanwhile."""
 
+    def signed(self, uid: str) -> tuple[bytes, str] | None:
+        """The events as they were signed by whom they were pulled from, and the signature."""
+
+    def recorded_here(self, uid: str) -> bool: ...
+
     def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
         """Have these contents in the store, as far as the remote may lack them: which are."""
 
@@ -89,20 +104,39 @@ class End(Protocol):
     def lacking(self, uid: str, contents: list[str]) -> list[str]:
         """Those of these contents that must be fetched."""
 
-    def take(self, store: Store, uid: str, records: Records, noted: list[Remark]) -> None:
-        """Import an execution, whose contents are in the store, whole or not at all."""
+    def take(
+        self,
+        store: Store,
+        uid: str,
+        records: Records,
+        noted: list[Remark],
+        signatures: list[Signature],
+    ) -> None:
+        """Import an execution, whose contents are in the store, whole or not at all.
+
+        The signatures are those of the first of the records.
+        """
 
     def note(self, noted: list[Remark]) -> None: ...
 
 
-def push(end: End, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:
+def push(
+    end: End,
+    url: str,
+    ids: Iterable[str] | None,
+    progress: Progress | None,
+    *,
+    sign: bool = True,
+) -> Transfer:
+    """`sign`: with the user's key, if there is one, what was recorded here."""
     end.settle()
+    sign = sign and signing.signing_key(end.config) is not None
     executions, remarks = _to_push(end, ids)
     with end.store("push") as store, end.remote(url, make=True) as remote:
         if ids is None:
             offers = _offers(remote, {execution.uid for execution in executions})
-            executions = [e for e in executions if not _is_told(end, e, offers)]
-        sent = _send(end, store, remote, executions, progress or _silent)
+            executions = [e for e in executions if not _is_told(end, e, offers, sign=sign)]
+        sent = _send(end, store, remote, executions, progress or _silent, sign=sign)
     return Transfer(url=url, executions=tuple(executions), bytes=sent, remarks=tuple(remarks))
 
 
@@ -123,10 +157,12 @@ def _to_push(end: End, ids: Iterable[str] | None) -> tuple[list[Execution], list
     return [execution for execution in known if execution.state != "running"], remarks
 
 
-def _is_told(end: End, execution: Execution, offers: Offers) -> bool:
+def _is_told(end: End, execution: Execution, offers: Offers, *, sign: bool) -> bool:
     """Whether the remote says all there is to say: what was witnessed never changes, notes do."""
     documents = offers.get(execution.uid)
     if not documents:
+        return False
+    if sign and end.recorded_here(execution.uid) and not any(d.signature for d in documents):
         return False
     told = set(_remarks(documents))
     names = {document.execution.get("name") for document in documents} | {None}
@@ -139,6 +175,8 @@ def _send(
     remote: Remote,
     executions: list[Execution],
     progress: Progress,
+    *,
+    sign: bool,
 ) -> int:
     with store.sending(remote, progress) as sending:
         contents: set[str] = set()
@@ -148,8 +186,13 @@ def _send(
         documents: list[tuple[str, bytes]] = []
         for execution in executions:
             uid = execution.uid
-            events = sending.send_bytes(end.events(uid))
-            document = Document(execution.as_json(), events, end.remarks(uid), end.source(uid))
+            data, signature = end.signed(uid) or (end.events(uid), None)
+            events = sending.send_bytes(data)
+            if sign and signature is None and end.recorded_here(uid):
+                signature = signing.sign(end.config, signing.message(uid, events))
+            document = Document(
+                execution.as_json(), events, end.remarks(uid), end.source(uid), signature
+            )
             documents.append((uid, msgspec.json.encode(document, order="sorted")))
         sending.finish()
         there = set(remote.documents())
@@ -197,21 +240,37 @@ def _bring(
 ) -> Iterator[str]:
     """One execution, whole; what is to be said about it.
 
-    Several documents may have different events. None overrides another: the largest record is
-    imported, and what the others say must be part of it.
+    Several documents may have different events. Those that a known signer signed count alone;
+    else none overrides another: the largest record is imported, and the others must agree.
     """
-    digests = sorted({document.events for document in documents})
-    records = sorted((_events(receiving, uid, digest) for digest in digests), key=len)[::-1]
+    signatures = [_verified(uid, document) for document in documents if document.signature]
+    known = signing.allowed(end.config)
+    believed = {signature.events for signature in signatures if signature.key in known}
+    digests = sorted(believed or {document.events for document in documents})
+    read = {digest: _events(receiving, uid, digest) for digest in digests}
+    digests.sort(key=lambda digest: len(read[digest]), reverse=True)
+    signatures = [s for s in signatures if s.events == digests[0] and end.keeps_signatures]
+    records = [read[digest] for digest in digests]
     named = {name for events in records for name in contents_of(events)}
+    named |= {signature.events for signature in signatures}
     contents = end.lacking(uid, sorted(named))
     receiving.receive(raw for name in contents if (raw := digest_of(name)))
-    end.take(store, uid, records, _remarks(documents))
+    end.take(store, uid, records, _remarks(documents), signatures)
     arrived = end.execution(uid)
     for event in records[0]:
         if isinstance(event, Started) and event.activity == uid and event.name:
             if arrived.name != event.name:
                 yield f"{arrived.id}: the name {event.name!r} is taken here, and was dropped"
             return
+
+
+def _verified(uid: str, document: Document) -> Signature:
+    text = document.signature or ""
+    try:
+        key = signing.verify(text, signing.message(uid, document.events))
+    except Rejected as error:
+        raise Rejected(f"the record of {uid[:8]}: {error.message}", hint=error.hint) from error
+    return Signature(key, document.events, text)
 
 
 def _events(receiving: Receiving, uid: str, digest: str) -> list[AnyEvent]:
@@ -272,8 +331,11 @@ def _offers(remote: Remote, uids: set[str] | None = None) -> Offers:
 class Own:
     """The project of a folder, as an end."""
 
+    keeps_signatures = True
+
     def __init__(self, project: Project) -> None:
         self._project = project
+        self.config = project._settings.config
         self.executions = project.executions
         self.execution = project.execution
 
@@ -303,15 +365,36 @@ class Own:
         self._find(uid)  # forgotten meanwhile: then this was not all of it
         return found
 
+    def signed(self, uid: str) -> tuple[bytes, str] | None:
+        for signature in signatures_of(self._project._graph, uid):
+            with self.store("push") as store:
+                return b"".join(store.read(signature.events)), signature.signature
+        return None
+
+    def recorded_here(self, uid: str) -> bool:
+        return self._project._graph.made_elsewhere(uid) != IMPORTED
+
     def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
         return store.hold(sorted(contents))
 
     def lacking(self, uid: str, contents: list[str]) -> list[str]:
         return contents
 
-    def take(self, store: Store, uid: str, records: Records, noted: list[Remark]) -> None:
+    def take(
+        self,
+        store: Store,
+        uid: str,
+        records: Records,
+        noted: list[Remark],
+        signatures: list[Signature],
+    ) -> None:
         graph = self._project._graph
-        graph.import_events(*records, also=lambda: take(graph, noted))
+
+        def add_rest() -> None:
+            take(graph, noted)
+            add_signatures(graph, uid, signatures, records[0])
+
+        graph.import_events(*records, also=add_rest)
 
     def note(self, noted: list[Remark]) -> None:
         graph = self._project._graph

@@ -6,11 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from clew import log, reserve
+from blake3 import blake3
+
+from clew import log, reserve, signing
 from clew.api.records import Check, Problem, Reclaimed
-from clew.errors import Busy, Full
+from clew.errors import Busy, ClewError, Full
+from clew.prov.events import from_batch
 from clew.prov.questions.contents import digests
+from clew.prov.questions.shapes import execution_id
+from clew.prov.scope import facts_out_of_scope
+from clew.prov.signatures import all_signatures, uncovered
 from clew.store import Store
+from clew.store.records import named
 
 if TYPE_CHECKING:
     from clew.api.project import Project
@@ -64,7 +71,8 @@ def _gc(project: Project, *, dry_run: bool) -> Reclaimed:
 
 
 def fsck(project: Project) -> Check:
-    """The store's own check, and: whatever the graph says is stored must be there."""
+    """Check the store; that whatever the graph says is stored is there; that no execution says
+    anything about another; and that signed executions are as they were signed."""
     unsettled = _settle(project)
     with Store(project._folder.store) as store:
         report = store.fsck()
@@ -74,6 +82,10 @@ def fsck(project: Project) -> Check:
             for digest in sorted(digests(project._graph))
             if not store.has(digest)
         ]
+        problems += _check_signatures(project, store)
+    problems += [
+        Problem(what=what, where=where) for what, where in facts_out_of_scope(project._graph)
+    ]
     problems += [
         Problem(what=f"a killed execution could not be settled: {left.why}", where=left.uid)
         for left in unsettled
@@ -86,3 +98,19 @@ def fsck(project: Project) -> Check:
     for problem in problems[:_LOGGED]:
         log.write(project._folder, "error", f"{problem.where}: {problem.what}")
     return Check(checked=report.checked, problems=tuple(problems))
+
+
+def _check_signatures(project: Project, store: Store) -> Iterator[Problem]:
+    for uid, number, signature in all_signatures(project._graph):
+        id_ = execution_id(number)
+        try:
+            found = signing.verify(signature.signature, signing.message(uid, signature.events))
+            data = b"".join(store.read(signature.events))
+        except ClewError as error:
+            yield Problem(what=f"the signature cannot be checked: {error.message}", where=id_)
+            continue
+        if found != signature.key or named(blake3(data).digest()) != signature.events:
+            yield Problem(what="the signature is not of this record", where=id_)
+            continue
+        for what, where in uncovered(project._graph, uid, from_batch(data)):
+            yield Problem(what=f"{id_} is not what was signed: {what}", where=where)

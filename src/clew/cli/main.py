@@ -45,6 +45,7 @@ COMMANDS = {
     "export": "Write an execution as W3C PROV, an RO-Crate or an image.",
     "push": "Send executions to a folder or an S3 bucket.",
     "pull": "Fetch executions from where they were pushed.",
+    "key": "Sign what is pushed, and know who signed what is pulled.",
     "rm": "Forget executions.",
     "gc": "Free the space of what was forgotten.",
     "fsck": "Prove that every stored byte is what it says.",

@@ -17,18 +17,20 @@ from clew.cli.progress import progress
 )
 @click.argument("url", metavar="URL")
 @click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=complete_executions)
+@click.option("--no-sign", is_flag=True, help="Do not sign, although there is a key.")
 @json_option
-def command(url: str, ids: tuple[str, ...], as_json: bool) -> None:
+def command(url: str, ids: tuple[str, ...], no_sign: bool, as_json: bool) -> None:
     """Send executions to URL, a folder or s3://bucket/prefix: all that are not there, or those
     named.
 
     Only content that is missing there travels. A push that was cut short goes on where it was.
+    What was recorded here is signed if there is a key (clew key create).
     How S3 is reached is taken from the AWS_* variables of the environment.
     """
     import clew
 
     with clew.open() as project, progress("sending") as draw:
-        done = project.push(url, ids or None, progress=draw)
+        done = project.push(url, ids or None, sign=not no_sign, progress=draw)
     if as_json:
         print_json(done.as_json())
         return

@@ -85,6 +85,7 @@ def summary(document: dict[str, Any]) -> Iterator[str]:
                 f"took {took}" if took else "",
                 f"by {clean(document['agent'])}" if document["agent"] else "",
                 "made elsewhere" if document["made_elsewhere"] else "",
+                f"signed by {clean(document['signed_by'])}" if document["signed_by"] else "",
             )
             if word
         )

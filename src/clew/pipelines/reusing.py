@@ -60,7 +60,8 @@ class Memo:
         self._run = run
         self._stack = ExitStack()
         opened = db.connect(folder.graph, address=settings.graph, cache=CACHE)
-        self._graph = Graph(self._stack.enter_context(opened), folder.uid)
+        connection = self._stack.enter_context(opened)
+        self._graph = Graph(connection, folder.uid, signers=settings.config)
         self._runs = runs_of(self._graph, pipeline)
         self._store = self._stack.enter_context(Store(folder.store))
 

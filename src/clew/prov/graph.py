@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.db import Connection
@@ -31,8 +33,12 @@ _SPOILING = frozenset(":@/\0\n")
 class Graph:
     """The record of one project in one database."""
 
-    def __init__(self, connection: Connection, project_uid: str) -> None:
+    def __init__(
+        self, connection: Connection, project_uid: str, *, signers: Path | None = None
+    ) -> None:
+        """`signers`: the folder that tells whose keys are known (`clew.signing`)."""
         self.connection = connection
+        self._signers = signers
         self.project_uid = project_uid
         self.project = project_key(project_uid)
 
@@ -46,7 +52,7 @@ class Graph:
             check_name(name)
 
         def begin() -> int:
-            foreign = parent is not None and self._elsewhere(parent)
+            foreign = parent is not None and self.made_elsewhere(parent)
             return self._begin(uid, name, elsewhere=tables.REPEAT_OF_IMPORTED if foreign else 0)
 
         return self.connection.atomically(begin)
@@ -103,6 +109,13 @@ class Graph:
         self._give_names(rows)
         self._insert(found, tables.IMPORTS)
 
+    @cached_property
+    def signers(self) -> dict[str, str]:
+        """The names of known signers by the fingerprints of their keys."""
+        from clew.signing import allowed
+
+        return {} if self._signers is None else allowed(self._signers)
+
     def remove(self, uid: str) -> None:
         """Forget the execution: all it said, and its name; its number is never given out again."""
         key = activity_key(self.project_uid, uid)
@@ -152,9 +165,10 @@ class Graph:
         self.connection.rows(tables.BEGIN_PROJECT, (self.project, self.project_uid))
         self.connection.rows(tables.LOCK_PROJECT, (self.project,))
 
-    def _elsewhere(self, uid: str) -> bool:
+    def made_elsewhere(self, uid: str) -> int:
+        """0 if the execution was recorded here; else what `tables.IMPORTED` and its like say."""
         found = self.connection.one(tables.MADE_ELSEWHERE, (activity_key(self.project_uid, uid),))
-        return found is not None and bool(found[0])
+        return 0 if found is None else int(found[0])
 
     def _begin(self, uid: str, name: str | None, *, run: bool = False, elsewhere: int = 0) -> int:
         connection = self.connection

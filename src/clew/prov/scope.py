@@ -11,7 +11,7 @@ other rules.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from clew.errors import Rejected
@@ -19,6 +19,7 @@ from clew.prov import tables
 from clew.prov.events import AnyEvent, Content, Generated, Invalidated, Started, Used
 from clew.prov.fold import Row, Rows
 from clew.prov.keys import activity_key
+from clew.prov.questions.shapes import execution_id
 
 if TYPE_CHECKING:
     from clew.prov.graph import Graph
@@ -31,6 +32,21 @@ SELECT uid, number, made_elsewhere, EXISTS (SELECT 1 FROM ended e WHERE e.activi
 FROM execution WHERE id = ?
 """
 _CLAIMED = "SELECT x.number FROM started s JOIN execution x ON x.id = s.execution WHERE s.id = ?"
+_FOREIGN_FACTS = """
+SELECT DISTINCT x.number, vx.number FROM {table} f JOIN started s ON s.id = f.activity
+JOIN execution x ON x.id = s.execution JOIN version v ON v.id = f.version
+JOIN execution vx ON vx.id = v.execution WHERE x.project = ? AND v.execution <> s.execution
+"""
+_FOREIGN_MAKERS = """
+SELECT DISTINCT vx.number, x.number FROM version v JOIN execution vx ON vx.id = v.execution
+JOIN started s ON s.id = v.maker JOIN execution x ON x.id = s.execution
+WHERE vx.project = ? AND s.execution <> v.execution
+"""
+_ENDS = """
+SELECT x.number FROM ended e JOIN execution x ON x.id = e.activity
+WHERE x.project = ? AND x.number > 0 AND e.status IS NOT NULL
+GROUP BY x.number HAVING count(DISTINCT e.status) > 1
+"""
 _PARENT, _AT = tables.COLUMNS["started"].index("parent"), tables.COLUMNS["version"].index("at")
 _HINT = "nothing of this record was imported"
 
@@ -87,7 +103,7 @@ def new_rows(graph: Graph, uid: str, rows: Rows) -> dict[str, list[Row]]:
 
 def _new(graph: Graph, uid: str, table: str, rows: list[Row], *, closed: bool) -> list[Row]:
     width = tables.KEYS[table]
-    known = {row[:width]: row for row in _existing(graph, table, {row[0] for row in rows})}
+    known = {row[:width]: row for row in existing(graph, table, {row[0] for row in rows})}
     fresh: dict[Row, Row] = {}
     for row in rows:
         there = known.get(row[:width])
@@ -103,12 +119,13 @@ def _new(graph: Graph, uid: str, table: str, rows: list[Row], *, closed: bool) -
             if closed:
                 raise _contradiction(graph, uid, table, row)
             fresh[row[:width]] = row
-        if not _agree(table, there, row):
+        if not agree(table, there, row):
             raise _contradiction(graph, uid, table, row)
     return list(fresh.values())
 
 
-def _existing(graph: Graph, table: str, keys: set[int]) -> list[Row]:
+def existing(graph: Graph, table: str, keys: set[int]) -> list[Row]:
+    """The rows of a table whose first column is one of these."""
     columns = tables.COLUMNS[table]
     return [
         tuple(bytes(value) if isinstance(value, memoryview) else value for value in row)
@@ -119,7 +136,7 @@ def _existing(graph: Graph, table: str, keys: set[int]) -> list[Row]:
     ]
 
 
-def _agree(table: str, known: Row, row: Row) -> bool:
+def agree(table: str, known: Row, row: Row) -> bool:
     """Whether two rows of one key say the same.
 
     A version is as old as the earliest event about it. Whoever exports a repeat without the
@@ -135,8 +152,29 @@ def _agree(table: str, known: Row, row: Row) -> bool:
 def _contradiction(graph: Graph, uid: str, table: str, row: Row) -> Rejected:
     hint = _HINT
     if table == "started" and (found := graph.connection.one(_CLAIMED, (row[0],))):
-        hint = f"e{found[0]} has it; if that one is forged, clew rm e{found[0]}"
+        holder = execution_id(found[0])
+        hint = f"{holder} has it; if that one is forged, clew rm {holder}"
     what = repr(row[tables.COLUMNS["started"].index("uid")]) if table == "started" else table
     return Rejected(
         f"the record of {uid[:8]} contradicts what is known here ({what[:100]})", hint=hint
     )
+
+
+def facts_out_of_scope(graph: Graph) -> Iterator[tuple[str, str]]:
+    """(what, where) of facts that no import would add now; older versions of Clew did.
+
+    Bytes that such a record gave to a version of another execution cannot be told from its own.
+    """
+    rows = graph.connection.rows
+    for table in ("used", "generated", "invalidated"):
+        question = _FOREIGN_FACTS.replace("{table}", table)
+        for number, other in map(_ids, rows(question, (graph.project,))):
+            yield f"it says something about a version of {other} ({table})", number
+    for number, other in map(_ids, rows(_FOREIGN_MAKERS, (graph.project,))):
+        yield f"it says that a process of {other} made one of its versions", number
+    for (number,) in map(_ids, rows(_ENDS, (graph.project,))):
+        yield "it ended with several statuses", number
+
+
+def _ids(row: Row) -> list[str]:
+    return [execution_id(number) for number in row]

@@ -100,7 +100,8 @@ _VERSIONS = "(SELECT id FROM version WHERE execution = ?)"
 REMOVE: Final[tuple[str, ...]] = (
     f"DELETE FROM note WHERE version IN {_VERSIONS}",
     f"DELETE FROM note WHERE activity IN {_ACTIVITIES}",
-    "DELETE FROM note WHERE activity = ?",
+    *(f"DELETE FROM note WHERE {column} = ?" for column in ("activity", "execution")),
+    "DELETE FROM signature WHERE execution = ?",
     f"DELETE FROM content WHERE version IN {_VERSIONS}",
     *(
         f"DELETE FROM {table} WHERE version IN {_VERSIONS}"

@@ -28,6 +28,7 @@ CREDENTIALS = (
     "*/.ssh/*.key",
     "*/.ssh/*.pem",
     "/etc/ssh/ssh_host_*_key",
+    "*/clew/id_ed25519",
     "*/.gnupg/private-keys-v1.d/*",
     "*/.gnupg/secring.gpg",
     "*/.password-store/*",

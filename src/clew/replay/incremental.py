@@ -91,7 +91,7 @@ class Incremental:
             connection = self._stack.enter_context(
                 db.connect(self.folder.graph, address=self.settings.graph)
             )
-            graph = Graph(connection, self.folder.uid)
+            graph = Graph(connection, self.folder.uid, signers=self.settings.config)
             self._names = listings(self._store)
             self._pasts = Pasts(graph, self.reference, self._names)
         return self._pasts

@@ -74,8 +74,8 @@ class Pasts:
 
     def alike(self, start: Start) -> list[tuple[Past, Activity]]:
         """Processes that were started by the same words; those of the reference come first."""
-        found = started_alike(self._graph, start.program, start.command, start.cwd)
         mine = self.reference.record.execution.uid
+        found = started_alike(self._graph, start.program, start.command, start.cwd, believed=mine)
         found.sort(key=lambda one: one[0] != mine)
         alike = []
         for uid, key in found:

@@ -47,6 +47,7 @@ def bare(
         "signal": ended.signal if ended else None,
         "kind": "reference",
         "made_elsewhere": False,
+        "signed_by": None,
     }
     rest = ("cwd", "agent", "started", "ended", "seconds", "parent")
     totals = ("collection", "processes", "inputs", "outputs", "bytes", "new_bytes")

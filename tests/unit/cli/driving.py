@@ -11,7 +11,7 @@ from typing import Any
 
 EXECUTION = {
     *("id", "uid", "name", "command", "cwd", "agent", "started", "ended", "seconds", "state"),
-    *("status", "signal", "kind", "parent", "collection", "made_elsewhere"),
+    *("status", "signal", "kind", "parent", "collection", "made_elsewhere", "signed_by"),
     *("processes", "inputs", "outputs", "bytes", "new_bytes"),
 }
 """What the contract promises of an execution."""
@@ -27,6 +27,7 @@ class Clew:
         if "XDG_CACHE_HOME" in os.environ:  # what is known of packages is found out once for all
             kept["XDG_CACHE_HOME"] = os.environ["XDG_CACHE_HOME"]
         self.environment = {**kept, "XDG_STATE_HOME": str(folder / "state"), "LC_ALL": "C.UTF-8"}
+        self.environment["XDG_CONFIG_HOME"] = str(folder / "config")
         self.environment.pop("NO_COLOR", None)
         self.environment |= environment
 

@@ -15,7 +15,7 @@ from clew.prov.questions.shows import show
 
 EXECUTION = {
     "id", "uid", "name", "command", "cwd", "agent", "started", "ended", "seconds", "state",
-    "status", "signal", "kind", "parent", "collection", "made_elsewhere",
+    "status", "signal", "kind", "parent", "collection", "made_elsewhere", "signed_by",
     "processes", "inputs", "outputs", "bytes", "new_bytes",
 }  # fmt: skip
 

@@ -18,6 +18,7 @@ from clew.api.remote.sending import Door
 from clew.api.sharing import Records
 from clew.prov.events import to_batch
 from clew.prov.export.remarks import Remark
+from clew.prov.signatures import Signature
 from clew.store import Store
 from clew.store.records import digest_of, named
 from clew.store.remotes import Remote, open_remote
@@ -27,10 +28,14 @@ if TYPE_CHECKING:
 
 
 class Served:
-    """One project, on a server."""
+    """One project, on a server. It neither signs nor keeps signatures; those of what is pulled
+    into it are checked here."""
+
+    keeps_signatures = False
 
     def __init__(self, project: RemoteProject) -> None:
         self._project = project
+        self.config = project._settings.config
         self._server = project._server
         self._told: dict[str, dict[str, Any]] = {}
         self._lacking: dict[str, list[str]] = {}
@@ -66,6 +71,12 @@ class Served:
         with self._server.open("GET", path, headers=accept, seconds=600) as answer:
             return answer.whole()
 
+    def signed(self, uid: str) -> tuple[bytes, str] | None:
+        return None
+
+    def recorded_here(self, uid: str) -> bool:
+        return False
+
     def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
         raw = [found for digest in sorted(contents) if (found := digest_of(digest))]
         wanted = [named(digest) for digest in remote.lacking(list(remote.untold(raw)))]
@@ -79,7 +90,14 @@ class Served:
         missing = self._lacking[uid] = list(map(named, Door(self._server, uid).untold(raw)))
         return missing
 
-    def take(self, store: Store, uid: str, records: Records, noted: list[Remark]) -> None:
+    def take(
+        self,
+        store: Store,
+        uid: str,
+        records: Records,
+        noted: list[Remark],
+        signatures: list[Signature],
+    ) -> None:
         passing.send(self._server, store, self._lacking.pop(uid), transfer=uid)
         for events in records:
             Door(self._server, uid).fold(to_batch(events))

@@ -1,23 +1,36 @@
-"""Programs that were started by the same words in the same folder, in any execution."""
+"""Programs that were started by the same words in the same folder, in any execution.
+
+What another party recorded is not believed: it may claim that a command makes other bytes than it
+does. So an imported execution counts only if the caller names it, or if a known signer signed it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from clew.prov.graph import Graph
-from clew.prov.keys import keyer, words_name
+from clew.prov.keys import activity_key, keyer, words_name
 
 _MOST = 24
-_ALIKE = f"""
+_ALIKE = """
 SELECT x.uid, s.id FROM started s JOIN execution x ON x.id = s.execution
-WHERE s.words = ? AND x.project = ? ORDER BY s.at DESC LIMIT {_MOST}
-"""  # noqa: S608 (a number of our own)
+WHERE s.words = ? AND x.project = ? AND (x.made_elsewhere = 0 OR x.id = ? OR EXISTS (
+  SELECT 1 FROM signature g WHERE g.execution = x.id AND g.key IN ({})))
+ORDER BY s.at DESC LIMIT ?
+"""
 
 
 def started_alike(
-    graph: Graph, program: str, command: Sequence[str], cwd: str
+    graph: Graph, program: str, command: Sequence[str], cwd: str, *, believed: str = ""
 ) -> list[tuple[str, int]]:
-    """(execution, process) of each, the latest first, and not more than could be of use."""
+    """(execution, process) of each, the latest first, and not more than could be of use.
+
+    `believed` is the uid of an execution that counts wherever it was made.
+    """
     words = keyer(graph.project_uid, "words")(words_name(program, command, cwd))
-    rows = graph.connection.rows(_ALIKE, (words, graph.project))
+    keys = list(graph.signers) or [""]
+    rows = graph.connection.rows(
+        _ALIKE.replace("{}", ",".join("?" * len(keys))),
+        (words, graph.project, activity_key(graph.project_uid, believed), *keys, _MOST),
+    )
     return [(str(uid), int(key)) for uid, key in rows]

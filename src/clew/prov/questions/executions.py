@@ -40,6 +40,10 @@ _FIND = "SELECT id, uid, number, made_elsewhere FROM execution WHERE project = ?
 _BY_NUMBER = _FIND + "number = ?"
 _BY_NAME = _FIND + "name = ?"
 _BY_ID = _FIND + "id = ?"
+_SIGNED = """
+SELECT g.execution, g.key FROM signature g JOIN execution x ON x.id = g.execution
+WHERE x.project = ? ORDER BY g.key
+"""
 _NAMES = "SELECT name FROM execution WHERE project = ? AND name IS NOT NULL"
 
 
@@ -119,10 +123,24 @@ def _answers(graph: Graph, rows: list[tuple[Any, ...]], alive: Alive) -> list[di
             old if new is None else new for old, new in zip(known[13:], row[13:], strict=True)
         ]
     kin = _Kin(graph, any(row[10] is not None or row[12] is not None for row in merged.values()))
-    return [_answer(graph, row, kin, alive) for row in merged.values()]
+    signers = _signers(graph) if any(row[5] for row in merged.values()) else {}
+    return [_answer(graph, row, kin, signers, alive) for row in merged.values()]
 
 
-def _answer(graph: Graph, row: list[Any], kin: _Kin, alive: Alive) -> dict[str, Any]:
+def _signers(graph: Graph) -> dict[int, str]:
+    """Who signed which execution: a known signer's name, else the key."""
+    found: dict[int, str] = {}
+    for execution, key in graph.connection.rows(_SIGNED, (graph.project,)):
+        if key in graph.signers:
+            found[execution] = graph.signers[key]
+        else:
+            found.setdefault(execution, f"unknown key {key}")
+    return found
+
+
+def _answer(
+    graph: Graph, row: list[Any], kin: _Kin, signers: dict[int, str], alive: Alive
+) -> dict[str, Any]:
     (key, uid, number, name, begun, elsewhere, started, command, cwd, agent, parent, mode,
      collection, ended, status, signal, *totals) = row  # fmt: skip
     started = begun if started is None else started
@@ -152,6 +170,7 @@ def _answer(graph: Graph, row: list[Any], kin: _Kin, alive: Alive) -> dict[str, 
         "parent": kin.name(parent),
         "collection": kin.collection(collection, key, number),
         "made_elsewhere": bool(elsewhere),
+        "signed_by": signers.get(key),
         **dict(zip(("processes", "inputs", "outputs", "bytes", "new_bytes"), totals, strict=True)),
     }
 

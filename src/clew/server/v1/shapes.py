@@ -43,6 +43,7 @@ class Execution(Document):
     parent: str | None
     collection: str
     made_elsewhere: bool
+    signed_by: str | None
     processes: int
     inputs: int
     outputs: int

@@ -1,0 +1,99 @@
+"""Signatures of imported executions: kept with the record, and checked against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from clew.errors import Rejected
+from clew.prov import tables
+from clew.prov.events import AnyEvent
+from clew.prov.fold import Row, Rows
+from clew.prov.graph import Graph
+from clew.prov.keys import activity_key
+from clew.prov.scope import agree, existing
+
+_ADD = """
+INSERT INTO signature (execution, key, events, signature) VALUES (?, ?, ?, ?)
+ON CONFLICT DO NOTHING
+"""
+_OF = "SELECT key, events, signature FROM signature WHERE execution = ? ORDER BY key"
+_ALL = """
+SELECT x.uid, x.number, g.key, g.events, g.signature FROM signature g
+JOIN execution x ON x.id = g.execution WHERE x.project = ? ORDER BY x.number, g.key
+"""
+_ACTIVITIES = "SELECT id FROM started WHERE execution = ?"
+_VERSIONS = "SELECT id FROM version WHERE execution = ?"
+_LOCATOR = "SELECT l.locator FROM version v JOIN location l ON l.id = v.location WHERE v.id = ?"
+
+
+class Signature(NamedTuple):
+    """A valid signature of one execution's record."""
+
+    key: str
+    """The fingerprint of the key."""
+    events: str
+    """The digest of the events that were signed."""
+    signature: str
+
+
+def add_signatures(
+    graph: Graph, uid: str, signatures: Iterable[Signature], events: Iterable[AnyEvent]
+) -> None:
+    """Keep signatures of these events, which must be all that is known of the execution.
+
+    To be called within a transaction.
+    """
+    for signature in signatures:
+        for what, _ in uncovered(graph, uid, events):
+            raise Rejected(
+                f"what is known here of {uid[:8]} is not what was signed: {what}",
+                hint=f"clew rm {uid}, then pull it again",
+            )
+        graph.connection.rows(_ADD, (activity_key(graph.project_uid, uid), *signature))
+
+
+def signatures_of(graph: Graph, uid: str) -> list[Signature]:
+    rows = graph.connection.rows(_OF, (activity_key(graph.project_uid, uid),))
+    return [Signature(*row) for row in rows]
+
+
+def all_signatures(graph: Graph) -> list[tuple[str, int, Signature]]:
+    """(uid, number, signature) of every signed execution."""
+    rows = graph.connection.rows(_ALL, (graph.project,))
+    return [(str(uid), int(number), Signature(*rest)) for uid, number, *rest in rows]
+
+
+def uncovered(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> Iterator[tuple[str, str]]:
+    """(what, where) of each row of the execution that these events do not say, and the reverse."""
+    rows = Rows(graph.project_uid)
+    rows.add(events)
+    signed = rows.tables()
+    key = activity_key(graph.project_uid, uid)
+    activities = {key, *(one for (one,) in graph.connection.rows(_ACTIVITIES, (key,)))}
+    versions = {one for (one,) in graph.connection.rows(_VERSIONS, (key,))}
+    keys = {"version": versions, "content": versions, "alias": {key}}
+    for table, width in tables.KEYS.items():
+        if table == "location":
+            continue
+        said = {row[:width]: row for row in signed[table]}
+        found = existing(graph, table, keys.get(table, activities))
+        known = {row[:width]: row for row in found}
+        for one in sorted(said.keys() | known.keys()):
+            here, there = known.get(one), said.get(one)
+            if here is None:
+                yield f"a fact is missing ({table})", _where(graph, table, there)
+            elif there is None:
+                yield f"a fact was added ({table})", _where(graph, table, here)
+            elif not agree(table, here, there) or (table == "version" and here != there):
+                yield f"a fact was changed ({table})", _where(graph, table, here)
+
+
+def _where(graph: Graph, table: str, row: Row | None) -> str:
+    """The place of a version; of other facts, the number of their event."""
+    if row is None:
+        return ""
+    if table in ("content", "version"):
+        found = graph.connection.one(_LOCATOR, (row[0],))
+        return str(found[0]) if found else ""
+    return f"event {row[tables.COLUMNS[table].index('n')]}"
