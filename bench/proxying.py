@@ -26,7 +26,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 PREFIX = "/pvcviewer/me/data/"
 CLEW = (sys.executable, "-m", "clew")
@@ -116,16 +116,16 @@ def measure(folder: Path, size: int, rounds: int) -> tuple[dict[str, list[float]
         behind = urlsplit(shown).port
         table = folder / "targets.toml"
         table.write_text(f'["pvcviewer/me/data"]\naddress = "127.0.0.1:{behind}"\n')
-        words = ("server", "--port", "0", "--targets", table)
+        words = ("server", "--port", "0", "--json", "--targets", table)
         said, server = stack.enter_context(started(*CLEW, *words, cwd=home))
         port = free_port()
         (other / "conf").write_text(NGINX.format(folder=other, port=port, behind=behind))
         words = ("/usr/sbin/nginx", "-c", other / "conf")
         stack.enter_context(started(*words, cwd=other, pipe=False))
         listens(port)
-        token = parse_qs(urlsplit(said).query)["token"][0]
+        token = json.loads(said)["token"]
         ways = {
-            "clew": f"http://{urlsplit(said).netloc}",
+            "clew": json.loads(said)["apps"],
             "nginx": f"http://127.0.0.1:{port}",
             "direct": f"http://127.0.0.1:{behind}",
         }

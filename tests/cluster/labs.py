@@ -60,7 +60,7 @@ class Lab:
         """Takes code, and gives back what it printed."""
         made = self("POST", "kernels", json={"name": "python3"})
         channels = f"{self.base}api/kernels/{made['id']}/channels?session_id=here"
-        with opened(self.server, channels, headers={"Origin": self.server.address}) as socket:
+        with opened(self.server, channels, headers={"Origin": self.server.apps}) as socket:
             yield partial(execute, socket)
 
 

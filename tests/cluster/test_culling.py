@@ -120,7 +120,7 @@ def test_what_passes_through_the_server_is_use(
     monkeypatch.setenv("CLEW_TOKEN", server.token)
     for name in ("used", "idle"):
         kube.apply(claim(name), tensorboard(f"pvc://{name}", name))
-    with operating(kube, tmp_path, *LOOKS, "--proxied"), server.client() as user:
+    with operating(kube, tmp_path, *LOOKS, "--proxied"), server.apps_client() as user:
         for name in ("used", "idle"):
             place = f"/tensorboard/{kube.namespace}/{name}/"
             reached(kube, f"tensorboard/{name}", user, place)

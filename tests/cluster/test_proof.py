@@ -76,7 +76,7 @@ def test_a_notebook_from_its_first_day_to_its_last(
     tmp_path: Path,
 ) -> None:
     looks = ("--culling", "--through-api", "--check-minutes=0.017")
-    with operating(kube, tmp_path, *looks), server.client() as user:
+    with operating(kube, tmp_path, *looks), server.apps_client() as user:
         kube.apply(jupyter(home="home", annotations={LIMIT: "never"}))
         with lab(server, kube) as first, first.kernel() as run:
             run(TRAIN)

@@ -100,8 +100,15 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
     browser = kube.get("pvcviewer", "used")["status"]["url"]
     assert browser == f"/volumes/{kube.namespace}/used/"
     with ExitStack() as stack:
-        ways = [stack.enter_context(forwarded(clew, f"pod/{pod}", 8100)) for pod in (one, other)]
+        ways, apis = (
+            [stack.enter_context(forwarded(clew, f"pod/{pod}", port)) for pod in (one, other)]
+            for port in (8101, 8100)
+        )
         first, second = (httpx2.Client(base_url=way, headers=who) for way in ways)
+        api, other_api = (httpx2.Client(base_url=way, headers=who) for way in apis)
+        for each in (api, other_api):
+            stack.enter_context(each)
+            assert each.get(place).status_code == 303
         for each in (first, second):
             stack.enter_context(each)
             assert each.get(place).text == "here\n"
@@ -119,7 +126,7 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
 
         def passed() -> bool:
             """Both know what passed through either."""
-            return all(requests(each, kube, "notebook", "first") == 2 for each in (first, second))
+            return all(requests(each, kube, "notebook", "first") == 2 for each in (api, other_api))
 
         until("they share their records", passed)
         kernel = started(first, kube)
@@ -132,7 +139,7 @@ def test_two_servers_lead_there_and_one_is_enough(kube: Kube, clew: Kube) -> Non
             assert second.get(place).text == "here\n"
 
         assert second.get(f"{browser}files/").is_success
-        until("its use is known", lambda: requests(second, kube, "pvcviewer", "used") == 3)
+        until("its use is known", lambda: requests(other_api, kube, "pvcviewer", "used") == 3)
         the_idle_is_deleted(kube, second, "pvcviewer", "volumes")
     assert kube.get("pvc", "used")["status"]["phase"] == "Bound"
 

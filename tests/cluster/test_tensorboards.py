@@ -130,7 +130,7 @@ def test_an_object_store_is_shown_while_training_writes(
         tensorboard("s3://bucket/runs", annotations={"clew.dev/secret": "keys"}),
     )
     kube.await_("tensorboard/curves", "condition=Ready")
-    with server.client() as user:
+    with server.apps_client() as user:
 
         def seen() -> int:
             place = f"/tensorboard/{kube.namespace}/curves/data/plugin/scalars/scalars"

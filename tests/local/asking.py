@@ -10,8 +10,9 @@ WAIT = 60
 """Seconds for what must come; only a failing test waits that long."""
 
 
-def raw(server: Server) -> socket.socket:
-    host, port = server.address.removeprefix("http://").split(":")
+def raw(server: Server, address: str = "") -> socket.socket:
+    """A connection to the server: to its own address, or another one of it."""
+    host, port = (address or server.address).removeprefix("http://").split(":")
     return socket.create_connection((host, int(port)), timeout=WAIT)
 
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from tests.local.programs.recording import CLEW, Project
@@ -23,6 +22,8 @@ class Server:
     token: str
     process: subprocess.Popen[str]
     log: Path
+    apps: str
+    """Where its notebooks are served; empty: it has none."""
 
     def client(self, **more: Any) -> httpx2.Client:
         """One that has the token."""
@@ -30,6 +31,10 @@ class Server:
         return httpx2.Client(
             **{"base_url": self.address, "headers": headers, "timeout": 120, **more}
         )
+
+    def apps_client(self, **more: Any) -> httpx2.Client:
+        """One that has the token, for the notebooks."""
+        return self.client(base_url=self.apps, **more)
 
     def lines(self) -> list[dict[str, Any]]:
         """What it has logged so far."""
@@ -48,17 +53,17 @@ def serving(project: Project, *words: str) -> Iterator[Server]:
     """`clew server` in the project, on a free port, until the end of the block."""
     path = project.folder.parent / "server.log"
     settings: dict[str, Any] = {"cwd": project.folder, "env": project.environment, "text": True}
-    command = [*CLEW, "server", "--port", "0", *words]
+    command = [*CLEW, "server", "--port", "0", "--json", *words]
     with (
         path.open("a") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, **settings) as process,
     ):
         try:
             assert process.stdout is not None
-            said = urlsplit(process.stdout.readline().strip())
-            assert said.netloc, path.read_text()
-            token = parse_qs(said.query)["token"][0]
-            server = Server(f"{said.scheme}://{said.netloc}", token, process, path)
+            line = process.stdout.readline()
+            assert line, path.read_text()
+            said = json.loads(line)
+            server = Server(said["address"], said["token"], process, path, said["apps"] or "")
             with server.client() as client:
                 assert client.get("/healthz").status_code == 200
             yield server

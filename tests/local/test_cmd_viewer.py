@@ -245,8 +245,8 @@ def test_behind_the_server_it_is_asked_with_the_token(tmp_path: Path) -> None:
     with (
         viewing(tmp_path / "data") as viewer,
         serving(project, "--targets", str(table.path)) as server,
-        server.client() as client,
-        httpx2.Client(base_url=server.address) as stranger,
+        server.apps_client() as client,
+        httpx2.Client(base_url=server.apps) as stranger,
     ):
         table.add("pvcviewer/me/data", viewer.port)
         assert "Files" in client.get(PREFIX).text

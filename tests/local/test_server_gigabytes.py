@@ -40,7 +40,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
     with (
         viewing(tmp_path / "data") as viewer,
         serving(project, "--targets", str(table.path)) as server,
-        server.client(timeout=600) as client,
+        server.apps_client(timeout=600) as client,
     ):
         table.add("pvcviewer/me/data", viewer.port)
         client.put(f"{PREFIX}files/small", content=b"x" * (4 << 20))

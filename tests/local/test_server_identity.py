@@ -80,6 +80,17 @@ def test_the_address_that_is_printed_gives_a_cookie(server: Server) -> None:
         assert client.get("/api/v1/executions").status_code == 200
 
 
+def test_every_answer_keeps_other_pages_away(server: Server) -> None:
+    with server.client() as client:
+        for path in ("/", "/api/v1/executions", "/nothing", "/metrics", "/notebook/a/b/"):
+            given = client.get(path).headers
+            assert given["x-content-type-options"] == "nosniff", path
+            assert given["x-frame-options"] == "DENY", path
+            assert given["cross-origin-resource-policy"] == "same-origin", path
+            assert "frame-ancestors 'none'" in given["content-security-policy"], path
+            assert "access-control-allow-origin" not in given, path
+
+
 def test_a_cookie_serves_the_servers_own_pages_alone(server: Server) -> None:
     with nobody(server) as client:
         client.get(f"/?token={server.token}")
@@ -95,6 +106,19 @@ def test_a_cookie_serves_the_servers_own_pages_alone(server: Server) -> None:
         assert create(Origin=server.address) == 200
         assert create(**{"Sec-Fetch-Site": "same-origin"}) == 200
         assert create(**{"Sec-Fetch-Site": "cross-site"}) == 403
+
+        def read(**headers: str) -> int:
+            return client.get("/api/v1/executions", headers=headers).status_code
+
+        opened = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+        framed = {**opened, "Sec-Fetch-Dest": "iframe"}
+        assert read() == read(Origin=server.address) == 200
+        assert read(Origin="http://elsewhere.example") == 403
+        assert read(**{"Sec-Fetch-Site": "same-origin"}) == 200
+        for site in ("same-site", "cross-site"):
+            assert read(**{"Sec-Fetch-Site": site}) == 403
+            assert read(**{"Sec-Fetch-Site": site, **framed}) == 403
+            assert read(**{"Sec-Fetch-Site": site, **opened}) == 200, "a link, which shows it"
 
 
 def test_the_token_of_the_environment_is_the_stronger_one(tmp_path: Path) -> None:

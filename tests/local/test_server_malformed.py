@@ -98,9 +98,10 @@ def test_a_request_needs_one_sound_host(server: Server, path: str, more: str) ->
     for hosts in ("a:bad", "[", "[::::]", "a:99999", "a:0", "a b", "a@b", "", "a\r\nHost: b", None):
         host = "" if hosts is None else f"Host: {hosts}\r\n"
         head = f"GET {path} HTTP/1.1\r\n{host}Authorization: Bearer {server.token}\r\n{more}"
-        with raw(server) as connection:
-            connection.sendall(f"{head}\r\n".encode())
-            assert connection.recv(65536).startswith(b"HTTP/1.1 400 "), hosts
+        for address in (server.address, server.apps):
+            with raw(server, address) as connection:
+                connection.sendall(f"{head}\r\n".encode())
+                assert connection.recv(65536).startswith(b"HTTP/1.1 400 "), (address, hosts)
 
 
 @pytest.mark.parametrize(
@@ -120,13 +121,17 @@ def test_a_request_needs_one_sound_host(server: Server, path: str, more: str) ->
         "TRACE /",
         "CONNECT a:1",
         "GET /api/v1/tasks/%ff/%fe/log",
+        "GET /.clew/login?token=%ff&to=%ff",
+        "GET /.clew/login?token=a.b.c&to=//elsewhere.example",
+        "GET /.clew/login",
     ],
 )
 def test_no_address_fails_the_server(server: Server, line: str) -> None:
     for more in ("Connection: close\r\n", UPGRADE):
         head = f"{line} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.token}\r\n{more}\r\n"
-        with raw(server) as connection:
-            connection.sendall(head.encode())
-            status = connection.recv(65536).split()[1]
-            # 502: there is nothing behind notebook/me/any
-            assert status[:1] in b"234" or status == b"502", status
+        for address in (server.address, server.apps):
+            with raw(server, address) as connection:
+                connection.sendall(head.encode())
+                status = connection.recv(65536).split()[1]
+                # 502: there is nothing behind notebook/me/any
+                assert status[:1] in b"234" or status == b"502", status

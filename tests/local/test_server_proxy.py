@@ -41,7 +41,7 @@ def server(table: Table) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def client(server: Server) -> Iterator[httpx2.Client]:
-    with server.client() as opened:
+    with server.apps_client() as opened:
         yield opened
 
 
@@ -57,14 +57,17 @@ def test_a_target_hears_what_was_asked_and_who_asked_but_not_the_token(
 
     with upstream(handler) as port, httpx2.Client() as client:
         table.add("notebook/me/heard", port)
-        welcome = client.get(f"{server.address}/?token={server.token}")
-        cookie = welcome.headers["set-cookie"].split(";")[0]
+        client.get(f"{server.address}/?token={server.token}")
+        there = client.get(f"{server.address}/notebook/me/heard/").headers["location"]
+        client.get(there)
+        cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+        assert len(client.cookies) == 2
         answer = client.get(
-            f"{server.address}/notebook/me/heard/a%2Fb/../c%20d"
+            f"{server.apps}/notebook/me/heard/a%2Fb/../c%20d"
             f"?token={server.token}&x=%41&&y&t=%{ord(server.token[0]):x}{server.token[1:]}&z=+",
             headers={
-                "Referer": f"{server.address}/notebook/me/heard/?a=%20&token={server.token}",
-                "Cookie": f"theirs=1; {cookie}; clew-0badcafe=other; more=2",
+                "Referer": f"{server.apps}/notebook/me/heard/?a=%20&token={server.token}",
+                "Cookie": f"theirs=1; {cookies}; __Host-clew-0badcafe=other; more=2",
                 "Authorization": "token of-jupyter",
                 "X-Forwarded-For": "6.6.6.6",
                 "X-Forwarded-Proto": "gopher",
@@ -78,25 +81,24 @@ def test_a_target_hears_what_was_asked_and_who_asked_but_not_the_token(
         assert answer.status_code == 200
         client.cookies.clear()
         client.get(
-            f"{server.address}/notebook/me/heard/?token={server.token}",
+            f"{server.apps}/notebook/me/heard/?token={server.token}",
             headers={"Authorization": f"Bearer {server.token}"},
         )
     first, second = (text.decode() for text in heard)
     line, *lines = first.split("\r\n")
     given = {name.lower(): value for name, _, value in (one.partition(": ") for one in lines)}
     assert re.fullmatch(r"GET /notebook/me/heard/\S*c%20d\?x=%41&&y&z=\+ HTTP/1.1", line)
-    assert given["referer"] == f"{server.address}/notebook/me/heard/?a=%20"
+    assert given["referer"] == f"{server.apps}/notebook/me/heard/?a=%20"
     assert given["cookie"] == "theirs=1; more=2"
     assert given["authorization"] == "token of-jupyter"
-    assert given["host"] == given["x-forwarded-host"] == server.address.removeprefix("http://")
+    assert given["host"] == given["x-forwarded-host"] == server.apps.removeprefix("http://")
     # Who is on this machine may be a proxy, and is believed; but for what cannot be.
     assert (given["x-forwarded-for"], given["x-forwarded-proto"]) == ("6.6.6.6", "http")
     assert given["x-own"] == "kept"
     assert not {"x-hop", "te", "forwarded", "connection"} & given.keys()
-    secret = cookie.split("=")[1]
     for text in (first, second):
         assert server.token not in text
-        assert secret not in text
+        assert not [value for value in client.cookies.values() if value in text]
     assert second.startswith("GET /notebook/me/heard/ HTTP/1.1\r\n")
     assert "x-forwarded-for: 127.0.0.1" in second
     assert "authorization" not in second.lower()
@@ -162,7 +164,7 @@ def test_a_request_goes_on_as_it_is_sent_and_may_be_answered_meanwhile(
         writer.write(b"0\r\n\r\n")
         await writer.drain()
 
-    with upstream(echo) as port, raw(server) as connection:
+    with upstream(echo) as port, raw(server, server.apps) as connection:
         table.add("notebook/me/echo", port)
         chunked = "Transfer-Encoding: chunked"
         connection.sendall(asking(server, "POST /notebook/me/echo/", chunked))
@@ -219,7 +221,7 @@ def test_a_target_that_answers_early_does_not_take_the_next_request_for_the_rest
             if method == b"PUT":
                 await reader.readexactly(10)
 
-    with upstream(early) as port, raw(server) as connection:
+    with upstream(early) as port, raw(server, server.apps) as connection:
         table.add("notebook/me/early", port)
         connection.sendall(asking(server, "PUT /notebook/me/early/", "Content-Length: 10"))
         until(connection, b"\r\n\r\nPUT")
@@ -231,6 +233,8 @@ def test_a_target_speaks_for_itself_alone(
 ) -> None:
     said = (
         b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nSet-Cookie: clew-12345678=x; Path=/\r\n"
+        b"Set-Cookie: __Host-clew-1=x\r\nSet-Cookie: =clew-1=x\r\nSet-Cookie: Clew-apps-1=x\r\n"
+        b'Strict-Transport-Security: max-age=9\r\nAlt-Svc: h3=":1"\r\n'
         b"Set-Cookie: theirs=1\r\nService-Worker-Allowed: /\r\nClear-Site-Data: *\r\n\r\n"
     )
     with upstream(answering(said)) as port:
@@ -238,7 +242,8 @@ def test_a_target_speaks_for_itself_alone(
         answer = client.get("/notebook/me/reaches/")
     client.cookies.clear()
     assert answer.headers.get_list("set-cookie") == ["theirs=1"]
-    assert not {"service-worker-allowed", "clear-site-data"} & set(answer.headers)
+    dropped = {"service-worker-allowed", "clear-site-data", "strict-transport-security", "alt-svc"}
+    assert not dropped & set(answer.headers)
 
 
 def test_what_a_viewers_maker_chooses_takes_no_address_of_the_server(tmp_path: Path) -> None:
@@ -248,14 +253,19 @@ def test_what_a_viewers_maker_chooses_takes_no_address_of_the_server(tmp_path: P
     with (
         serving(Project(tmp_path, KUBECONFIG=str(nowhere)), "--on-cluster") as server,
         server.client() as client,
+        server.apps_client() as apps,
     ):
         for path in ("volumes/me/files/", "volumes/me/files", "pvcviewer/me/files/", "api.x/a/b"):
-            assert client.get(f"/{path}").status_code == 502, path
-            assert httpx2.get(f"{server.address}/{path}").status_code == 401
+            assert apps.get(f"/{path}").status_code == 502, path
+            assert client.get(f"/{path}").headers["location"].startswith(server.apps)
+            for address in (server.address, server.apps):
+                assert httpx2.get(f"{address}/{path}").status_code == 401
         for first in ("api", "apis", "pipeline", "healthz", "readyz", "metrics"):
             assert client.get(f"/{first}/me/files/").status_code == 404, first
+            assert apps.get(f"/{first}/me/files/").status_code == 404, first
         for path in ("/api/v1/executions", "/apis/v2beta1/runs", "/pipeline/apis/v2beta1/runs"):
             assert client.get(path).status_code == 200, path
+            assert apps.get(path).status_code == 404, path
 
 
 def test_servers_that_share_a_database_count_together(tmp_path: Path) -> None:
@@ -273,9 +283,9 @@ def test_servers_that_share_a_database_count_together(tmp_path: Path) -> None:
         table.add("tensorboard/me/shared", port)
         with serving(project, *targets) as one, serving(project, *targets) as other:
             for server in (one, other, other):
-                with server.client() as client:
+                with server.apps_client() as client:
                     assert client.get("/tensorboard/me/shared/").text == "four"
-            with other.client() as client:
+            with other.apps_client() as client:
                 client.post("/tensorboard/me/shared/", content=b"nine more")
     with clew.open(project.folder) as opened:
         (found,) = traffic.every(opened._graph)

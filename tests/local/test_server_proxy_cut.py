@@ -34,7 +34,7 @@ def server(table: Table) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def client(server: Server) -> Iterator[httpx2.Client]:
-    with server.client() as opened:
+    with server.apps_client() as opened:
         yield opened
 
 
@@ -46,7 +46,7 @@ def client(server: Server) -> Iterator[httpx2.Client]:
     ],
 )
 def test_half_an_answer_never_looks_whole(
-    client: httpx2.Client, table: Table, begun: bytes
+    server: Server, client: httpx2.Client, table: Table, begun: bytes
 ) -> None:
     with upstream(answering(begun)) as port:
         table.add("notebook/me/dies", port)
@@ -56,7 +56,7 @@ def test_half_an_answer_never_looks_whole(
         ):
             assert answer.status_code == 200
             answer.read()
-    assert client.get("/healthz").status_code == 200
+    assert httpx2.get(f"{server.address}/healthz").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_who_cannot_be_reached_is_named_to_programs_and_to_people(
     for path in ("/notebook/me/nobody/", "/notebook/Me/x/", "/notebook/me", "/%6eotebook/me/gone/"):
         assert client.get(path).status_code == 404
     with httpx2.Client() as stranger:
-        assert stranger.get(f"{server.address}/notebook/me/gone/").status_code == 401
+        assert stranger.get(f"{server.apps}/notebook/me/gone/").status_code == 401
 
 
 def test_a_target_hears_that_the_client_went(server: Server, table: Table) -> None:
@@ -120,13 +120,13 @@ def test_a_target_hears_that_the_client_went(server: Server, table: Table) -> No
 
     with upstream(endless) as port:
         table.add("notebook/me/endless", port)
-        with raw(server) as connection:
+        with raw(server, server.apps) as connection:
             connection.sendall(asking(server, "GET /notebook/me/endless/"))
             until(connection, b"xxxx")
         assert gone.wait(WAIT)
         gone.clear()
         began.clear()
-        with raw(server) as connection:
+        with raw(server, server.apps) as connection:
             length = "Content-Length: 1000000"
             connection.sendall(asking(server, "POST /notebook/me/endless/", length) + b"some")
             assert began.wait(WAIT)
@@ -157,7 +157,7 @@ def test_who_does_not_take_what_was_asked_for_holds_up_the_target(
                 stuck.set()
                 await writer.drain()
 
-    with upstream(eager) as port, raw(server) as connection:
+    with upstream(eager) as port, raw(server, server.apps) as connection:
         table.add("notebook/me/eager", port)
         before = _memory(server.process.pid)
         connection.sendall(asking(server, "GET /notebook/me/eager/"))
@@ -180,7 +180,10 @@ def test_a_server_ends_though_something_is_under_way(tmp_path: Path) -> None:
 
     with upstream(half) as port:
         table.add("notebook/me/half", port)
-        with serving(project, "--targets", str(table.path)) as server, raw(server) as connection:
+        with (
+            serving(project, "--targets", str(table.path)) as server,
+            raw(server, server.apps) as connection,
+        ):
             connection.sendall(asking(server, "GET /notebook/me/half/"))
             until(connection, b"half")
             os.kill(server.process.pid, signal.SIGTERM)
@@ -214,7 +217,7 @@ def test_nothing_is_left_of_what_was_cut(server: Server, table: Table) -> None:
         table.add("notebook/me/moody", port)
         before = connections()
         for path in ("dies", "silent", "endless") * 10:
-            with raw(server) as connection:
+            with raw(server, server.apps) as connection:
                 connection.sendall(asking(server, f"GET /notebook/me/moody/{path}"))
                 if path == "dies":
                     while connection.recv(65536):

@@ -23,7 +23,7 @@ class Front:
     """The server, with nginx behind it as notebook/me/web."""
 
     def __init__(self, server: Server, log: Path, client: httpx2.Client) -> None:
-        host, port = server.address.removeprefix("http://").split(":")
+        host, port = server.apps.removeprefix("http://").split(":")
         self._address = (host, int(port))
         self._log = log
         self._client = client
@@ -66,7 +66,7 @@ def server(table: Table) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def front(server: Server, table: Table) -> Iterator[Front]:
     folder = table.path.parent / "nginx"
-    with desync.nginx(folder) as (port, log), server.client() as client:
+    with desync.nginx(folder) as (port, log), server.apps_client() as client:
         table.add("notebook/me/web", port)
         yield Front(server, log, client)
 
@@ -115,8 +115,8 @@ def test_a_request_for_another_protocol_with_a_body_is_refused(front: Front) -> 
 def test_a_real_jupyter_sees_no_smuggled_request(
     tmp_path: Path, server: Server, table: Table
 ) -> None:
-    host, port = server.address.removeprefix("http://").split(":")
-    with jupyter(tmp_path / "home", "/notebook/me/lab/") as behind, server.client() as client:
+    host, port = server.apps.removeprefix("http://").split(":")
+    with jupyter(tmp_path / "home", "/notebook/me/lab/") as behind, server.apps_client() as client:
         table.add("notebook/me/lab", behind)
         for attack in desync.sample(server.token):
             ours = attack.replace(b"/me/web/outer", b"/me/lab/api").replace(b"/me/web", b"/me/lab")

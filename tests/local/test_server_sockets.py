@@ -62,7 +62,7 @@ def behind(handler: Callable[[ServerConnection], None], **more: Any) -> Iterator
 
 def opened(server: Server, path: str, **more: Any) -> ClientConnection:
     headers = {"Authorization": f"Bearer {server.token}", **more.pop("headers", {})}
-    address = server.address.replace("http://", "ws://") + path
+    address = server.apps.replace("http://", "ws://") + path
     given: dict[str, Any] = {"max_size": None, "open_timeout": WAIT, "close_timeout": WAIT}
     return connect(address, additional_headers=headers, **{**given, **more})
 
@@ -105,7 +105,7 @@ def test_a_target_hears_what_was_asked_but_not_the_token(server: Server, table: 
             one.recv(WAIT)
     ((path, given),) = heard
     assert path == "/a%20b?c=%64&e"
-    assert given["Host"] == server.address.removeprefix("http://")
+    assert given["Host"] == server.apps.removeprefix("http://")
     assert given.get_all("Cookie") == ["theirs=1"]
     assert given["X-Own"] == "kept"
     assert given["X-Forwarded-Prefix"] == "/notebook/me/heard"
@@ -181,15 +181,16 @@ def test_who_is_refused_hears_what_the_target_said(server: Server, table: Table)
 def test_neither_a_stranger_nor_another_sites_page_gets_in(server: Server, table: Table) -> None:
     with behind(echo) as port, httpx2.Client() as browser:
         table.add("notebook/me/closed", port)
-        welcome = browser.get(f"{server.address}/?token={server.token}")
-        cookie = welcome.headers["set-cookie"].split(";")[0]
-        address = f"{server.address.replace('http', 'ws')}/notebook/me/closed/"
-        foreign = {"Cookie": cookie, "Origin": "http://127.0.0.1:1"}
+        browser.get(f"{server.address}/?token={server.token}")
+        there = browser.get(f"{server.address}/notebook/me/closed/").headers["location"]
+        cookie = browser.get(there).headers["set-cookie"].split(";")[0]
+        address = f"{server.apps.replace('http', 'ws')}/notebook/me/closed/"
+        foreign = {"Cookie": cookie, "Origin": server.address}
         for headers, status in (({}, 401), (foreign, 403), ({"Cookie": cookie}, 403)):
             with pytest.raises(InvalidStatus) as found:
                 connect(address, additional_headers=headers, open_timeout=WAIT)
             assert found.value.response.status_code == status
-        own = {"Cookie": cookie, "Origin": server.address}
+        own = {"Cookie": cookie, "Origin": server.apps}
         with connect(address, additional_headers=own, open_timeout=WAIT) as one:
             one.send("in")
             assert one.recv(WAIT) == "in"
@@ -246,7 +247,7 @@ def jupyter(folder: Path, base: str, config: Path | None = None, **variables: st
 def as_its_page(server: Server) -> httpx2.Client:
     """A client that proves to Jupyter that it is no foreign page."""
     headers = {"Authorization": f"Bearer {server.token}", "X-XSRFToken": "beef"}
-    return server.client(headers=headers, cookies={"_xsrf": "beef"})
+    return server.apps_client(headers=headers, cookies={"_xsrf": "beef"})
 
 
 def execute(socket: ClientConnection, code: str) -> str:

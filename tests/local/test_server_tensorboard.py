@@ -47,7 +47,7 @@ def test_scalars_are_seen(tmp_path: Path) -> None:
         (tmp_path / "log").open("w") as log,
         subprocess.Popen(command, stdout=log, stderr=log) as process,
         serving(Project(tmp_path), "--targets", str(table.path)) as server,
-        server.client() as client,
+        server.apps_client() as client,
     ):
         prefix = "/tensorboard/me/losses/"
         try:

@@ -124,7 +124,7 @@ def test_it_all_works_by_keyboard(seen: Seen, tmp_path: Path) -> None:
 
 def test_text_is_edited_and_nobody_is_overwritten_unasked(seen: Seen) -> None:
     page, file = seen.page, seen.folder / "notes.txt"
-    page.go(f"{seen.server.address}{PREFIX}#/?show=notes.txt")
+    page.go(f"{seen.server.apps}{PREFIX}#/?show=notes.txt")
     area = "document.querySelector('#content textarea')"
     page.until(f"{area}?.value", "one\ntwo\n")
     page.value(f"{area}.focus(), {area}.setSelectionRange(0, 0)")
@@ -162,7 +162,7 @@ def test_pictures_sound_and_film_are_shown(seen: Seen) -> None:
         ("a.wav", "audio", "it.duration", 0.25),
         ("a.webm", "video", "[it.videoWidth, it.videoHeight]", [64, 48]),
     ):
-        page.go(f"{seen.server.address}{PREFIX}#/sub/?show={name}")
+        page.go(f"{seen.server.apps}{PREFIX}#/sub/?show={name}")
         page.until(f"((it) => it && {what})(document.querySelector('#content {element}'))", wanted)
         (folder / name).unlink()
     page.press("Escape")
@@ -184,9 +184,9 @@ def picture(width: int, height: int) -> bytes:
 
 def test_names_that_are_no_text_open_and_links_out_do_not(seen: Seen) -> None:
     page = seen.page
-    page.go(f"{seen.server.address}{PREFIX}#/?show=caf%25E9")
+    page.go(f"{seen.server.apps}{PREFIX}#/?show=caf%25E9")
     page.until("document.querySelector('#content textarea')?.value", "latin")
-    page.go(f"{seen.server.address}{PREFIX}#/?show=out")
+    page.go(f"{seen.server.apps}{PREFIX}#/?show=out")
     page.until("document.getElementById('problem').textContent", "403 Forbidden")
     page.problems.clear()
 
@@ -195,16 +195,16 @@ def test_an_address_leads_to_nothing_but_files(seen: Seen) -> None:
     page = seen.page
     for away in ("..", "%2e%2e", ".%2E", "..\\..\\.."):
         page.go("about:blank")
-        page.go(f"{seen.server.address}{PREFIX}#/{away}/{away}/{away}/{away}/healthz")
+        page.go(f"{seen.server.apps}{PREFIX}#/{away}/{away}/{away}/{away}/healthz")
         page.until("document.getElementById('problem')?.textContent.startsWith('there is no ')")
-        page.go(f"{seen.server.address}{PREFIX}#/?show={away}/{away}/{away}/{away}/healthz")
+        page.go(f"{seen.server.apps}{PREFIX}#/?show={away}/{away}/{away}/{away}/healthz")
         page.until("/^40[04] /.test(document.getElementById('problem')?.textContent)")
     page.problems.clear()
 
 
 def test_what_is_seen_is_in_the_address(seen: Seen) -> None:
     page = seen.page
-    page.go(f"{seen.server.address}{PREFIX}#/?sort=size&order=desc")
+    page.go(f"{seen.server.apps}{PREFIX}#/?sort=size&order=desc")
     page.until("document.querySelector('th[aria-sort=descending]')?.textContent", "Size")
     first = page.value(NAMES)
     page.value("document.old = true")

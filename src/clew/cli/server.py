@@ -50,6 +50,17 @@ from clew.cli.output import print_json, remark, say
     metavar="NAME",
     help="A Secret of its namespace that holds the token; where there is none, it is made.",
 )
+@click.option(
+    "--apps-port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="The port on which those are served; one more than --port.",
+)
+@click.option(
+    "--apps-origin",
+    metavar="ORIGIN",
+    help="How browsers see that port; {kind}, {namespace}, {name} and {id} give each its own.",
+)
 @json_option
 def command(
     host: str,
@@ -60,6 +71,8 @@ def command(
     targets: Path | None,
     on_cluster: bool,
     token_secret: str | None,
+    apps_port: int | None,
+    apps_origin: str | None,
     as_json: bool,
 ) -> None:
     """Serve this project: to the stock kfp client and command line, and by an API of its own.
@@ -74,6 +87,11 @@ def command(
 
     if on_cluster and targets:
         raise UsageError("--targets and --on-cluster say different things", hint="leave one out")
+    if not (on_cluster or targets) and (apps_port is not None or apps_origin):
+        raise UsageError(
+            "--apps-port and --apps-origin: there is nothing to serve there",
+            hint="name it with --targets or --on-cluster",
+        )
     if on_cluster or token_secret:
         needed()
 
@@ -83,13 +101,15 @@ def command(
         project = clew.init(".")
         remark(f"clew: made a project in {project.root}")
 
-    def started(address: str, token: str) -> None:
+    def started(address: str, token: str, apps: str | None) -> None:
         if token_secret:
             say(address)
         elif as_json:
-            print_json({"address": address, "token": token})
+            print_json({"address": address, "token": token, "apps": apps})
         else:
             say(f"{address}/?token={token}")
+        if apps:
+            remark(f"clew: notebooks, TensorBoards and viewers are served at {apps}")
         remark(f"clew: serving {project.root}; end with Ctrl-C")
 
     serve(
@@ -103,5 +123,7 @@ def command(
         targets=targets,
         on_cluster=on_cluster,
         token_secret=token_secret,
+        apps_port=apps_port,
+        apps_origin=apps_origin,
         started=started,
     )

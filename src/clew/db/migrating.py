@@ -12,7 +12,7 @@ from pathlib import Path
 
 from clew.errors import ClewError
 
-KNOWN = 6
+KNOWN = 7
 """The newest version this program knows; a test holds it against the files."""
 
 _FOLDER = Path(__file__).parent / "migrations"

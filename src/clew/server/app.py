@@ -15,28 +15,36 @@ from starlette.types import ASGIApp
 
 from clew.errors import ClewError
 from clew.server import page
-from clew.server.identity import Identity
+from clew.server.identity import Identity, TokenLogin
 from clew.server.intake import Intake
 from clew.server.kfp.routes import router as kfp
 from clew.server.limits import Limited, Limits
 from clew.server.metrics import Metrics
+from clew.server.page_headers import PageHeaders
 from clew.server.problems import answer, of_error
-from clew.server.proxy.routing import WRITTEN, Branching, Proxy
-from clew.server.request_heads import CheckedHeads
+from clew.server.proxy.apps import AppsLogin, Origin, OwnHost, ToApps
+from clew.server.proxy.routing import WRITTEN, Branching, ByPort, Proxy
+from clew.server.request_heads import CheckedHeads, host
 from clew.server.service import Service
+from clew.server.sessions import API, Sessions, apps
 from clew.server.telling import Telling
 from clew.server.v1 import commands, contents, giving, ingest, routes, working
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def application(service: Service, limits: Limits, proxy: Proxy) -> ASGIApp:
-    """Everything that the server answers."""
+def application(service: Service, limits: Limits, proxy: Proxy, origin: Origin | None) -> ASGIApp:
+    """Everything that the server answers. `origin`: where targets are served, if there are any."""
     metrics = Metrics(service)
+    sessions = Sessions(service)
+    name = service.folder.uid[:8]
+    cookie, apps_cookie = f"clew-{name}", f"clew-apps-{name}"
     app = FastAPI(openapi_url=None)
     app.state.service = service
     app.state.metrics = metrics
     app.state.intake = Intake(service.folder.store)
+    app.state.sessions = sessions
+    app.state.cookies = (cookie, apps_cookie)
     app.add_exception_handler(ClewError, _failed)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _refused)
@@ -45,18 +53,40 @@ def application(service: Service, limits: Limits, proxy: Proxy) -> ASGIApp:
     app.add_api_route("/readyz", _ready, include_in_schema=False)
     app.add_api_route("/metrics", _measured, include_in_schema=False)
     app.add_api_route("/", page.shown, include_in_schema=False)
+    app.add_api_route("/logout", page.log_out, methods=["POST"], include_in_schema=False)
     app.include_router(kfp)
     for own in (ingest, giving, commands, contents, working):
         app.include_router(own.router)
     routes.include(app)
-    known = Identity(app, token=service.token, project=service.folder.uid)
     written = {
         getattr(route.original_route, "endpoint", None): route.path or ""
         for route in iter_route_contexts(app.routes)
     }
-    behind = Identity(proxy, token=service.token, project=service.folder.uid)
     ours = {(route.path or "/").split("/")[1] for route in iter_route_contexts(app.routes)}
-    answering = Branching(behind, Limited(known, limits), ours if proxy.chosen else None)
+    chosen = ours if proxy.chosen else None
+
+    def known(app: ASGIApp) -> ASGIApp:
+        return Identity(
+            app,
+            token=service.token,
+            sessions=sessions,
+            cookie=cookie,
+            audience=lambda _: API,
+        )
+
+    login = TokenLogin(known(app), token=service.token, sessions=sessions, cookie=cookie)
+    away = proxy if origin is None else ToApps(origin, sessions, service.token, chosen)
+    answering: ASGIApp = PageHeaders(Branching(known(away), Limited(login, limits), chosen))
+    if origin is not None:
+        behind = Identity(
+            OwnHost(proxy, origin, chosen),
+            token=service.token,
+            sessions=sessions,
+            cookie=apps_cookie,
+            audience=lambda scope: apps(host(scope)),
+        )
+        entry = AppsLogin(behind, origin=origin, sessions=sessions, cookie=apps_cookie, ours=chosen)
+        answering = ByPort({origin.port: entry}, answering)
     return Telling(CheckedHeads(answering), metrics, {**written, **WRITTEN})
 
 

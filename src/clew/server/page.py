@@ -6,16 +6,19 @@ from html import escape
 from typing import Any
 
 from fastapi import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from clew.server import asked
 from clew.server.catalogue import known
 from clew.server.catalogue.known import Place
+from clew.server.identity import session_of, set_cookie
+from clew.server.problems import answer
 from clew.server.service import Service
 
 _LATEST = 20
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
@@ -39,6 +42,7 @@ where every result came from. It runs pipelines of the stock <code>kfp</code> cl
 <a href="/metrics">metrics</a></p>
 <h2>Latest runs</h2>
 {runs}
+<form method="post" action="/logout"><button>Log out</button></form>
 </body></html>
 """
 _NONE = """<p class="quiet">None yet. <code>clew pipeline run FILE</code> runs one.</p>"""
@@ -51,6 +55,19 @@ def shown(request: Request) -> HTMLResponse:
         runs = [asked.document(project, place.uid, tasks=False) for place in places]
     text = _PAGE.format(project=escape(str(service.folder.root)), runs=_table(runs))
     return HTMLResponse(text, headers=_HEADERS)
+
+
+async def log_out(request: Request) -> Response:
+    """End the session of this browser, also where notebooks are served."""
+    session = session_of(request.scope)
+    if session is None:
+        said = "there is no session to end: the request came with the token"
+        return answer("/logout", 400, "usage", said, hint="a new token ends all sessions")
+    await request.app.state.sessions.end(session)
+    found = PlainTextResponse("You are logged out.\n", headers={"Cache-Control": "no-store"})
+    for name in request.app.state.cookies:
+        set_cookie(found, request.scope, name, "", same_site="strict")
+    return found
 
 
 def _table(runs: list[dict[str, Any]]) -> str:

@@ -17,6 +17,7 @@ from clew.server.app import application
 from clew.server.connections import guarded
 from clew.server.limits import Limits
 from clew.server.logs import configure
+from clew.server.proxy.apps import Origin, check_template
 from clew.server.proxy.routing import Proxy
 from clew.server.proxy.sockets import LARGEST
 from clew.server.proxy.targets import Resolver, Table
@@ -53,24 +54,34 @@ def serve(
     targets: Path | None,
     on_cluster: bool,
     token_secret: str | None,
-    started: Callable[[str, str], None],
+    apps_port: int | None,
+    apps_origin: str | None,
+    started: Callable[[str, str, str | None], None],
 ) -> None:
-    """Answer until told to end; `started` is told the address and the token once it listens.
+    """Answer until told to end; `started` is told the address, the token, and where targets are
+    served, once it listens.
     `graph`: a PostgreSQL that is stronger than the one in the settings; `runs`: how many pipelines
     may run at once; `on_host`: container components run as processes, without their images;
     `targets`: a file that names what is reached through this server; `on_cluster`: that is what
-    runs on the cluster; `token_secret`: the Secret there that holds the token."""
+    runs on the cluster; `token_secret`: the Secret there that holds the token; `apps_port`: on
+    which targets are served, one more than `port` if None; `apps_origin`: how browsers see that."""
     settings = replace(settings, graph=graph or settings.graph)
     token = settings.token or _token(folder, token_secret)
     limits = Limits()
+    template = None if apps_origin is None else check_template(apps_origin)
     resolver = _resolver(targets, on_cluster=on_cluster)
     configure()
     os.chdir(folder.root)  # what is asked for by a relative path lies in the project
-    listening = _listen(host, port)
+    listening = [_listen(host, port)]
+    origin = None
+    if resolver is not None:
+        wanted = (port + 1 if port else 0) if apps_port is None else apps_port
+        listening.append(_listen(host, wanted, option="--apps-port"))
+        origin = Origin(listening[1].getsockname()[1], template)
     service = Service(folder, settings, token)
     records = Records(service)
     config = uvicorn.Config(
-        application(service, limits, Proxy(resolver, records, token)),
+        application(service, limits, Proxy(resolver, records, token), origin),
         http=guarded(limits),
         log_config=None,
         access_log=False,
@@ -87,14 +98,16 @@ def serve(
         runners.start()
         ticking.start()
         records.start()
-        address = f"http://{_shown(host)}:{listening.getsockname()[1]}"
+        address = f"http://{_shown(host)}:{listening[0].getsockname()[1]}"
+        apps = template or f"http://{_shown(host)}:{origin.port}" if origin else None
         server = _Server(config, service)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, server.handle_exit)  # before it runs, and at its end once more
-        started(address, token)
-        server.run(sockets=[listening])
+        started(address, token, apps)
+        server.run(sockets=listening)
     finally:
-        listening.close()
+        for one in listening:
+            one.close()
         records.close()
         ticking.close()
         runners.close()
@@ -120,7 +133,7 @@ def _token(folder: Folder, secret: str | None) -> str:
     return kept(secret, "token", own)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -130,7 +143,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         made.close()
         raise ClewError(
-            f"cannot listen on {host}:{port}: {error.strerror}", hint="clew server --port 0"
+            f"cannot listen on {host}:{port}: {error.strerror}", hint=f"clew server {option} 0"
         ) from error
     return made
 

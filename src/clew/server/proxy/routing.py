@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Container
+from collections.abc import Container, Mapping
 
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -26,6 +26,18 @@ WRITTEN: dict[object, str] = {
     kind: f"/{kind}/{{namespace}}/{{name}}/" for kind in PREFIXES.values()
 }
 """How the numbers call what passed here."""
+
+
+class ByPort:
+    """Requests go by the port on which they came; those on no port named here go to `rest`."""
+
+    def __init__(self, ports: Mapping[int, ASGIApp], rest: ASGIApp) -> None:
+        self._ports = ports
+        self._rest = rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        port = 0 if scope["type"] == "lifespan" else scope["server"][1]
+        await self._ports.get(port, self._rest)(scope, receive, send)
 
 
 class Branching:

@@ -1,0 +1,179 @@
+"""Sessions: they expire, are valid for one origin, and can be revoked on every server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.local.programs.recording import Project
+from tests.local.serving import Server, serving
+from tests.local.surviving import await_
+from tests.local.upstreams import Table, answering, upstream
+
+import clew
+from clew.server.service import Service
+from clew.server.sessions import API, SESSION_SECONDS, Session, Sessions, apps
+
+ASKED = "/api/v1/executions"
+BOOK = "/notebook/me/book/"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("sessions"))
+
+
+@pytest.fixture(scope="module")
+def table(project: Project) -> Iterator[Table]:
+    found = Table(project.folder.parent / "targets.toml")
+    with upstream(answering(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbook")) as port:
+        found.add("notebook/me/book", port)
+        yield found
+
+
+@pytest.fixture(scope="module")
+def server(project: Project, table: Table) -> Iterator[Server]:
+    with serving(project, "--targets", str(table.path)) as running:
+        yield running
+
+
+@pytest.fixture
+def browser(server: Server) -> Iterator[httpx2.Client]:
+    """Logged in, as one that opened the address the server printed."""
+    with httpx2.Client(base_url=server.address) as client:
+        assert client.get("/", params={"token": server.token}).status_code == 303
+        yield client
+
+
+Forge = Callable[[Session, str], str]
+
+
+@pytest.fixture(scope="module")
+def forge(project: Project, server: Server) -> Forge:
+    """Values as the server itself would make them."""
+    with clew.open(project.folder) as opened:
+        service = Service(opened._folder, opened._settings, server.token)
+    return Sessions(service).value
+
+
+def asked(address: str, **cookies: str) -> int:
+    written = "; ".join(f"{name}={value}" for name, value in cookies.items())
+    return httpx2.get(address, headers={"Cookie": written}).status_code
+
+
+def test_a_session_ends_by_itself(server: Server, browser: httpx2.Client, forge: Forge) -> None:
+    ((name, value),) = browser.cookies.items()
+    until = int(value.split(".")[1])
+    assert abs(until - time.time() - SESSION_SECONDS) < 600
+    soon = Session("0" * 32, int(time.time()) + 600)
+    assert asked(server.address + ASKED, **{name: forge(soon, API)}) == 200
+    past = Session("0" * 32, int(time.time()) - 1)
+    assert asked(server.address + ASKED, **{name: forge(past, API)}) == 401
+
+
+def test_the_cookie_says_when_it_ends_and_is_not_the_token(server: Server) -> None:
+    given = httpx2.get(f"{server.address}/?token={server.token}").headers["set-cookie"]
+    assert f"Max-Age={SESSION_SECONDS}" in given
+    assert "HttpOnly" in given
+    assert "Path=/" in given
+    assert server.token not in given
+    secure = httpx2.get(
+        f"{server.address}/?token={server.token}", headers={"X-Forwarded-Proto": "https"}
+    ).headers["set-cookie"]
+    assert secure.startswith("__Host-clew-")
+    assert "Secure" in secure
+
+
+def test_what_was_changed_is_no_session(server: Server, browser: httpx2.Client) -> None:
+    ((name, value),) = browser.cookies.items()
+    identity, until, signature = value.split(".")
+    for forged in (
+        f"{identity}.{int(until) + 1}.{signature}",
+        f"{'0' * 32}.{until}.{signature}",
+        f"{identity}.{until}.{'0' * 64}",
+        f"{identity}.{until}",
+        f"{identity}.{until}.",
+        server.token,
+        "",
+        "....",
+        "ÿ",
+    ):
+        cookie = f"{name}={forged}".encode("latin-1")
+        answer = httpx2.get(server.address + ASKED, headers=[(b"Cookie", cookie)])
+        assert answer.status_code == 401, forged
+    # A page on another port can add cookies of the same name, but not shut the user out.
+    many = f'a="; {name}=x; {name}={value}; {name}=y'
+    assert httpx2.get(server.address + ASKED, headers={"Cookie": many}).status_code == 200
+
+
+def test_a_session_is_valid_for_one_origin(
+    server: Server, browser: httpx2.Client, forge: Forge
+) -> None:
+    ((name, api),) = browser.cookies.items()
+    apps_name = name.replace("clew-", "clew-apps-")
+    there = browser.get(BOOK)
+    assert there.status_code == 303
+    assert there.headers["location"].startswith(f"{server.apps}/.clew/login?token=")
+    entered = browser.get(there.headers["location"])
+    assert (entered.status_code, entered.headers["location"]) == (303, BOOK)
+    assert browser.get(server.apps + BOOK).text == "book"
+    value = browser.cookies[apps_name]
+    for cookie in (name, apps_name):
+        assert asked(server.apps + BOOK, **{cookie: api}) == 401
+        assert asked(server.address + ASKED, **{cookie: value}) == 401
+    assert asked(server.apps + BOOK, **{apps_name: value}) == 200
+    elsewhere = forge(Session("0" * 32, int(time.time()) + 60), apps("elsewhere.example"))
+    assert asked(server.apps + BOOK, **{apps_name: elsewhere}) == 401
+
+
+def test_a_ticket_is_valid_once_and_where_it_leads(server: Server, browser: httpx2.Client) -> None:
+    def ticket() -> str:
+        return browser.get(f"{BOOK}lab?a=%20b&token={server.token}").headers["location"]
+
+    used = ticket()
+    assert server.token not in used
+    entered = httpx2.get(used)
+    assert entered.headers["location"] == f"{BOOK}lab?a=%20b"
+    assert httpx2.get(used).status_code == 401
+    assert "set-cookie" not in httpx2.get(used).headers
+    assert httpx2.get(ticket(), headers={"Host": "elsewhere.example"}).status_code == 401
+    away = ticket().partition("&to=")[0]
+    for to in ("//elsewhere.example/", "https://elsewhere.example/", "/", "/api/v1/x/y", "\\\\a"):
+        assert httpx2.get(away, params={"to": to}).status_code == 401, to
+
+
+def test_logging_out_ends_the_session_at_every_origin_and_server(
+    project: Project, table: Table, server: Server, browser: httpx2.Client
+) -> None:
+    browser.get(browser.get(BOOK).headers["location"])
+    held = dict(browser.cookies.items())
+    with serving(project, "--targets", str(table.path)) as other:
+        assert asked(other.address + ASKED, **held) == 200
+        assert browser.post("/logout").status_code == 403, "no page of ours asked"
+        late = browser.get(BOOK).headers["location"]
+        ended = browser.post("/logout", headers={"Origin": server.address})
+        assert ended.status_code == 200
+        assert all("Max-Age=0" in one for one in ended.headers.get_list("set-cookie"))
+        assert not browser.cookies
+        assert asked(server.address + ASKED, **held) == 401
+        assert asked(server.apps + BOOK, **held) == 401
+        assert httpx2.get(late).status_code == 401
+        await_("the other server to know", lambda: asked(other.address + ASKED, **held) == 401)
+    with server.client() as client:
+        assert client.post("/logout").status_code == 400
+
+
+def test_a_new_token_ends_all_sessions(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    with serving(project) as server, httpx2.Client() as browser:
+        browser.get(f"{server.address}/?token={server.token}")
+        held = dict(browser.cookies.items())
+        assert asked(server.address + ASKED, **held) == 200
+    with serving(project) as server:
+        assert asked(server.address + ASKED, **held) == 200, "a restart ends none"
+    (project / ".clew/token").write_text("another one\n")
+    with serving(project) as server:
+        assert asked(server.address + ASKED, **held) == 401
