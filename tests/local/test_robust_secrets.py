@@ -98,11 +98,13 @@ def test_a_secret_in_an_option_is_asked_for_again(clew: Marked) -> None:
     clew("exec", "--", "sh", "tool", "--vault-password", TYPED)
     _, message, _ = clew.error("repeat", "e1", status=2)
     assert "VAULT_PASSWORD" in message
+    assert clew("repeat", "e1", "--set", "3=in-its-place", status=3).stdout == "***\n"
+    assert clew("cat", "e2:left").stdout == "in-its-place 12\n"
     clew.environment["VAULT_PASSWORD"] = TYPED
     ran = clew("repeat", "e1")
     assert ran.stdout == "***\n"
     assert clew.json("list")[0]["command"] == ["sh", "tool", "--vault-password", "***"]
-    assert clew("cat", "e2:left").stdout == f"{TYPED} {len(TYPED)}\n"
+    assert clew("cat", "e3:left").stdout == f"{TYPED} {len(TYPED)}\n"
 
 
 HOME_FILES = (

@@ -47,7 +47,10 @@ def repeat(
     record = recorded(project._graph, text)
     with Store(project._folder.store) as store:
         plan = planning.plan(
-            record, names=listings(store), values=project._secrets, network=network
+            planning.without_secrets_of(record, parameters),
+            names=listings(store),
+            values=project._secrets,
+            network=network,
         )
     if parameters:
         plan = _changed(plan, parameters, bring or (lambda word: _file(project, Path(word))))

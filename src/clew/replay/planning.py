@@ -129,6 +129,14 @@ def secrets(record: Recorded) -> list[str]:
     return sorted({*variables, *(name for names in masks for name in names if name)})
 
 
+def without_secrets_of(record: Recorded, words: Iterable[int]) -> Recorded:
+    """The record, to be repeated with other words in these places: what they held is not needed."""
+    masked = record.facets.get("argument_secrets", {})
+    replaced = {str(number) for number in words}
+    kept = {number: names for number, names in masked.items() if number not in replaced}
+    return replace(record, facets={**record.facets, "argument_secrets": kept})
+
+
 def _variables(record: Recorded, given: Mapping[str, str]) -> dict[str, str]:
     variables = {n: v for n, v in record.itself.environment.items() if v is not None}
     for name, raw in record.facets.get("variables_b64", {}).items():
