@@ -18,10 +18,11 @@ from clew.replay.changes import Changes, changes, files
 from clew.replay.checkouts import Checkout, Kept
 from clew.replay.committing import amended
 from clew.replay.comparing import Comparison
-from clew.replay.layouts import laid
+from clew.replay.layouts import BITS, laid
 from clew.replay.listings import listings
 from clew.replay.scenery import Names, Scenery, scenery
 from clew.replay.verdicts import Verdict
+from clew.safe_path import SafeFolder
 from clew.store import Store
 
 if TYPE_CHECKING:
@@ -111,10 +112,10 @@ def _lay_out(project: Project, store: Store, made: Checkout) -> None:
     if made.folder.exists():
         unchanged(made.folder)
     with placing.draft(made.folder) as draft:
+        places = SafeFolder(draft)
         for kept in made.files:
-            to = draft / os.fsdecode(kept.place)
-            to.parent.mkdir(parents=True, exist_ok=True)
-            store.restore(kept.digest, to, mode=kept.mode, mtime=kept.mtime, sync=False)
+            to = places.join(kept.place)
+            store.restore(kept.digest, to, mode=kept.mode & BITS, mtime=kept.mtime, sync=False)
         made.of(draft).write()
         placing.place(draft, made.folder, unchanged=unchanged)
 

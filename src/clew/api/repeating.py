@@ -172,18 +172,21 @@ def lay_out(project: Project, uid: str, folder: Path) -> None:
 
     from clew.prov.locators import path_of
     from clew.prov.questions.recorded import recorded
-    from clew.replay.layouts import laid
+    from clew.replay.layouts import BITS, laid
+    from clew.safe_path import SafeFolder
     from clew.store import Store
 
     record = recorded(project._graph, uid)
+    folder.mkdir(parents=True, exist_ok=True)
+    places = SafeFolder(folder)
     with Store(project._folder.store) as store:
         for locator, version in record.left.items():
             path = path_of(locator)
             if path is None or version.digest is None or not version.stored:
                 continue
-            to = folder / os.fsdecode(laid(path, record.itself.cwd or "/"))
-            to.parent.mkdir(parents=True, exist_ok=True)
+            to = places.join(laid(path, record.itself.cwd or "/"))
             if stat.S_ISLNK(version.mode or 0):
-                to.symlink_to(os.fsdecode(b"".join(store.read(version.digest))))
+                os.symlink(b"".join(store.read(version.digest)), to)  # noqa: PTH211 (bytes)
             else:
-                store.restore(version.digest, to, mode=version.mode, mtime=version.mtime)
+                mode = None if version.mode is None else version.mode & BITS
+                store.restore(version.digest, to, mode=mode, mtime=version.mtime)

@@ -11,6 +11,7 @@ from clew.api import artifacts
 from clew.cli.main import COMMANDS
 from clew.cli.options import dry_run_option, json_option, version_argument, yes_option
 from clew.cli.output import confirm, counted, nearest, print_json, print_table, remark, size, when
+from clew.safe_path import check_relative
 
 if TYPE_CHECKING:
     from clew.api.project import Project
@@ -77,6 +78,8 @@ def _aims(project: Project, version: str, to: str | None) -> list[tuple[str, str
     if artifacts.is_of_a_run(version):
         found = artifacts.made(project, version)
         if len(found) > 1 or not artifacts.is_artifact(version):
+            for one in found:
+                check_relative(os.fsencode(one.name))
             return [(one.version, os.path.join(to, one.name) if to else None) for one in found]
     return [(version, to)]
 

@@ -1,3 +1,5 @@
+# Paths are bytes here, which pathlib does not take:
+# ruff: noqa: PTH101, PTH211
 """Whole files, ready to be seen by a sandbox: from the store once, then by a second name.
 
 `files/` holds one file for each content, mode and time; `roots/` the file systems that were
@@ -18,11 +20,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.errors import ClewError
+from clew.errors import ClewError, NoContent
 from clew.replay.scenery import Entry, Scenery
 from clew.run.locks import discard
+from clew.safe_path import SafeFolder
 from clew.store import Store
 from clew.store.errors import from_os
+from clew.store.records import digest_of
 
 State = tuple[int, int, int, int]
 """Inode number, size, modification and change time: what tells that a file is as it was made."""
@@ -104,7 +108,10 @@ class Cache:
 
     def file(self, entry: Entry) -> Path:
         """One file with this content, mode and time: to be linked to, never to be written."""
-        name = entry.digest.removeprefix("blake3:")
+        digest = digest_of(entry.digest)
+        if digest is None:
+            raise NoContent(f"{entry.digest[:100]} is no content id")
+        name = digest.hex()
         folder = self._files / name[:2]
         path = folder / f"{name}-{entry.mode:o}-{entry.mtime}"
         with contextlib.suppress(OSError):
@@ -119,14 +126,17 @@ class Cache:
         draft = self._roots / f".{secrets.token_hex(8)}"
         try:
             draft.mkdir(parents=True)
+            places = SafeFolder(draft)
             linked: set[Entry] = set()
+            folders: list[tuple[bytes, Entry]] = []
             for path, entry in sorted(scenery.entries.items()):
-                self._make(os.fsencode(draft) + path, entry, linked)
-            for path, entry in sorted(scenery.entries.items(), reverse=True):
-                if entry.kind == "folder":  # last, from the innermost: filling changes the times
-                    folder = Path(os.fsdecode(os.fsencode(draft) + path))
-                    os.utime(folder, ns=(entry.mtime, entry.mtime))
-                    folder.chmod(entry.mode | 0o700)
+                if entry.kind == "folder":
+                    folders.append((places.make_folder(path[1:]), entry))
+                else:
+                    self._make(places.join(path[1:]), entry, linked)
+            for folder, entry in reversed(folders):  # last, from the innermost: filling changes it
+                os.utime(folder, ns=(entry.mtime, entry.mtime))
+                os.chmod(folder, entry.mode | 0o700)
             _settle(draft, place)
         except OSError as error:
             raise from_os(error, doing=f"lay out the files in {self._roots}") from error
@@ -134,11 +144,8 @@ class Cache:
             discard(draft)
 
     def _make(self, path: bytes, entry: Entry, linked: set[Entry]) -> None:
-        place = Path(os.fsdecode(path))
-        if entry.kind == "folder":
-            place.mkdir()
-        elif entry.kind == "link":
-            place.symlink_to(os.fsdecode(entry.target))
+        if entry.kind == "link":
+            os.symlink(entry.target, path)
             os.utime(path, ns=(entry.mtime, entry.mtime), follow_symlinks=False)
         elif entry.kind == "stub":
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

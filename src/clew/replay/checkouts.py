@@ -20,15 +20,13 @@ from clew.errors import ClewError, Damaged, NotFound
 from clew.prov.classes import classify
 from clew.prov.locators import path_json, path_of
 from clew.prov.questions.recorded import Recorded
-from clew.replay.layouts import STATE, laid
+from clew.replay.layouts import BITS, STATE, laid
 from clew.replay.scenery import Entry, Scenery
 from clew.store.errors import from_os
 
 FORMAT = 1
 LAID = ("data", "configuration", "source")
 """The classes of files that are laid out."""
-BITS = 0o777
-"""What of a mode is laid out and compared: a checkout makes no set-uid programs."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from clew.prov.questions.recorded import Recorded
-from clew.replay.checkouts import BITS, Kept, own
+from clew.replay.checkouts import Kept, own
+from clew.replay.layouts import BITS
 from clew.replay.scenery import Entry, Scenery
 
 _FURTHEST = 40

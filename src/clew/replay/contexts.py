@@ -1,3 +1,5 @@
+# Paths are bytes here, which pathlib does not take:
+# ruff: noqa: PTH101, PTH211
 """The folder that a Dockerfile is built in: the Dockerfile, and beside it what it copies."""
 
 from __future__ import annotations
@@ -10,13 +12,14 @@ from clew.replay.dockerfiles import FILES, dockerfile, place
 from clew.replay.ingredients import ingredients
 from clew.replay.portable import Portable
 from clew.replay.scenery import Entry
+from clew.safe_path import SafeFolder
 
 
 class Restore(Protocol):
     """Writes a content to a new file."""
 
     def __call__(
-        self, digest: str, to: Path, /, *, mode: int | None, mtime: int | None, sync: bool
+        self, digest: str, to: bytes, /, *, mode: int | None, mtime: int | None, sync: bool
     ) -> None: ...
 
 
@@ -25,29 +28,27 @@ def write_context(what: Portable, folder: Path, *, restore: Restore) -> None:
     needs = ingredients(what)
     (folder / FILES).mkdir(parents=True)
     (folder / "Dockerfile").write_text(dockerfile(what, needs), encoding="utf-8")
-    filled: list[tuple[Path, Entry, int]] = []
+    places = SafeFolder(folder)
+    filled: list[tuple[bytes, Entry, int]] = []
     for path, entry in sorted(needs.copied.items()):
-        target = folder / os.fsdecode(place(path))
         mode = what.owned(path, entry)[2]
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _put(target, entry, mode, restore)
         if entry.kind == "folder":
-            filled.append((target, entry, mode))
+            filled.append((places.make_folder(place(path)), entry, mode))
+        else:
+            _put(places.join(place(path)), entry, mode, restore)
     for target, entry, mode in reversed(filled):
         # last, from the innermost: filling a folder changes its time
         os.utime(target, ns=(entry.mtime, entry.mtime))
-        target.chmod(mode | 0o700)
+        os.chmod(target, (mode & 0o1777) | 0o700)
 
 
-def _put(target: Path, entry: Entry, mode: int, restore: Restore) -> None:
-    if entry.kind == "folder":
-        target.mkdir(exist_ok=True)
-    elif entry.kind == "link":
-        target.symlink_to(os.fsdecode(entry.target))
+def _put(target: bytes, entry: Entry, mode: int, restore: Restore) -> None:
+    if entry.kind == "link":
+        os.symlink(entry.target, target)
     elif entry.kind == "stub":
         with open(target, "xb") as file:
             file.truncate(entry.size)
-        target.chmod(mode)
-        os.utime(target, ns=(entry.mtime, entry.mtime))
+            os.fchmod(file.fileno(), mode)
+            os.utime(file.fileno(), ns=(entry.mtime, entry.mtime))
     else:
         restore(entry.digest, target, mode=mode, mtime=entry.mtime, sync=False)

@@ -6,6 +6,8 @@ import os
 
 from clew.folder import CHECKOUT, NAME
 
+BITS = 0o777
+"""The bits of a mode that are laid out and compared: no record makes a set-uid program."""
 OUTSIDE = b"_outside"
 """Holds what lay outside the working folder, by its whole path."""
 STATE = CHECKOUT.encode()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 PREFIX = "blake3:"
+_NAME = re.compile(r"blake3:[0-9a-f]{64}")
 _signed = operator.attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
@@ -18,12 +20,7 @@ def named(digest: bytes) -> str:
 
 def digest_of(name: str) -> bytes | None:
     """The 32 bytes a full name stands for; None when it is not one."""
-    if len(name) != 71 or not name.startswith(PREFIX):
-        return None
-    try:
-        return bytes.fromhex(name[7:])
-    except ValueError:
-        return None
+    return bytes.fromhex(name[len(PREFIX) :]) if _NAME.fullmatch(name) else None
 
 
 class Signature(NamedTuple):

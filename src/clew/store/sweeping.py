@@ -111,7 +111,7 @@ class Sweep:
             entries = trees.decode(b"".join(filled(self._reader.read(digest))))
         except (Damaged, NoContent):
             return []
-        found = (digest_of(e.target.decode()) for e in entries if e.kind == b"f")
+        found = (digest_of(e.target.decode(errors="replace")) for e in entries if e.kind == b"f")
         return [raw for raw in found if raw is not None]
 
     # -- measure

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.errors import ClewError, Damaged, UsageError
+from clew.safe_path import SafeFolder
 from clew.store import files, packs
 from clew.store.errors import from_os, shown
 from clew.store.records import Problem, Signature, Snapshot, Stored, named
@@ -63,11 +64,14 @@ def decode(data: bytes) -> list[Entry]:
     if not data.startswith(MAGIC) or len(fields) % 3 != 2 or fields[-1]:
         raise Damaged("this content is no tree", hint="name a snapshot")
     entries: list[Entry] = []
-    for i in range(1, len(fields) - 1, 3):
-        kind, mode, mtime, size = fields[i].split(b" ")
-        entries.append(
-            Entry(fields[i + 1], kind, int(mode, 8), int(mtime), int(size), fields[i + 2])
-        )
+    try:
+        for i in range(1, len(fields) - 1, 3):
+            kind, mode, mtime, size = fields[i].split(b" ")
+            entries.append(
+                Entry(fields[i + 1], kind, int(mode, 8), int(mtime), int(size), fields[i + 2])
+            )
+    except ValueError as error:
+        raise Damaged("this content is no tree", hint="name a snapshot") from error
     return entries
 
 
@@ -178,17 +182,28 @@ def _walk(root: bytes, skipped: list[Problem]) -> Iterator[_Found]:
 def restore(store: Store, digest: str, to: bytes) -> None:
     """Into a draft beside `to` that is renamed when it is whole."""
     entries = decode(b"".join(store.read(digest)))
+    if not entries or entries[0].path or (len(entries) > 1 and entries[0].kind != b"d"):
+        raise Damaged("this tree does not begin with its root", hint="name a snapshot")
     if os.path.lexists(to):
         raise UsageError(f"{shown(to)} is there already", hint="name a folder that is not")
     draft = to.rstrip(b"/") + b".%s" % os.urandom(4).hex().encode()
     try:
-        for entry in entries:  # sorted: a folder comes before what is in it
-            _restore_entry(store, entry, os.path.join(draft, entry.path) if entry.path else draft)
-        for entry in reversed(entries):  # writing into a folder changes its time and needs its mode
+        root, *below = entries
+        folders = []
+        if root.kind == b"d":
+            os.mkdir(draft, 0o700)
+            folders.append((draft, root))
+        else:
+            _restore_entry(store, root, draft)
+        places = SafeFolder(draft)
+        for entry in below:  # sorted: a folder comes before what is in it
             if entry.kind == b"d":
-                path = os.path.join(draft, entry.path) if entry.path else draft
-                os.chmod(path, entry.mode)
-                os.utime(path, ns=(entry.mtime, entry.mtime))
+                folders.append((places.make_folder(entry.path), entry))
+            else:
+                _restore_entry(store, entry, places.join(entry.path))
+        for path, entry in reversed(folders):  # writing into a folder changes its time and mode
+            os.chmod(path, entry.mode)
+            os.utime(path, ns=(entry.mtime, entry.mtime))
         os.rename(draft, to)
     except BaseException as error:
         import shutil  # late: start-up
@@ -200,13 +215,10 @@ def restore(store: Store, digest: str, to: bytes) -> None:
 
 
 def _restore_entry(store: Store, entry: Entry, path: bytes) -> None:
-    if entry.path.startswith(b"/") or b".." in entry.path.split(b"/"):
-        raise Damaged(f"a tree may not name {shown(entry.path)}")
     times = (entry.mtime, entry.mtime)
-    if entry.kind == b"d":
-        os.mkdir(path, 0o700)
-    elif entry.kind == b"f":
-        store.restore(entry.target.decode(), path, mode=entry.mode, mtime=entry.mtime, sync=False)
+    if entry.kind == b"f":
+        digest = entry.target.decode(errors="replace")
+        store.restore(digest, path, mode=entry.mode, mtime=entry.mtime, sync=False)
     elif entry.kind == b"l":
         os.symlink(entry.target, path)
         os.utime(path, ns=times, follow_symlinks=False)

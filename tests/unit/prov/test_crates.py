@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,17 @@ from typing import Any
 import pytest
 from tests.unit.prov.story import Story, digest
 
-from clew.errors import NoContent
+from clew.errors import Damaged, NoContent
 from clew.prov.export.crates import write_crate
 from clew.prov.graph import Graph
 
 TEXTS = {digest(text): text for text in ("RAW", "SCRIPT", "ODD", "OUT", "hello")}
 
 
-def copy(wanted: str, to: Path) -> None:
+def copy(wanted: str, to: bytes) -> None:
     if wanted not in TEXTS:
         raise NoContent("not stored")
-    to.write_text(TEXTS[wanted])
+    Path(os.fsdecode(to)).write_text(TEXTS[wanted])
 
 
 def read(folder: Path) -> Any:
@@ -107,3 +108,15 @@ def test_a_failed_execution_says_so(graph: Graph, tmp_path: Path) -> None:
     action = read(tmp_path / "crate").dereference("#" + "a" * 32)
     assert action.properties()["actionStatus"] == {"@id": "http://schema.org/FailedActionStatus"}
     assert "3" in action["error"]
+
+
+@pytest.mark.parametrize("path", ["/../../outside", "/w/../../../outside", "/w/x/.."])
+def test_no_file_is_written_outside_the_crate(graph: Graph, tmp_path: Path, path: str) -> None:
+    (tmp_path / "outside").write_text("mine")
+    story = Story("a")
+    p = story.process("sh")
+    story.read(p, path, "RAW")
+    graph.fold(story.end(activity=p).end().events)
+    with pytest.raises(Damaged, match="no place to put a file"):
+        write_crate(graph, "e1", tmp_path / "crate", alive=lambda _: False, copy=copy)
+    assert (tmp_path / "outside").read_text() == "mine"

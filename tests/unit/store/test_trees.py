@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.errors import Damaged, NotFound, UsageError
+from clew.errors import ClewError, Damaged, NotFound, UsageError
 from clew.store import Store, trees
 from clew.store.files import RACY
 
@@ -246,3 +246,37 @@ def test_a_file_alone_is_a_tree(tmp_path: Path) -> None:
         snapshot = store.put_tree(tmp_path / "file")
         assert (snapshot.entries, snapshot.size) == (1, 5)
         assert contents(store, snapshot.digest) == {b"": b"alone"}
+
+
+def test_a_tree_cannot_write_outside_its_folder(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    target = os.fsencode(outside)
+    root = trees.Entry(b"", b"d", 0o755, 0, 0, b"")
+    link = trees.Entry(b"a", b"l", 0o777, 0, 0, target)
+    with Store(tmp_path / "s") as store:
+        digest = store.put_bytes(b"evil").digest.encode()
+
+        def file(path: bytes) -> trees.Entry:
+            return trees.Entry(path, b"f", 0o644, 0, 4, digest)
+
+        hostile = [
+            [root, link, file(b"a/x")],
+            [root, link, trees.Entry(b"a", b"d", 0o000, 0, 0, b"")],
+            [root, link, trees.Entry(b"a/x", b"d", 0o755, 0, 0, b"")],
+            [trees.Entry(b"", b"l", 0o777, 0, 0, target), file(b"x")],
+            [link, file(b"a/x")],
+            [root, file(b"../outside/x")],
+            [root, file(target + b"/x")],
+            [root, file(b"")],
+            [],
+        ]
+        for number, entries in enumerate(hostile):
+            tree = store.put_bytes(trees.encode(entries)).digest
+            with pytest.raises(ClewError):
+                store.restore_tree(tree, tmp_path / f"to{number}")
+            assert not (tmp_path / f"to{number}").exists()
+        with pytest.raises(Damaged):
+            store.restore_tree(store.put_bytes(trees.MAGIC + b"x\0y\0z\0").digest, tmp_path / "to")
+    assert list(outside.iterdir()) == []
+    assert outside.stat().st_mode & 0o777 != 0

@@ -6,6 +6,7 @@ server's. What was changed is sent by missing chunk, and the server runs it, as 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,16 @@ from clew.api import checkouts, remarks
 from clew.api.checkouts import Described
 from clew.api.remote import fetching, passing
 from clew.api.repeating import Say
+from clew.errors import Damaged
 from clew.replay import placing
 from clew.replay.changes import changes, files
 from clew.replay.checkouts import Checkout, Kept
+from clew.replay.layouts import laid
 
 if TYPE_CHECKING:
     from clew.api.remote.project import RemoteProject
+
+_ID = re.compile(r"e\d{1,15}")
 
 
 class File(msgspec.Struct):
@@ -63,7 +68,14 @@ class Sent(msgspec.Struct):
 
 def described(project: RemoteProject, text: str) -> Described:
     found = project._ask("checkout", id=text)
-    return Described(**{**found, "files": tuple(map(Kept.read, found["files"]))})
+    if not _ID.fullmatch(str(found["id"])):  # a folder may be called so
+        raise Damaged(f"the server calls the execution {str(found['id'])[:100]!r}")
+    files = tuple(map(Kept.read, found["files"]))
+    for kept in files:  # a place of its own choosing could be Clew's own file
+        if kept.place != laid(kept.path, found["cwd"]):
+            shown = kept.place[:200].decode(errors="replace")
+            raise Damaged(f"{shown!r} is no place to put a file", hint="do not trust the server")
+    return Described(**{**found, "files": files})
 
 
 def checkout(project: RemoteProject, text: str, folder: Path | None) -> dict[str, Any]:

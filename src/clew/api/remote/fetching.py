@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import tarfile
 from base64 import b64decode
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.api.remote.asking import Server, problem
 from clew.errors import ClewError, Damaged, NotAllowed
+from clew.safe_path import SafeFolder
 
 if TYPE_CHECKING:
     from clew.api.archive import Place
@@ -99,13 +101,48 @@ def folder(server: Server, name: str, asked: dict[str, Any], place: Path) -> Non
 
 
 def unpack(pieces: Iterator[bytes], place: Path) -> None:
-    """A folder from its tar: there whole, or not at all."""
+    """Extract a folder from its tar: it is there whole, or not at all."""
     from clew.api.exports import new_folder
 
     with new_folder(place) as draft:
         draft.mkdir()
-        with tarfile.open(fileobj=io.BufferedReader(_Reader(pieces)), mode="r|") as tar:
-            tar.extractall(draft, filter="tar")
+        try:
+            with tarfile.open(fileobj=io.BufferedReader(_Reader(pieces)), mode="r|") as tar:
+                _extract(tar, draft)
+        except (tarfile.TarError, ValueError, OverflowError) as error:
+            raise Damaged(f"the server sent no folder that can be used: {error}") from error
+
+
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    """Write the files, folders and symbolic links of an archive, and refuse all else.
+
+    Python's `data` filter decides about files and folders. A link is written as it is, wherever it
+    leads, which that filter does not allow: nothing is ever written through one.
+    """
+    places = SafeFolder(folder)
+    for member in tar:
+        name = os.fsencode(os.path.normpath(member.name))
+        if member.issym():
+            os.symlink(os.fsencode(member.linkname), places.join(name))  # noqa: PTH211 (bytes)
+            continue
+        plain = tarfile.data_filter(member, os.fspath(folder))
+        if plain.isdir():
+            if name != b".":
+                places.make_folder(name)
+        elif plain.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not plain.issparse():
+            _write_file(tar, plain, places.join(name))
+        else:
+            raise Damaged(f"the server sent {member.name[:200]!r}, which is neither file nor link")
+
+
+def _write_file(tar: tarfile.TarFile, member: tarfile.TarInfo, place: bytes) -> None:
+    source = tar.extractfile(member)
+    assert source is not None
+    with open(place, "xb") as file:
+        shutil.copyfileobj(source, file)
+        os.fchmod(file.fileno(), (member.mode or 0o600) & 0o777)
+        file.flush()
+        os.utime(file.fileno(), (member.mtime, member.mtime))
 
 
 class _Reader(io.RawIOBase):

@@ -9,6 +9,7 @@ are named by their packages, as requirements of the program.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from clew.prov.questions.files import File, Seen, files
 from clew.prov.questions.recorded import Activity, Recorded, recorded
 from clew.prov.questions.shapes import moment, place
 from clew.prov.questions.shows import class_of, show
+from clew.safe_path import SafeFolder
 
-Copy = Callable[[str, Path], None]
+Copy = Callable[[str, bytes], None]
 """Writes the bytes of a digest to a new file; NoContent where they are not stored."""
 
 _CONTEXT = [
@@ -55,7 +57,7 @@ class _Crate:
         self._record: Recorded = recorded(graph, text)
         self._shown = show(graph, self._record.execution.id, alive=alive)
         self._files = files(graph, self._record.execution.key)
-        self._folder = folder
+        self._folder = SafeFolder(folder)
         self._copy = copy
         self._described: dict[str, Entity] = {}
         self._inside: list[str] = []
@@ -115,7 +117,7 @@ class _Crate:
     def _file(self, file: File, version: Seen, part: str) -> str:
         path = _within(file.locator)
         name = f"{part}/{quote(path)}"
-        if not self._bring(version, self._folder / part / path):
+        if not self._bring(version, f"{part}/{path}"):
             name = f"#{name}"
         else:
             self._inside.append(name)
@@ -127,12 +129,11 @@ class _Crate:
         self._described[name] = entity
         return name
 
-    def _bring(self, version: Seen, to: Path) -> bool:
+    def _bring(self, version: Seen, path: str) -> bool:
         if self._copy is None or version.digest is None or not version.stored:
             return False
-        to.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._copy(version.digest, to)
+            self._copy(version.digest, self._folder.join(os.fsencode(path)))
         except NoContent:
             return False
         return True

@@ -1,0 +1,75 @@
+# Paths are bytes here, which pathlib does not take:
+# ruff: noqa: PTH102
+"""Join paths from a record, an archive or a server to a folder on disk, and never leave it.
+
+A record may be a stranger's, so its paths are untrusted. All code that writes files from one gets
+their places from a `SafeFolder`. It rejects names that climb or are not plain, and it makes the
+parent folders itself: a parent that is a symbolic link is an error, whoever made that link. So a
+record cannot write a link `a -> /etc` and then the file `a/passwd`. The last part of a path is not
+looked at: callers write it with calls that do not follow links (a rename, `O_EXCL`, `symlink`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from clew.errors import Damaged
+
+_LONGEST = 4096
+"""Bytes: the kernel takes no longer path."""
+_DEEPEST = 256
+"""Folders: what is much deeper cannot be removed by recursion."""
+
+
+def check_relative(path: bytes) -> None:
+    """Raise Damaged unless `path` is relative and made of plain names."""
+    parts = path.split(b"/")
+    too_long = len(path) > _LONGEST or len(parts) > _DEEPEST
+    if too_long or b"\0" in path or not {b"", b".", b".."}.isdisjoint(parts):
+        shown = path[:200].decode("utf-8", "replace")
+        raise Damaged(
+            f"{shown!r} is no place to put a file",
+            hint="the record or the server names a path outside the folder: do not trust it",
+        )
+
+
+class SafeFolder:
+    """A folder that files of a record are written below. The folder itself must exist."""
+
+    def __init__(self, root: bytes | str | os.PathLike[str]) -> None:
+        self._root = os.fsencode(root)
+        self._made = {b""}  # folders below the root that are known to be real
+
+    def join(self, path: bytes) -> bytes:
+        """Where `path`, relative to the folder, lies on disk; its parent folders are made."""
+        check_relative(path)
+        self._make(os.path.dirname(path))
+        return os.path.join(self._root, path)
+
+    def make_folder(self, path: bytes) -> bytes:
+        """As `join`, of a folder, which is made if it is not there."""
+        check_relative(path)
+        self._make(path)
+        return os.path.join(self._root, path)
+
+    def _make(self, path: bytes) -> None:
+        lacking = []
+        while path not in self._made:
+            lacking.append(path)
+            path = os.path.dirname(path)
+        for folder in reversed(lacking):
+            self._make_one(folder)
+            self._made.add(folder)
+
+    def _make_one(self, path: bytes) -> None:
+        place = os.path.join(self._root, path)
+        try:
+            os.mkdir(place)
+        except FileExistsError:
+            if not stat.S_ISDIR(os.lstat(place).st_mode):
+                shown = path[:200].decode("utf-8", "replace")
+                raise Damaged(
+                    f"{shown!r} is not a folder, and something is to be written below it",
+                    hint="the record or the server writes through a link: do not trust it",
+                ) from None

@@ -1,0 +1,177 @@
+"""A server that lies cannot make its client write outside the folder it was told to."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tarfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew import settings
+from clew.api.remote import fetching
+from clew.api.remote.asking import Server
+from clew.api.remote.project import RemoteProject
+from clew.errors import ClewError, Damaged, NotAllowed
+from clew.store import Store
+
+Answer = bytes | Callable[[dict[str, Any]], Any]
+
+
+@contextmanager
+def answering(answers: Mapping[str, Answer]) -> Iterator[Server]:
+    """A server that answers each route, by the end of its path, with what it is told to."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = self.rfile.read(int(self.headers["Content-Length"]))
+            answer = answers[self.path.partition("?")[0].removeprefix("/api/v1/")]
+            body = answer if isinstance(answer, bytes) else answer(json.loads(asked))
+            body = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield Server(f"http://127.0.0.1:{server.server_port}", "token")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def archive(*members: tuple[str, bytes, str]) -> Iterator[bytes]:
+    """A tar of (name, type, link or text)."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, kind, text in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.mode = kind, 0o6777
+            if kind == tarfile.REGTYPE:
+                info.size = len(text)
+                tar.addfile(info, io.BytesIO(text.encode()))
+            else:
+                info.linkname = text
+                tar.addfile(info)
+    yield out.getvalue()
+
+
+FILE, LINK, HARD, FOLDER = tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("../victim", FILE, "evil")],
+        [("{outside}/victim", FILE, "evil")],
+        [("a", LINK, "{outside}"), ("a/victim", FILE, "evil")],
+        [("a", LINK, ".."), ("a/victim", FILE, "evil")],
+        [("a", HARD, "../victim"), ("a", FILE, "evil")],
+        [("a", HARD, "{outside}/victim")],
+        [("a", LINK, "{outside}/victim"), ("b", HARD, "a"), ("b", FILE, "evil")],
+        [("a", LINK, "{outside}"), ("a", FOLDER, "")],
+        [("a", tarfile.FIFOTYPE, "")],
+        [("a", tarfile.CHRTYPE, "")],
+        [("a\0b/../../victim", FILE, "evil")],
+    ],
+)
+def test_an_archive_writes_nothing_outside(
+    members: list[tuple[str, bytes, str]], tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o755)
+    (outside / "victim").write_text("mine")
+    told = [(n.format(outside=outside), k, t.format(outside=outside)) for n, k, t in members]
+    try:
+        fetching.unpack(archive(*told), outside / "kept")
+    except ClewError:
+        assert not (outside / "kept").exists()
+    assert (outside / "victim").read_text() == "mine"
+    assert (outside / "victim").stat().st_nlink == 1
+    assert outside.stat().st_mode & 0o777 == 0o755
+    assert {path.name for path in outside.iterdir()} <= {"victim", "kept"}
+
+
+def test_an_archive_of_files_folders_and_links_is_extracted(tmp_path: Path) -> None:
+    told = archive(
+        (".", FOLDER, ""), ("./a", FOLDER, ""), ("./a/x", FILE, "text"), ("./l", LINK, "/etc")
+    )
+    fetching.unpack(told, tmp_path / "kept")
+    assert (tmp_path / "kept/a/x").read_text() == "text"
+    assert (tmp_path / "kept/a/x").stat().st_mode & 0o7022 == 0
+    assert os.readlink(tmp_path / "kept/l") == "/etc"
+
+
+def test_what_is_no_archive_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(Damaged):
+        fetching.unpack(iter([b"x" * 2000]), tmp_path / "kept")
+    assert list(tmp_path.iterdir()) == []
+
+
+def checkout(tmp_path: Path, *, name: str = "e1", **kept: Any) -> None:
+    with Store(tmp_path / "store") as store:
+        digest = store.put_bytes(b"evil").digest
+        store.flush()
+        told = {"digest": digest, "mode": 0o4755, "size": 4, "mtime": 1, "path": "/w/x"}
+        file = {**told, "place": "x", "link": False, **kept}
+        described = {"execution": "a" * 32, "id": name, "cwd": "/w", "missing": []}
+        packs: dict[str, Answer] = {
+            "commands/ask/about": lambda _: {"uid": "u", "root": "/"},
+            "commands/ask/checkout": lambda _: {**described, "files": [file]},
+            "content/records": store.giving().records([bytes.fromhex(digest[7:])]),
+            "content/chunks": store.giving().chunks([], alone=[bytes.fromhex(digest[7:])]),
+        }
+    with answering(packs) as server:
+        project = RemoteProject(server, settings.load({}))
+        project.checkout("a" * 32)
+
+
+@pytest.fixture
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_checkout_lays_out_what_the_server_says(inside: Path, tmp_path: Path) -> None:
+    checkout(tmp_path)
+    assert (inside / "e1/x").read_bytes() == b"evil"
+    assert (inside / "e1/x").stat().st_mode & 0o7777 == 0o755
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"place": "../../victim"},
+        {"place": "{outside}/victim"},
+        {"place": ".clew/config.toml"},
+        {"place": "../../victim", "path": "/w/../../victim"},
+        {"place": "_outside/../../../victim", "path": "/../../../victim"},
+        {"place": "x", "name": "../../outside"},
+        {"place": "x", "name": "{outside}/new"},
+    ],
+)
+def test_a_checkout_stays_in_its_folder(inside: Path, tmp_path: Path, lie: dict[str, str]) -> None:
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / "outside").mkdir()
+    told = {key: value.format(outside=tmp_path / "outside") for key, value in lie.items()}
+    with pytest.raises((Damaged, NotAllowed)):
+        checkout(tmp_path, **told)
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert list((tmp_path / "outside").iterdir()) == []
+    assert list(inside.iterdir()) == []

@@ -1,0 +1,58 @@
+"""A record that somebody else made writes nothing outside the folder its files are laid out in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.unit.prov.story import Story
+
+import clew
+from clew.api import repeating
+from clew.api.project import Project
+from clew.errors import Damaged
+from clew.store import Store
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    (tmp_path / "victim").write_text("mine")
+    monkeypatch.setenv("CLEW_PROJECT", "")
+    with clew.init(tmp_path / "project") as made:
+        with Store(made._folder.store) as store:
+            store.put_all([b"EVIL", str(tmp_path).encode()])
+        yield made
+
+
+def hostile(project: Project, *writes: tuple[str, str, int]) -> str:
+    """The uid of an execution that left files of these paths, texts and modes."""
+    story = Story("a")
+    p = story.process("sh")
+    for path, text, mode in writes:
+        story.write(p, path, text)
+        story.events[-1] = msgspec.structs.replace(story.events[-1], mode=mode)
+    project._graph.take(story.end(activity=p).end().events, also=lambda: None)
+    return story.uid
+
+
+@pytest.mark.parametrize("path", ["/w/../../victim", "/../../victim", "/w/.."])
+def test_what_was_left_is_laid_out_inside(project: Project, tmp_path: Path, path: str) -> None:
+    uid = hostile(project, (path, "EVIL", 0o100644))
+    with pytest.raises(Damaged, match="no place to put a file"):
+        repeating.lay_out(project, uid, tmp_path / "kept")
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_no_file_is_written_through_a_link_of_the_record(project: Project, tmp_path: Path) -> None:
+    uid = hostile(project, ("/w/a", str(tmp_path), 0o120777), ("/w/a/victim", "EVIL", 0o100644))
+    with pytest.raises(Damaged, match="is not a folder"):
+        repeating.lay_out(project, uid, tmp_path / "kept")
+    assert (tmp_path / "victim").read_text() == "mine"
+
+
+def test_what_was_left_gains_no_privileges(project: Project, tmp_path: Path) -> None:
+    uid = hostile(project, ("/w/su", "EVIL", 0o104755))
+    repeating.lay_out(project, uid, tmp_path / "kept")
+    assert (tmp_path / "kept/su").stat().st_mode & 0o7777 == 0o755

@@ -1,0 +1,86 @@
+"""Paths of a record never leave the folder that its files are written to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.errors import Damaged
+from clew.safe_path import SafeFolder, check_relative
+
+BAD = [
+    b"",
+    b"/",
+    b"/etc/passwd",
+    b"..",
+    b"../x",
+    b"a/../../x",
+    b"a/..",
+    b".",
+    b"./a",
+    b"a//b",
+    b"a/",
+    b"a\0b",
+    b"a/" * 300 + b"a",
+]
+
+
+@pytest.mark.parametrize("path", BAD)
+def test_a_path_that_is_not_plain_is_refused(path: bytes, tmp_path: Path) -> None:
+    with pytest.raises(Damaged, match="no place to put a file"):
+        SafeFolder(tmp_path).join(path)
+    with pytest.raises(Damaged):
+        SafeFolder(tmp_path).make_folder(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "path", [b"a", b"...", b"a/b/c", b"\xff/\xfe", b"a b/\n", b"a/" * 200 + b"a"]
+)
+def test_a_plain_path_gets_its_folders(path: bytes, tmp_path: Path) -> None:
+    place = SafeFolder(tmp_path).join(path)
+    assert place == os.fsencode(tmp_path) + b"/" + path
+    assert os.path.isdir(os.path.dirname(place))
+
+
+def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside.mkdir()
+    inside.mkdir()
+    (inside / "direct").symlink_to(outside)
+    (inside / "a").mkdir()
+    (inside / "a" / "up").symlink_to("../..")
+    (inside / "file").write_text("x")
+    for path in (b"direct/x", b"direct/x/y", b"a/up/outside/x", b"file/x"):
+        with pytest.raises(Damaged, match="is not a folder"):
+            SafeFolder(inside).join(path)
+    with pytest.raises(Damaged, match="is not a folder"):
+        SafeFolder(inside).make_folder(b"direct")
+    assert list(outside.iterdir()) == []
+
+
+def test_a_link_that_the_same_record_wrote_is_not_followed(tmp_path: Path) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside.mkdir()
+    inside.mkdir()
+    places = SafeFolder(inside)
+    os.symlink(os.fsencode(outside), places.join(b"a"))  # noqa: PTH211
+    with pytest.raises(Damaged):
+        places.join(b"a/passwd")
+    places.join(b"b/x")
+    with pytest.raises(FileExistsError):
+        os.symlink(os.fsencode(outside), places.join(b"b"))  # noqa: PTH211
+
+
+@given(st.binary(max_size=30))
+def test_what_is_joined_stays_inside(path: bytes) -> None:
+    try:
+        check_relative(path)
+    except Damaged:
+        return
+    whole = os.path.normpath(b"/root/" + path)
+    assert whole == b"/root/" + path
