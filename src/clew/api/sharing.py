@@ -273,9 +273,13 @@ def _verified(uid: str, document: Document) -> Signature:
     return Signature(key, document.events, text)
 
 
+_EVENTS = 512 << 20
+"""Bytes of the events of one execution: some millions of them."""
+
+
 def _events(receiving: Receiving, uid: str, digest: str) -> list[AnyEvent]:
     try:
-        events = from_batch(receiving.read(digest_of(digest) or b""))
+        events = from_batch(receiving.read(digest_of(digest) or b"", most=_EVENTS))
     except msgspec.DecodeError:
         events = []
     if not events or any(event.execution != uid for event in events):

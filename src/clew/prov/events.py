@@ -151,8 +151,7 @@ TYPES = frozenset(
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(AnyEvent)
 _packer = msgspec.msgpack.Encoder(order="deterministic")
-_unpacker = msgspec.msgpack.Decoder(list[AnyEvent])
-_unpacker_of_one = msgspec.msgpack.Decoder(AnyEvent)
+_unpacker = msgspec.msgpack.Decoder(AnyEvent)
 
 
 def event_id(event: Event) -> str:
@@ -186,14 +185,84 @@ def to_batch(events: list[AnyEvent]) -> bytes:
 
 def from_batch(batch: bytes) -> list[AnyEvent]:
     """Read what `to_batch` wrote, without the types that only a newer Clew knows."""
-    try:
-        return _unpacker.decode(batch)
-    except msgspec.ValidationError:
-        events = (
-            _known(bytes(raw), _unpacker_of_one.decode, msgspec.msgpack.decode)
-            for raw in msgspec.msgpack.decode(batch, type=list[msgspec.Raw])
-        )
-        return [event for event in events if event is not None]
+    reader = BatchReader()
+    events = (reader.read_packed(raw) for raw in split_batch(batch))
+    return [event for event in events if event is not None]
+
+
+LONGEST_EVENT = 4 << 20
+"""Bytes of one event as it is encoded."""
+SHORTEST_EVENT = 32
+"""Bytes: the uid of its execution alone takes as many."""
+MOST_VALUES = 2_000_000
+"""Words, variables and facets in the events of one batch, one by one: a byte of an untyped document
+may take a hundred bytes of memory."""
+DEEPEST = 64
+"""Documents in documents."""
+
+
+def split_batch(batch: bytes) -> list[msgspec.Raw]:
+    """The events of a MessagePack document, not decoded yet. A header alone may declare billions
+    of them: they are counted against the bytes that are there before a list is made."""
+    count = _declared(batch)
+    if count * SHORTEST_EVENT > len(batch):
+        raise msgspec.ValidationError(f"{count} events do not fit into {len(batch)} bytes")
+    return msgspec.msgpack.decode(batch, type=list[msgspec.Raw])
+
+
+def _declared(batch: bytes) -> int:
+    """How many elements an array begins with; 0 where the batch begins with something else."""
+    kind = batch[0] if batch else 0
+    if kind & 0xF0 == 0x90:
+        return kind & 0x0F
+    width = {0xDC: 2, 0xDD: 4}.get(kind, 0)
+    return int.from_bytes(batch[1 : 1 + width], "big")
+
+
+class BatchReader:
+    """Decodes the events of one batch from elsewhere; DecodeError when they take too much."""
+
+    def __init__(self) -> None:
+        self._values = 0
+
+    def read_packed(self, raw: msgspec.Raw) -> AnyEvent | None:
+        """An event in MessagePack; None for a type that only a newer Clew knows."""
+        return self._read(raw, _unpacker.decode, msgspec.msgpack.decode)
+
+    def read_line(self, line: bytes) -> AnyEvent | None:
+        """An event in JSON."""
+        return self._read(line, _decoder.decode, msgspec.json.decode)
+
+    def _read(
+        self,
+        raw: bytes | msgspec.Raw,
+        decode: Callable[[bytes], AnyEvent],
+        decode_any: Callable[[bytes], Any],
+    ) -> AnyEvent | None:
+        if len(memoryview(raw)) > LONGEST_EVENT:
+            raise msgspec.ValidationError(f"an event has more than {LONGEST_EVENT} bytes")
+        try:
+            event = _known(bytes(raw), decode, decode_any)
+        except RecursionError as error:
+            raise msgspec.ValidationError("an event is nested too deeply") from error
+        if isinstance(event, Started):
+            self._count(event.facets, event.environment, event.command)
+        elif isinstance(event, Ended):
+            self._count(event.facets, event.usage)
+        return event
+
+    def _count(self, *documents: object) -> None:
+        waiting = [(document, 0) for document in documents]
+        while waiting:
+            value, depth = waiting.pop()
+            if isinstance(value, dict | list | tuple):
+                self._values += len(value)
+                below = value.values() if isinstance(value, dict) else value
+                waiting.extend((one, depth + 1) for one in below)
+            if self._values > MOST_VALUES:
+                raise msgspec.ValidationError(f"a batch holds more than {MOST_VALUES} values")
+            if depth > DEEPEST:
+                raise msgspec.ValidationError("an event is nested too deeply")
 
 
 def _known(

@@ -14,8 +14,8 @@ from typing import Any
 from blake3 import blake3
 
 from clew.errors import ClewError, NotFound
-from clew.replay.checkouts import BITS, Checkout, Kept
-from clew.replay.layouts import OWN, STATE, origin
+from clew.replay.checkouts import Checkout, Kept
+from clew.replay.layouts import BITS, OWN, STATE, origin
 from clew.store import Store
 from clew.store.errors import from_os
 

@@ -6,26 +6,36 @@ Types of events that only a newer Clew knows are passed over.
 
 from __future__ import annotations
 
+import io
+import itertools
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 import zstandard
 
 from clew.errors import ClewError
-from clew.prov.events import AnyEvent, from_batch, from_lines
+from clew.prov.events import SHORTEST_EVENT, AnyEvent, BatchReader, split_batch
 
 MOST = 32 << 20
 """Bytes of a batch as it is sent."""
 UNFOLDED = 512 << 20
 """Bytes of a batch that was sent compressed: some millions of events."""
+RATIO = 200
+"""How many times its size a batch may unfold to, beyond this many bytes:"""
+ALWAYS = 16 << 20
 LINES = frozenset({"application/x-ndjson", "application/jsonl", "application/json"})
 PACKED = frozenset({"application/msgpack", "application/x-msgpack", "application/vnd.msgpack"})
 _UID = re.compile(r"[0-9a-f]{32}")
 _LARGEST = (1 << 63) - 1
-_PIECE = 4 << 10
+_PIECE = 256
+"""Bytes that are unfolded at once: they may become megabytes."""
+_BLANK = 1000
+"""Lines of a batch that may be empty."""
+_OFTEN = 1000
+"""Events between two looks at whether the batch is still wanted."""
 _NOTHING = "nothing of the batch was taken; docs/formats/events.md says what an event is"
 
 
@@ -65,66 +75,65 @@ def _unfolded(body: bytes, coding: str) -> bytes:
     else:
         unfolding = zlib.decompressobj(wbits=31)
     found = bytearray()
+    most = min(UNFOLDED, max(ALWAYS, RATIO * len(body)))
     for at in range(0, len(body), _PIECE):
         found += unfolding.decompress(body[at : at + _PIECE])
-        if len(found) > UNFOLDED:
-            raise TooLarge(f"the batch unfolds to more than {UNFOLDED} bytes", hint="send parts")
+        if len(found) > most:
+            raise TooLarge(f"the batch unfolds to more than {most} bytes", hint="send parts")
     if not unfolding.eof or unfolding.unused_data:
         raise Malformed(f"the batch is not {coding}: it does not end where it should")
     return bytes(found)
 
 
-def read(body: bytes, kind: str) -> list[AnyEvent]:
-    """The events of a batch of this media type; Malformed names the first that is none."""
+def read(body: bytes, kind: str, check: Callable[[], None] = lambda: None) -> list[AnyEvent]:
+    """The events of a batch of this media type; Malformed names the first that is none. `check` is
+    called now and then, and may raise."""
     if kind in LINES:
-        return _checked(list(_lines(body)))
+        return _checked(_lines(body), check)
     if kind in PACKED:
-        return _checked(list(_packed(body)))
+        return _checked(_packed(body), check)
     raise NotUnderstood(
         f"events are not read from {kind or 'a body without a type'}",
         hint="application/x-ndjson or application/msgpack",
     )
 
 
-Placed = list[tuple[int, AnyEvent]]
+def _lines(body: bytes) -> Iterator[AnyEvent | None]:
+    if body.count(b"\n") > len(body) // SHORTEST_EVENT + _BLANK:
+        raise Malformed("the batch is made of lines that are too short for events", hint=_NOTHING)
+    reader = BatchReader()
+    for line in io.BytesIO(body):
+        yield reader.read_line(line) if line.strip() else None
 
 
-def _lines(body: bytes) -> Iterator[tuple[int, AnyEvent]]:
-    for number, line in enumerate(body.split(b"\n"), 1):
-        if line.strip():
-            try:
-                for event in from_lines([line + b"\n"]):
-                    yield number, event
-            except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise _malformed(number, str(error)) from error
-
-
-def _packed(body: bytes) -> Iterator[tuple[int, AnyEvent]]:
+def _packed(body: bytes) -> Iterator[AnyEvent | None]:
     try:
-        yield from enumerate(from_batch(body), 1)
-        return
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        why = str(error)
-    try:
-        raws = msgspec.msgpack.decode(body, type=list[msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Malformed(f"the batch is no MessagePack array: {error}") from error
-    for number, raw in enumerate(raws, 1):
+        raws = split_batch(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Malformed(f"the batch is no MessagePack array of events: {error}") from error
+    yield from map(BatchReader().read_packed, raws)
+
+
+def _checked(found: Iterator[AnyEvent | None], check: Callable[[], None]) -> list[AnyEvent]:
+    good: set[str] = set()
+    events: list[AnyEvent] = []
+    for number in itertools.count(1):
+        if number % _OFTEN == 0:
+            check()
         try:
-            from_batch(b"\x91" + bytes(raw))  # an array of one
+            event = next(found)
+        except StopIteration:
+            return events
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise _malformed(number, str(error)) from error
-    raise Malformed(f"the batch cannot be read: {why}")
-
-
-def _checked(found: Placed) -> list[AnyEvent]:
-    good: set[str] = set()
-    for number, event in found:
+        if event is None:
+            continue
         if event.execution not in good:
             if not _UID.fullmatch(event.execution):
                 raise _malformed(number, "the uid of an execution is 32 hexadecimal digits")
             good.add(event.execution)
-    return [event for _, event in found]
+        events.append(event)
+    raise AssertionError("counting does not end")
 
 
 def find_unsound(events: list[AnyEvent]) -> Malformed | None:

@@ -49,8 +49,8 @@ class Limits:
     """Answers under way at once."""
     streams: int = 1024
     """Streams of events at once."""
-    grace_seconds: int = 10
-    """That answers under way have to end when the server is told to."""
+    grace_seconds: int = 3
+    """That answers under way have to end when the server is told to; then they are cut off."""
 
 
 class _Refused(HTTPException):

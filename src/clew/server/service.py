@@ -26,6 +26,8 @@ class Service:
         """Set when there may be something to run."""
         self.on_host = False
         """Whether container components run as processes, without their images."""
+        self.stopping = threading.Event()
+        """Set when the server ends: long work ends at its next look."""
         self.feeds = Feeds()
         """What is followed while it goes on."""
         self._idle: list[Project] = []

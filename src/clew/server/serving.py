@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +29,9 @@ from clew.server.running.ticking import Ticking
 from clew.server.service import Service
 from clew.settings import Settings
 
+_LOG = logging.getLogger("clew.server")
+_LATE = 1.0
+"""Seconds that threads have to end after all else has."""
 _WAITING = 2048
 """Connections that may wait to be taken."""
 
@@ -37,7 +42,9 @@ class _Server(uvicorn.Server):
         self._service = service
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Streams would go on for ever: they are told to end, other answers are finished."""
+        """Streams would go on for ever: they are told to end, other answers are finished. Long
+        work of requests is cancelled; what does not end in time is cut off."""
+        self._service.stopping.set()
         self._service.feeds.end()
         await super().shutdown(sockets)
 
@@ -114,6 +121,19 @@ def serve(
         service.close()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)  # all is in order: nothing is left to end
+        _do_not_wait_for_threads()
+
+
+def _do_not_wait_for_threads() -> None:
+    """Python ends only after its threads. One that hangs, in a file system perhaps, is left alone:
+    all that must be closed is closed, and every write can be cut off at any moment."""
+    main = threading.main_thread()
+    left = [t for t in threading.enumerate() if t is not main and not t.daemon]
+    if left:
+        _LOG.warning("%s threads are still at work: not waiting for them", len(left))
+        late = threading.Timer(_LATE, os._exit, (0,))
+        late.daemon = True
+        late.start()
 
 
 def _resolver(targets: Path | None, *, on_cluster: bool) -> Resolver | None:

@@ -32,6 +32,18 @@ _FILE = struct.Struct("<32sQBI")
 PART = struct.Struct("<32sQ")
 _FOOTER = struct.Struct("<QQ32s8s")
 
+LONGEST = 64 << 20
+"""Bytes of content in a pack that somebody else made. Senders end one at 16 MiB; the last chunk may
+pass that."""
+MOST_CHUNKS = 500_000
+"""Chunks in such a pack, and contents. Senders end one at a fifth of that."""
+MOST_TABLE = 256 << 20
+"""Bytes of its table."""
+MOST_REPEATED = 64 << 30
+"""Bytes of contents taken at once that cost their sender nothing, but must be hashed: holes, and
+chunks that are named more than once."""
+_LARGEST = (1 << 63) - 1
+
 
 class Chunk(NamedTuple):
     digest: bytes
@@ -144,8 +156,14 @@ def read_tail(tail: bytes, *, where: str) -> tuple[Table, int]:
     try:
         position, length, digest, end = _FOOTER.unpack(tail[-_FOOTER.size :])
         body = tail[: -_FOOTER.size]
-        if end == END and length == len(body) and blake3.blake3(body).digest() == digest:
-            return _decode(body), position + len(tail)
+        if (
+            end == END
+            and length == len(body) <= MOST_TABLE
+            and blake3.blake3(body).digest() == digest
+        ):
+            table = _decode(body, most=MOST_CHUNKS)
+            _check(table, position, where=where)
+            return table, position + len(tail)
     except struct.error:
         pass
     raise Damaged(f"{where} is damaged")
@@ -161,11 +179,49 @@ def read_pack(data: bytes, *, where: str) -> Table:
     raise Damaged(f"{where} is no pack, or cut short")
 
 
-def _decode(body: bytes) -> Table:
+def _check(table: Table, end: int, *, where: str) -> None:
+    """Refuse a pack that holds more than packs do, or what is not in it, before any of it is read.
+    `end`: where its blocks end."""
+    unfolded = 0
+    for block in table.blocks:
+        unfolded += block.length
+        inside = sum(chunk.length for chunk in block.chunks)
+        if inside > block.length or unfolded > LONGEST or block.position + block.stored > end:
+            raise Damaged(f"{where} unfolds to too much, or is cut short")
+    for file in table.files:
+        size = sum(length for _, length in PART.iter_unpack(file.parts))
+        largest = {FILE: _LARGEST, TREE: MOST_TABLE}.get(file.kind, -1)  # trees are read whole
+        if size != file.size or size > largest:
+            raise Damaged(f"{where} holds a content that does not have its size")
+
+
+def check_repeated(contents: Iterable[Iterable[tuple[bytes, int]]]) -> None:
+    """Refuse contents, given by their parts, that are short to tell and long to hash."""
+    total = 0
+    lengths: dict[bytes, int] = {}
+    for parts in contents:
+        for part, length in parts:
+            total += length
+            if part != HOLE:
+                lengths[part] = length
+    if total - sum(lengths.values()) > MOST_REPEATED:
+        raise Damaged(
+            f"contents with more than {MOST_REPEATED >> 30} GiB of holes or repeated parts are not"
+            " taken from elsewhere",
+            hint="exclude that file where it is recorded, or record it with --no-content",
+        )
+
+
+def _decode(body: bytes, *, most: int | None = None) -> Table:
+    """`most`: how many chunks and contents it may tell of."""
     at = _COUNT.size
     blocks: list[Block] = []
+    chunks_left = files_left = len(body) if most is None else most
     for _ in range(_COUNT.unpack_from(body)[0]):
         position, stored, length, codec, count = _BLOCK.unpack_from(body, at)
+        chunks_left -= count + 1
+        if chunks_left < 0:
+            raise Damaged("a pack holds too many chunks")
         at += _BLOCK.size
         end = at + count * _CHUNK.size
         chunks = [Chunk(d, n, bool(w)) for d, n, w in _CHUNK.iter_unpack(body[at:end])]
@@ -174,6 +230,8 @@ def _decode(body: bytes) -> Table:
     files: list[File] = []
     (count,) = _COUNT.unpack_from(body, at)
     at += _COUNT.size
+    if count > files_left:
+        raise Damaged("a pack holds too many contents")
     for _ in range(count):
         digest, size, kind, parts = _FILE.unpack_from(body, at)
         at += _FILE.size
@@ -220,6 +278,8 @@ def _expand(data: bytes, *, where: str, length: int) -> bytes:
     import zstandard  # late: most commands read no content
 
     try:
+        if zstandard.frame_content_size(data) not in (length, -1):  # as much would be allocated
+            raise Damaged(f"a block of {where} has the wrong length", hint="clew fsck")
         return zstandard.ZstdDecompressor().decompress(data, max_output_size=length)
     except zstandard.ZstdError as error:
         raise Damaged(f"a block of {where} cannot be decompressed", hint="clew fsck") from error

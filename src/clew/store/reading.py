@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import blake3
@@ -17,6 +17,9 @@ from clew.store import packs
 from clew.store.errors import from_os, shown
 from clew.store.index import Index
 from clew.store.records import named
+
+Check = Callable[[], None]
+"""Raises when the work is no longer wanted."""
 
 _ZEROS = bytes(64 << 10)
 _CACHED = 24  # blocks: small files that were stored together are mostly read together
@@ -111,10 +114,11 @@ class Reader:
         raise Damaged(f"the pack {where} is missing", hint="clew fsck")
 
 
-def hash_zeros(hasher: blake3.blake3, length: int) -> None:
-    """As if that many zeros had been read."""
+def hash_zeros(hasher: blake3.blake3, length: int, check: Check = lambda: None) -> None:
+    """As if that many zeros had been read. `check` may raise between two pieces."""
     block = bytes(min(length, 16 << 20))
     while length:
+        check()
         data = block if length >= len(block) else block[:length]
         hasher.update(data)
         length -= len(data)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import resource
 
+import msgspec
 import pytest
 import zstandard
 from hypothesis import given
@@ -76,6 +78,64 @@ def test_what_unfolds_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         assert len(batches.plain(_compressed(bytes(1000), coding), coding)) == 1000
         with pytest.raises(batches.TooLarge):
             batches.plain(_compressed(bytes(1001), coding), coding)
+
+
+def facets(value: bytes) -> bytes:
+    """An event in MessagePack whose facet holds this."""
+    event = Ended(execution="ab" * 16, n=1, at=1, activity="x", facets={"x": None})
+    (raw,) = msgspec.msgpack.decode(to_batch([event]), type=list[msgspec.Raw])
+    return bytes(raw).replace(b"\xa1x\xc0", b"\xa1x" + value)
+
+
+def array(count: int, of: bytes) -> bytes:
+    return b"\xdd" + count.to_bytes(4, "big") + of * count
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xdd\xff\xff\xff\xff",
+        b"\xdd\x08\x00\x00\x00" * 100 + bytes(43),
+        b"\xdc\xff\xff" + b"\xc0" * 0xFFFF,
+        array(1 << 20, b"\x90"),
+        array(1, facets(array(8 << 20, b"\x90"))),
+        array(1, facets(b"\x91" * 100_000 + b"\xc0")),
+        array(1, facets(b"\x91" * 200 + b"\xc0")),
+        array(4, facets(array(1 << 20, b"\x90"))),
+        array(4, facets(array(1 << 20, b"\xa0"))),
+        array(1, facets(b"\xdd\x7f\xff\xff\xff")),
+    ],
+    ids=len,
+)
+def test_a_document_that_takes_much_memory_is_refused(body: bytes) -> None:
+    small = zstandard.compress(body)
+    assert len(small) < 5000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises((batches.Malformed, batches.TooLarge)):
+        batches.read(batches.plain(small, "zstd"), "application/msgpack")
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10  # KiB
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\n" * (10 << 20),
+        b'{"event":"ended","facets":{"x":[' + b"[]," * (3 << 20) + b"[]]}}",
+        b'{"event":"ended","facets":{"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
+        b"[" * 1_000_000,
+    ],
+    ids=len,
+)
+def test_lines_that_take_much_memory_are_refused(body: bytes) -> None:
+    with pytest.raises((batches.Malformed, batches.TooLarge)):
+        batches.read(batches.plain(zstandard.compress(body), "zstd"), "application/x-ndjson")
+
+
+def test_little_may_not_unfold_to_very_much() -> None:
+    for body in (zstandard.compress(bytes(64 << 20)), gzip.compress(bytes(64 << 20))[:-8]):
+        coding = "zstd" if body[0] == 0x28 else "gzip"
+        with pytest.raises(batches.TooLarge):
+            batches.plain(body, coding)
 
 
 @pytest.mark.parametrize("coding", ["zstd", "gzip"])

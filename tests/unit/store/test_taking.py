@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+import resource
 from collections.abc import Sequence
 from pathlib import Path
 
 import blake3
 import pytest
+import zstandard
 
 from clew.errors import UsageError
 from clew.store import Store, packs
 from clew.store.records import digest_of, named
-from clew.store.remotes import taking
+from clew.store.remotes import sending
 from clew.store.remotes.taking import Taking
 
 
@@ -118,12 +120,94 @@ def test_a_record_must_be_true(there: Store) -> None:
 
 
 def test_nothing_may_unfold_to_too_much(there: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "MOST", 1000)
+    monkeypatch.setattr(packs, "LONGEST", 1000)
     data = bytes(2000)
     chunk = packs.Chunk(blake3.blake3(data).digest(), 2000, True)
     block = packs.Block(len(packs.MAGIC), 2000, 2000, packs.RAW, [chunk])
     with pytest.raises(UsageError, match="too much"):
         there.taking().take(_pack(packs.Table([block], []), data))
+
+
+def test_a_block_may_not_unfold_to_more_than_it_says(there: Store) -> None:
+    bomb = zstandard.compress(bytes(1 << 30))  # some 30 kB
+    chunk = packs.Chunk(blake3.blake3(bytes(1000)).digest(), 1000, True)
+    block = packs.Block(len(packs.MAGIC), len(bomb), 1000, packs.ZSTD, [chunk])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(UsageError, match="wrong length"):
+        there.taking().take(_pack(packs.Table([block], []), bomb))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10  # KiB
+
+
+def test_contents_that_are_short_to_tell_and_long_to_hash_are_refused(there: Store) -> None:
+    chunk = there.put_bytes(bytes(range(256)) * 1000)
+    there.flush()
+    raw = digest_of(chunk.digest) or b""
+    other = blake3.blake3(b"claimed").digest()
+    many = [(raw, chunk.size)] * (packs.MOST_REPEATED // chunk.size + 2)
+    for parts in (
+        [(packs.HOLE, 1 << 62)],
+        [(packs.HOLE, packs.MOST_REPEATED + 1)],
+        [(packs.HOLE, 1 << 61)] * 100,
+        [(packs.HOLE, (1 << 64) - 1)] * 3,
+        many,
+    ):
+        size = sum(length for _, length in parts) % (1 << 64)
+        file = packs.File(other, size, 0, packs.pack_parts(parts))
+        with pytest.raises(UsageError):
+            there.taking().take(_pack(packs.Table([], [file])))
+    half = [(packs.HOLE, packs.MOST_REPEATED // 2 + 1)]
+    two = [packs.File(bytes([n]) * 32, half[0][1], 0, packs.pack_parts(half)) for n in (1, 2)]
+    with pytest.raises(UsageError, match="holes"):
+        there.taking().take(_pack(packs.Table([], two)))
+
+
+def test_what_a_table_says_is_checked_before_it_is_believed(there: Store) -> None:
+    start, data = len(packs.MAGIC), b"data"
+    digest = blake3.blake3(data).digest()
+    chunk = packs.Chunk(digest, 4, True)
+    parts = packs.pack_parts([(digest, 4)])
+    tables = [
+        packs.Table([packs.Block(start, 4, 4, packs.RAW, [chunk] * 2)], []),  # more than the block
+        packs.Table([packs.Block(1 << 63, 4, 4, packs.RAW, [chunk])], []),  # not in the pack
+        packs.Table([packs.Block(start, 1 << 31, 4, packs.RAW, [chunk])], []),
+        packs.Table([], [packs.File(digest, 5, 0, parts)]),  # another size
+        packs.Table([], [packs.File(digest, 4, 7, parts)]),  # an unknown kind
+    ]
+    for table in tables:
+        with pytest.raises(UsageError):
+            there.taking().take(_pack(table, data))
+    empty = packs.Chunk(blake3.blake3().digest(), 0, True)
+    many = packs.Block(start, 0, 0, packs.RAW, [empty] * (packs.MOST_CHUNKS + 1))
+    with pytest.raises(UsageError, match="too many"):
+        there.taking().take(_pack(packs.Table([many], [])))
+
+
+def test_work_that_is_no_longer_wanted_ends(there: Store) -> None:
+    class Unwanted(Exception):
+        pass
+
+    looks = 0
+
+    def check() -> None:
+        nonlocal looks
+        looks += 1
+        if looks > 3:
+            raise Unwanted
+
+    hole = 60 << 30
+    file = packs.File(bytes(31) + b"x", hole, 0, packs.pack_parts([(packs.HOLE, hole)]))
+    with pytest.raises(Unwanted):
+        there.taking().take(_pack(packs.Table([], [file])), check)
+    there.put_bytes(b"more")
+    there.flush()
+
+
+def test_many_tiny_contents_go_in_several_packs(
+    here: Store, there: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "CHUNKS", 10)
+    contents = [here.put_bytes(b"%d" % n).digest for n in range(25)]
+    assert len(send(here, there, *contents).packs) == 3
 
 
 def test_what_is_on_its_way_is_not_swept(here: Store, there: Store, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-from clew.errors import ClewError, NotAllowed, SecretsNeeded, UsageError
+from clew.errors import ClewError, Damaged, NotAllowed, SecretsNeeded, UsageError
 from clew.settings import Settings
 from clew.store.errors import Unreachable
 
@@ -35,6 +35,10 @@ _FRESH = 20.0
 """Seconds that an idle connection is believed to be open."""
 _PIECE = 1 << 18
 """Bytes that are read, or sent, at once; each piece has the whole time-out."""
+_LARGEST = 1 << 30
+"""Bytes of an answer that is read into memory."""
+_LONGEST = 128 << 20
+"""Bytes of one line of an answer."""
 _STATUS = {400: 2, 422: 2, 403: 4, 404: 5}
 
 
@@ -247,16 +251,27 @@ class Answer:
     def header(self, name: str) -> str:
         return self._response.headers.get(name, "")
 
-    def whole(self) -> bytes:
+    def whole(self, *, most: int = _LARGEST) -> bytes:
+        """All of it, if that is not more than `most` bytes."""
+        body = bytearray()
         with self._server._bounded():
-            return b"".join(self.pieces())
+            for piece in self.pieces():
+                body += piece
+                if len(body) > most:
+                    self._server.hang_up()
+                    raise Damaged(f"{self._server.url} answers with more than {most} bytes")
+        return bytes(body)
 
     def line(self) -> bytes:
         """The next line; nothing at the end."""
         try:
-            return self._response.readline()
+            found = self._response.readline(_LONGEST + 1)
         except (OSError, http.client.HTTPException) as error:
             raise self._server.unreachable(error) from error
+        if len(found) > _LONGEST:
+            self._server.hang_up()
+            raise Damaged(f"{self._server.url} answers with a line of more than {_LONGEST} bytes")
+        return found
 
     def pieces(self) -> Iterator[bytes]:
         try:

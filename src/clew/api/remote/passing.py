@@ -17,6 +17,9 @@ from clew.store import Store
 from clew.store.records import digest_of, named
 from clew.store.remotes.bringing import bring
 
+_PACK = 128 << 20
+"""Bytes of a pack: the server's are far smaller."""
+
 
 @contextmanager
 def through(settings: Settings) -> Iterator[Store]:
@@ -49,7 +52,7 @@ class _Window:
         headers = {"Content-Type": "application/json"}
         body = json.dumps(asked).encode()
         with self._server.open("POST", f"/api/v1/content/{name}", body, headers=headers) as answer:
-            return answer.whole()
+            return answer.whole(most=_PACK)
 
 
 def fetch(

@@ -20,6 +20,7 @@ from clew.prov.events import AnyEvent
 from clew.prov.export.events import contents_of
 from clew.prov.questions.executions import execution
 from clew.server import batches
+from clew.server.cancellation import Check, run_cancellable
 from clew.server.intake import Intake
 from clew.server.service import Service
 from clew.server.v1.asking import PROBLEMS
@@ -97,13 +98,14 @@ async def take_events(request: Request, transfer: Transfer = "") -> Folded:
         coding = request.headers.get("content-encoding", "").strip().lower()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
-        def work() -> Folded:
-            events = batches.read(batches.plain(body, coding), kind)
+        def work(check: Check) -> Folded:
+            events = batches.read(batches.plain(body, coding), kind, check)
+            check()
             folded = _fold(request.app.state.service, intake, events, transfer)
             request.app.state.metrics.events.inc(folded.events)
             return folded
 
-        return await run_in_threadpool(work)
+        return await run_cancellable(request, work)
 
 
 @router.post("/content/missing")
@@ -129,13 +131,13 @@ async def take_content(request: Request, transfer: Transfer = "") -> Arrived:
     with intake.slot():
         pack = await _read(request, PACK)
 
-        def work() -> Arrived:
+        def work(check: Check) -> Arrived:
             with intake.taking(transfer) as taking:
-                taking.take(pack)
+                taking.take(pack, check)
             request.app.state.metrics.bytes.inc(len(pack))
             return Arrived(bytes=len(pack))
 
-        return await run_in_threadpool(work)
+        return await run_cancellable(request, work)
 
 
 @router.put("/content/{digest}", openapi_extra=_body("application/octet-stream"))

@@ -27,6 +27,8 @@ _PATIENCE = timedelta(seconds=20)
 """How long a server that fails is asked again."""
 _REQUEST = timedelta(minutes=15)
 """How long one object may take: one of 16 MB over a slow line."""
+_WHOLE = 256 << 20
+"""Bytes of a pack that is fetched whole, where a server gives no ranges."""
 _ABSENT = (FileNotFoundError, exceptions.NotFoundError)
 _REFUSED = (
     PermissionError,
@@ -72,10 +74,13 @@ class Bucket:
             found = [m["path"] for batch in obstore.list(self._store, folder) for m in batch]
         return sorted(path.removeprefix(f"{folder}/") for path in found)
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, name: str, *, most: int) -> bytes | None:
         with self._errors():
             try:
-                return bytes(obstore.get(self._store, name).bytes())
+                found = obstore.get(self._store, name)
+                if found.meta["size"] > most:
+                    raise spoilt(self.url, name)
+                return bytes(found.bytes())
             except _ABSENT:
                 return None
 
@@ -87,7 +92,7 @@ class Bucket:
                 return self._get_ranges(name, ranges)
             except _NoRangesError:
                 self._whole_only = True
-        whole = self.get(name)
+        whole = self.get(name, most=_WHOLE)
         if whole is None:
             raise missing(self.url, name)
         found = [whole[position : position + length] for position, length in ranges]

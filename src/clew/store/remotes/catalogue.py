@@ -25,6 +25,10 @@ from clew.store.remotes.places import FOLDERS, Place, missing, place_of, spoilt
 FORMAT = b"clew-remote 1\n"
 _AT_ONCE = 16
 """Small objects asked for at once: each costs a round trip."""
+_TAIL = packs.MOST_TABLE + 1024
+"""Bytes of a table as an object, with its footer."""
+_DOCUMENT_SIZE = 8 << 20
+"""Bytes of a document, at most."""
 _TABLE = re.compile(r"[0-9a-f]{32}")
 _DOCUMENT = re.compile(r"([0-9a-f]{32})\.[0-9a-f]{32}")
 
@@ -81,7 +85,9 @@ class Remote:
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]:
         """Documents by name, verified."""
-        found = _fetch(names, lambda name: self.place.get(f"executions/{name}"))
+        found = _fetch(
+            names, lambda name: self.place.get(f"executions/{name}", most=_DOCUMENT_SIZE)
+        )
         for name, data in found.items():
             if data is None:
                 raise missing(self.url, f"executions/{name}")
@@ -104,7 +110,7 @@ def open_remote(
 ) -> Remote:
     """The remote at `url`; with `make` one is made where nothing is."""
     place = place_of(url, options)
-    found = place.get("format")
+    found = place.get("format", most=1024)
     if found is None:
         if not place.tops() <= {"format", *FOLDERS}:  # some of it: somebody is just making one
             raise NotAllowed(
@@ -154,20 +160,34 @@ def _learn(remote: Remote) -> None:
     known = {name for _, name, _ in index.packs()}
     gone = known - there  # what they held may be in others as well, so begin anew
     wanted = sorted(there if gone else there - known)
-    tails = _fetch(wanted, lambda name: place.get(f"tables/{name}"))
-    with index.writing() as db:
-        if gone:
+    if gone:
+        with index.writing() as db:
             index.clear(db)
-        known = {name for _, name, _ in index.packs()}  # others may learn, too
-        for name in wanted:
+    for at in range(0, len(wanted), _AT_ONCE):  # tables may be large: few at a time in memory
+        _learn_some(remote, wanted[at : at + _AT_ONCE])
+    known = {name for _, name, _ in index.packs()}
+    if there - known - set(remote.damaged):  # another began anew meanwhile
+        _learn(remote)
+
+
+def _learn_some(remote: Remote, names: list[str]) -> None:
+    tails = _fetch(names, lambda name: _get_table(remote.place, name))
+    with remote.index.writing() as db:
+        known = {name for _, name, _ in remote.index.packs()}  # others may learn, too
+        for name in names:
             table = _table(name, tails[name])
             if table is None:
                 remote.damaged.append(name)
             elif name not in known:
-                index.add_pack(db, name, table[1], table[0])
-                known.add(name)
-    if there - known - set(remote.damaged):  # another began anew meanwhile
-        _learn(remote)
+                remote.index.add_pack(db, name, table[1], table[0])
+
+
+def _get_table(place: Place, name: str) -> bytes | None:
+    """A table as it lies there; None where it is too large to be one."""
+    try:
+        return place.get(f"tables/{name}", most=_TAIL)
+    except Damaged:
+        return None
 
 
 def _table(name: str, tail: bytes | None) -> tuple[packs.Table, int] | None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 from urllib.parse import unquote, urlsplit
 
 from clew.errors import ClewError, Damaged, Full, NotAllowed, UsageError
@@ -37,8 +38,9 @@ class Place(Protocol):
     def names(self, folder: str) -> list[str]:
         """The names of the objects in `folder`, without it."""
 
-    def get(self, name: str) -> bytes | None:
-        """The object; None when there is none of this name."""
+    def get(self, name: str, *, most: int) -> bytes | None:
+        """The object; None when there is none of this name. Damaged when it has more than `most`
+        bytes: a remote may be anybody's."""
 
     def get_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         """Parts of an object, by position and length. Damaged when it is missing or too short."""
@@ -94,18 +96,30 @@ class Folder:
             except FileNotFoundError:
                 return []
 
-    def get(self, name: str) -> bytes | None:
+    def get(self, name: str, *, most: int) -> bytes | None:
         with self._errors("read"):
             try:
-                return (self._path / name).read_bytes()
+                with self._open(name) as file:
+                    data = file.read(min(most, os.fstat(file.fileno()).st_size) + 1)
             except FileNotFoundError:
                 return None
+        if len(data) > most:
+            raise spoilt(self.url, name)
+        return data
+
+    def _open(self, name: str) -> BinaryIO:
+        """A regular file: whoever opens a pipe might wait for ever."""
+        descriptor = os.open(self._path / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise spoilt(self.url, name)
+        return os.fdopen(descriptor, "rb")
 
     def get_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         found: list[bytes] = []
         with self._errors("read"):
             try:
-                with open(self._path / name, "rb") as file:
+                with self._open(name) as file:
                     for position, length in ranges:
                         file.seek(position)
                         found.append(file.read(length))

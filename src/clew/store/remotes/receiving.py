@@ -27,8 +27,6 @@ from clew.store.remotes.sending import Progress
 
 _AHEAD = 3
 """Packs that are being fetched at once."""
-_LONGEST = 64 << 20
-"""No block is nearly as long: a remote may be anybody's."""
 
 _Parts = list[tuple[bytes, int]]
 
@@ -66,9 +64,12 @@ class Receiving:
         self.bytes = 0
         """What was fetched of packs."""
 
-    def read(self, content: bytes) -> bytes:
-        """A content that is not to be stored, verified."""
+    def read(self, content: bytes, *, most: int) -> bytes:
+        """A content that is not to be stored, verified. Damaged if it has more than `most` bytes:
+        a remote may be anybody's."""
         parts = self._parts(content)
+        if sum(length for _, length in parts) > most:
+            raise self._damage(f"{named(content)} has more than {most} bytes")
         wanted = {part for part, _ in parts if part != packs.HOLE}
         self._must_be_there(wanted)
         found = {digest: data for pack in self._fetched(wanted) for digest, data in pack}
@@ -83,6 +84,7 @@ class Receiving:
         self._writer.hold(wanted)
         absent = {digest for digest in wanted if self._writer.held.get(digest) is not True}
         parts = {digest: self._parts(digest) for digest in absent}
+        packs.check_repeated(parts.values())
         chunks = {part for found in parts.values() for part, _ in found if part != packs.HOLE}
         self._writer.hold(list(chunks))
         missing = chunks - self._writer.held.keys()
@@ -111,7 +113,10 @@ class Receiving:
             if part == packs.HOLE:
                 hash_zeros(whole, length)
             else:
-                whole.update(self._reader.chunk(part))
+                data = self._reader.chunk(part)
+                if len(data) != length:
+                    raise self._damage(f"{named(part)} does not have that length")
+                whole.update(data)
             size += length
         if whole.digest() != digest:
             raise self._damage(f"{named(digest)} does not have that digest")
@@ -158,9 +163,9 @@ class Receiving:
         blocks: list[bytes] = self._remote.place.get_ranges(f"packs/{pack}.pack", ranges)
         found: list[tuple[bytes, bytes]] = []
         for data, fetch in zip(blocks, fetches, strict=True):
-            length = min(fetch.where.length, _LONGEST)
+            length, codec = fetch.where.length, fetch.where.codec
             try:
-                block = packs.expand(data, length=length, codec=fetch.where.codec, where=pack)
+                block = packs.expand(data, length=length, codec=codec, where=pack)
             except Damaged as error:
                 raise self._spoilt(pack) from error
             for digest, start, size in fetch.chunks:

@@ -22,6 +22,8 @@ from clew.store.records import named
 
 PACK = 16 << 20
 """Content in one pack: little is lost when a push is cut short, and objects stay few."""
+CHUNKS = packs.MOST_CHUNKS // 5
+"""Chunks in one pack, and contents."""
 BLOCK = 128 << 10
 """Small chunks that are compressed together; fewer than in a store, and larger chunks stay alone,
 since whoever lacks one fetches its block."""
@@ -57,6 +59,7 @@ class Sending:
         self._pool = ThreadPoolExecutor(there.at_once, thread_name_prefix="clew-send")
         self._waiting: deque[tuple[int, Future[int]]] = deque()
         self._blocks: list[OpenBlock] = [OpenBlock()]
+        self._open_bytes = self._open_chunks = self._open_records = 0  # in them
         self._given: set[bytes] = set()  # chunks
         self._told: set[bytes] = set()  # records
         self._done = self._total = 0
@@ -137,17 +140,25 @@ class Sending:
             self._blocks[-1].add(digest, data, whole=whole)
             if self._blocks[-1].length >= BLOCK:
                 self._blocks.append(OpenBlock())
-        if sum(block.length for block in self._blocks) >= PACK:
-            self._seal()
+        self._open_bytes += len(data)
+        self._open_chunks += 1
+        self._seal_full()
 
     def _add_record(self, record: packs.File) -> None:
         if record.digest not in self._told:
             self._told.add(record.digest)
             self._blocks[-1].files.append(record)
+            self._open_records += 1
+            self._seal_full()
+
+    def _seal_full(self) -> None:
+        if self._open_bytes >= PACK or max(self._open_chunks, self._open_records) >= CHUNKS:
+            self._seal()
 
     def _seal(self) -> None:
         """Put the pack that is open."""
         blocks, self._blocks = self._blocks, [OpenBlock()]
+        self._open_bytes = self._open_chunks = self._open_records = 0
         if any(block.length or block.files for block in blocks):
             size = sum(block.length for block in blocks)
             self._waiting.append((size, self._pool.submit(_put, self._there, blocks)))

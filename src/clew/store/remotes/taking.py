@@ -14,12 +14,10 @@ import blake3
 from clew.errors import Damaged, UsageError
 from clew.store import packs
 from clew.store.index import Index
+from clew.store.packs import PART
 from clew.store.putting import Writer
-from clew.store.reading import Reader, hash_zeros
+from clew.store.reading import Check, Reader, hash_zeros
 from clew.store.records import named
-
-MOST = 64 << 20
-"""Bytes of content in one pack. A sender ends one at 16 MiB; the last chunk may pass that."""
 
 
 class Taking:
@@ -53,13 +51,15 @@ class Taking:
         self._writer.flush()
         return absent
 
-    def take(self, pack: bytes) -> None:
-        """Store what a pack holds. When this returns it is there for good."""
+    def take(self, pack: bytes, check: Check = lambda: None) -> None:
+        """Store what a pack holds. When this returns it is there for good. `check` is called now
+        and then, and may raise: then what is whole is stored, and the rest is not."""
         try:
             table = packs.read_pack(pack, where="what was sent")
-            chunks = list(_chunks(pack, table))
+            packs.check_repeated(PART.iter_unpack(file.parts) for file in table.files)
+            chunks = list(_chunks(pack, table, check))
         except Damaged as error:
-            raise UsageError(error.message, hint="send it again") from error
+            raise UsageError(error.message, hint=error.hint or "send it again") from error
         lacking = set(self.lacking([chunk.digest for chunk, _ in chunks]))
         for chunk, data in chunks:
             if chunk.digest in lacking:
@@ -67,7 +67,7 @@ class Taking:
                 self._writer.add_chunk(chunk.digest, data, whole=chunk.whole)
         self._writer.flush()
         for file in table.files:
-            self._name(file)
+            self._name(file, check)
         self._writer.flush()
 
     def put(self, data: bytes) -> None:
@@ -75,9 +75,9 @@ class Taking:
         self._writer.put_data(data)
         self._writer.flush()
 
-    def _name(self, file: packs.File) -> None:
+    def _name(self, file: packs.File, check: Check) -> None:
         """A content whose chunks are all here."""
-        whole, size = blake3.blake3(), 0
+        whole = blake3.blake3()
         parts = packs.parts_of(file.parts)
         absent = self.lacking([part for part, _ in parts if part != packs.HOLE])
         if absent:
@@ -86,24 +86,24 @@ class Taking:
                 hint="send that first",
             )
         for part, length in parts:
+            check()
             if part == packs.HOLE:
-                hash_zeros(whole, length)
-                size += length
-            else:
-                data = self._reader.chunk(part)
-                whole.update(data)
-                size += len(data)
-        if whole.digest() != file.digest or size != file.size:
+                hash_zeros(whole, length, check)
+                continue
+            data = self._reader.chunk(part)
+            if len(data) != length:
+                raise UsageError(f"{named(part)} does not have that length")
+            whole.update(data)
+        if whole.digest() != file.digest:
             raise UsageError(f"{named(file.digest)} does not have that digest")
         self._writer.hold([file.digest])
         if self._writer.held.get(file.digest) is not True:
             self._writer.add_file(file)
 
 
-def _chunks(pack: bytes, table: packs.Table) -> Iterator[tuple[packs.Chunk, bytes]]:
-    if sum(block.length for block in table.blocks) > MOST:
-        raise Damaged("what was sent unfolds to too much")
+def _chunks(pack: bytes, table: packs.Table, check: Check) -> Iterator[tuple[packs.Chunk, bytes]]:
     for block in table.blocks:
+        check()
         stored = pack[block.position : block.position + block.stored]
         data = packs.expand(stored, length=block.length, codec=block.codec, where="what was sent")
         at = 0
