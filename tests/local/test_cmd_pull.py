@@ -85,6 +85,24 @@ def test_what_was_made_elsewhere_is_shown_as_such(pushed: tuple[Clew, Shared], o
     assert other.json("repeat", "e1")["execution"]["made_elsewhere"]
 
 
+def test_what_was_made_elsewhere_is_restored_below_the_current_folder(
+    pushed: tuple[Clew, Shared], other: Clew, tmp_path: Path
+) -> None:
+    clew, remote = pushed
+    other("pull", remote.url)
+    shown = clew.json("show", "e1", "--detail")
+    own = next(file for file in shown["files"] if file["path"].startswith(str(clew.folder)))
+    path = Path(own["path"])
+    kept = path.read_bytes()
+    path.write_bytes(b"mine")
+    relative = path.relative_to(clew.folder)
+    done = other.json("restore", f"e1:{path}")
+    assert done["path"] == str(other.folder / relative)
+    assert (path.read_bytes(), (other.folder / relative).read_bytes()) == (b"mine", kept)
+    other("restore", f"e1:{path}", "--to", str(path), "--yes")
+    assert path.read_bytes() == kept
+
+
 def test_what_was_done_there_need_not_be_done_here(
     tmp_path: Path, remote: Shared, other: Clew
 ) -> None:

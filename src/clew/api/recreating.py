@@ -71,14 +71,15 @@ def recreate(
     """The document of `clew recreate --json`."""
     with Store(project._folder.store) as store:
         way = Way(project, store, text, network=network)
-        aim = versions.aimed(project, way.target, to, store)
+        below = None if to else versions.elsewhere(project, way.target)
+        aim = versions.aimed(project, way.target, to, below, store)
         document = {**aim.as_json(), **way.as_json(), "dry_run": dry_run}
         if dry_run:
             return document
         versions.may_be_put(aim, overwrite=overwrite)
         document |= way.walk(say)
         if document["verdict"] == "identical":
-            versions.put(store, way.target, aim, overwrite=overwrite)
+            versions.put(store, way.target, aim, overwrite=overwrite, below=below)
     return document
 
 

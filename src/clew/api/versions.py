@@ -19,6 +19,8 @@ from clew.prov.locators import file_locator, path_of
 from clew.prov.questions.files import versions_of
 from clew.prov.questions.runs import recorded_as
 from clew.prov.questions.targets import Target, resolve
+from clew.replay.layouts import BITS, laid
+from clew.safe_path import SafeFolder, check_relative
 from clew.settings import machine_id
 from clew.store import Store
 
@@ -120,16 +122,28 @@ def restore(
     found = stored(project, text)
     with Store(project._folder.store) as store:
         must_have(store, found)
-        plan = aimed(project, found, to, store)
+        below = None if to else elsewhere(project, found)
+        plan = aimed(project, found, to, below, store)
         if not dry_run:
-            put(store, found, plan, overwrite=overwrite)
+            put(store, found, plan, overwrite=overwrite, below=below)
     return plan
 
 
-def aimed(project: Archive, found: Target, to: str | None, store: Store) -> Restored:
+def elsewhere(project: Archive, found: Target) -> str | None:
+    """The working folder of the execution that a version belongs to, if that was made elsewhere:
+    then its paths are not ours, and it is put below the current folder."""
+    if found.execution is None:
+        return None
+    execution = project.execution(f"e{found.execution}")
+    return (execution.cwd or "/") if execution.made_elsewhere else None
+
+
+def aimed(
+    project: Archive, found: Target, to: str | None, below: str | None, store: Store
+) -> Restored:
     """Where a version would be put, and what is there."""
     assert found.digest is not None
-    place = destination(found, to)
+    place = destination(found, to, below)
     now = digest_now(project, place)
     differs = now is not None and now != found.digest
     return Restored(
@@ -142,10 +156,16 @@ def aimed(project: Archive, found: Target, to: str | None, store: Store) -> Rest
     )
 
 
-def put(store: Store, found: Target, plan: Restored, *, overwrite: bool) -> None:
+def put(store: Store, found: Target, plan: Restored, *, overwrite: bool, below: str | None) -> None:
     """Put it there, unless something would be lost."""
+    assert found.digest is not None
+    digest, place = found.digest, os.fsencode(plan.path)
     may_be_put(plan, overwrite=overwrite)
-    _write(store, found, os.fsencode(plan.path))
+
+    def write(mode: int | None) -> None:
+        store.restore(digest, place, mode=mode, mtime=found.mtime)
+
+    written(found, place, write, below=below)
 
 
 def may_be_put(plan: Restored, *, overwrite: bool) -> None:
@@ -165,13 +185,14 @@ def must_have(store: Store, found: Target) -> None:
         )
 
 
-def destination(found: Target, to: str | None) -> bytes:
-    """Where to: the version's own place, the file named, or the folder named under its own name."""
+def destination(found: Target, to: str | None, below: str | None) -> bytes:
+    """Where to: the version's own place, the file named, or the folder named under its own name.
+    `below`: see `elsewhere`."""
     own = path_of(found.locator) if found.locator else None
     if to is None:
         if own is None:
             raise UsageError(f"{found.label} was never a file", hint="name one with --to")
-        return own
+        return own if below is None else _below_current(own, below)
     place = os.path.abspath(os.fsencode(to))
     if os.fsencode(to).endswith(b"/") or os.path.isdir(place):
         name = (
@@ -181,20 +202,32 @@ def destination(found: Target, to: str | None) -> bytes:
     return place
 
 
-def _write(store: Store, found: Target, place: bytes) -> None:
-    assert found.digest is not None
-    digest = found.digest
-    written(found, place, lambda mode: store.restore(digest, place, mode=mode, mtime=found.mtime))
+def _below_current(own: bytes, cwd: str) -> bytes:
+    """The place of a file in the current folder: its own if that is there, else as a checkout would
+    lay it out, relative to the working folder of its execution."""
+    here = os.getcwdb()
+    inside = own.startswith(here.rstrip(b"/") + b"/")
+    relative = laid(own, os.fsdecode(here) if inside else cwd)
+    check_relative(relative)
+    return os.path.join(here, relative)
 
 
-def written(found: Target, place: bytes, write: Callable[[int | None], None]) -> None:
-    """Have a version written to a place; `write` is given the mode."""
+def written(
+    found: Target, place: bytes, write: Callable[[int | None], None], *, below: str | None
+) -> None:
+    """Have a version written to a place; `write` is given the mode. `below`: see `elsewhere`."""
     shown = os.fsdecode(place)
     if os.path.isdir(place):
         raise NotAllowed(f"{shown} is a folder", hint="name a file with --to")
+    mode = None if found.mode is None else stat.S_IMODE(found.mode)
     try:
-        os.makedirs(os.path.dirname(place), exist_ok=True)
-        write(None if found.mode is None else stat.S_IMODE(found.mode))
+        if below is None:
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+        else:
+            here = os.getcwdb()
+            SafeFolder(here).join(os.path.relpath(place, here))
+            mode = None if mode is None else mode & BITS
+        write(mode)
     except OSError as error:
         raise NotAllowed(
             f"cannot write {shown}: {error.strerror}", hint="restore it elsewhere with --to"

@@ -33,7 +33,7 @@ def hostile(project: Project, *writes: tuple[str, str, int]) -> str:
     for path, text, mode in writes:
         story.write(p, path, text)
         story.events[-1] = msgspec.structs.replace(story.events[-1], mode=mode)
-    project._graph.take(story.end(activity=p).end().events, also=lambda: None)
+    project._graph.fold(story.end(activity=p).end().events)
     return story.uid
 
 

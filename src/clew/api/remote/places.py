@@ -56,6 +56,11 @@ def asker(settings: Settings, text: str) -> dict[str, Any]:
     return msgspec.structs.asdict(found)
 
 
+def named(text: str) -> set[str]:
+    """The files of this machine that `text` may name."""
+    return {os.path.realpath(word) for word in _words(text)}
+
+
 def _words(text: str) -> set[str]:
     """What in `text` may be a path: all of it, or what stands between : and @."""
     found = {text, text.partition(":")[2]}

@@ -264,28 +264,39 @@ class RemoteProject(Project):
         from clew.prov.questions.targets import Target
 
         found = Target(**self._ask_about("version", version), keys=())
-        plan = self._aimed(found, None if to is None else fspath(to))
+        place = None if to is None else fspath(to)
+        below = None if place else self._elsewhere(found)
+        plan = self._aimed(version, found, place, below)
         if not dry_run:
             may_be_put(plan, overwrite=overwrite)
-            put(self, found, plan)
+            put(self, found, plan, below)
         return plan
 
-    def _aimed(self, found: Target, to: str | None) -> Restored:
-        """Where a version would be put here, and what is there."""
+    def _elsewhere(self, found: Target) -> str:
+        """The working folder of the execution that a version belongs to. Whatever a server names
+        counts as made elsewhere: only the user says where on this machine it may write."""
+        if found.execution is None:
+            return "/"
+        return self.execution(f"e{int(found.execution)}").cwd or "/"
+
+    def _aimed(self, text: str, found: Target, to: str | None, below: str | None) -> Restored:
+        """Where the version that `text` names would be put here, and what is there. The server's
+        word that this is stored counts only for a file that the user named."""
         from clew.api.versions import destination
 
         assert found.digest is not None
         assert found.size is not None
-        place = destination(found, to)
+        place = destination(found, to, below)
         now = places.digest_now(place)
         differs = now is not None and now != found.digest
+        named = to is not None or os.fsdecode(place) in places.named(text)
         return Restored(
             version=found.label,
             path=os.fsdecode(place),
             digest=found.digest,
             size=found.size,
             replaces=now if differs else None,
-            loses=differs and not self._ask("has", digest=now),
+            loses=differs and not (named and self._ask("has", digest=now)),
         )
 
     def recreate(

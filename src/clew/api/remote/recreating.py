@@ -45,14 +45,15 @@ def recreate(
     with passing.through(project._settings) as store:
         plan, sent = _planned(project, store, asked)
     found = Target(**plan["target"], keys=())
-    aim = project._aimed(found, to)
+    below = None if to else project._elsewhere(found)
+    aim = project._aimed(text, found, to, below)
     document = {**aim.as_json(), **plan["way"], "dry_run": dry_run}
     if dry_run:
         return document
     versions.may_be_put(aim, overwrite=overwrite)
     document |= fetching.told(project._server, "recreate", asked, say, transfer=sent)
     if document["verdict"] == "identical":
-        put(project, found, aim)
+        put(project, found, aim, below)
     return document
 
 
@@ -97,7 +98,7 @@ def _stored(store: Store, path: str) -> str | None:
         return None
 
 
-def put(project: RemoteProject, found: Target, aim: Restored) -> None:
+def put(project: RemoteProject, found: Target, aim: Restored, below: str | None) -> None:
     """A version that the server has, written to its place here."""
     assert found.digest is not None
     pieces = project.chunks(found.digest)
@@ -106,4 +107,5 @@ def put(project: RemoteProject, found: Target, aim: Restored) -> None:
         found,
         place,
         lambda mode: reading.restore(pieces, place, mode=mode, mtime=found.mtime, sync=True),
+        below=below,
     )

@@ -8,7 +8,8 @@ import os
 import tarfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import fields
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from clew import settings
+from clew.api.records import Execution
 from clew.api.remote import fetching
 from clew.api.remote.asking import Server
 from clew.api.remote.project import RemoteProject
@@ -175,3 +177,51 @@ def test_a_checkout_stays_in_its_folder(inside: Path, tmp_path: Path, lie: dict[
     assert (tmp_path / "victim").read_text() == "mine"
     assert list((tmp_path / "outside").iterdir()) == []
     assert list(inside.iterdir()) == []
+
+
+def restore(tmp_path: Path, text: str, path: str, **more: Any) -> None:
+    data = b"evil"
+    with Store(tmp_path / "store") as store:
+        digest = store.put_bytes(data).digest
+    told = {"label": "e1:x", "digest": digest, "size": 4, "mode": 0o104755, "mtime": 1}
+    version = {**told, "kind": "version", "locator": f"file://m{path}", "stored": True}
+    execution = dict.fromkeys(EXECUTION) | {"cwd": "/w", "command": [], "id": "e1"}
+    answers: dict[str, Answer] = {
+        "commands/ask/version": lambda _: {**version, "execution": 1},
+        "commands/ask/execution": lambda _: execution,
+        "commands/ask/has": lambda _: True,
+        "commands/content": json.dumps({"digest": digest}).encode() + b"\n" + data,
+    }
+    with answering(answers) as server:
+        RemoteProject(server, settings.load({})).restore(text, **more)
+
+
+EXECUTION = [field.name for field in fields(Execution) if field.name != "document"]
+
+
+def test_what_a_server_gives_is_restored_below_the_current_folder(
+    inside: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "victim").write_text("mine")
+    for path in (f"{tmp_path}/victim", "/w/../../victim", "/w/../victim", "/w/a/.."):
+        with suppress(ClewError):
+            restore(tmp_path, "e1:x", path)
+    assert (tmp_path / "victim").read_text() == "mine"
+    restore(tmp_path, "e1:x", "/w/a/x")
+    assert (inside / "a/x").read_bytes() == b"evil"
+    assert (inside / "a/x").stat().st_mode & 0o7777 == 0o755
+    (inside / "up").symlink_to(tmp_path)
+    with pytest.raises(Damaged):
+        restore(tmp_path, "e1:x", "/w/up/victim", overwrite=True)
+    assert (tmp_path / "victim").read_text() == "mine"
+    restore(tmp_path, "e1:x", "/w/.clew/config.toml")
+    assert not (inside / ".clew").exists()
+
+
+def test_a_server_overwrites_no_file_that_was_not_named(inside: Path, tmp_path: Path) -> None:
+    (inside / "notes").write_text("mine")
+    with pytest.raises(NotAllowed, match="is different now"):
+        restore(tmp_path, "e1:x", f"{inside}/notes")
+    assert (inside / "notes").read_text() == "mine"
+    restore(tmp_path, "e1:notes", f"{inside}/notes")
+    assert (inside / "notes").read_text() == "evil"
