@@ -7,17 +7,22 @@ their places from a `SafeFolder`. It rejects names that climb or are not plain, 
 parent folders itself: a parent that is a symbolic link is an error, whoever made that link. So a
 record cannot write a link `a -> /etc` and then the file `a/passwd`. The last part of a path is not
 looked at: callers write it with calls that do not follow links (a rename, `O_EXCL`, `symlink`).
+
+`open_parent` is for a folder that others change at the same time: a sandbox, seen from outside.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from clew.errors import Damaged
 
 _LONGEST = 4096
 """Bytes: the kernel takes no longer path."""
+_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _DEEPEST = 256
 """Folders: what is much deeper cannot be removed by recursion."""
 
@@ -73,3 +78,30 @@ class SafeFolder:
                     f"{shown!r} is not a folder, and something is to be written below it",
                     hint="the record or the server writes through a link: do not trust it",
                 ) from None
+
+
+@contextmanager
+def open_folder(root: bytes, path: bytes) -> Iterator[int]:
+    """A descriptor of a folder below `root`, where other processes may be at work: no link on the
+    way is followed, even if one is put there at this moment. An OSError where one is. With an empty
+    path, `root` itself."""
+    if path:
+        check_relative(path)
+    descriptor = os.open(root, _FOLDER)
+    try:
+        for name in path.split(b"/") if path else ():
+            inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def open_parent(root: bytes, path: bytes) -> Iterator[tuple[int, bytes]]:
+    """As `open_folder`, of the folder that holds `path`; and the name it has there."""
+    check_relative(path)
+    folder, _, name = path.rpartition(b"/")
+    with open_folder(root, folder) as descriptor:
+        yield descriptor, name

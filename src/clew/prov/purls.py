@@ -10,6 +10,14 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+_PLAIN = {
+    "name": re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+~-]*"),
+    "version": re.compile(r"(?:[A-Za-z0-9_.+~^!:][A-Za-z0-9_.+~^!:-]*)?"),
+    "arch": re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9_-]*)?"),
+    "url": re.compile(r"(?:[A-Za-z][!-~]*)?"),
+}
+"""What the words of a package are made of, whichever manager it is of."""
+
 
 class Purl(NamedTuple):
     """A package URL taken apart."""
@@ -45,7 +53,9 @@ def parse(text: str) -> Purl:
 def described(text: str, requested: bool | None) -> dict[str, str | bool | None] | None:
     """A file's `package` in the contract's words; None where no package manager stands behind it.
 
-    Beyond the contract: `url`, where it came from when not from an index, and `arch`.
+    Beyond the contract: `url`, where it came from when not from an index, and `arch`. A ValueError
+    for what no package manager has: these words end up in Dockerfiles, requirement files and
+    commands, where a line break or a leading dash would be an instruction.
     """
     found = parse(text)
     if found.manager == "generic":
@@ -59,7 +69,11 @@ def described(text: str, requested: bool | None) -> dict[str, str | bool | None]
     }
     url = found.qualifiers.get("vcs_url") or found.qualifiers.get("download_url")
     more = {"arch": found.qualifiers.get("arch"), "url": url}
-    return told | {name: value for name, value in more.items() if value}
+    told |= {name: value for name, value in more.items() if value}
+    for word, plain in _PLAIN.items():
+        if not plain.fullmatch(str(told.get(word) or "")):
+            raise ValueError(f"no package URL: its {word} is {str(told[word])[:100]!r}")
+    return told
 
 
 def pypi_name(name: str) -> str:

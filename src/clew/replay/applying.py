@@ -1,3 +1,5 @@
+# Paths are bytes here, which pathlib does not take:
+# ruff: noqa: PTH101
 """Putting in place what a unit left, as if it had run: files, links, folders, output, places.
 
 The program that is stood in for has not begun, and everything it needs was found to be so. What
@@ -6,15 +8,16 @@ fails here leaves things half done, so it fails the whole run.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 import termios
 import time
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from contextlib import suppress
 
+from clew.errors import Damaged
 from clew.replay.subtrees import Handed, Left, Unit
+from clew.safe_path import open_folder, open_parent
 from clew.witness.records import Facts
 from clew.witness.versions import facts_of
 
@@ -23,8 +26,6 @@ _TICK = 20_000_000
 """ns; more than that clock lags behind."""
 
 Read = Callable[[str], Iterator[bytes]]
-At = Callable[[bytes], bytes]
-"""Where a path of the sandbox is seen from here."""
 
 
 Times = Callable[[int], int]
@@ -59,24 +60,26 @@ def _next_tick() -> int:
     return now
 
 
-def possible(unit: Unit, at: At) -> bool:
-    """Whether there is a place for all it left."""
+def possible(unit: Unit, root: bytes) -> bool:
+    """Whether there is a place for all it left. `root`: where the sandbox is seen from here."""
     made = {path for path, left in unit.leaves.items() if left.kind == "folder"}
     for path, left in unit.leaves.items():
         folder = os.path.dirname(path)
         if left.kind != "gone" and folder not in made:
-            place = _place(at, folder)
-            if place.is_symlink() or not place.is_dir():
+            try:
+                with open_folder(root, folder[1:]):
+                    pass
+            except (OSError, Damaged):
                 return False
     return True
 
 
 def apply(
-    unit: Unit, at: At, read: Read, copies: Mapping[int, int], times: Times
+    unit: Unit, root: bytes, read: Read, copies: Mapping[int, int], times: Times
 ) -> tuple[dict[bytes, Facts], dict[bytes, Facts]]:
     """Do it; the state of what was handed before, and of all it left after."""
     opened = {one.path: facts_of(os.fstat(copies[one.fd])) for one in unit.handed}
-    _lay_out(unit, at, read, times)
+    _lay_out(unit, root, read, times)
     for one in unit.handed:
         _write_on(copies[one.fd], one, read, times)
     for name in unit.output:
@@ -86,34 +89,52 @@ def apply(
             os.lseek(copies[fd], place, os.SEEK_SET)
     left_there = [path for path, left in unit.leaves.items() if left.kind in ("file", "link")]
     left_there += [one.path for one in unit.handed]
-    return opened, {path: facts_of(os.lstat(at(path))) for path in left_there}
+    return opened, {path: _facts(root, path) for path in left_there}
 
 
-def _lay_out(unit: Unit, at: At, read: Read, times: Times) -> None:
-    """What goes, from the innermost; what comes, from the outermost."""
+def _facts(root: bytes, path: bytes) -> Facts:
+    with open_parent(root, path[1:]) as (folder, name):
+        return facts_of(os.lstat(name, dir_fd=folder))
+
+
+def _lay_out(unit: Unit, root: bytes, read: Read, times: Times) -> None:
+    """What goes, from the innermost; what comes, from the outermost. The program, or a record that
+    somebody else made, may have put links anywhere: none of them is followed."""
     by_depth = sorted(unit.leaves.items(), key=lambda item: item[0].count(b"/"))
-    places = [(_place(at, path), left) for path, left in by_depth]
-    for place, left in reversed(places):
+    for path, left in reversed(by_depth):
         if left.kind == "gone":
-            _remove(place)
-    for place, left in places:
-        if left.kind == "folder" and (place.is_symlink() or not place.is_dir()):
-            _remove(place)
-            place.mkdir()
-        elif left.kind == "link":
-            _remove(place)
-            place.symlink_to(os.fsdecode(b"".join(read(_digest(left)))))
-        elif left.kind == "file":
-            _file(place, left, read, times)
-    for place, left in reversed(places):
+            with suppress(FileNotFoundError), open_parent(root, path[1:]) as place:
+                _remove(*place)
+    for path, left in by_depth:
+        if left.kind != "gone":
+            with open_parent(root, path[1:]) as place:
+                _make(*place, left, read, times)
+    for path, left in reversed(by_depth):
         if left.kind == "folder":
-            place.chmod(stat.S_IMODE(left.mode))
-            if left.mtime is not None:
-                os.utime(place, ns=(left.mtime, left.mtime))
+            with open_folder(root, path[1:]) as folder:
+                place_of = f"/proc/self/fd/{folder}"  # by its descriptor, whatever its mode
+                os.chmod(place_of, stat.S_IMODE(left.mode))
+                if left.mtime is not None:
+                    os.utime(place_of, ns=(left.mtime, left.mtime))
 
 
-def _place(at: At, path: bytes) -> Path:
-    return Path(os.fsdecode(at(path)))
+def _make(folder: int, name: bytes, left: Left, read: Read, times: Times) -> None:
+    if left.kind == "folder":
+        if not _is_folder(folder, name):
+            _remove(folder, name)
+            os.mkdir(name, dir_fd=folder)
+    elif left.kind == "link":
+        _remove(folder, name)
+        os.symlink(b"".join(read(_digest(left))), name, dir_fd=folder)
+    elif left.kind == "file":
+        _file(folder, name, left, read, times)
+
+
+def _is_folder(folder: int, name: bytes) -> bool:
+    try:
+        return stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode)
+    except FileNotFoundError:
+        return False
 
 
 def _digest(left: Left) -> str:
@@ -121,25 +142,25 @@ def _digest(left: Left) -> str:
     return left.version.digest
 
 
-def _remove(place: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        if place.is_dir() and not place.is_symlink():
-            place.rmdir()
+def _remove(folder: int, name: bytes) -> None:
+    with suppress(FileNotFoundError):
+        if _is_folder(folder, name):
+            os.rmdir(name, dir_fd=folder)
         else:
-            place.unlink()
+            os.unlink(name, dir_fd=folder)
 
 
-def _file(place: Path, left: Left, read: Read, times: Times) -> None:
+def _file(folder: int, name: bytes, left: Left, read: Read, times: Times) -> None:
     """In place where that is how it was written: who has it open sees the change."""
     assert left.version is not None
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     if not left.in_place:
-        _remove(place)
+        _remove(folder, name)
     try:
-        file = os.open(place, flags, 0o600)
+        file = os.open(name, flags, 0o600, dir_fd=folder)
     except OSError:  # it is a link, is being executed, or must not be written
-        _remove(place)
-        file = os.open(place, flags, 0o600)
+        _remove(folder, name)
+        file = os.open(name, flags, 0o600, dir_fd=folder)
     try:
         for data in read(_digest(left)):
             _write_all(file, data)

@@ -118,14 +118,16 @@ class Cache:
             found = path.stat()
             if (found.st_size, found.st_mtime_ns) == (entry.size, entry.mtime):
                 return path
-        folder.mkdir(parents=True, exist_ok=True)
+        self._files.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may hold set-uid programs
+        folder.mkdir(exist_ok=True)
         self._store.restore(entry.digest, path, mode=entry.mode, mtime=entry.mtime, sync=False)
         return path
 
     def _build(self, scenery: Scenery, place: Path) -> None:
         draft = self._roots / f".{secrets.token_hex(8)}"
         try:
-            draft.mkdir(parents=True)
+            self._roots.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft.mkdir()
             places = SafeFolder(draft)
             linked: set[Entry] = set()
             folders: list[tuple[bytes, Entry]] = []

@@ -35,6 +35,7 @@ _SHARED = frozenset(
     b" /usr/local/lib /var /var/lib /var/tmp".split()
 )
 """Folders that a base image has, with owners and modes that must stay."""
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _UNPLAIN = re.compile(rb"[^A-Za-z0-9 ._/+=@,-]")
 _NEXT = " \\\n    "
@@ -65,7 +66,7 @@ def _base(what: Portable, needs: Ingredients) -> tuple[str, bool]:
     name, version = str(system.get("id", "")), str(system.get("version_id", ""))
     if needs.python and name == "debian" and version in _RELEASES:
         return f"python:{needs.python.version}-{_RELEASES[version]}", True
-    if name in _BASES and version:
+    if name in _BASES and _TAG.fullmatch(version):
         return f"{_BASES[name]}:{version}", True
     return "debian:stable", False
 
@@ -95,7 +96,7 @@ def _copies(what: Portable, needs: Ingredients) -> Iterator[str]:
             continue
         if entry is not None and entry.kind == "link":
             target = entry.target.decode(errors="replace")
-            yield f"RUN {json.dumps(['ln', '-sfn', target, shown], ensure_ascii=False)}"
+            yield f"RUN {json.dumps(['ln', '-sfn', '--', target, shown], ensure_ascii=False)}"
             continue
         slash = "/" if entry is None or entry.kind == "folder" else ""
         owner = "--chown={}:{} ".format(*what.user) if what.own(path) else ""
@@ -128,7 +129,7 @@ def _variables(what: Portable) -> Iterator[str]:
     lines = []
     for name, value in sorted(what.plan.environ.items()):
         if _NAME.fullmatch(name) and value.isprintable():
-            quoted = _escaped(value.replace("\\", "\\\\")).replace('"', '\\"')
+            quoted = _escaped(value).replace('"', '\\"')
             lines.append(f'{name}="{quoted}"')
         else:
             yield f"# A Dockerfile cannot hold the variable {_line(name)}."
@@ -137,8 +138,9 @@ def _variables(what: Portable) -> Iterator[str]:
 
 
 def _escaped(word: str) -> str:
-    """A builder would put a variable's value where a dollar is."""
-    return word.replace("$", "\\$")
+    """A builder would put a variable's value where a dollar is, and go on with the next line after
+    a backslash."""
+    return word.replace("\\", "\\\\").replace("$", "\\$")
 
 
 def _plain(path: str) -> str:

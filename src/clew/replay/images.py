@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from clew.errors import ClewError
 from clew.prov.questions.shapes import moment
 from clew.replay.layers import Layer, Read, archive, header, layers
 from clew.replay.portable import Portable
@@ -27,6 +28,8 @@ _MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i686": "386", "armv7l": "ar
 _GZIP = 16 + zlib.MAX_WBITS
 _LEVEL = 1  # three times as fast as the usual level, and a tenth larger
 _PIECE = 1 << 20
+LARGEST = 1 << 42
+"""Bytes in an image. Files that were only looked at count, and are as large as a record claims."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,12 @@ def reference(what: Portable) -> str:
 def write_image(what: Portable, out: BinaryIO, *, read: Read, scratch: Path) -> None:
     """Write the image as one archive. `scratch` is a folder with room for its layers."""
     parts = layers(what)
+    size = sum(entry.size for part in parts for _, entry in part.entries)
+    if size > LARGEST:
+        raise ClewError(
+            f"{what.id} found files of {size / 1e12:.1f} TB, which is too much for an image",
+            hint="clew checkout lays out what was read",
+        )
     blobs = [_compressed(part, what, read, scratch / part.title) for part in parts]
     config = _document("config.v1+json", _config(what, parts, blobs))
     manifest = _document("manifest.v1+json", _manifest(config, blobs))

@@ -22,6 +22,7 @@ Package = Mapping[str, Any]
 
 _SITE = re.compile(rb"(?s)(.*)/lib(?:64)?/python(\d+\.\d+)t?/(?:site|dist)-packages(?=/)")
 _HOME = re.compile(rb"(?s)(.*)/(?:bin/python\d|(?:lib|lib64|include)/python\d+\.\d)")
+_PYTHON = re.compile(r"pkg:generic/python@(\d+(?:\.\d+)*[a-z0-9+]*)(?:\?.*)?")
 _LOCAL = b"/usr/local/"
 _PROGRAMS = (b"/bin", b"/sbin", b"/etc/alternatives")
 
@@ -139,8 +140,7 @@ def _environments(what: Portable) -> dict[bytes, str]:
     found = {}
     for path in what.plan.scenery.entries:
         if path.endswith(b"/pyvenv.cfg"):
-            purl = what.plan.packages.get(path, "")
-            version = purls.parse(purl).version if purl else "3"
+            version = _version(what.plan.packages.get(path, "")) or "3"
             found[os.path.dirname(path)] = ".".join(version.split(".")[:2])
     return found
 
@@ -148,9 +148,16 @@ def _environments(what: Portable) -> dict[bytes, str]:
 def _python(what: Portable) -> Python | None:
     for path, purl in sorted(what.plan.packages.items()):
         home = _HOME.match(path)
-        if purl.startswith("pkg:generic/python@") and home is not None:
-            return Python(home[1], purls.parse(purl).version)
+        version = _version(purl)
+        if home is not None and version is not None:
+            return Python(home[1], version)
     return None
+
+
+def _version(purl: str) -> str | None:
+    """The version of a Python that no package manager installed."""
+    found = _PYTHON.fullmatch(purl)
+    return found and found[1]
 
 
 def _sites(owners: Mapping[bytes, Package], virtual: Mapping[bytes, str]) -> tuple[Site, ...]:

@@ -80,7 +80,7 @@ def links(needs: Ingredients) -> Iterator[str]:
     if needs.links:
         yield "# Names by which programs were called, where the packages did not bring them."
         named = ((_path(path), _path(target)) for path, target in sorted(needs.links.items()))
-        made = (f"{{ [ -L {path} ] || ln -s {target} {path}; }}" for path, target in named)
+        made = (f"{{ [ -L {path} ] || ln -s -- {target} {path}; }}" for path, target in named)
         yield "RUN " + " \\\n && ".join(made)
 
 

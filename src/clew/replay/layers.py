@@ -16,6 +16,7 @@ from clew.errors import Damaged
 from clew.prov.classes import classify
 from clew.replay.portable import Portable
 from clew.replay.scenery import Entry
+from clew.safe_path import check_relative
 
 Read = Callable[[str], Iterable[bytes]]
 """The bytes of a content, piece by piece."""
@@ -61,8 +62,9 @@ def _layer(path: bytes, package: str | None) -> int:
 def archive(layer: Layer, what: Portable, read: Read) -> Iterator[bytes]:
     """A layer as a tar archive."""
     for path, entry in layer.entries:
+        check_relative(path[1:])
         uid, gid, mode = what.owned(path, entry)
-        info = tarfile.TarInfo(os.fsdecode(path.lstrip(b"/")))
+        info = tarfile.TarInfo(os.fsdecode(path[1:]))
         info.type = _TYPES.get(entry.kind, tarfile.REGTYPE)
         info.uid, info.gid, info.mode = uid, gid, mode
         info.linkname = os.fsdecode(entry.target)

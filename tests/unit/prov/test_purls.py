@@ -50,3 +50,20 @@ def test_the_contracts_words() -> None:
 
 def test_names_are_compared_as_pypi_does() -> None:
     assert pypi_name("Ruamel.YAML__clib") == "ruamel-yaml-clib"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pkg:deb/debian/x%0ARUN%20y@1",
+        "pkg:deb/debian/-o@1",
+        "pkg:deb/debian/x@1%20y",
+        "pkg:deb/debian/x@-1",
+        "pkg:deb/debian/x@1?arch=a;b",
+        "pkg:pypi/x@1%0A--pre",
+        "pkg:pypi/x@1?download_url=http://h/%0A--pre",
+    ],
+)
+def test_no_package_is_called_like_an_instruction(text: str) -> None:
+    with pytest.raises(ValueError, match="no package URL"):
+        described(text, None)

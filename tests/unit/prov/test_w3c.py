@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import warnings
 
+import msgspec
 import pytest
 from prov.model import (
     ProvActivity,
@@ -98,3 +100,15 @@ def test_it_unifies(document: tuple[ProvDocument, ProvDocument]) -> None:
     """No element is described twice with facts that contradict each other."""
     unified = document[0].unified()
     assert len(list(unified.get_records())) == len(list(document[0].get_records()))
+
+
+def test_no_word_of_a_record_becomes_a_statement(graph: Graph) -> None:
+    story = Story("a", command=('"])\n  entity(clew:evil)',))
+    p = story.process("sh")
+    story.events[-1] = msgspec.structs.replace(
+        story.events[-1], kind="x'])\n  entity(clew:evil)\n  agent('"
+    )
+    story.write(p, '/w/"\n  entity(clew:evil)', "OUT", how='"\n  entity(clew:evil)')
+    graph.fold(story.end(activity=p).end().events)
+    assert "\n  entity(clew:evil)" not in w3c.prov_n(graph, "e1").decode()
+    json.loads(w3c.prov_json(graph, "e1"))

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
+from dataclasses import replace
+from urllib.parse import quote
 
+import pytest
 from tests.unit.replay.leaving import FILE, FOLDER, PROGRAM, link, portable
 
 from clew.replay.dockerfiles import dockerfile
@@ -66,7 +70,7 @@ def test_a_virtual_environment_of_the_systems_python() -> None:
         f"RUN {venv}/bin/python -m pip install --no-cache-dir --no-deps \\\n    numpy==2.0" in said
     )
     assert "mine" not in said.replace("/home/me/mine", "").split("COPY")[0].split("FROM")[1]
-    assert "[ -L /usr/bin/python3 ] || ln -s python3.11 /usr/bin/python3" in said
+    assert "[ -L /usr/bin/python3 ] || ln -s -- python3.11 /usr/bin/python3" in said
     assert copied(what) == {"/home/me/work/x.py", f"{site}/mine.pth"}
 
 
@@ -117,7 +121,7 @@ def test_text_from_outside_stays_in_its_line() -> None:
     assert "# A Dockerfile cannot hold the variable EVIL." in said
     assert "# A Dockerfile cannot hold the variable ODD%%." in said
     assert re.search(r'\["files/data _1_ _x-[0-9a-f]{8}/", "/data \[1\] \\\\\$x/"\]', said)
-    assert 'RUN ["ln", "-sfn", "/data", "/link"]' in said
+    assert 'RUN ["ln", "-sfn", "--", "/data", "/link"]' in said
 
 
 def test_an_rpm_system() -> None:
@@ -130,3 +134,54 @@ def test_an_rpm_system() -> None:
     assert "RUN dnf install --assumeyes \\\n    tool-1.2-3.x86_64 \\\n && dnf clean all" in text(
         what
     )
+
+
+EVIL = (
+    *("x\nRUN pwned", "x; pwned", "$(pwned)", "`pwned`"),
+    *("-o=pwned", "--pwned", "x\\\nRUN pwned", "'pwned'"),
+)
+WORDS = {"ARG", "FROM", "RUN", "COPY", "ENV", "WORKDIR", "USER", "CMD"}
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_no_word_of_a_record_becomes_an_instruction(evil: str) -> None:
+    quoted = quote(evil, safe="")
+    venv = f"/opt/{evil}/.venv"
+    site = f"{venv}/lib/python3.11/site-packages"
+    purls = {
+        "/usr/bin/a": f"pkg:deb/debian/{quoted}@1",
+        "/usr/bin/b": f"pkg:deb/debian/b@{quoted}",
+        "/usr/bin/c": f"pkg:deb/debian/c@1?arch={quoted}",
+        "/usr/bin/c2": "pkg:deb/debian/c@1?arch=amd64",
+        "/usr/bin/d": f"pkg:rpm/fedora/{quoted}@1",
+        "/usr/bin/e": f"pkg:conda/{quoted}@1",
+        f"{site}/f.py": f"pkg:pypi/{quoted}@1",
+        f"{site}/g.py": f"pkg:pypi/g@{quoted}",
+        f"{site}/h.py": f"pkg:pypi/h@1?download_url={quoted}",
+        f"{site}/i.py": "pkg:pypi/i@1",
+        f"{venv}/pyvenv.cfg": f"pkg:generic/python@{quoted}",
+        f"/opt/{evil}/bin/python3": f"pkg:generic/python@3.11{quoted}",
+    }
+    what = portable(
+        {**dict.fromkeys(purls, FILE), f"/home/me/{evil}": FILE, f"/usr/bin/{evil}": link(evil)},
+        packages=purls,
+        environ={evil: "x", "A": evil},
+        facets={"os": {"id": "debian", "version_id": evil, "pretty_name": evil}},
+    )
+    what = replace(
+        what,
+        redacted=(evil,),
+        warnings=(evil,),
+        plan=replace(what.plan, cwd=f"/w/{evil}", command=(evil, evil + "\\")),
+    )
+    lines = [line for line in text(what).replace("\\\n", " ").splitlines() if line]
+    assert {line.split(" ")[0] for line in lines if not line.startswith("#")} <= WORDS
+    for line in lines:
+        if line.startswith("RUN ") and not line.startswith("RUN ["):
+            named = line.replace(f"-- {evil}", "--")  # after that, no word is an option
+            shell = shlex.shlex(named, posix=True, punctuation_chars=True)
+            shell.whitespace_split = True
+            words = list(shell)
+            assert not [w for w in words if w in ("pwned", "--pwned", "-o=pwned")]
+            if not evil.startswith("-"):  # a path may hold that unquoted
+                assert not re.sub(r"'[^']*'", "", named.replace("'\"'\"'", "")).count("pwned"), line

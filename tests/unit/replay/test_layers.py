@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.replay.leaving import FILE, FOLDER, PROGRAM, link, portable
 
-from clew.errors import Damaged
+from clew.errors import ClewError, Damaged
+from clew.replay.images import write_image
 from clew.replay.layers import archive, layers
 from clew.replay.portable import Portable
 from clew.replay.scenery import Entry
@@ -120,3 +122,9 @@ def test_the_user_may_do_again_what_it_did(
     assert what.owned(os.fsencode(path), entry) == owned
     as_root = portable({path: entry}, user=(0, 0), written=written)
     assert as_root.owned(os.fsencode(path), entry)[:2] == (0, 0)
+
+
+def test_an_image_is_not_as_large_as_a_record_claims(tmp_path: Path) -> None:
+    what = portable({"/home/me/huge": Entry("stub", size=1 << 62)})
+    with pytest.raises(ClewError, match="too much for an image"):
+        write_image(what, io.BytesIO(), read=lambda _: [], scratch=tmp_path)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import random
 import re
+import resource
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import blake3
 import pytest
+import zstandard
 
 from clew.errors import ClewError, Damaged, NoContent, NotAllowed, NotFound, UsageError
 from clew.store import Store, packs
@@ -377,3 +379,55 @@ def test_places_are_named_by_path_or_url(tmp_path: Path) -> None:
     for url in ("ftp://x/y", "s3://", "file://elsewhere/x", "https://x"):
         with pytest.raises(UsageError, match="no remote"):
             place_of(url, {})
+
+
+def plant(remote: Path, table: packs.Table, data: bytes = b"") -> str:
+    """Put a pack and its table into a remote, as somebody might who means no good."""
+    pack = packs.MAGIC + data
+    tail = packs.encode(table, position=len(pack))
+    name = packs.tail_name(tail)
+    (remote / "packs" / f"{name}.pack").write_bytes(pack + tail)
+    (remote / "tables" / name).write_bytes(tail)
+    return name
+
+
+def test_a_remote_that_claims_too_much_is_not_believed(
+    tmp_path: Path, shared: tuple[Path, Made]
+) -> None:
+    remote, made = shared
+    start, digest = len(packs.MAGIC), blake3.blake3(b"x").digest()
+    chunk = packs.Chunk(digest, 1, True)
+    bomb = zstandard.compress(bytes(1 << 30))
+    unfolds = packs.Block(start, len(bomb), 1, packs.ZSTD, [chunk])
+    named = plant(remote, packs.Table([unfolds], []), bomb)
+    far = [packs.Block((1 << 64) - 9, 4, 4, packs.RAW, []), packs.Block(start, 4, 1 << 31, 1, [])]
+    damaged = [plant(remote, packs.Table([block], [])) for block in far]
+    wide = [packs.Block(start, 0, packs.LONGEST // 2 + n, packs.ZSTD, []) for n in range(3)]
+    damaged.append(plant(remote, packs.Table(wide, [])))
+    huge = packs.File(digest, 1 << 63, packs.FILE, packs.pack_parts([(packs.HOLE, 1 << 63)]))
+    damaged.append(plant(remote, packs.Table([], [huge])))
+    hole = packs.pack_parts([(packs.HOLE, 1 << 62)])
+    plant(remote, packs.Table([], [packs.File(bytes([1]) * 32, 1 << 62, packs.FILE, hole)]))
+    for folder, name in (("packs", "../../x.pack"), ("tables", "..%2f..%2fx"), ("packs", "x")):
+        (remote / folder / name.replace("/", "_")).write_bytes(b"")
+    os.mkfifo(remote / "tables" / ("0" * 32))
+    (remote / "packs" / f"{'0' * 32}.pack").write_bytes(b"")
+    with open(remote / "tables" / ("1" * 32), "wb") as file:
+        file.truncate(1 << 40)
+    (remote / "packs" / f"{'1' * 32}.pack").write_bytes(b"")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with Store(tmp_path / "there") as store, opened(remote) as found:
+        assert set(found.damaged) == {*damaged, "0" * 32, "1" * 32}
+        receive(store, found, made)
+        receiving = store.receiving(found, lambda done, total: None)
+        with pytest.raises(Damaged, match="holes"):
+            receiving.receive([bytes([1]) * 32])
+        with pytest.raises(Damaged, match="more than"):
+            receiving.read(bytes([1]) * 32, most=1 << 30)
+        with pytest.raises(Damaged, match=named):
+            receiving.receive([digest])
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10  # KiB
+    with open(remote / "format", "wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(Damaged):
+        opened(remote)

@@ -144,7 +144,7 @@ def _activity_statements(record: Recorded, activity: Activity) -> Iterator[State
     own = activity.key == record.execution.key
     label = execution_id(number) if own else process_id(number, activity.number, activity.uid)
     attributes: list[tuple[str, Value]] = [
-        ("prov:type", Name(f"clew:{activity.kind.capitalize()}")),
+        ("prov:type", Name(_type(activity.kind))),
         ("prov:label", " ".join(activity.command) or label),
         ("clew:id", label),
     ]
@@ -163,7 +163,7 @@ def _activity_statements(record: Recorded, activity: Activity) -> Iterator[State
 
 def _version_attributes(number: int, version: Version) -> list[tuple[str, Value]]:
     attributes: list[tuple[str, Value]] = [
-        ("prov:type", Name(f"clew:{kind_of(version.locator).capitalize()}")),
+        ("prov:type", Name(_type(kind_of(version.locator)))),
         ("prov:label", place(version.locator)["path"]),
         ("prov:location", version.locator),
         ("clew:version", version_id(number, version.locator, version.ordinal)),
@@ -191,6 +191,11 @@ def _activity(record: Recorded, key: int) -> str:
 def _name(kind: str, text: str) -> str:
     """A local name without characters that PROV-N gives a meaning; others are written as hex."""
     return f"clew:{kind}-{text}" if _SAFE.fullmatch(text) else f"clew:{kind}_{text.encode().hex()}"
+
+
+def _type(kind: str) -> str:
+    """The class of an entity or activity; what cannot be a name is of none in particular."""
+    return f"clew:{kind.capitalize() if _SAFE.fullmatch(kind) else 'Other'}"
 
 
 def _json(value: Value) -> object:
