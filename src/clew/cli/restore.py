@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Bring back VERSION, to where it was or to the path of --to.
 
-    e2:PATH is what execution e2 left there, e2:PATH@input what it found, e2:PATH@N the N-th it
+    A version of an execution that was made elsewhere goes below the current folder. e2:PATH is what execution e2 left there, e2:PATH@input what it found, e2:PATH@N the N-th it
     met. A different file that stands in the place is overwritten without a question only if its
     content is stored, so that it can be brought back in turn. Of a pipeline run (r1), a task
     (r1/train) or an artifact that is a folder, all files are brought back; below the folder of
