@@ -185,7 +185,7 @@ def to_batch(events: list[AnyEvent]) -> bytes:
 
 def from_batch(batch: bytes) -> list[AnyEvent]:
     """Read what `to_batch` wrote, without the types that only a newer Clew knows."""
-    reader = BatchReader()
+    reader = BatchReader(len(batch))
     events = (reader.read_packed(raw) for raw in split_batch(batch))
     return [event for event in events if event is not None]
 
@@ -194,9 +194,10 @@ LONGEST_EVENT = 4 << 20
 """Bytes of one event as it is encoded."""
 SHORTEST_EVENT = 32
 """Bytes: the uid of its execution alone takes as many."""
-MOST_VALUES = 2_000_000
-"""Words, variables and facets in the events of one batch, one by one: a byte of an untyped document
-may take a hundred bytes of memory."""
+FEW_VALUES = 1_000_000
+"""Words, variables and values of facets that any batch may hold, and one more for each"""
+BYTES_PER_VALUE = 16
+"""of its bytes: a byte of an untyped document may take a hundred bytes of memory."""
 DEEPEST = 64
 """Documents in documents."""
 
@@ -222,8 +223,9 @@ def _declared(batch: bytes) -> int:
 class BatchReader:
     """Decodes the events of one batch from elsewhere; DecodeError when they take too much."""
 
-    def __init__(self) -> None:
-        self._values = 0
+    def __init__(self, size: int) -> None:
+        """`size`: the bytes of the whole batch."""
+        self._left = FEW_VALUES + size // BYTES_PER_VALUE
 
     def read_packed(self, raw: msgspec.Raw) -> AnyEvent | None:
         """An event in MessagePack; None for a type that only a newer Clew knows."""
@@ -256,11 +258,11 @@ class BatchReader:
         while waiting:
             value, depth = waiting.pop()
             if isinstance(value, dict | list | tuple):
-                self._values += len(value)
+                self._left -= len(value)
                 below = value.values() if isinstance(value, dict) else value
                 waiting.extend((one, depth + 1) for one in below)
-            if self._values > MOST_VALUES:
-                raise msgspec.ValidationError(f"a batch holds more than {MOST_VALUES} values")
+            if self._left < 0:
+                raise msgspec.ValidationError("the events hold too many values for their size")
             if depth > DEEPEST:
                 raise msgspec.ValidationError("an event is nested too deeply")
 

@@ -8,6 +8,7 @@ compared, never kept.
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import re
@@ -55,7 +56,7 @@ def tars(content: bytes) -> bytes:
     members: list[Any] = []
     room = LARGEST
     try:
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:*") as archive:
+        with tarfile.open(fileobj=io.BytesIO(_decompressed(content)), mode="r:") as archive:
             for info in archive:
                 room = _less(room, info.size + 512)
                 more = {k: v for k, v in info.pax_headers.items() if not k.endswith("time")}
@@ -68,6 +69,20 @@ def tars(content: bytes) -> bytes:
     if not members:  # any run of zeros reads as an empty archive
         raise Unfit
     return repr(members).encode()
+
+
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
+
+
+def _decompressed(content: bytes) -> bytes:
+    """An archive without its compression. `tarfile` would read a header of any length at once."""
+    for magic, name in _COMPRESSED.items():
+        if content.startswith(magic):
+            with importlib.import_module(name).open(io.BytesIO(content)) as file:
+                data: bytes = file.read(LARGEST + 1)
+            _less(LARGEST, len(data))
+            return data
+    return content
 
 
 def gzips(content: bytes) -> bytes:

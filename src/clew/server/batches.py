@@ -101,7 +101,7 @@ def read(body: bytes, kind: str, check: Callable[[], None] = lambda: None) -> li
 def _lines(body: bytes) -> Iterator[AnyEvent | None]:
     if body.count(b"\n") > len(body) // SHORTEST_EVENT + _BLANK:
         raise Malformed("the batch is made of lines that are too short for events", hint=_NOTHING)
-    reader = BatchReader()
+    reader = BatchReader(len(body))
     for line in io.BytesIO(body):
         yield reader.read_line(line) if line.strip() else None
 
@@ -111,7 +111,7 @@ def _packed(body: bytes) -> Iterator[AnyEvent | None]:
         raws = split_batch(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed(f"the batch is no MessagePack array of events: {error}") from error
-    yield from map(BatchReader().read_packed, raws)
+    yield from map(BatchReader(len(body)).read_packed, raws)
 
 
 def _checked(found: Iterator[AnyEvent | None], check: Callable[[], None]) -> list[AnyEvent]:
