@@ -39,8 +39,9 @@ def command(
 ) -> None:
     """Bring back VERSION, to where it was or to the path of --to.
 
-    A version of an execution that was made elsewhere goes below the current folder. e2:PATH is what execution e2 left there, e2:PATH@input what it found, e2:PATH@N the N-th it
-    met. A different file that stands in the place is overwritten without a question only if its
+    A version of an execution that was made elsewhere goes below the current folder. e2:PATH is
+    what execution e2 left there, e2:PATH@input what it found, e2:PATH@N the N-th it met. A
+    different file that stands in the place is overwritten without a question only if its
     content is stored, so that it can be brought back in turn. Of a pipeline run (r1), a task
     (r1/train) or an artifact that is a folder, all files are brought back; below the folder of
     --to, each has the name of its task before its own.

@@ -76,10 +76,15 @@ _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
 
 def _decompressed(content: bytes) -> bytes:
     """An archive without its compression. `tarfile` would read a header of any length at once."""
+    import lzma
+
     for magic, name in _COMPRESSED.items():
         if content.startswith(magic):
-            with importlib.import_module(name).open(io.BytesIO(content)) as file:
-                data: bytes = file.read(LARGEST + 1)
+            try:
+                with importlib.import_module(name).open(io.BytesIO(content)) as file:
+                    data: bytes = file.read(LARGEST + 1)
+            except lzma.LZMAError as error:
+                raise Unfit from error
             _less(LARGEST, len(data))
             return data
     return content
