@@ -147,6 +147,15 @@ def test_credential_files_are_not_stored(clew: Marked, tmp_path: Path) -> None:
     assert "config.toml" in hint
 
 
+def test_a_credential_file_is_not_taken_to_make_a_file_again(clew: Marked) -> None:
+    clew.write(".env", f"A={FILED}\n")
+    clew("exec", "--exclude", "*/out", "--", "sh", "-c", "wc .env > out")
+    (clew.folder / "out").unlink()
+    _, message, _ = clew.error("recreate", "e1:out", status=5)
+    assert ".env" in message
+    assert betrayed(clew) == []
+
+
 def test_a_project_decides_which_files_are_credentials(clew: Marked) -> None:
     config = clew.folder / ".clew/config.toml"
     clew.write(".env", "A=1\n")

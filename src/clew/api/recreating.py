@@ -18,6 +18,7 @@ from clew.prov.questions import makers
 from clew.prov.questions.recorded import Recorded, Version, recorded
 from clew.prov.questions.shapes import STREAM, execution_id, place
 from clew.prov.questions.targets import Target
+from clew.redaction import matcher
 from clew.replay import planning
 from clew.replay.listings import listings
 from clew.replay.recreating import Impossible, Work, fewest
@@ -167,6 +168,7 @@ class _Supply:
         self._sound: dict[str, bool] = {}
         self._works: dict[int, Work] = {}
         self._keys: dict[int, int] = {}
+        self._is_credential = matcher(project._folder.credentials)
         self.taken: dict[str, bytes] = {}
         """What is not stored, and lies on disk as it was: here, or where it was brought from."""
         self._there = cache(self._look)
@@ -222,8 +224,8 @@ class _Supply:
     def _on_disk(self, digest: str) -> bytes | None:
         for locator, size in makers.places(self._project._graph, digest):
             path = path_of(locator)
-            if path is None:
-                continue
+            if path is None or self._is_credential(os.fsdecode(path)):
+                continue  # what is taken is stored
             if locator != file_locator(self._machine, path):
                 if self._elsewhere and locator == file_locator(self._elsewhere.here.machine, path):
                     self._elsewhere.sought.append((digest, os.fsdecode(path), size))

@@ -16,6 +16,7 @@ from clew.api.remote import fetching, passing, places
 from clew.api.remote.asking import problem
 from clew.errors import ClewError
 from clew.prov.questions.targets import Target
+from clew.redaction import CREDENTIALS, matcher
 from clew.store import Store, reading
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def _lies(path: str, size: int) -> bool:
         now = os.lstat(path)
     except OSError:
         return False
-    return stat.S_ISREG(now.st_mode) and now.st_size == size
+    # no server is sent a credential file, whatever it knows of it
+    return stat.S_ISREG(now.st_mode) and now.st_size == size and not matcher(CREDENTIALS)(path)
 
 
 def _stored(store: Store, path: str) -> str | None:
