@@ -40,14 +40,15 @@ def write(folder: Folder, level: Level, text: str) -> None:
         _append(folder.log, f"{stamp} {os.getpid()} {_command()} {level} {entry}\n")
 
 
-def write_error(folder: Folder, error: BaseException) -> None:
+def write_error(folder: Folder, error: BaseException, *, doing: str = "") -> None:
     """Add an entry for an error: its code and message, or the traceback of what is a bug."""
     if isinstance(error, ClewError):
-        write(folder, "error", f"{error.code}: {error.message}")
+        text = f"{error.code}: {error.message}"
     else:
         import traceback
 
-        write(folder, "error", "".join(traceback.format_exception(error)))
+        text = "".join(traceback.format_exception(error))
+    write(folder, "error", f"{doing}: {text}" if doing else text)
 
 
 def _redact(folder: Folder, text: str) -> str:

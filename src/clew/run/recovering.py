@@ -98,11 +98,10 @@ def recover(folder: Folder, settings: Settings) -> list[Unsettled]:
                 log.write(folder, "info", f"{done} {place.name}")
             locks.discard(place)
         except _NoGraph as error:
-            log.write(folder, "warning", f"cannot recover the execution {place.name}: {error}")
+            log.write(folder, "warning", f"cannot recover {place.name}: {error}")
             return [*unsettled, Unsettled(place.name, str(error))]  # the others would fail, too
         except Exception as error:  # a bug of ours must not stop new work either
-            log.write(folder, "warning", f"cannot recover the execution {place.name}:")
-            log.write_error(folder, error)
+            log.write_error(folder, error, doing=f"cannot recover {place.name}")
             unsettled.append(Unsettled(place.name, _reason(error)))
         finally:
             if lock is not None:
@@ -138,12 +137,13 @@ def _settle(folder: Folder, settings: Settings, place: Path) -> str:
     try:
         words = msgspec.json.decode((place / _NOTE).read_bytes(), type=Note)
     except FileNotFoundError:
-        return "discarded what was left by"  # killed before anything began
+        return "discarded what is left of"  # killed before anything began
     try:
         opened = db.connect(folder.graph, address=settings.graph)
     except ClewError as error:
         raise _NoGraph(error.message) from error
     with opened as connection, Store(folder.store, lease=words.started.execution) as store:
+        done = "completed the record of"
         try:
             events = from_batch((place / _EVENTS).read_bytes())
         except FileNotFoundError:
@@ -152,10 +152,11 @@ def _settle(folder: Folder, settings: Settings, place: Path) -> str:
                 store.lapse(words.started.execution)
                 return "forgot the unfinished execution"
             events = _events(folder, settings, place, words, store)
+            done = "recovered the killed execution"
         store.flush()
         Graph(connection, folder.uid).fold([words.started, *events])
         store.lapse(words.started.execution)
-    return "recovered the killed execution"
+    return done
 
 
 def _events(
