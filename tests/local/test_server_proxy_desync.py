@@ -112,6 +112,15 @@ def test_a_request_for_another_protocol_with_a_body_is_refused(front: Front) -> 
         assert answer.startswith(b"HTTP/1.1 400 "), protocol
 
 
+def test_a_connection_is_closed_where_another_protocol_was_asked_for(front: Front) -> None:
+    """Its parser reads nothing more, so later requests would wait for ever."""
+    head = f"GET {_WEB}outer HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {front.token}\r\n"
+    answer = front.withstands(f"{head}Connection: upgrade\r\nUpgrade: h2c\r\n\r\n".encode())
+    assert answer.lower().startswith(b"http/1.1 200 ")
+    assert b"connection: close" in answer.lower()
+    assert answer.endswith(b"outer")
+
+
 def test_a_real_jupyter_sees_no_smuggled_request(
     tmp_path: Path, server: Server, table: Table
 ) -> None:

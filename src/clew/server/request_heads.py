@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clew.server.problems import answer
 
@@ -46,7 +47,21 @@ class CheckedHeads:
                 )
                 await refusal(scope, receive, send)
                 return
+        if scope["type"] == "http" and any(name == b"upgrade" for name, _ in scope["headers"]):
+            send = _closing(send)
         await self._app(scope, receive, send)
+
+
+def _closing(send: Send) -> Send:
+    """Close the connection after the answer: the server's parser reads no further requests on one
+    where another protocol was asked for, though we go on with this one."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message)["Connection"] = "close"
+        await send(message)
+
+    return sending
 
 
 def host(scope: Scope) -> str:
