@@ -117,7 +117,8 @@ class End(Protocol):
         The signatures are those of the first of the records.
         """
 
-    def note(self, noted: list[Remark]) -> None: ...
+    def note(self, uid: str, noted: list[Remark]) -> None:
+        """Add what others noted about an execution that is here."""
 
 
 def push(
@@ -224,9 +225,9 @@ def pull(end: End, url: str, ids: Iterable[str] | None, progress: Progress | Non
         came = [uid for uid in _oldest_first(offers) if uid in wanted]
         for uid in came:
             remarks += _bring(end, store, receiving, uid, offers[uid])
-        noted = [r for uid in offers.keys() & here - wanted for r in _remarks(offers[uid])]
-        if noted:
-            end.note(noted)
+        for uid in sorted(offers.keys() & here - wanted):
+            if noted := _remarks(offers[uid]):
+                end.note(uid, noted)
     return Transfer(
         url=url,
         executions=tuple(map(end.execution, came)),
@@ -395,14 +396,14 @@ class Own:
         graph = self._project._graph
 
         def add_rest() -> None:
-            take(graph, noted)
+            take(graph, uid, noted)
             add_signatures(graph, uid, signatures, records[0])
 
         graph.import_events(*records, also=add_rest)
 
-    def note(self, noted: list[Remark]) -> None:
+    def note(self, uid: str, noted: list[Remark]) -> None:
         graph = self._project._graph
-        graph.connection.atomically(lambda: take(graph, noted))
+        graph.connection.atomically(lambda: take(graph, uid, noted))
 
     def _find(self, uid: str) -> Found:
         return find(self._project._graph, uid)

@@ -109,10 +109,10 @@ def test_notes_travel_and_come_back_as_one(graph: Graph, target: Ask) -> None:
     assert [remark.value for remark in told] == ["of e1", "of e1.p1", "of e1:/w/out", "of /w/in"]
 
     there = Graph(graph.connection, "q" * 32)
-    there.import_events(story.events, also=lambda: take(there, told))
+    there.import_events(story.events, also=lambda: take(there, story.uid, told))
     assert remarks_of(there, find(there, story.uid)) == told
-    assert graph.connection.atomically(lambda: take(there, told)) == 0
-    assert graph.connection.atomically(lambda: take(graph, told)) == 0  # home again: known
+    assert graph.connection.atomically(lambda: take(there, story.uid, told)) == 0
+    assert graph.connection.atomically(lambda: take(graph, story.uid, told)) == 0  # home again
     assert [found["value"] for found in notes(graph, target("e1"))] == ["of e1"]
 
 

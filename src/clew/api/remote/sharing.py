@@ -101,11 +101,11 @@ class Served:
         passing.send(self._server, store, self._lacking.pop(uid), transfer=uid)
         for events in records:
             Door(self._server, uid).fold(to_batch(events))
-        self.note(noted)
+        self.note(uid, noted)
 
-    def note(self, noted: list[Remark]) -> None:
+    def note(self, uid: str, noted: list[Remark]) -> None:
         if noted:
-            self._project._ask("take_remarks", remarks=msgspec.to_builtins(noted))
+            self._project._ask("take_remarks", id=uid, remarks=msgspec.to_builtins(noted))
 
     def _about(self, uid: str) -> dict[str, Any]:
         if uid not in self._told:

@@ -107,6 +107,8 @@ class _Walk:
         words = ""
         if point.mark:
             words += "  " + strong(point.mark)
+        if point.record.get("made_elsewhere"):
+            words += "  made elsewhere"
         if point.kind == "file" and not point.before and self.up and point.execution:
             how = "found" if point.record.get("found") else "made"
             words += faint(f"  {how} by {point.execution}")

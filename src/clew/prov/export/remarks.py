@@ -1,12 +1,14 @@
 """What people noted about an execution, its processes and its versions, as it travels.
 
-Notes are no events: nobody witnessed them. They are told by what they stand on (uids, locators,
-digests), and taken in where that is known by the same words; the same note twice is one.
+Notes are no events: nobody witnessed them. They travel with an execution, and name what they are
+about by uids, locators and digests. From another party only notes about the execution they came
+with are taken: itself, its processes, the versions that it met. The same note twice is one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 import msgspec
 
@@ -32,6 +34,7 @@ _ON_FILES = f"""
 SELECT DISTINCT {_COLUMNS} FROM version v JOIN note n ON n.location = v.location
 LEFT JOIN content c ON c.version = v.id
 WHERE v.execution = ? AND (n.version = v.id OR n.digest = c.digest)
+AND (n.execution IS NULL OR n.execution = v.execution)
 """  # noqa: S608
 _ACTIVITY = "SELECT uid FROM started WHERE id = ?"
 _VERSION = """
@@ -40,14 +43,21 @@ LEFT JOIN started s ON s.id = v.maker LEFT JOIN execution x ON x.id = v.maker WH
 """
 _LOCATOR = "SELECT locator FROM location WHERE id = ?"
 _SAME = """
-SELECT activity, version, location FROM note
+SELECT activity, location FROM note
 WHERE project = ? AND at = ? AND agent = ? AND name = ? AND value = ?
 """
 _ADD = """
-INSERT INTO note (id, project, activity, version, location, digest, at, agent, name, value)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+INSERT INTO note
+(id, project, activity, version, location, digest, at, agent, name, value, execution)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 """
-_PLACE = "INSERT INTO location (id, project, locator) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_OWN_ACTIVITY = "SELECT 1 FROM started WHERE id = ? AND execution = ?"
+_MET = """
+SELECT v.id, c.digest FROM version v LEFT JOIN content c ON c.version = v.id
+WHERE v.execution = ? AND v.location = ?
+"""
+MOST, LONGEST = 10_000, 100_000
+"""Of one execution: how many notes of another party are taken, and how long each may be."""
 
 
 class Remark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -92,26 +102,51 @@ def _version(graph: Graph, key: object) -> Version | None:
     return None if maker is None else Version(locator, maker, ordinal)
 
 
-def take(graph: Graph, remarks: Iterable[Remark]) -> int:
-    """Add those that are not here yet; how many. To be called within a transaction."""
+def take(graph: Graph, uid: str, remarks: Iterable[Remark]) -> int:
+    """Add notes that came with the execution `uid`, as far as they are about it and not here yet.
+
+    How many were added. To be called within a transaction.
+    """
     connection, project = graph.connection, graph.project_uid
+    execution = activity_key(project, uid)
     added = 0
-    for remark in remarks:
-        at, agent, name, value, uid, version, locator, digest = msgspec.structs.astuple(remark)
-        activity = None if uid is None else activity_key(project, uid)
-        location = None if locator is None else location_key(project, locator)
-        on = None if version is None else _version_key(project, version)
-        same = connection.rows(_SAME, (graph.project, at, agent, name, value))
-        if (activity, on, location) in same:
+    for remark in islice(remarks, MOST):
+        about = _about(graph, execution, remark)
+        if about is None or max(map(len, (remark.agent, remark.name, remark.value))) > LONGEST:
             continue
-        if location is not None:
-            connection.rows(_PLACE, (location, graph.project, locator))
-        key = keyer(project, "note")(f"{uid} {version} {locator} {at} {name} {value}")
-        bytes_ = None if digest is None else digest_bytes(digest)
-        row = (key, graph.project, activity, on, location, bytes_, at, agent, name, value)
+        activity, version, location = about
+        said = (remark.at, remark.agent, remark.name, remark.value)
+        if (activity, location) in connection.rows(_SAME, (graph.project, *said)):
+            continue
+        words = f"{remark.activity} {remark.version} {remark.locator}"
+        key = keyer(project, "note")(f"{uid} {words} {remark.at} {remark.name} {remark.value}")
+        digest = None if remark.digest is None else digest_bytes(remark.digest)
+        row = (key, graph.project, activity, version, location, digest, *said, execution)
         connection.rows(_ADD, row)
         added += 1
     return added
+
+
+def _about(
+    graph: Graph, execution: int, remark: Remark
+) -> tuple[int | None, int | None, int | None] | None:
+    """(activity, version, location) of the note; None if it is not about the execution."""
+    project = graph.project_uid
+    if remark.activity is not None:
+        key = activity_key(project, remark.activity)
+        own = key == execution or graph.connection.one(_OWN_ACTIVITY, (key, execution))
+        return (key, None, None) if own and remark.locator is None else None
+    if remark.locator is None:
+        return None
+    location = location_key(project, remark.locator)
+    version = None if remark.version is None else _version_key(project, remark.version)
+    digest = None if remark.digest is None else digest_bytes(remark.digest)
+    met = graph.connection.rows(_MET, (execution, location))
+    if version in {key for key, _ in met}:
+        return None, version, location
+    if digest is not None and digest in {bytes(known) for _, known in met if known is not None}:
+        return None, None, location  # a note on the same bytes, which another execution met as well
+    return None
 
 
 def _version_key(project: str, version: Version) -> int:

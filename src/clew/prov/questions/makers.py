@@ -10,12 +10,13 @@ from clew.prov.locators import path_of
 from clew.prov.questions.shapes import STREAM
 
 _MADE = """
-SELECT DISTINCT c.digest, x.id, x.number, l.locator
+SELECT DISTINCT c.digest, x.id, x.number, l.locator, x.made_elsewhere
 FROM content c JOIN version v ON v.id = c.version JOIN execution x ON x.id = v.execution
 JOIN location l ON l.id = v.location
 WHERE c.digest = ? AND x.project = ?
 AND EXISTS (SELECT 1 FROM generated g WHERE g.version = v.id)
-AND EXISTS (SELECT 1 FROM ended e WHERE e.activity = x.id) ORDER BY x.number, l.locator
+AND EXISTS (SELECT 1 FROM ended e WHERE e.activity = x.id)
+ORDER BY x.made_elsewhere, x.number, l.locator
 """
 _NEEDED = """
 SELECT DISTINCT l.locator, c.digest FROM version v JOIN location l ON l.id = v.location
@@ -44,9 +45,10 @@ class Made(NamedTuple):
 
 
 def made(graph: Graph, digest: str) -> list[Made]:
-    """Where these bytes were made, by executions that have ended; the first comes first."""
+    """Where these bytes were made, by executions that have ended: by those that were recorded
+    here first, and of these by the first."""
     rows = graph.connection.rows(_MADE, (digest_bytes(digest), graph.project))
-    return [Made(digest, int(key), int(number), str(at)) for _, key, number, at in rows]
+    return [Made(digest, int(key), int(number), str(at)) for _, key, number, at, _ in rows]
 
 
 def needed(graph: Graph, execution: int) -> list[tuple[str, str | None]]:

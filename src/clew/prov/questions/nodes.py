@@ -50,13 +50,14 @@ def file_nodes(
                 "stored": bool(version.stored),
                 "changed_outside": key in changed,
                 "source": sources.get(key),
+                "made_elsewhere": bool(version.made_elsewhere),
             }
         )
     return nodes, names
 
 
 def activity_node(row: tuple[Any, ...], hidden: int) -> dict[str, Any]:
-    _, execution, number, uid, command, exe, cwd, at, kind, name = row
+    _, execution, number, uid, command, exe, cwd, at, kind, name, elsewhere = row
     words = json.loads(command)
     return {
         "id": process_id(execution, number, uid),
@@ -69,6 +70,7 @@ def activity_node(row: tuple[Any, ...], hidden: int) -> dict[str, Any]:
         "execution": execution_id(execution),
         "started": moment(at),
         "hidden": hidden,
+        "made_elsewhere": bool(elsewhere),
     }
 
 
@@ -90,4 +92,5 @@ def unrecorded_node(graph: Graph, target: Target) -> dict[str, Any]:
         "stored": False,
         "changed_outside": True,
         "source": source_now(graph, locator, target.digest),
+        "made_elsewhere": False,
     }

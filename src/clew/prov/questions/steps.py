@@ -23,28 +23,45 @@ FOREVER = 2**62
 
 _VERSIONS = """
 SELECT v.id, v.execution, v.location, v.maker, v.ordinal, v.at, l.locator, x.number,
-       c.digest, c.size, c.mode, c.package, c.stored
+       c.digest, c.size, c.mode, c.package, c.stored, x.made_elsewhere
 FROM version v JOIN location l ON l.id = v.location JOIN execution x ON x.id = v.execution
 LEFT JOIN content c ON c.version = v.id WHERE v.id IN ({})
 """
-_ORIGINS = """
-SELECT v.id,
+# A record made elsewhere may claim any path and any time: what was recorded here comes first.
+_MADE_EARLIER = """
   (SELECT g.id FROM version g JOIN content gc ON gc.version = g.id
+   JOIN execution gx ON gx.id = g.execution
    WHERE g.location = v.location AND g.at < v.at AND g.maker <> g.execution
-   AND gc.digest = c.digest ORDER BY g.at DESC, g.ordinal DESC LIMIT 1),
-  (SELECT f.id FROM version f JOIN content fc ON fc.version = f.id
-   WHERE f.location = v.location AND f.at <= v.at AND f.maker = f.execution
-   AND fc.digest = c.digest ORDER BY f.at, f.id LIMIT 1)
-FROM version v JOIN content c ON c.version = v.id
-WHERE v.maker = v.execution AND v.id IN ({})
+   AND gc.digest = c.digest AND {} ORDER BY g.at DESC, g.ordinal DESC LIMIT 1)
 """
-_CHANGED = """
-SELECT v.id FROM version v WHERE v.id IN ({}) AND v.maker = v.execution
+_FOUND_EARLIER = """
+  (SELECT g.id FROM version g JOIN content gc ON gc.version = g.id
+   JOIN execution gx ON gx.id = g.execution
+   WHERE g.location = v.location AND g.at <= v.at AND g.maker = g.execution
+   AND gc.digest = c.digest AND {} ORDER BY g.at, g.id LIMIT 1)
+"""
+
+
+def _here_first(question: str) -> str:
+    parts = (f"gx.made_elsewhere {test}" for test in ("= 0", "<> 0"))
+    return f"coalesce({', '.join(question.replace('{}', part) for part in parts)})"
+
+
+_ORIGINS = f"""
+SELECT v.id, {_here_first(_MADE_EARLIER)}, {_here_first(_FOUND_EARLIER)}
+FROM version v JOIN content c ON c.version = v.id
+WHERE v.maker = v.execution AND v.id IN ({{}})
+"""
+_OTHER = """
+SELECT 1 FROM version o JOIN execution ox ON ox.id = o.execution
+WHERE o.location = v.location AND o.at < v.at
+AND (ox.made_elsewhere = 0 OR vx.made_elsewhere <> 0)
+"""
+_CHANGED = f"""
+SELECT v.id FROM version v JOIN execution vx ON vx.id = v.execution
+WHERE v.id IN ({{}}) AND v.maker = v.execution
 AND EXISTS (SELECT 1 FROM content c WHERE c.version = v.id)
-AND (EXISTS (SELECT 1 FROM version o
-             WHERE o.location = v.location AND o.at < v.at AND o.maker = o.execution)
-  OR EXISTS (SELECT 1 FROM version o
-             WHERE o.location = v.location AND o.at < v.at AND o.maker <> o.execution))
+AND (EXISTS ({_OTHER} AND o.maker = o.execution) OR EXISTS ({_OTHER} AND o.maker <> o.execution))
 """
 _MADE = f"""
 SELECT g.version, g.activity, g.how, CASE WHEN g.finished = 1 THEN g.at ELSE coalesce((
@@ -108,7 +125,8 @@ JOIN content c ON c.version = v.id AND c.digest = oc.digest
 WHERE o.id IN ({}) AND v.id <> o.id
 """
 _ACTIVITIES = """
-SELECT s.id, x.number, s.number, s.uid, s.command, s.exe, s.cwd, s.at, s.kind, s.name
+SELECT s.id, x.number, s.number, s.uid, s.command, s.exe, s.cwd, s.at, s.kind, s.name,
+       x.made_elsewhere
 FROM started s JOIN execution x ON x.id = s.execution WHERE s.id IN ({})
 """
 
@@ -129,6 +147,7 @@ class Version(NamedTuple):
     mode: int | None
     package: str | None
     stored: int | None
+    made_elsewhere: int
 
     @property
     def found(self) -> bool:
@@ -154,7 +173,7 @@ class Steps:
         return {row[0]: Version(*row) for row in self._connection.among(_VERSIONS, keys)}
 
     def origins(self, keys: Iterable[int]) -> dict[int, int]:
-        """For each version: the one somebody made, else first found, with these bytes here."""
+        """For each version: the one that was made, else first found, with these bytes there."""
         wanted = list(keys)
         answer = {key: key for key in wanted}
         for key, made, first in self._connection.among(_ORIGINS, wanted):

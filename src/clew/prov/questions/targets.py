@@ -44,11 +44,10 @@ FROM version v JOIN location l ON l.id = v.location JOIN execution x ON x.id = v
 LEFT JOIN content c ON c.version = v.id
 """
 _MET = _COLUMNS + "WHERE v.execution = ? AND v.location = ? ORDER BY v.ordinal"
-_AT = _COLUMNS + f"WHERE v.id IN ({tables.AT_PLACE}) ORDER BY v.at, x.number, v.ordinal"
-_HOLDING = (
-    _COLUMNS
-    + "WHERE x.project = ? AND c.digest >= ? AND c.digest <= ? ORDER BY v.at, x.number, v.ordinal"
-)
+# The last is taken: of what was recorded here, before what is claimed by records made elsewhere.
+_ORDER = " ORDER BY CASE x.made_elsewhere WHEN 0 THEN 1 ELSE 0 END, v.at, x.number, v.ordinal"
+_AT = _COLUMNS + f"WHERE v.id IN ({tables.AT_PLACE})" + _ORDER
+_HOLDING = _COLUMNS + "WHERE x.project = ? AND c.digest >= ? AND c.digest <= ?" + _ORDER
 _CWD = "SELECT cwd FROM started WHERE id = ?"
 _ELSEWHERE = """
 SELECT DISTINCT l.locator FROM version v JOIN location l ON l.id = v.location WHERE v.execution = ?

@@ -191,8 +191,8 @@ def contents(project: Project, id: str) -> list[str]:  # noqa: A002
 
 
 @_question
-def take_remarks(project: Project, remarks: list[Remark]) -> None:
-    Own(project).note(remarks)
+def take_remarks(project: Project, id: str, remarks: list[Remark]) -> None:  # noqa: A002
+    Own(project).note(project.execution(id).uid, remarks)
 
 
 @_question

@@ -1,0 +1,147 @@
+"""What records made elsewhere claim: marked, behind what was recorded here, and not reused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.prov.conftest import Ask
+from tests.unit.prov.story import Story, digest, locator
+
+from clew import signing
+from clew.db import Connection
+from clew.prov.events import Version
+from clew.prov.export.remarks import LONGEST, Remark, remarks_of, take
+from clew.prov.graph import Graph
+from clew.prov.questions.alike import started_alike
+from clew.prov.questions.executions import find
+from clew.prov.questions.lineage import lineage
+from clew.prov.questions.makers import made
+from clew.prov.questions.notes import note, notes, source_now
+from clew.prov.signatures import Signature, add_signatures
+from clew.prov.tables import IMPORTED
+
+
+def maker(uid: str, at: int, text: str = "BYTES") -> Story:
+    story = Story(uid, at=at)
+    story.write(story.process("make"), "/w/file", text)
+    return story.end()
+
+
+@pytest.fixture
+def reader(graph: Graph) -> Story:
+    """e1, recorded here, found a file."""
+    story = Story("c", at=5_000)
+    story.read(story.process("cat"), "/w/file", "BYTES")
+    graph.fold(story.end().events)
+    return story
+
+
+def producers(graph: Graph, target: Ask, text: str = "e1:/w/file") -> dict[str, Any]:
+    answer = lineage(graph, target(text), direction="up")
+    return {n["id"]: n["made_elsewhere"] for n in answer["nodes"] if n["kind"] == "process"}
+
+
+def test_a_producer_made_elsewhere_is_marked(graph: Graph, target: Ask, reader: Story) -> None:
+    graph.import_events(maker("e", at=4_000).events)
+    assert producers(graph, target) == {"e2.p1": True}
+    assert producers(graph, target, "e2:/w/file") == {"e2.p1": True}
+
+
+def test_it_never_replaces_the_one_that_was_recorded_here(
+    graph: Graph, target: Ask, reader: Story
+) -> None:
+    """Though it claims to be later, and so nearer to what was found."""
+    graph.import_events(maker("e", at=4_000).events)
+    graph.fold(maker("a", at=1_000).events)
+    assert producers(graph, target) == {"e3.p1": False}
+    assert target("/w/file", file="BYTES").execution in (1, 3)
+    assert [one.number for one in made(graph, digest("BYTES"))] == [3, 2]
+
+
+def test_a_file_is_not_changed_outside_because_a_stranger_says_so(
+    graph: Graph, target: Ask, reader: Story
+) -> None:
+    graph.import_events(maker("e", at=4_000, text="OTHER").events)
+    story = Story("f", at=4_500)
+    story.read(story.process("x"), "/w/file", "BYTES")
+    graph.import_events(story.end().events)  # and who found it first is not theirs to say, either
+    answer = lineage(graph, target("e1:/w/file"), direction="up")
+    (node,) = answer["nodes"]
+    assert (node["execution"], node["changed_outside"], node["made_elsewhere"]) == (
+        "e1", False, False,
+    )  # fmt: skip
+
+
+def test_notes_of_others_are_about_their_own_execution(
+    graph: Graph, target: Ask, reader: Story
+) -> None:
+    other = Story("e", at=4_000)
+    process = other.process("x")
+    version = other.read(process, "/w/file", "BYTES")
+    other.write(process, "/w/out", "OUT")
+    graph.import_events(other.end().events)
+    said: dict[str, Any] = {"at": 2**60, "agent": "eve", "name": "source", "value": "https://evil"}
+    mine = Version(locator("/w/file"), reader.uid, 1)
+    place = locator("/w/file")
+    remarks = [
+        Remark(**said, activity=reader.uid),
+        Remark(**said, activity="cccccccc-1-0-0"),
+        Remark(**said, version=mine, locator=place),
+        Remark(**said, locator=locator("/w/elsewhere"), digest=digest("BYTES")),
+        Remark(**said, locator=place, digest=digest("OTHER")),
+        Remark(**said),
+        Remark(**said | {"value": "x" * (LONGEST + 1)}, activity=other.uid),
+    ]
+    before = graph.connection.rows("SELECT * FROM note")
+    assert graph.connection.atomically(lambda: take(graph, other.uid, remarks)) == 0
+    assert graph.connection.rows("SELECT * FROM note") == before
+
+    note(graph, target("e1:/w/file"), "source", "https://mine", agent="me")
+    good = [
+        Remark(**said, activity=process),
+        Remark(**said, version=version, locator=place, digest=digest("BYTES")),
+        Remark(**said, locator=place, digest=digest("BYTES"), version=mine),
+    ]
+    assert graph.connection.atomically(lambda: take(graph, other.uid, good)) == 2
+    assert [one["value"] for one in notes(graph, target("e1:/w/file"))] == ["https://mine"]
+    assert source_now(graph, place, digest("BYTES")) == "https://mine"
+    told = notes(graph, target("e2:/w/file"))
+    assert {one["value"] for one in told} == {"https://mine", "https://evil"}
+    answer = lineage(graph, target("e1:/w/file"), direction="up")
+    assert {n.get("source") for n in answer["nodes"]} == {"https://mine"}
+    assert {r.value for r in remarks_of(graph, find(graph, reader.uid))} == {"https://mine"}
+
+
+def started(uid: str, at: int) -> Story:
+    story = Story(uid, at=at)
+    story.process("train", facets={"begun": {}})
+    return story.end()
+
+
+def test_only_believed_executions_are_reused(connection: Connection, tmp_path: Path) -> None:
+    """A record may claim that my command makes other bytes: it counts if it is the one that is
+    repeated, or if a known signer signed it."""
+    graph = Graph(connection, "p" * 32, signers=tmp_path)
+    mine, evil, copy = started("a", 1_000), started("e", 9_000), started("f", 9_500)
+    graph.fold(mine.events)
+    graph.import_events(evil.events)
+    graph.begin(copy.uid, parent=evil.uid)  # a repeat of it, which may have reused what it claims
+    graph.fold(copy.events)
+
+    def alike(believed: str = "") -> list[str]:
+        again = Graph(connection, "p" * 32, signers=tmp_path)
+        found = started_alike(again, "/bin/x", ("train",), "/w", believed=believed)
+        return [uid for uid, _ in found]
+
+    assert alike() == [mine.uid]
+    assert alike(believed=evil.uid) == [evil.uid, mine.uid]
+    signing.create_key(tmp_path, "ann")
+    (key,) = signing.allowed(tmp_path)
+    signature = Signature(key, "blake3:x", "text")
+    connection.atomically(lambda: add_signatures(graph, evil.uid, [signature], evil.events))
+    assert graph.made_elsewhere(evil.uid) == IMPORTED
+    assert alike() == [evil.uid, mine.uid]
+    (tmp_path / "allowed_signers").unlink()
+    assert alike() == [mine.uid]
