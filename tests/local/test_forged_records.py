@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +15,16 @@ from tests.unit.prov.story import digest
 from clew.api.project import Project
 from clew.api.sharing import Own, push
 from clew.errors import Rejected
-from clew.prov.events import AnyEvent, Content, Ended, Generated, from_batch, to_batch
+from clew.prov.events import (
+    AnyEvent,
+    Content,
+    Ended,
+    Generated,
+    from_batch,
+    from_lines,
+    to_batch,
+    to_lines,
+)
 
 Forge = Callable[[list[AnyEvent]], list[AnyEvent]]
 
@@ -107,3 +118,39 @@ def test_a_second_record_of_an_execution_does_not_change_it(
             opened.pull(remote.url, ["mine"])
     assert whole(victim) == mine
     assert third.json("list") == []
+
+
+def test_a_pulled_record_does_not_poison_what_is_reused(tmp_path: Path, remote: Shared) -> None:
+    """It claims that the victim's own command, on the victim's own input, makes other bytes."""
+    victim = project(tmp_path / "victim", remote)
+    victim.write("raw", "one\n")
+    victim.shell("sort raw > out")
+    victim("checkout", "e1", "work")
+    os.utime(victim.write("work/raw", "b\na\n"), (1, 1))
+    victim("commit", "work")
+    victim("push", remote.url)
+
+    attacker = project(tmp_path / "attacker", remote)
+    attacker("pull", remote.url)
+    attacker.shell("printf evil > x")
+    with in_python(attacker) as opened:
+        uid = opened.execution("e2").uid
+        told = b"".join(to_lines(from_batch(Own(opened).events(uid)))).decode()
+        boot = re.search(r'"([0-9a-f]{8})-\d+-\d+-\d+"', told)
+        assert boot is not None
+        changes = {uid: "e" * 32, f'"{boot[1]}-': '"0badb007-', digest("a\nb\n"): digest("evil")}
+        for old, new in changes.items():
+            assert old in told
+            told = told.replace(old, new)
+        opened._graph.fold(from_lines(told.encode().splitlines(keepends=True)))
+    for document in (remote.path / "executions").iterdir():
+        document.unlink()
+    attacker("push", remote.url, "e" * 32)
+
+    victim("rm", "e2", "--yes")
+    victim("pull", remote.url)
+    victim("checkout", "e1", "again")
+    os.utime(victim.write("again/raw", "b\na\n"), (1, 1))
+    done = victim.json("commit", "again")
+    assert not any(one["from"].startswith("e3.") for one in done["reused"])
+    assert victim("cat", f"{done['execution']['id']}:{victim.folder}/out").stdout == "a\nb\n"
