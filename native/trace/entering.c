@@ -98,7 +98,7 @@ static void enter_two_names(struct task *task)
 	task->path2 = real;
 	if (task->call->op == OP_RENAME && !(argument(task, task->call->flags) & RENAME_EXCHANGE))
 		saving_before(task->proc, real, true, false);
-	if (task->call->op == OP_LINK && argument(task, task->call->flags) & AT_SYMLINK_FOLLOW)
+	if (task->call->op == OP_LINK && task->path && argument(task, task->call->flags) & AT_SYMLINK_FOLLOW)
 		enter_followed(task);
 }
 

@@ -17,7 +17,8 @@ static void leave_open(struct task *task, int64_t result)
 	char link[64], real[PATH_MAX_];
 	struct clew_facts facts;
 	if (result < 0) {
-		emit_open(task->proc, task->seq, task->path, NULL, flags, (int)-result, NULL, NULL);
+		if (task->path) /* open_by_handle_at has none */
+			emit_open(task->proc, task->seq, task->path, NULL, flags, (int)-result, NULL, NULL);
 		return;
 	}
 	snprintf(link, sizeof link, "/proc/%d/fd/%d", task->proc->pid, (int)result);

@@ -1,12 +1,13 @@
 /* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1]
  *            [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]…
- *            [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] -- COMMAND…
+ *            [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--isolated 1] -- COMMAND…
  *
  * A FILE or DIR may be /proc/self/fd/N: then it is the tracer's alone, and the command never has it.
  * `--environment` holds the command's variables, each ended by a zero byte; else it has the tracer's.
  * `--streams FD` is memory shared with whoever reads the output, `--ask FD` a socket to whoever knows what
  * need not run.
  * `--open N:FLAGS:PATH` is a file that the command has open as its descriptor N.
+ * `--isolated 1`: the command is not trusted, and must not reach the tracer, nor any descriptor but 0 to 2.
  * `--prompt 1`: what a child of the command did is written when it ends, not at the next tick.
  *
  * Runs the command to its end and that of all it started, and exits with its status: 128+n
@@ -38,7 +39,8 @@
 
 static pid_t root;
 static int root_status = 125;
-static bool prompt;
+static bool prompt, isolated;
+static pid_t holder; /* see isolation.c; 0: none */
 
 void fail(const char *what)
 {
@@ -84,18 +86,27 @@ static void signals_give_back(void)
 		sigaction(ours[i], &theirs[i], NULL);
 }
 
-/* A descriptor that was handed over by name: the same file, named so that others find it through us. */
-static char *handed(char *value)
+/* The descriptor that was handed over by name; -1: it is the path of a file. */
+static int handed_descriptor(const char *value)
 {
 	static const char self[] = "/proc/self/fd/";
+	return strncmp(value, self, sizeof self - 1) ? -1 : atoi(value + sizeof self - 1);
+}
+
+/* A descriptor that was handed over by name: the same file, as others find it through `pid`. */
+static char *handed_through(char *value, pid_t pid)
+{
 	char *name;
-	if (strncmp(value, self, sizeof self - 1))
+	int fd = handed_descriptor(value);
+	if (fd < 0)
 		return value;
-	fcntl(atoi(value + sizeof self - 1), F_SETFD, FD_CLOEXEC);
-	if (asprintf(&name, "/proc/%d/fd/%s", getpid(), value + sizeof self - 1) < 0)
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	if (asprintf(&name, "/proc/%d/fd/%d", pid, fd) < 0)
 		fail("out of memory");
 	return name;
 }
+
+static char *handed(char *value) { return handed_through(value, getpid()); }
 
 static void environment_read(const char *path)
 {
@@ -134,9 +145,13 @@ static void open_all(void)
 static void child(char **command, int go)
 {
 	char byte;
-	open_all();
+	if (isolated)
+		close_all_but((int[]){0, 1, 2, go}, 4);
 	signals_give_back();
-	if (read(go, &byte, 1) != 1 || filter_install())
+	if (read(go, &byte, 1) != 1)
+		_exit(125);
+	open_all(); /* the paths are the command's: not before the tracer is out of its reach */
+	if (filter_install())
 		_exit(125);
 	close(go);
 	pin_addresses();
@@ -159,6 +174,8 @@ static void start(char **command)
 	close(go[0]);
 	if (ptrace(PTRACE_SEIZE, root, NULL, OPTIONS))
 		fail("cannot trace (is ptrace allowed here?)");
+	if (isolated && prctl(PR_SET_DUMPABLE, 0))
+		fail("cannot isolate the command");
 	draws_root(&task_new(root, proc_new(root, NULL, next_seq()))->draws);
 	if (write(go[1], "", 1) != 1)
 		fail("pipe");
@@ -347,6 +364,11 @@ static void loop(void)
 				return;
 			continue;
 		}
+		if (tid == holder) {
+			out_flush();
+			errno = ESRCH;
+			fail("the holder of the library was killed");
+		}
 		struct task *task = task_find(tid);
 		if (!WIFSTOPPED(status)) {
 			if (task)
@@ -362,6 +384,7 @@ static void loop(void)
 int main(int argc, char **argv)
 {
 	const char *out = NULL, *exclude[256];
+	char *library = NULL;
 	struct saving_options saving = {.exclude = exclude};
 	int notify = -1, at = 1;
 	bool session = false;
@@ -378,7 +401,7 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[at], "--notify"))
 			notify = atoi(value);
 		else if (!strcmp(argv[at], "--library"))
-			stacks_library(handed(value));
+			library = value;
 		else if (!strcmp(argv[at], "--starter"))
 			starter = atoi(value);
 		else if (!strcmp(argv[at], "--streams"))
@@ -393,6 +416,8 @@ int main(int argc, char **argv)
 			serial_start();
 		else if (!strcmp(argv[at], "--prompt"))
 			prompt = true;
+		else if (!strcmp(argv[at], "--isolated"))
+			isolated = true;
 		else if (!strcmp(argv[at], "--pin-clock") ? pin_clock(value) : !strcmp(argv[at], "--pin-random") && pin_random(value))
 			continue;
 		else if (!strcmp(argv[at], "--exclude") && saving.exclude_count < 256)
@@ -401,7 +426,7 @@ int main(int argc, char **argv)
 			break;
 	}
 	if (!out || at + 1 >= argc || strcmp(argv[at], "--")) {
-		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] -- COMMAND…\n");
+		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--isolated 1] -- COMMAND…\n");
 		return 125;
 	}
 	handed(argv[0]);
@@ -415,6 +440,12 @@ int main(int argc, char **argv)
 	out_open(out, notify);
 	rings_open();
 	saving_start(&saving);
+	if (isolated) {
+		holder = holder_start(library ? handed_descriptor(library) : -1, rings_file());
+		rings_through(holder);
+	}
+	if (library)
+		stacks_library(handed_through(library, holder ? holder : getpid()));
 	signals_take();
 	start(argv + at + 1);
 	sigset_t alarm;

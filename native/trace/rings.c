@@ -1,6 +1,7 @@
 /* The shared file that the injected library records into, one slot a process. */
 #include "trace.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,20 +12,22 @@ static uint64_t alone; /* the counter, where there is no shared file */
 uint64_t *sequence = &alone;
 
 static char path[64];
+static int file = -1;
 static uint8_t *base;
 static struct proc *owners[CLEW_SLOTS];
 static uint32_t highest, free_slots[CLEW_SLOTS], free_count;
 
 uint64_t next_seq(void) { return __atomic_add_fetch(sequence, 1, __ATOMIC_SEQ_CST); }
 
-/* The file has no name of its own: processes open it through the tracer's /proc, and it is
- * gone with the tracer, however that ends. Where memory cannot be shared every process is
- * stopped instead: nothing is lost but speed. */
+/* The file has no name of its own: processes open it through /proc, by default the tracer's, and it is
+ * gone with the tracer, however that ends. Its size is sealed: a process that cut it short would end the
+ * tracer with SIGBUS. Where memory cannot be shared every process is stopped instead: nothing is lost
+ * but speed. */
 void rings_open(void)
 {
 	size_t size = (size_t)CLEW_SLOTS * CLEW_SLOT_SIZE;
-	int fd = memfd_create("clew", MFD_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, (off_t)size))
+	int fd = memfd_create("clew", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || ftruncate(fd, (off_t)size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return;
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
@@ -33,7 +36,17 @@ void rings_open(void)
 	struct clew_head *head = memory;
 	head->magic = CLEW_MAGIC;
 	sequence = &head->seq;
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", getpid(), fd);
+	file = fd;
+	rings_through(getpid());
+}
+
+int rings_file(void) { return file; }
+
+/* The process by whose /proc the file is opened. */
+void rings_through(pid_t pid)
+{
+	if (file >= 0)
+		snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
 }
 
 const char *rings_path(void) { return path; }
@@ -60,7 +73,8 @@ void ring_take(struct proc *proc)
  * was cleared as it was read: touching it again would cost a page fault for every page. */
 static void ring_clear(struct clew_ring *ring)
 {
-	uint32_t left = ring->head - ring->tail, at = ring->tail % CLEW_DATA;
+	uint32_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED), at = tail % CLEW_DATA;
+	uint32_t left = __atomic_load_n(&ring->head, __ATOMIC_RELAXED) - tail;
 	if (left > CLEW_DATA) { /* no library wrote that */
 		left = CLEW_DATA;
 		at = 0;
@@ -118,9 +132,9 @@ void ring_return(struct proc *child)
 		tell(owner, owner->slot);
 }
 
-static void handle(struct proc *proc, const struct clew_record *record)
+/* `record` is a copy that the processes cannot change, `text` its two paths, where they can. */
+static void handle(struct proc *proc, const struct clew_record *record, const char *text)
 {
-	const char *text = (const char *)(record + 1);
 	char given[PATH_MAX_], real[PATH_MAX_], joined[2 * PATH_MAX_];
 	memcpy(given, text, record->path_size);
 	given[record->path_size] = 0;
@@ -146,24 +160,34 @@ static void handle(struct proc *proc, const struct clew_record *record)
 	}
 }
 
+static bool sound(const struct clew_record *record, uint32_t size)
+{
+	return record->kind > CLEW_PAD && record->kind <= CLEW_FETCH && record->path_size < PATH_MAX_ &&
+	       record->real_size < PATH_MAX_ && sizeof *record + record->path_size + record->real_size <= size;
+}
+
+/* The processes can write all of this memory at any time: every number is read once, checked, and then used
+ * from a copy. A process that writes as fast as this reads is not followed for ever. */
 void ring_drain(struct proc *proc)
 {
 	if (!proc->slot)
 		return;
 	struct clew_ring *ring = ring_of(proc);
-	uint32_t tail = ring->tail;
-	for (;;) {
-		struct clew_record *record = (struct clew_record *)(ring->data + tail % CLEW_DATA);
-		uint32_t size = __atomic_load_n(&record->size, __ATOMIC_ACQUIRE);
-		/* The processes write here: what cannot be is not followed. */
-		if (!size || size % 8 || size > CLEW_DATA - tail % CLEW_DATA)
+	uint32_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED), drained = 0;
+	while (tail % 8 == 0 && drained < CLEW_DATA) {
+		uint32_t at = tail % CLEW_DATA, size = __atomic_load_n((uint32_t *)(ring->data + at), __ATOMIC_ACQUIRE);
+		if (!size || size % 8 || size > CLEW_DATA - at)
 			break;
-		if (size >= sizeof *record && record->kind != CLEW_PAD &&
-		    sizeof *record + record->path_size + record->real_size <= size &&
-		    record->path_size < PATH_MAX_ && record->real_size < PATH_MAX_)
-			handle(proc, record);
-		memset(record, 0, size);
+		if (size >= sizeof(struct clew_record)) {
+			struct clew_record record;
+			memcpy(&record, ring->data + at, sizeof record);
+			__asm__ volatile("" : : : "memory"); /* from here on the copy counts */
+			if (sound(&record, size))
+				handle(proc, &record, (const char *)(ring->data + at + sizeof record));
+		}
+		memset(ring->data + at, 0, size);
 		tail += size;
+		drained += size;
 		__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);
 	}
 }

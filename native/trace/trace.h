@@ -15,6 +15,7 @@
  * detours.c   the loader's calls, led through the library
  * tasks.c     threads and processes
  * rings.c     what the injected library recorded
+ * isolation.c keeping a command that is not trusted away from the tracer
  * saving.c    keeping content that is about to be changed
  * pinning.c   a pinned wall clock and pinned randomness: clocks.c, waits.c, draws.c, devices.c
  * serial.c    one process after the other
@@ -157,6 +158,8 @@ extern uint64_t *sequence;
 uint64_t next_seq(void);
 void rings_open(void);
 const char *rings_path(void);
+int rings_file(void);
+void rings_through(pid_t pid);
 void ring_take(struct proc *proc);
 void ring_drop(struct proc *proc);
 void ring_tell(struct proc *proc); /* writes the slot into the process's memory */
@@ -167,6 +170,10 @@ void rings_drain(void);
 bool ring_is(const char *path);
 #define NO_LIBRARY (CLEW_MOST_DETOURS + 1)
 void detour(struct task *task);
+
+/* ---- a command that is not trusted ---- */
+void close_all_but(int *kept, unsigned count);
+pid_t holder_start(int library, int ring);
 
 /* ---- memory and paths ---- */
 ssize_t peek(pid_t pid, uint64_t address, void *to, size_t size);

@@ -11,6 +11,7 @@ from clew.errors import RecordingFailed
 FOLDER = Path(__file__).resolve().parent.parent / "_native"
 TRACER = FOLDER / "clew-trace"
 LIBRARY = FOLDER / "libclew-inject.so"
+SANDBOX = FOLDER / "clew-sandbox"
 
 
 def require() -> None:
@@ -46,13 +47,15 @@ def tracer_command(
     pin_random: str | None = None,
     serial: bool = False,
     prompt: bool = False,
+    isolated: bool = False,
 ) -> list[str]:
     """`starter`: with whom the tracer ends; `session`: the command gets a session of its own, with
     its input as its terminal; `environment`: a file with the command's variables; `opened`: files
     that it has open from the beginning, as (flags, path) by descriptor; `reading`: memory that
     tells how much of the output was read; `ask`: a socket to whoever knows what need not run;
     `pin_clock`: when its wall clock begins; `pin_random`: the seed of its randomness; `serial`: one
-    process after the other; `prompt`: what a child of it did is written as soon as it ends.
+    process after the other; `prompt`: what a child of it did is written as soon as it ends;
+    `isolated`: the command is not trusted and must not reach the tracer.
     """
     words = [tracer, "--out", trace, "--notify", str(notify), "--library", library]
     if starter is not None:
@@ -70,6 +73,7 @@ def tracer_command(
         "--pin-random": pin_random,
         "--serial": 1 if serial else None,
         "--prompt": 1 if prompt else None,
+        "--isolated": 1 if isolated else None,
         "--streams": reading,
         "--ask": ask,
     }
