@@ -4,7 +4,8 @@
 
     python native/build.py FOLDER [--strict]
 
-FOLDER gets the static executable `clew-trace` and the library it injects, `libclew-inject.so`.
+FOLDER gets the static executables `clew-trace` and `clew-sandbox`, and `libclew-inject.so`, the
+library that clew-trace injects.
 A build that is newer than every source is left alone, so calling it each time costs nothing.
 Only the standard library is used: this runs before anything is installed.
 """
@@ -25,6 +26,8 @@ HERE = Path(__file__).resolve().parent
 PRODUCTS: dict[str, tuple[str, tuple[str, ...]]] = {
     # Static: the tracer must start whatever the traced program's libraries look like.
     "clew-trace": ("trace", ("-static", "-pthread")),
+    # Static: it starts in a fraction of a millisecond.
+    "clew-sandbox": ("sandbox", ("-static",)),
     # No libc: the library is loaded into programs built against any libc, or against none, so the
     # compiler must not turn a loop into a call of strlen or memcpy either.
     "libclew-inject.so": (

@@ -64,7 +64,8 @@ def test_with_a_compiler(source: Path, tmp_path: Path, work: Path) -> None:
     target = tmp_path / "installed"
     install(source, target, path=os.environ["PATH"])
     native = target / "clew" / "_native"
-    assert sorted(path.name for path in native.iterdir()) == ["clew-trace", "libclew-inject.so"]
+    built = ["clew-sandbox", "clew-trace", "libclew-inject.so"]
+    assert sorted(path.name for path in native.iterdir()) == built
     assert list((target / "clew").rglob("*.sql"))
     ran = clew(target, "exec", "--", "sh", "-c", "echo x > made", work=work)
     assert ran.returncode == 0, ran.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -65,6 +66,85 @@ def test_the_sandbox_is_killed(clew: Marked) -> None:
     clew.await_silence()
     assert {one["kind"] for one in clew.json("list")} == {"reference"}
     assert clew.leftovers() == []
+
+
+PROCESSES = 8
+"""clew, clew-sandbox twice, bwrap twice, the tracer, the one that holds its files, the command."""
+
+
+def below(pid: int) -> list[int]:
+    """A process and all that came of it, in the order in which they were started."""
+    found = [pid]
+    for one in found:
+        found += sorted(children(one))
+    return found
+
+
+def is_gone(pid: int) -> bool:
+    """Dead, or about to be buried by its parent."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def left_of(clew: Marked) -> list[int]:
+    """Every process that works on this project: the mark is not in the environment of all."""
+    here = os.fsencode(clew.folder)
+    found = set(clew.alive())
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and not is_gone(int(entry)):
+            try:
+                if here in Path(f"/proc/{entry}/cmdline").read_bytes():
+                    found.add(int(entry))
+            except OSError:
+                continue
+    return sorted(found)
+
+
+def kill_one(clew: Marked, number: int, delay: float) -> None:
+    """Kill the n-th process of a repeat that would last a minute, `delay` s after it appeared:
+    `clew repeat` ends, and no process is left."""
+    process = clew.start("repeat", "e2", "--set", "1=60", stdout=subprocess.PIPE)
+    await_(f"process {number}", lambda: len(below(process.pid)) > number or process.poll() == 125)
+    time.sleep(delay)
+    seen = below(process.pid)
+    os.kill(seen[min(number, len(seen) - 1)], signal.SIGKILL)
+    process.communicate(timeout=20)  # it takes two seconds at most where nothing else is running
+    assert process.returncode != 0
+    await_("the end of all that was started", lambda: all(map(is_gone, seen)))
+    await_("the end of what was started meanwhile", lambda: not left_of(clew))
+
+
+def test_any_process_of_a_repeat_is_killed(clew: Marked) -> None:
+    clew("exec", "--", "sleep", "0")
+    clew.json("repeat", "e2")
+    for number in range(PROCESSES):
+        kill_one(clew, number, 0.0)
+    process = clew.start("repeat", "e2", "--set", "1=60", stdout=subprocess.PIPE)
+    await_("the whole sandbox", lambda: len(below(process.pid)) == PROCESSES)
+    process.terminate()
+    process.communicate(timeout=20)
+    assert process.returncode != 0
+    await_("the end of all", lambda: not left_of(clew))
+    unharmed(clew)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("number", range(PROCESSES))
+def test_any_process_of_a_repeat_is_killed_at_any_moment(clew: Marked, number: int) -> None:
+    """In steps that are shorter than anything that a process does while it is set up."""
+    clew("exec", "--", "sleep", "0")
+    clew.json("repeat", "e2")
+    for step in range(40):
+        kill_one(clew, number, step * 0.0005)
+    unharmed(clew)
+
+
+def unharmed(clew: Marked) -> None:
+    assert clew.json("repeat", "e1")["verdict"] == "identical"
+    assert clew.leftovers() == []
+    clew.is_well()
 
 
 def test_an_interrupt_ends_it(clew: Marked) -> None:

@@ -55,7 +55,7 @@ class Incremental:
 
     def begin(self, surroundings: Surroundings) -> None:
         self._around = surroundings
-        self._world = Seen(surroundings.root, surroundings.given)
+        self._world = Seen(surroundings.files, surroundings.given)
         self._leftovers: frozenset[tuple[int, bytes]] | None = None
         self._stack: ExitStack | None = None
 
@@ -132,7 +132,7 @@ class Incremental:
         if why_not is not None:
             return why_not
         missing = [one.fd for one in unit.handed if one.fd not in copies]
-        if missing or not possible(unit, self._around.root) or not self._whole(unit):
+        if missing or not possible(unit, self._around.files.path) or not self._whole(unit):
             return "there is no place for what it left"
         times = as_now(unit, check.times) if self.ran else as_then
         self._stand_in(unit, start, copies, times)
@@ -157,7 +157,7 @@ class Incremental:
 
     def _stand_in(self, unit: Unit, start: Start, copies: Mapping[int, int], times: Times) -> None:
         before = dict(self._met(unit))
-        opened, after = apply(unit, self._around.root, self._read, copies, times)
+        opened, after = apply(unit, self._around.files.path, self._read, copies, times)
         self._learn(unit, before, opened, after)
         self.retold[len(self.retold) + 1] = account(
             unit, start, machine=self.machine, before=before, opened=opened, after=after

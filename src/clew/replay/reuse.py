@@ -25,6 +25,7 @@ from clew.replay.subtrees import NotAlone, Unit
 from clew.replay.worlds import Seen
 from clew.run.standing import Standing
 from clew.store import Signature, Store
+from clew.store.confined import HOST
 
 _FRESH = 0.2
 """Seconds for which what was just looked at need not be looked at again."""
@@ -34,7 +35,7 @@ class _Here(Seen):
     """The files of this machine. The store remembers what files in this very state held."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(b"", {})
+        super().__init__(HOST, {})
         self._store = store
 
     def digest(self, path: bytes, status: os.stat_result) -> str | None:

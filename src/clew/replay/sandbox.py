@@ -1,18 +1,22 @@
-"""A place that holds exactly what was recorded: bubblewrap over an overlay of cached files.
+"""The sandbox a command is repeated in: bubblewrap over an overlay of cached files.
 
-`unshare` makes a name space in which an overlay can be mounted by anybody, bubblewrap makes it the
-root of a sandbox with its own processes and no network, and the tracer runs inside, so that it
-sees what the command sees. Nothing of the host is bound in: the tracer, its library, its files
-and the command's variables come as descriptors that the command never has. From outside the
-sandbox's files are read through one descriptor of its root, which outlives the sandbox.
+`unshare` makes a user namespace in which an unprivileged user can mount an overlay. `clew-sandbox`
+mounts it and ties all processes to the life of each other; bubblewrap makes the overlay the root
+of the sandbox, without capabilities, network or terminal. The tracer runs inside, so that it sees
+what the command sees, and keeps itself out of the command's reach. Nothing of the host is bound
+in but what `Inside.devices` lists: the tracer, its library and its files are descriptors on
+mounts of their own. The host reads the sandbox's files through one descriptor of its root, which
+outlives the sandbox.
 """
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import select
 import shutil
+import signal
+import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,18 +29,16 @@ from clew.run import starting, streams
 from clew.run.interest import Interest
 from clew.run.stages import Descent, Start
 from clew.run.streams import Streams
+from clew.store.confined import Confined
 from clew.witness import environment, native
 from clew.witness.contents import State
 
-_SCRIPT = """\
-cd "$1" || exit 125
-layers=lowerdir=lower,upperdir=upper,workdir=work
-mount -t overlay overlay -o $layers,userxattr,volatile root || exit 125
-umask "$2"
-shift 2
-exec "$@"
-"""
-"""`volatile`: what is written need not reach the disk. It is stored elsewhere, or thrown away."""
+_PROC = (
+    *("acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "mtrr", "pressure", "scsi"),
+    *("latency_stats", "sys", "sysrq-trigger"),
+)
+"""Parts of /proc that belong to the machine. The kernel lets its root user write there, also one
+without capabilities in a namespace: `/proc/sys/kernel/core_pattern` names a program to be run."""
 _HARDWARE = ("kernel", "cpu", "memory", "hostname", "boot", "gpu", "driver", "cuda", "cudnn")
 """Facets that a sandbox has from the machine it runs on; all others are the record's."""
 
@@ -64,7 +66,7 @@ class Inside:
     """Values that the caller gave to the command."""
     network: bool = False
     devices: tuple[str, ...] = ()
-    """Paths of the host's devices and folders to be seen, with the same names."""
+    """Device nodes and folders of /sys that the command may use; all others are not there."""
 
 
 @dataclass
@@ -83,6 +85,7 @@ class Sandbox:
     _said: int = -1
     _go: int = -1
     _handed: list[int] = field(default_factory=list)
+    _mounted: dict[int, tuple[str, Path]] = field(default_factory=dict)
 
     @property
     def machine(self) -> str:
@@ -137,45 +140,56 @@ class Sandbox:
         (self.scratch / "lower").symlink_to(self.root.path)
         said, tell = os.pipe()
         wait, go = os.pipe()
-        tracer = [*self._launcher(tell, wait), *self._tracer(what)]
+        tracer = self._tracer(what)
+        kept = [what.notify, *what.streams.reading.handed, *self._handed]
+        kept += [] if what.ask is None else [what.ask]
         self._pid = starting.start(
-            tracer,
+            [*self._launcher(tell, wait, kept), *self._bubblewrap(), *tracer],
             {"PATH": os.environ.get("PATH", os.defpath)},
             descriptors=what.streams.descriptors,
-            handed=(
-                *(what.notify, tell, wait, *what.streams.reading.handed, *self._handed),
-                *(() if what.ask is None else (what.ask,)),
-            ),
+            handed=(tell, wait, *kept, *self._mounted),
             blocked=what.blocked,
         )
-        for descriptor in (tell, wait, *self._handed):
+        for descriptor in (tell, wait, *self._handed, *self._mounted):
             os.close(descriptor)
         self._handed.clear()
         self._said, self._go = said, go
         return self._pid
 
-    def _launcher(self, tell: int, wait: int) -> list[str]:
+    def _launcher(self, tell: int, wait: int, kept: Iterable[int]) -> list[str]:
+        words = [_program("unshare"), "-Urm", os.fspath(native.SANDBOX)]
+        words += ["--starter", str(os.getpid()), "--tell", str(tell), "--go", str(wait)]
+        words += ["--folder", os.fspath(self.scratch)]
+        words += ["--umask", str(self.inside.facets.get("umask") or "0022")]
+        for descriptor in kept:
+            words += ["--keep", str(descriptor)]
+        for descriptor, (how, path) in self._mounted.items():
+            words += [how, f"{descriptor}={os.fspath(path)}"]
+        return [*words, "--"]
+
+    def _bubblewrap(self) -> list[str]:
         user = self.inside.facets.get("user", {})
-        isolate = ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
-        words = [_program("unshare"), "-Urm", "sh", "-c", _SCRIPT, "clew"]
-        words += [os.fspath(self.scratch), str(self.inside.facets.get("umask") or "0022")]
-        words += [_program("bwrap"), "--bind", os.fspath(self.scratch / "root"), "/"]
+        program = _program("bwrap")
+        words = [program, "--bind", os.fspath(self.scratch / "root"), "/"]
         words += ["--proc", "/proc", "--dev", "/dev"]
-        for path in self.inside.devices:
-            words += ["--dev-bind-try", path, path]
-        words += isolate if self.inside.network else [*isolate, "--unshare-net"]
+        for name in _PROC:
+            words += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
+        words += _devices(self.inside.devices)
+        words += ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
+        words += [] if self.inside.network else ["--unshare-net"]
+        words += ["--disable-userns"] if _disables_user_namespaces(program) else []
+        words += ["--cap-drop", "ALL", "--new-session", "--die-with-parent"]
         words += ["--uid", str(user.get("uid", 0)), "--gid", str(user.get("gid", 0))]
         words += ["--hostname", str(self.inside.facets.get("hostname") or "localhost")]
-        words += ["--die-with-parent", "--info-fd", str(tell), "--block-fd", str(wait)]
         return [*words, "--chdir", os.fspath(self.cwd), "--"]
 
     def _tracer(self, what: Start) -> list[str]:
         return native.tracer_command(
             what.command,
-            tracer=self._hand(os.open(native.TRACER, os.O_RDONLY)),
-            library=self._hand(os.open(native.LIBRARY, os.O_RDONLY)),
+            tracer=self._mount("--read-only", native.TRACER),
+            library=self._mount("--read-only", native.LIBRARY),
             trace=self._hand(os.open(what.trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)),
-            spool=self._hand(os.open(what.spool, os.O_RDONLY)) if what.spool else None,
+            spool=self._mount("--tree", what.spool) if what.spool else None,
             notify=what.notify,
             exclude=what.exclude,
             environment=self._hand(_variables(self.environ)),
@@ -185,31 +199,38 @@ class Sandbox:
             pin_clock=what.pins.clock,
             pin_random=what.pins.random,
             serial=what.pins.serial,
+            isolated=True,
         )
 
     def _hand(self, descriptor: int) -> str:
         self._handed.append(descriptor)
         return f"/proc/self/fd/{descriptor}"
 
-    def ready(self) -> tuple[bytes, Mapping[State, str]]:
-        """The overlay is mounted, and the command waits: now its root can be had."""
-        heard = b""
-        while b"}" not in heard:
-            word = os.read(self._said, 4096)
-            if not word:
-                starting.wait(self._pid)
-                self._streams.finish()
-                raise self.refusal()
-            heard += word
-        self._keeper = int(json.loads(heard)["child-pid"])
-        self._alive = os.pidfd_open(self._keeper)
-        place = f"/proc/{self._pid}/root{self.scratch / 'root'}"
-        self._view = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        os.write(self._go, b"x")
-        return self.view, self.root.states
+    def _mount(self, how: str, path: Path) -> str:
+        """A descriptor that `clew-sandbox` replaces by one of the same path on its own mount."""
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        self._mounted[descriptor] = how, path
+        return f"/proc/self/fd/{descriptor}"
+
+    def ready(self) -> tuple[Confined, Mapping[State, str]]:
+        """The overlay is mounted, and the command waits: now its root can be opened."""
+        try:
+            with open(self._said, "rb", closefd=False) as said:
+                self._keeper = int(said.readline())
+            self._alive = os.pidfd_open(self._keeper)
+            place = f"/proc/{self._pid}/root{self.scratch / 'root'}"
+            self._view = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            os.write(self._go, b"x")
+        except (OSError, ValueError) as error:  # it failed, or was killed
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+            starting.wait(self._pid)
+            self._streams.finish()
+            raise self.refusal() from error
+        return Confined(self._view), self.root.states
 
     def refusal(self) -> RecordingFailed:
-        """Why there is no sandbox, in the words of whoever could not make it."""
+        """Why there is no sandbox, in the words of the program that could not make it."""
         kept = self._streams.kept.get("stderr")
         said = kept.path.read_text(errors="replace").strip() if kept else ""
         why = f": {said.splitlines()[-1]}" if said else ""
@@ -218,13 +239,8 @@ class Sandbox:
             hint="are user name spaces and overlays allowed here? see docs/reference/isolation.md",
         )
 
-    @property
-    def view(self) -> bytes:
-        """Where the sandbox's files are seen from here, also when it has ended."""
-        return b"/proc/self/fd/%d" % self._view
-
     def target(self, root: int | None) -> int | None:
-        """Whatever signal comes ends the sandbox as a whole."""
+        """Any signal ends the sandbox as a whole."""
         return self._keeper or None
 
     # -- the end
@@ -237,8 +253,10 @@ class Sandbox:
         return found
 
     def close(self) -> None:
-        """When this returns nobody has the sandbox's files open: removed, they leave room."""
-        if self._alive >= 0:  # its first process ends a little later than who started it
+        """When this returns no process of the sandbox is left: its files, removed, leave room."""
+        if self._alive >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._alive, signal.SIGKILL)
             ended = select.poll()
             ended.register(self._alive, select.POLLIN)
             ended.poll(_PATIENCE)
@@ -257,6 +275,33 @@ def _program(name: str) -> str:
             hint=f"install it (Debian: apt-get install {package})",
         )
     return found
+
+
+def _disables_user_namespaces(program: str) -> bool:
+    """Whether this bubblewrap has the option (0.8 and newer): asking it would cost a process."""
+    return b"--disable-userns" in Path(program).read_bytes()
+
+
+def _devices(paths: Iterable[str]) -> list[str]:
+    """/sys cannot be written to, and of /dev only device nodes are bound."""
+    words: list[str] = []
+    system = [path for path in paths if path.startswith("/sys")]
+    if system and "/sys" not in system:
+        words += ["--tmpfs", "/sys"]
+    for path in system:
+        words += ["--ro-bind-try", path, path]
+    if system and "/sys" not in system:
+        words += ["--remount-ro", "/sys"]
+    for path in paths:
+        if path not in system and _is_device(path):
+            words += ["--dev-bind", path, path]
+    return words
+
+
+def _is_device(path: str) -> bool:
+    with contextlib.suppress(OSError):
+        return stat.S_ISCHR(os.lstat(path).st_mode)
+    return False
 
 
 def _variables(environ: Mapping[str, str]) -> int:

@@ -1,6 +1,7 @@
 """The files of a sandbox as they are now, seen from outside it.
 
-Links are followed by hand: an absolute one leads from the sandbox's root, not from ours. Content
+Links are followed by hand, to know which path a file really has; each step is confined to the
+sandbox (`clew.store.confined`), whose processes may change links meanwhile. Content
 is known without reading where a file is still as it was laid out; else it is read once for each
 state it is met in.
 """
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 
 from blake3 import blake3
 
+from clew.store.confined import Confined
 from clew.witness.contents import State
 
 _MOST = 40  # as many links as the kernel follows
@@ -25,14 +27,11 @@ _RACY = 2_000_000_000
 class Seen:
     """One sandbox. `forget` after anybody may have changed a link or a folder."""
 
-    def __init__(self, root: bytes, given: Mapping[State, str]) -> None:
-        self._root = root
+    def __init__(self, files: Confined, given: Mapping[State, str]) -> None:
+        self._files = files
         self._given = given
         self._folders: dict[bytes, bytes] = {}
         self._digests: dict[tuple[int, ...], str] = {}
-
-    def at(self, path: bytes) -> bytes:
-        return self._root + path
 
     def forget(self) -> None:
         self._folders.clear()
@@ -73,13 +72,13 @@ class Seen:
         return at
 
     def lstat(self, path: bytes) -> os.stat_result:
-        return os.lstat(self.at(path))
+        return self._files.lstat(path)
 
     def stat(self, path: bytes) -> os.stat_result:
         settled = self.settle(path)
-        found = os.lstat(self.at(settled))
+        found = self._files.lstat(settled)
         if stat.S_ISLNK(found.st_mode):
-            found = os.lstat(self.at(self._follow(settled)))
+            found = self._files.lstat(self._follow(settled))
             if stat.S_ISLNK(found.st_mode):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         elif path.endswith(b"/") and not stat.S_ISDIR(found.st_mode):
@@ -88,13 +87,13 @@ class Seen:
 
     def link(self, path: bytes) -> bytes | None:
         try:
-            return os.readlink(self.at(path))
+            return self._files.readlink(path)
         except OSError:
             return None
 
     def names(self, path: bytes) -> set[bytes] | None:
         try:
-            return set(os.listdir(self.at(self._follow(path))))
+            return set(self._files.listdir(self._follow(path))[0])
         except OSError:
             return None
 
@@ -116,7 +115,7 @@ class Seen:
     def _read(self, path: bytes, key: tuple[int, ...]) -> str | None:
         hashed = blake3(max_threads=blake3.AUTO)
         try:
-            file = os.open(self.at(path), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            file = self._files.open(path, os.O_RDONLY | os.O_NONBLOCK)
         except OSError:
             return None
         try:

@@ -19,6 +19,7 @@ from typing import Protocol
 import msgspec
 
 from clew.redaction import Redactor
+from clew.store.confined import Confined
 from clew.witness.contents import Contents, State
 from clew.witness.records import Opening, Question
 from clew.witness.retelling import Retold
@@ -31,8 +32,8 @@ _decode = msgspec.msgpack.Decoder(Question).decode
 class Surroundings:
     """What whoever decides has to know of the run."""
 
-    root: bytes
-    """Where its files are seen from here."""
+    files: Confined
+    """Its files, as its paths name them."""
     given: Mapping[State, str]
     streams: Mapping[bytes, str]
     redactor: Redactor

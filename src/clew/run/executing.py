@@ -272,13 +272,13 @@ class _Recording:
             self._settled = False
             os.close(notify)
             kept.started()
-            root, given = self._stage.ready()
-            contents.seen(root, given)
+            files, given = self._stage.ready()
+            contents.seen(files, given)
             follower.start()
             if listener is not None:
                 from clew.run.asking import Surroundings
 
-                listener.start(Surroundings(root, given, kept.names, self._redactor, contents))
+                listener.start(Surroundings(files, given, kept.names, self._redactor, contents))
             status = starting.wait(tracer)
             if listener is not None:
                 listener.finish()

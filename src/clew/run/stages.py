@@ -23,6 +23,7 @@ from clew.run.interest import Interest
 from clew.run.pins import Pins
 from clew.run.streams import Streams
 from clew.settings import Settings, machine_id
+from clew.store.confined import HOST, Confined
 from clew.witness import environment, native
 from clew.witness.contents import State
 
@@ -94,8 +95,8 @@ class Stage(Protocol):
     def target(self, root: int | None) -> int | None:
         """Whom a signal is passed on to; `root` is the command as the tracer names it."""
 
-    def ready(self) -> tuple[bytes, Mapping[State, str]]:
-        """Once started: where its files are seen from here, and what is known of them."""
+    def ready(self) -> tuple[Confined, Mapping[State, str]]:
+        """Once started: the command's files, and what is known of them."""
 
     def refusal(self) -> RecordingFailed:
         """Why the command never came to run here."""
@@ -160,8 +161,8 @@ class Host:
     def target(self, root: int | None) -> int | None:
         return root
 
-    def ready(self) -> tuple[bytes, Mapping[State, str]]:
-        return b"", {}
+    def ready(self) -> tuple[Confined, Mapping[State, str]]:
+        return HOST, {}
 
     def refusal(self) -> RecordingFailed:
         return RecordingFailed("the command could not be traced", hint="is ptrace allowed here?")

@@ -27,6 +27,7 @@ from clew.errors import (
     UsageError,
 )
 from clew.store import files, leases, opening, reading
+from clew.store.confined import HOST, Confined
 from clew.store.errors import from_os
 from clew.store.leases import Gate
 from clew.store.putting import Writer
@@ -103,15 +104,19 @@ class Store:
         expect: Signature | None = None,
         keep: bool = True,
         anew: bool = False,
+        within: Confined = HOST,
     ) -> Stored:
         """Hash a file and store it; with keep=False only hash it; with anew=True also where its
-        signature is known: a file may be written through memory and keep its times.
+        signature is known: a file may be written through memory and keep its times. `within`: the
+        folder that the path starts from, and does not lead out of.
 
         Raises Changed when its signature is not `expect`, before or after reading, or changes while
         it is read: bytes that were not the expected ones are never claimed.
         """
         with self._lock:
-            (found,) = files.put(self._writer, [path], [expect], keep=keep, anew=anew)
+            (found,) = files.put(
+                self._writer, [path], [expect], keep=keep, anew=anew, within=within
+            )
         if isinstance(found, ClewError):
             raise found
         return found
@@ -122,11 +127,12 @@ class Store:
         *,
         expect: Sequence[Signature | None] | None = None,
         keep: bool = True,
+        within: Confined = HOST,
     ) -> list[Stored | ClewError]:
         """Many files at once, which is cheaper than one by one. What was refused is returned."""
         with self._lock:
             expected = expect if expect is not None else [None] * len(paths)
-            return list(files.put(self._writer, paths, expected, keep=keep))
+            return list(files.put(self._writer, paths, expected, keep=keep, within=within))
 
     def recall(self, signatures: Sequence[Signature]) -> list[Stored | None]:
         """The stored contents of files that had exactly these signatures; no file is touched."""

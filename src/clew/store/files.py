@@ -17,6 +17,7 @@ import blake3
 
 from clew.errors import ClewError
 from clew.store import cutting
+from clew.store.confined import HOST, Confined
 from clew.store.errors import Changed, from_os, shown
 from clew.store.putting import Writer
 from clew.store.reading import hash_zeros
@@ -37,11 +38,12 @@ def put(
     *,
     keep: bool,
     anew: bool = False,
+    within: Confined = HOST,
 ) -> Iterator[Stored | ClewError]:
     """What became of each file, in their order. A broken store raises."""
     for i in range(0, len(paths), BATCH):
         batch = paths[i : i + BATCH], expect[i : i + BATCH]
-        yield from _Batch(writer, *batch, keep=keep, anew=anew).run()
+        yield from _Batch(writer, *batch, keep=keep, anew=anew, within=within).run()
 
 
 def recall(writer: Writer, signatures: Sequence[Signature]) -> Iterator[Stored | None]:
@@ -61,9 +63,11 @@ class _Batch:
         *,
         keep: bool,
         anew: bool,
+        within: Confined,
     ) -> None:
         self._writer = writer
         self._anew = anew
+        self._within = within
         self._paths = paths
         self._expect = expect
         self._keep = keep
@@ -82,7 +86,7 @@ class _Batch:
         signatures: dict[int, Signature] = {}
         for i, path in enumerate(self._paths):
             try:
-                signature = Signature.of(os.stat(path))
+                signature = Signature.of(self._within.stat(path))
             except OSError as error:
                 self._done[i] = from_os(error, doing=f"read {shown(path)}")
                 continue
@@ -102,7 +106,7 @@ class _Batch:
     def _read(self, i: int) -> None:
         path = self._paths[i]
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+            fd = self._within.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
         except OSError as error:
             self._done[i] = from_os(error, doing=f"read {shown(path)}")
             return

@@ -6,34 +6,17 @@ import ctypes
 import errno
 import os
 
-_OPENAT2 = 437  # on every architecture
+from clew.store.confined import openat2
+
 _BENEATH, _NO_MAGIC = 0x08, 0x02
 _NO_REPLACE = 1
-_TRIES = 64
 _libc = ctypes.CDLL(None, use_errno=True)
-
-
-class _How(ctypes.Structure):
-    _fields_ = [
-        ("flags", ctypes.c_uint64),
-        ("mode", ctypes.c_uint64),
-        ("resolve", ctypes.c_uint64),
-    ]
 
 
 def open_beneath(folder: int, path: bytes, flags: int, mode: int = 0) -> int:
     """Open what `path` leads to, if that is in the folder: the kernel follows every link and `..`
     itself, and gives up (EXDEV) as soon as one leads out, whatever others rename meanwhile."""
-    creates = flags & os.O_CREAT
-    how = _How(flags | os.O_CLOEXEC, mode if creates else 0, _BENEATH | _NO_MAGIC)
-    for _ in range(_TRIES):
-        found = _libc.syscall(_OPENAT2, folder, path, ctypes.byref(how), ctypes.sizeof(how))
-        number = ctypes.get_errno()
-        if found >= 0:
-            return int(found)
-        if number not in (errno.EAGAIN, errno.EINTR):  # something was renamed under it
-            break
-    raise OSError(number, os.strerror(number), os.fsdecode(path))
+    return openat2(folder, path, flags, mode, _BENEATH | _NO_MAGIC)
 
 
 def rename_new(old_folder: int, old: bytes, new_folder: int, new: bytes) -> None:

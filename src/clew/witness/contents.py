@@ -19,6 +19,7 @@ from msgspec import Struct
 from clew.errors import ClewError, NotAllowed, NotFound
 from clew.redaction import matcher
 from clew.store import Changed, Signature, Store, Stored
+from clew.store.confined import HOST, Confined
 from clew.witness.records import AnyRecord, Change, Descriptor, Facts, Look, Open, Saved
 from clew.witness.versions import Key, key_of
 
@@ -55,7 +56,8 @@ class Contents:
     ) -> None:
         """`until`: when the execution was last seen alive, if it is told without its recorder."""
         self._store = store
-        self._root = b""
+        self.files = HOST
+        """The command's files, as its paths name them."""
         self._given: Mapping[State, str] = {}
         self._until = until
         self._spool = spool
@@ -73,18 +75,14 @@ class Contents:
         self.failure: ClewError | None = None
         """Why content is no longer stored: a full disk, say. The command goes on all the same."""
 
-    def seen(self, root: bytes, given: Mapping[State, str]) -> None:
-        """`root`: where the command's files are seen from here, if it has a root folder of its
-        own; `given`: the content of files that were put there for it, all of it stored."""
-        self._root, self._given = root, given
+    def seen(self, files: Confined, given: Mapping[State, str]) -> None:
+        """`files`: the command's files, if it has a root folder of its own; `given`: the content
+        of files that were put there for it, all of it stored."""
+        self.files, self._given = files, given
 
     def learn(self, facts: Facts, known: Known) -> None:
         """The content of a file in this very state, from whoever put it there."""
         self._learnt[facts] = self._known[key_of(facts)] = known
-
-    def at(self, path: bytes) -> bytes:
-        """Where the file that the command sees at `path` is seen from here."""
-        return self._root + path
 
     # -- while the command runs
 
@@ -170,9 +168,10 @@ class Contents:
                 yield *files[i], known
         if unknown:
             answers = self._store.put_files(
-                [self.at(files[i][1]) for i in unknown],
+                [files[i][1] for i in unknown],
                 expect=[signatures[i] for i in unknown],
                 keep=keep,
+                within=self.files,
             )
             for i, answer in zip(unknown, answers, strict=True):
                 yield *files[i], answer
@@ -226,8 +225,8 @@ class Contents:
         if facts in self._listings or not is_file(path):
             return
         try:
-            names = os.listdir(self.at(path))
-            same = os.stat(self.at(path)).st_mtime_ns == facts.mtime
+            names, found = self.files.listdir(path)
+            same = found.st_mtime_ns == facts.mtime
         except OSError:
             return  # the fact is recorded without the names: nothing is claimed that was not seen
         if facts not in self._listings:
@@ -269,17 +268,15 @@ class Contents:
         there: dict[Facts, tuple[bytes, os.stat_result]] = {}
         for path in paths:
             try:
-                found = os.lstat(self.at(path))
+                found = self.files.lstat(path)
                 if self._until is not None and found.st_ctime_ns > self._until:
                     self._left[path] = "changed when nobody was watching any more"
                 elif stat.S_ISLNK(found.st_mode):
-                    self._left[path] = self._target(os.readlink(self.at(path))), found
+                    self._left[path] = self._target(self.files.readlink(path)), found
                 elif (found.st_dev, found.st_ino) in self._mapped:
                     keep = self._keeps(path)
-                    self._left[path] = (
-                        Known(self._store.put_file(self.at(path), keep=keep, anew=True), keep),
-                        found,
-                    )
+                    stored = self._store.put_file(path, keep=keep, anew=True, within=self.files)
+                    self._left[path] = Known(stored, keep), found
                 elif stat.S_ISREG(found.st_mode):
                     there[Facts(*Signature.of(found), found.st_mode)] = path, found
                 else:

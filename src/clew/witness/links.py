@@ -11,9 +11,9 @@ _MOST = 40  # as many as the kernel follows
 class Links:
     """Remembers the links of each folder: most paths share theirs."""
 
-    def __init__(self, at: Callable[[bytes], bytes]) -> None:
-        """`at`: where the file that the command sees at a path is seen from here."""
-        self._at = at
+    def __init__(self, readlink: Callable[[bytes], bytes]) -> None:
+        """`readlink`: where a link leads, by a path as the command sees it."""
+        self._readlink = readlink
         self._folders: dict[bytes, tuple[bytes, tuple[tuple[bytes, bytes], ...]]] = {}
 
     def between(self, given: bytes, real: bytes | None) -> list[tuple[bytes, bytes]]:
@@ -29,7 +29,7 @@ class Links:
             if at == real:
                 return found
             try:
-                target = os.readlink(self._at(at))
+                target = self._readlink(at)
             except OSError:
                 return []
             found.append((at, target))
@@ -57,7 +57,7 @@ class Links:
                 continue
             step = os.path.join(at, part)
             try:
-                target = os.readlink(self._at(step))
+                target = self._readlink(step)
             except OSError:
                 at = step
                 continue

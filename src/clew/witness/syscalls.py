@@ -35,7 +35,7 @@ def hear(
     """The story of these records, which are in their order; what it leaves is stored. `retold`:
     what programs did that were not started again, by the tokens of the records."""
     story = Story()
-    narrator = Narrator(scene, story, contents, Links(contents.at))
+    narrator = Narrator(scene, story, contents, Links(contents.files.readlink))
     narrator.retold = retold or {}
     narrator.tell(trace)
     contents.settle(path for path in story.left() if is_file(path))

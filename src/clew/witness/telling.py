@@ -243,7 +243,7 @@ class Teller:
         if met.gone or met.facts is None or not stat.S_ISREG(met.facts.mode):
             return False
         try:
-            found = os.lstat(self._contents.at(met.path))
+            found = self._contents.files.lstat(met.path)
         except OSError:
             return False
         if found.st_mtime_ns == met.facts.mtime and found.st_size == met.facts.size:

@@ -17,6 +17,7 @@ from clew.replay.memo import Start, started_alike
 from clew.replay.needs import Check
 from clew.replay.subtrees import NotAlone, Unit
 from clew.replay.worlds import Seen
+from clew.store.confined import Confined
 
 NULL = [[0, 1, "/dev/null"], [1, 2, "/dev/null"], [2, 2, "/dev/null"]]
 
@@ -64,7 +65,7 @@ class Place:
         os.utime(place, ns=(mtime, mtime))
 
     def unmet(self, found: Unit, names: set[bytes] | None = None) -> str | None:
-        world = Seen(os.fsencode(self.root), {})
+        world = Seen(Confined(os.open(self.root, os.O_PATH)), {})
 
         def listed(answer: str) -> list[bytes]:
             return CONTENTS[answer].split(b"\0")
