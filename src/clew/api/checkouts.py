@@ -205,6 +205,7 @@ def commit(
     *,
     message: str | None,
     network: bool,
+    gpu: bool,
     quiet: bool,
     say: Say,
 ) -> dict[str, Any]:
@@ -221,6 +222,7 @@ def commit(
             now,
             message=message,
             network=network,
+            gpu=gpu,
             quiet=quiet,
             say=say,
             settle=lambda execution: settle(found, now, execution),
@@ -234,6 +236,7 @@ def carried_out(
     *,
     message: str | None,
     network: bool,
+    gpu: bool,
     quiet: bool,
     say: Say,
     settle: Callable[[Mapping[str, Any]], None] = lambda _: None,
@@ -250,7 +253,7 @@ def carried_out(
         settle(execution)
 
     with Store(project._folder.store) as store:
-        record, plan = _plan(project, found, list(now.values()), store, network)
+        record, plan = _plan(project, found, list(now.values()), store, network=network, gpu=gpu)
         for warning in plan.warnings:
             say(warning)
         document = done(
@@ -281,7 +284,7 @@ def unchanged(project: Project, found: Checkout) -> dict[str, Any]:
 
 
 def _plan(
-    project: Project, found: Checkout, now: list[Kept], store: Store, network: bool
+    project: Project, found: Checkout, now: list[Kept], store: Store, *, network: bool, gpu: bool
 ) -> tuple[Recorded, planning.Plan]:
     try:
         record = recorded(project._graph, found.execution)
@@ -290,7 +293,7 @@ def _plan(
             f"{found.id}, which this is a checkout of, was forgotten", hint="clew list"
         ) from error
     names = listings(store)
-    plan = planning.plan(record, names=names, values=project._secrets, network=network)
+    plan = planning.plan(record, names=names, values=project._secrets, network=network, gpu=gpu)
     line = [(record, plan.scenery), *_ancestors(project, record, names)]
     entries = amended(line, found.files, now, lambda digest: b"".join(store.read(digest)))
     return record, plan.with_files(entries)

@@ -128,6 +128,7 @@ class Project(Archive):
         *,
         parameters: Mapping[int, str] | None = None,
         network: bool = False,
+        gpu: bool = False,
         incremental: bool = False,
         keep: Place | None = None,
         quiet: bool = True,
@@ -146,6 +147,7 @@ class Project(Archive):
             id,
             parameters=parameters or {},
             network=network,
+            gpu=gpu,
             incremental=incremental,
             keep=None if keep is None else Path(fspath(keep)),
             quiet=quiet,
@@ -177,6 +179,7 @@ class Project(Archive):
         *,
         folder: Place | None = None,
         network: bool = False,
+        gpu: bool = False,
         quiet: bool = True,
         say: Callable[[str], None] = lambda _: None,
     ) -> Repeated:
@@ -193,6 +196,7 @@ class Project(Archive):
             None if folder is None else Path(fspath(folder)),
             message=message,
             network=network,
+            gpu=gpu,
             quiet=quiet,
             say=say,
         )
@@ -213,6 +217,7 @@ class Project(Archive):
         overwrite: bool = False,
         dry_run: bool = False,
         network: bool = False,
+        gpu: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> Recreated:
         """Make a file again from its lineage: the fewest executions are run again, in order.
@@ -230,6 +235,7 @@ class Project(Archive):
             overwrite=overwrite,
             dry_run=dry_run,
             network=network,
+            gpu=gpu,
             say=say,
         )
         return Recreated.read(document)

@@ -67,11 +67,12 @@ def recreate(
     overwrite: bool,
     dry_run: bool,
     network: bool,
+    gpu: bool,
     say: Say,
 ) -> dict[str, Any]:
     """The document of `clew recreate --json`."""
     with Store(project._folder.store) as store:
-        way = Way(project, store, text, network=network)
+        way = Way(project, store, text, network=network, gpu=gpu)
         below = None if to else versions.elsewhere(project, way.target)
         aim = versions.aimed(project, way.target, to, below, store)
         document = {**aim.as_json(), **way.as_json(), "dry_run": dry_run}
@@ -94,6 +95,7 @@ class Way:
         text: str,
         *,
         network: bool,
+        gpu: bool,
         elsewhere: Elsewhere | None = None,
         values: SecretValues | None = None,
     ) -> None:
@@ -103,7 +105,9 @@ class Way:
         self._network = network
         self.target = _target(project, text, elsewhere.here if elsewhere else None)
         self._supply = _Supply(project, store, elsewhere)
-        self._runs = self._supply.way(self.target, network, values or project._secrets)
+        self._runs = self._supply.way(
+            self.target, values or project._secrets, network=network, gpu=gpu
+        )
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -175,7 +179,7 @@ class _Supply:
 
     # -- deciding
 
-    def way(self, found: Target, network: bool, values: SecretValues) -> list[_Run]:
+    def way(self, found: Target, values: SecretValues, *, network: bool, gpu: bool) -> list[_Run]:
         """What is to be run, in order, so that the target is there."""
         wanted = found.digest
         assert wanted is not None
@@ -192,7 +196,7 @@ class _Supply:
                 break
         used = {wanted}.union(*(self._had(work) for work in works))
         self.taken = {digest: path for digest, path in self.taken.items() if digest in used}
-        return self._runs(works, wanted, network, values)
+        return self._runs(works, wanted, values, network=network, gpu=gpu)
 
     def _needed(self, work: Work) -> list[tuple[str, str | None]]:
         return makers.needed(self._project._graph, self._keys[work.number])
@@ -283,7 +287,13 @@ class _Supply:
     # -- before it starts
 
     def _runs(
-        self, works: list[Work], wanted: str, network: bool, values: SecretValues
+        self,
+        works: list[Work],
+        wanted: str,
+        values: SecretValues,
+        *,
+        network: bool,
+        gpu: bool,
     ) -> list[_Run]:
         names = listings(self._store)
 
@@ -299,7 +309,7 @@ class _Supply:
             later = {wanted}.union(*(other.needs for other in works[number + 1 :]))
             record = recorded(self._project._graph, execution_id(work.number))
             record = self._supplied(record, made | self._had(work))
-            plan = planning.plan(record, names=known, values=values, network=network)
+            plan = planning.plan(record, names=known, values=values, network=network, gpu=gpu)
             runs.append(_Run(work, record, plan, (work.makes & later) - made))
             made |= work.makes & later
         return runs

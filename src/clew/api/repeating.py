@@ -29,6 +29,7 @@ def repeat(
     *,
     parameters: Mapping[int, str],
     network: bool,
+    gpu: bool,
     incremental: bool,
     keep: Path | None,
     quiet: bool,
@@ -51,6 +52,7 @@ def repeat(
             names=listings(store),
             values=project._secrets,
             network=network,
+            gpu=gpu,
         )
     if parameters:
         plan = _changed(plan, parameters, bring or (lambda word: _file(project, Path(word))))

@@ -20,6 +20,7 @@ from clew.errors import ClewError
     epilog='Example: clew commit -m "half the learning rate"',
 )
 @click.option("-m", "--message", metavar="TEXT", help="A note on the new execution.")
+@click.option("--gpu", is_flag=True, help="Allow this machine's GPUs, if the execution used them.")
 @click.option("--network", is_flag=True, help="Allow the network, if the execution used it.")
 @secret_option
 @click.argument(
@@ -28,6 +29,7 @@ from clew.errors import ClewError
 @json_option
 def command(
     message: str | None,
+    gpu: bool,
     network: bool,
     secrets: tuple[str, ...],
     folder: Path | None,
@@ -49,6 +51,7 @@ def command(
                 message,
                 folder=folder,
                 network=network,
+                gpu=gpu,
                 quiet=as_json,
                 say=lambda text: remark(f"clew: {clean(text)}"),
             ),

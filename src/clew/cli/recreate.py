@@ -20,6 +20,7 @@ from clew.cli.secrets import run_with_secrets, secret_option
 @click.option(
     "--to", metavar="PATH", type=click.Path(), help="Write there instead; a folder keeps the name."
 )
+@click.option("--gpu", is_flag=True, help="Allow this machine's GPUs to executions that used them.")
 @click.option("--network", is_flag=True, help="Allow the network to executions that used it.")
 @secret_option
 @dry_run_option
@@ -28,6 +29,7 @@ from clew.cli.secrets import run_with_secrets, secret_option
 def command(
     target: str,
     to: str | None,
+    gpu: bool,
     network: bool,
     secrets: tuple[str, ...],
     dry_run: bool,
@@ -47,7 +49,7 @@ def command(
         plan = run_with_secrets(
             project,
             secrets,
-            lambda: project.recreate(target, to=to, dry_run=True, network=network),
+            lambda: project.recreate(target, to=to, dry_run=True, network=network, gpu=gpu),
         )
         if not as_json:
             for run in plan.runs:
@@ -67,6 +69,7 @@ def command(
                 to=to,
                 overwrite=True,
                 network=network,
+                gpu=gpu,
                 say=lambda text: remark(f"clew: {clean(text)}"),
             )
     if as_json:

@@ -25,6 +25,7 @@ DIFFERENT = 3
 @execution_argument
 @click.option("--incremental", is_flag=True, help="Do not run again what is still valid.")
 @click.option("--keep", metavar="DIR", type=click.Path(path_type=Path), help="Put outputs there.")
+@click.option("--gpu", is_flag=True, help="Allow this machine's GPUs, if the execution used them.")
 @click.option("--network", is_flag=True, help="Allow the network, if the execution used it.")
 @secret_option
 @click.option(
@@ -39,6 +40,7 @@ def command(
     execution: str,
     incremental: bool,
     keep: Path | None,
+    gpu: bool,
     network: bool,
     secrets: tuple[str, ...],
     changes: tuple[str, ...],
@@ -57,7 +59,7 @@ def command(
     parameters = dict(map(_parameter, changes))
     execution = maker(execution)
     if is_run(execution):
-        if parameters or incremental or keep or network:
+        if parameters or incremental or keep or network or gpu:
             raise click.UsageError("a run is repeated as it was: name one of its tasks instead")
         return _run(execution, secrets, as_json)
     return run(
@@ -66,6 +68,7 @@ def command(
         incremental=incremental,
         keep=keep,
         network=network,
+        gpu=gpu,
         secrets=secrets,
         as_json=as_json,
     )
@@ -96,6 +99,7 @@ def run(
     incremental: bool = False,
     keep: Path | None = None,
     network: bool = False,
+    gpu: bool = False,
     secrets: tuple[str, ...] = (),
     as_json: bool = False,
 ) -> int:
@@ -110,6 +114,7 @@ def run(
                 execution,
                 parameters=parameters,
                 network=network,
+                gpu=gpu,
                 incremental=incremental,
                 keep=keep,
                 quiet=as_json,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -22,12 +23,21 @@ from clew.redaction import MASK
 from clew.replay.scenery import Entry, Names, Scenery, scenery
 from clew.replay.secret_values import SecretValues
 
-_ORDINARY = (
-    *("/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/random", "/dev/urandom"),
-    *("/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd", "/dev/pts", "/dev/ptmx"),
-    "/dev/shm",  # noqa: S108 (no file is made there)
+_ORDINARY = tuple(
+    f"/dev/{name}/"
+    for name in (
+        *("null", "zero", "full", "tty", "random", "urandom", "stdin", "stdout", "stderr"),
+        *("fd", "pts", "ptmx", "shm"),
+    )
 )
 """Devices that every sandbox has."""
+_GPU = re.compile(
+    r"/dev/(nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/nvidia-cap\d+)|dri/(card|renderD)\d+|kfd)"
+)
+"""Device nodes that a sandbox has if the user allows it. No others are ever bound."""
+_SYSTEM = ("/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm")
+"""What /sys says of processors and memory: a sandbox has these, read-only, if they were used. With
+a GPU it has all of /sys, read-only: libraries look for the GPU there."""
 _WIRES = ("tcp://", "udp://", "http://", "https://", "ftp://")
 _HERE = ("tcp://127.", "tcp://[::1]", "udp://127.", "udp://[::1]")
 _UNFAITHFUL = {
@@ -64,8 +74,11 @@ class Plan:
         return replace(self, scenery=self.scenery.changed(dict(entries)))
 
 
-def plan(record: Recorded, *, names: Names, values: SecretValues, network: bool) -> Plan:
-    """How to do `record` again. `values`: the caller's, for secrets that were not recorded."""
+def plan(
+    record: Recorded, *, names: Names, values: SecretValues, network: bool, gpu: bool = False
+) -> Plan:
+    """How to do `record` again. `values`: the caller's, for secrets that were not recorded; `gpu`:
+    it may use the GPUs that it used."""
     itself = record.itself
     if itself.ended is None:
         raise ClewError(
@@ -83,7 +96,7 @@ def plan(record: Recorded, *, names: Names, values: SecretValues, network: bool)
         )
     given = values.select(record.execution, secrets(record))
     locators = {record.versions[edge.version].locator for edge in record.used}
-    devices = _devices(locators)
+    devices, refused = _devices(locators, gpu=gpu)
     return Plan(
         command=_command(record, given),
         environ=_variables(record, given),
@@ -98,7 +111,7 @@ def plan(record: Recorded, *, names: Names, values: SecretValues, network: bool)
         devices=devices,
         warnings=(
             *_restrictions(record, given, network),
-            *_warnings(record, locators, devices, network),
+            *_warnings(record, locators, devices, refused, network),
         ),
     )
 
@@ -190,16 +203,21 @@ def _begun(record: Recorded) -> dict[bytes, tuple[str, int]]:
     return found
 
 
-def _devices(locators: Iterable[str]) -> tuple[str, ...]:
-    """What it used of the machine itself, beyond what every sandbox has."""
-    found: set[str] = set()
+def _devices(locators: Iterable[str], *, gpu: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What it used of the machine itself: what the sandbox has of that, and what it has not."""
+    given: set[str] = set()
+    refused: set[str] = set()
     for locator in locators:
-        path = path_of(locator) or b""
-        if path.startswith(b"/sys/"):
-            found.add("/sys")
-        elif path.startswith(b"/dev/") and not os.fsdecode(path).startswith(_ORDINARY):
-            found.add(os.fsdecode(path))
-    return tuple(sorted(found))
+        path = posixpath.normpath(os.fsdecode(path_of(locator) or b"/"))
+        if path.startswith("/sys/"):
+            part = next((one for one in _SYSTEM if f"{path}/".startswith(f"{one}/")), None)
+            (refused if part is None else given).add(part or path)
+        elif path.startswith("/dev/") and not f"{path}/".startswith(_ORDINARY):
+            (given if gpu and _GPU.fullmatch(path) else refused).add(path)
+    if any(_GPU.fullmatch(path) for path in given):
+        given = {path for path in given if not path.startswith("/sys/")} | {"/sys"}
+        refused = {path for path in refused if not path.startswith("/sys/")}
+    return tuple(sorted(given)), tuple(sorted(refused))
 
 
 def _restrictions(record: Recorded, given: Mapping[str, str], network: bool) -> Iterable[str]:
@@ -211,7 +229,11 @@ def _restrictions(record: Recorded, given: Mapping[str, str], network: bool) -> 
 
 
 def _warnings(
-    record: Recorded, locators: Iterable[str], devices: Iterable[str], network: bool
+    record: Recorded,
+    locators: Iterable[str],
+    devices: Iterable[str],
+    refused: Iterable[str],
+    network: bool,
 ) -> Iterable[str]:
     peers = sorted(at for at in locators if at.startswith(_WIRES) and not at.startswith(_HERE))
     if peers and not network:
@@ -220,8 +242,15 @@ def _warnings(
     elif peers:
         yield f"it uses the network ({peers[0]}): what answers there may have changed"
     for device in devices:
-        if device != "/sys":
+        if not device.startswith("/sys"):
             yield f"it uses {device}: a device of this machine, not of the record"
+    gpus = [path for path in refused if _GPU.fullmatch(path)]
+    if gpus:
+        yield f"it used a GPU ({gpus[0]}), and now has none: --gpu allows it"
+    others = [path for path in refused if path not in gpus]
+    if others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        yield f"it used {others[0]}{more}, which a sandbox does not have"
     if record.facets.get("typed"):
         yield "somebody typed at its terminal, and that was not kept: now there is nothing to read"
     for what in sorted({gap.what for gap in record.gaps}):

@@ -53,6 +53,7 @@ class Repeat(msgspec.Struct, tag="repeat"):
     files: dict[str, File] = {}
     """By word, those that the parameters name."""
     network: bool = False
+    gpu: bool = False
     incremental: bool = False
     quiet: bool = True
     secrets: Secrets = {}
@@ -65,6 +66,7 @@ class Repeat(msgspec.Struct, tag="repeat"):
             self.id,
             parameters=self.parameters,
             network=self.network,
+            gpu=self.gpu,
             incremental=self.incremental,
             keep=None,
             quiet=self.quiet,
@@ -96,6 +98,7 @@ class Commit(msgspec.Struct, tag="commit"):
     checkout: Sent
     message: str | None = None
     network: bool = False
+    gpu: bool = False
     quiet: bool = True
     secrets: Secrets = {}
 
@@ -105,6 +108,7 @@ class Commit(msgspec.Struct, tag="commit"):
             *self.checkout.read(),
             message=self.message,
             network=self.network,
+            gpu=self.gpu,
             quiet=self.quiet,
             say=say,
         )
@@ -118,12 +122,20 @@ class Recreate(msgspec.Struct, tag="recreate"):
     brought: dict[str, str] = {}
     """By digest, files that have been sent, and where they lie."""
     network: bool = False
+    gpu: bool = False
     secrets: Secrets = {}
 
     def do(self, project: Project, say: Say) -> Document:
         elsewhere = Elsewhere(self.asker.here(), self.brought)
         with Store(project._folder.store) as store:
-            way = Way(project, store, self.target, network=self.network, elsewhere=elsewhere)
+            way = Way(
+                project,
+                store,
+                self.target,
+                network=self.network,
+                gpu=self.gpu,
+                elsewhere=elsewhere,
+            )
             return way.walk(say)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from tests.unit.replay.runs import Run, digest
 
 from clew.errors import ClewError, NoContent, SecretsNeeded, UsageError
+from clew.prov.locators import file_locator
 from clew.prov.questions.recorded import Edge, Gap, Recorded
 from clew.replay.planning import Plan, parameters, place_of, plan
 from clew.replay.secret_values import SecretValues
@@ -106,13 +108,46 @@ def test_what_cannot_be_as_it_was_is_said() -> None:
         record.used.append(Edge(p, -number, 0, "connect"))
     record.gaps.append(Gap(p, "set-uid", "", None))
     found = plan(record, names=lambda _: [], values=SecretValues(), network=False)
-    assert found.devices == ("/dev/nvidia0", "/sys")
+    assert found.devices == ("/sys/devices/system",)
     said = " / ".join(found.warnings)
-    for word in ("192.0.2.1:443", "--network", "/dev/nvidia0", "typed", "privilege"):
+    for word in ("192.0.2.1:443", "--network", "/dev/nvidia0", "--gpu", "typed", "privilege"):
         assert word in said
     assert "127.0.0.1" not in said
     allowed = plan(record, names=lambda _: [], values=SecretValues(), network=True)
     assert "may have changed" in " / ".join(allowed.warnings)
+
+
+def test_only_gpus_and_a_part_of_sys_are_ever_bound() -> None:
+    run = Run("sh")
+    p = run.process("sh")
+    some = run.reads(p, "/x")
+    record = run.record()
+    used = (
+        *("/dev/../home/x", "/dev/nvidia0/../../home/x", "/dev//sda", "/dev/dri/../mem", "/dev"),
+        *("/dev/nullx", "/dev/null", "/dev/shm/x", "/dev/nvidia0x", "/dev/fuse", "/sys/../home"),
+        *(
+            "/sys/firmware/efi",
+            "/sys/devices/system/../../../etc",
+            "/sys/kernel/mm/x",
+            "/dev/./sdb",
+        ),
+    )
+    for number, path in enumerate(used):
+        locator = file_locator("m", os.fsencode(path))
+        record.versions[-number] = record.versions[some]._replace(locator=locator)
+        record.used.append(Edge(p, -number, 0, "read"))
+    found = plan(record, names=lambda _: [], values=SecretValues(), network=False, gpu=True)
+    assert found.devices == ("/sys/kernel/mm",)
+    [warning] = found.warnings
+    assert "/dev/fuse and 6 more" in warning
+    gpus = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/dri/renderD128", "/dev/kfd")
+    for number, path in enumerate(gpus):
+        locator = file_locator("m", os.fsencode(path))
+        record.versions[-number] = record.versions[some]._replace(locator=locator)
+    refused = plan(record, names=lambda _: [], values=SecretValues(), network=False)
+    assert refused.devices == ("/sys/kernel/mm",)
+    given = plan(record, names=lambda _: [], values=SecretValues(), network=False, gpu=True)
+    assert given.devices == (*sorted(gpus), "/sys")
 
 
 def test_input_that_was_kept() -> None:

@@ -97,6 +97,7 @@ def commit(
     *,
     message: str | None,
     network: bool,
+    gpu: bool,
     quiet: bool,
     say: Say,
 ) -> dict[str, Any]:
@@ -119,6 +120,7 @@ def commit(
             "checkout": told,
             "message": message,
             "network": network,
+            "gpu": gpu,
             "quiet": quiet,
             "secrets": project._given,
         }

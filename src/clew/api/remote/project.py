@@ -119,6 +119,7 @@ class RemoteProject(Project):
         *,
         parameters: Mapping[int, str] | None = None,
         network: bool = False,
+        gpu: bool = False,
         incremental: bool = False,
         keep: Place | None = None,
         quiet: bool = True,
@@ -133,6 +134,7 @@ class RemoteProject(Project):
             "parameters": words,
             "files": files,
             "network": network,
+            "gpu": gpu,
             "incremental": incremental,
             "quiet": quiet,
             "secrets": self._given,
@@ -178,6 +180,7 @@ class RemoteProject(Project):
         *,
         folder: Place | None = None,
         network: bool = False,
+        gpu: bool = False,
         quiet: bool = True,
         say: Callable[[str], None] = lambda _: None,
     ) -> Repeated:
@@ -189,6 +192,7 @@ class RemoteProject(Project):
             None if folder is None else Path(fspath(folder)),
             message=message,
             network=network,
+            gpu=gpu,
             quiet=quiet,
             say=say,
         )
@@ -307,6 +311,7 @@ class RemoteProject(Project):
         overwrite: bool = False,
         dry_run: bool = False,
         network: bool = False,
+        gpu: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> Recreated:
         from clew.api.remote.recreating import recreate
@@ -318,6 +323,7 @@ class RemoteProject(Project):
             overwrite=overwrite,
             dry_run=dry_run,
             network=network,
+            gpu=gpu,
             say=say,
         )
         return Recreated.read(document)

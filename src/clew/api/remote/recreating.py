@@ -35,12 +35,14 @@ def recreate(
     overwrite: bool,
     dry_run: bool,
     network: bool,
+    gpu: bool,
     say: Callable[[str], None],
 ) -> dict[str, Any]:
-    asked = {
+    asked: dict[str, Any] = {
         "target": text,
         "asker": places.asker(project._settings, text),
         "network": network,
+        "gpu": gpu,
         "secrets": project._given,
     }
     with passing.through(project._settings) as store:

@@ -147,13 +147,22 @@ def recreatable(
     brought: dict[str, str],
     network: bool,
     secrets: dict[str, str],
+    gpu: bool = False,
 ) -> Document:
     """How a version can be made again; where it cannot, why, and what of the asker's would help."""
     elsewhere = Elsewhere(asker.here(), brought)
     values = SecretValues(given=secrets)
     with Store(project._folder.store) as store:
         try:
-            way = Way(project, store, target, network=network, elsewhere=elsewhere, values=values)
+            way = Way(
+                project,
+                store,
+                target,
+                network=network,
+                gpu=gpu,
+                elsewhere=elsewhere,
+                values=values,
+            )
         except NoContent as error:
             return {**error.as_json(), "sought": elsewhere.sought}
         found = {"target": _written(store, way.target), "way": way.as_json()}
