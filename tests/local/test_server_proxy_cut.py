@@ -66,6 +66,7 @@ def test_half_an_answer_never_looks_whole(
         (b"SSH-2.0-what\r\n", "broken"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy", "broken"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "broken"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n", "broken"),
         (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "broken"),
     ],
 )
@@ -76,6 +77,15 @@ def test_what_is_no_answer_is_told_as_such(
         table.add("notebook/me/odd", port)
         answer = client.get("/notebook/me/odd/")
     assert (answer.status_code, answer.json()["code"]) == (502, code)
+
+
+def test_a_second_answer_is_given_to_nobody(client: httpx2.Client, table: Table) -> None:
+    one = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"
+    with upstream(answering(one + b"one" + one + b"two")) as port:
+        table.add("notebook/me/twice", port)
+        for _ in range(3):
+            answer = client.get("/notebook/me/twice/")
+            assert (answer.status_code, answer.text) == (200, "one")
 
 
 def test_who_cannot_be_reached_is_named_to_programs_and_to_people(

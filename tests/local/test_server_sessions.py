@@ -138,6 +138,7 @@ def test_a_ticket_is_valid_once_and_where_it_leads(server: Server, browser: http
     entered = httpx2.get(used)
     assert entered.headers["location"] == f"{BOOK}lab?a=%20b"
     assert httpx2.get(used).status_code == 401
+    assert httpx2.URL(used).params["token"] not in server.log.read_text()
     assert "set-cookie" not in httpx2.get(used).headers
     assert httpx2.get(ticket(), headers={"Host": "elsewhere.example"}).status_code == 401
     away = ticket().partition("&to=")[0]

@@ -82,7 +82,8 @@ def serve(
     listening = [_listen(host, port)]
     origin = None
     if resolver is not None:
-        wanted = (port + 1 if port else 0) if apps_port is None else apps_port
+        following = port + 1 if 0 < port < 65535 else 0
+        wanted = following if apps_port is None else apps_port
         listening.append(_listen(host, wanted, option="--apps-port"))
         origin = Origin(listening[1].getsockname()[1], template)
     service = Service(folder, settings, token)

@@ -31,6 +31,7 @@ LOGIN = "/.clew/login"
 """Where a ticket is taken; no target has such an address."""
 _FIELD = re.compile(r"\{(kind|namespace|name|id)\}")
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?")
+_DEFAULT_PORT = re.compile(r"^(http:.*):80$|^(https:.*):443$")
 _PORT = re.compile(r":\d+$")
 
 
@@ -60,7 +61,9 @@ class Origin:
 
 
 def check_template(text: str) -> str:
-    """The template, if it makes an origin: a scheme, a host and perhaps a port."""
+    """The template, if it makes an origin: a scheme, a host and perhaps a port. The scheme's own
+    port is left out, as browsers do in `Host`."""
+    text = _DEFAULT_PORT.sub(r"\1\2", text)
     example = _FIELD.sub("a", text)
     try:
         sound = _ORIGIN.fullmatch(example) and urlsplit(example).port != 0
