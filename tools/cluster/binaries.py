@@ -36,6 +36,20 @@ STAGING = (
     *("kube-scheduler", "kubectl", "kubelet", "metrics", "mount-utils", "pod-security-admission"),
     *("sample-apiserver", "sample-cli-plugin", "sample-controller", "streaming"),
 )
+# Calico is built against the Kubernetes it was made for. Its own API is a module that it finds
+# beside it in its repository; the module proxy has it by date.
+CALICO = "1.11.0-cni-plugin.0.20250813170300-a0db560f0520"  # the only one that the proxy has
+CALICO_API = "github.com/projectcalico/api"
+CALICO_REPLACES = (
+    f"{CALICO_API} => {CALICO_API} v0.0.0-20240708202104-e3f70b269c2c",
+    "k8s.io/kubernetes => k8s.io/kubernetes v1.29.15",
+    *(
+        f"k8s.io/{name} => k8s.io/{name} v0.29.15"
+        for name in STAGING
+        if name not in ("cri-client", "cri-streaming", "externaljwt", "streaming")  # came later
+    ),
+    "k8s.io/legacy-cloud-providers => k8s.io/legacy-cloud-providers v0.29.15",
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +107,16 @@ GROUPS = (
         "github.com/rancher/local-path-provisioner",
         ("github.com/rancher/local-path-provisioner",),
     ),
+    Group(
+        "calico",
+        CALICO,
+        "github.com/projectcalico/calico",
+        tuple(
+            f"github.com/projectcalico/calico/{name}"
+            for name in ("felix/cmd/calico-felix", "cni-plugin/cmd/calico")
+        ),
+        replaces=CALICO_REPLACES,
+    ),
 )
 
 # Named by their last word, but for a module whose main package is its root.
@@ -108,6 +132,16 @@ def search_path() -> str:
     """A PATH that finds the built programs first."""
     folders = [str(cache() / group.folder) for group in GROUPS]
     return ":".join([*folders, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"])
+
+
+def place(program: str) -> Path:
+    """The folder that a built program is in."""
+    return next(
+        cache() / group.folder
+        for group in GROUPS
+        for package in group.packages
+        if PROGRAMS.get(package, package.rpartition("/")[2]) == program
+    )
 
 
 def provide() -> None:

@@ -17,6 +17,7 @@ from tools.cluster.machine import turn
 from tools.cluster.network import free_network, plug_in
 from tools.cluster.nodes import import_image, need_cgroups, start_containerd, start_kubelet
 from tools.cluster.places import Cluster, Node
+from tools.cluster.policies import await_enforcing, define_kinds, start_enforcing
 from tools.cluster.processes import lives, names, restart, wait_for
 from tools.cluster.saying import Failed, say, step
 from tools.cluster.taking_down import clear_away
@@ -38,6 +39,7 @@ def up(folder: Path, *, bare: bool = False) -> Cluster:
             for node in cluster.nodes:
                 wait_for(cluster, f"kubelet-{node.name}", partial(_ready, cluster, node))
             wait_for(cluster, "kube-controller-manager", partial(_admits_pods, cluster))
+            await_enforcing(cluster)
     return cluster
 
 
@@ -84,11 +86,13 @@ def _new(folder: Path) -> Cluster:
         for node in cluster.nodes:
             start_containerd(cluster, node)
         start_control(cluster)
-    with step("nodes, names and volumes"):
+        define_kinds(cluster)
+    with step("nodes, names, volumes and network policies"):
         for node in cluster.nodes:
             start_kubelet(cluster, node)
         start_dns(cluster)
         start_volumes(cluster)
+        start_enforcing(cluster)
     _complete(cluster).touch()
     return cluster
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tools.cluster import policies
 from tools.cluster.binaries import search_path
 from tools.cluster.certificates import kubeconfig
 from tools.cluster.holding import inside
@@ -42,18 +43,24 @@ sandbox = "{pause}"
 restrict_oom_score_adj = true
 
 [plugins."io.containerd.cri.v1.runtime".cni]
-bin_dirs = ["/usr/lib/cni"]
+bin_dirs = ["/usr/lib/cni", "{plugins}"]
 conf_dir = "{folder}/cni"
 """
 
 
 def start_containerd(cluster: Cluster, node: Node) -> None:
     (node.folder / "cni").mkdir(parents=True)
-    (node.folder / "cni" / "pods.conflist").write_text(json.dumps(_pod_network(node), indent=1))
+    network = json.dumps(_pod_network(cluster, node), indent=1)
+    (node.folder / "cni" / "pods.conflist").write_text(network)
     settings = node.folder / "containerd.toml"
     settings.write_text(
         CONTAINERD.format(
-            folder=node.folder, run=RUN, name=node.name, socket=node.containerd, pause=PAUSE
+            folder=node.folder,
+            run=RUN,
+            name=node.name,
+            socket=node.containerd,
+            pause=PAUSE,
+            plugins=policies.plugin_folder(),
         )
     )
     start(cluster, f"containerd-{node.name}", "containerd", "--config", str(settings))
@@ -120,24 +127,19 @@ def _listens(cluster: Cluster, node: Node) -> bool:
     return inside(cluster, "sh", "-c", f"test -S {node.containerd} && echo yes || :") != ""
 
 
-def _pod_network(node: Node) -> dict[str, object]:
-    return {
-        "cniVersion": "0.4.0",
-        "name": "pods",
-        "plugins": [
-            {
-                "type": "ptp",
-                "mtu": int(mtu()),
-                "ipam": {
-                    "type": "host-local",
-                    "subnet": node.pods,
-                    "dataDir": f"{node.folder}/addresses",
-                    "routes": [{"dst": "0.0.0.0/0"}],
-                },
-            },
-            {"type": "portmap", "capabilities": {"portMappings": True}},
-        ],
+def _pod_network(cluster: Cluster, node: Node) -> dict[str, object]:
+    width = int(mtu())
+    ipam: dict[str, object] = {
+        "type": "host-local",
+        "subnet": node.pods,
+        "dataDir": f"{node.folder}/addresses",
+        "routes": [{"dst": "0.0.0.0/0"}],
     }
+    first: dict[str, object] = {"type": "ptp", "mtu": width, "ipam": ipam}
+    if node == policies.enforced_on(cluster):
+        first = policies.plugin(cluster, node, mtu=width, ipam=ipam)
+    ports = {"type": "portmap", "capabilities": {"portMappings": True}}
+    return {"cniVersion": "0.4.0", "name": "pods", "plugins": [first, ports]}
 
 
 def _kubelet(cluster: Cluster, node: Node) -> dict[str, object]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tools.cluster.binaries import search_path
@@ -22,20 +22,22 @@ START = 'log=$1; shift; setsid "$@" >>"$log" 2>&1 </dev/null & echo $!'
 PATIENCE = 300.0  # seconds; a machine that is busy elsewhere is slow, not broken
 
 
-def start(cluster: Cluster, name: str, *command: str) -> None:
-    """Start a program, and keep how, so that it can be started again after it was stopped."""
+def start(cluster: Cluster, name: str, *command: str, variables: Sequence[str] = ()) -> None:
+    """Start a program, and keep how, so that it can be started again after it was stopped.
+    `variables`: more of its environment, as NAME=VALUE."""
     _record(cluster, name).parent.mkdir(exist_ok=True)
     log = cluster.logs / f"{name}.log"
-    environment = ("env", "-i", f"PATH={search_path()}", "HOME=/root")
+    environment = ("env", "-i", f"PATH={search_path()}", "HOME=/root", *variables)
     pid = inside(cluster, *environment, "sh", "-c", START, "sh", str(log), *command)
-    record = {"pid": int(pid), "command": command}
+    record = {"pid": int(pid), "command": command, "variables": list(variables)}
     _record(cluster, name).write_text(json.dumps(record, indent=1))
 
 
 def restart(cluster: Cluster, name: str) -> None:
     if lives(cluster, name):
         raise Failed(f"{name} runs already: python -m tools.cluster stop {name}")
-    start(cluster, name, *_read(cluster, name)[1])
+    _, command, variables = _read(cluster, name)
+    start(cluster, name, *command, variables=variables)
 
 
 def stop(cluster: Cluster, name: str, *, how: str = "TERM") -> None:
@@ -49,7 +51,7 @@ def lives(cluster: Cluster, name: str) -> bool:
     # The record may be of a process whose number another one has by now; and at first it is the
     # shell, or setsid, that is about to become the program, with the same words at its end, or
     # none while it does so. Neither has one that has ended and is still there.
-    pid, command = _read(cluster, name)
+    pid, command, _ = _read(cluster, name)
     said = inside(cluster, "sh", "-c", f"cat /proc/{pid}/stat /proc/{pid}/cmdline 2>/dev/null || :")
     status, _, words = said.partition("\n")
     if status.rpartition(")")[2].split()[:1] in ([], ["Z"], ["X"]):
@@ -92,10 +94,10 @@ def _record(cluster: Cluster, name: str) -> Path:
     return _records(cluster) / f"{name}.json"
 
 
-def _read(cluster: Cluster, name: str) -> tuple[str, list[str]]:
-    """A program's number and command."""
+def _read(cluster: Cluster, name: str) -> tuple[str, list[str], list[str]]:
+    """A program's number, command and variables."""
     try:
         record = json.loads(_record(cluster, name).read_text())
-        return str(record["pid"]), list(record["command"])
+        return str(record["pid"]), list(record["command"]), list(record["variables"])
     except FileNotFoundError:
         raise Failed(f"{name} is none of: {', '.join(names(cluster))}") from None
