@@ -102,6 +102,10 @@ class Folder:
         return self.path / "log"
 
     @property
+    def untold(self) -> Path:
+        return self.path / "untold"
+
+    @property
     def token(self) -> Path:
         return self.path / "token"
 

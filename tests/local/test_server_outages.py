@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -17,6 +18,8 @@ from tests.local.test_robust_postgres import Server as PostgreSQL
 from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
 from tests.local.test_server_running import Asking, gone
 
+from clew.prov.events import Ended, from_batch
+from clew.server.catalogue import runs
 from clew.server.compiled import read
 
 PIPELINE = """
@@ -87,11 +90,22 @@ def survives(
         await_("the end of the tasks", lambda: all(map(gone, tasks)))
 
     outage(let_them_end)
-    found = asking.over(*asked)
+    found = over(asking, asked)
     assert [(one.state, one.error, one.tries) for one in found] == [("succeeded", None, 1)] * 2
     once = {"1", "2"}
     assert asking.counted() == {**dict.fromkeys(once, 1), "11": 3, "12": 3}, "no task ran twice"
     agree(asking, servers[0], asked, "succeeded")
+
+
+def over(asking: Asking, asked: list[str]) -> list[runs.Run]:
+    """Those runs, once they are over; that may take long on a busy machine."""
+    until = time.monotonic() + 180
+    while True:
+        found = [asking.get(run) for run in asked]
+        if all(one.state in runs.OVER for one in found):
+            return found
+        assert time.monotonic() < until, f"still waiting: {[one.state for one in found]}"
+        time.sleep(0.1)
 
 
 def agree(asking: Asking, server: Server, asked: list[str], state: str) -> None:
@@ -115,6 +129,43 @@ def test_lost_connections_and_a_restart(asking: Asking, mortal: PostgreSQL) -> N
         survives(asking, outage, server)
 
 
+def ends(kept: Path) -> set[str]:
+    """The activities whose ends are kept."""
+    events = [one for file in kept.glob("*.*[0-9]") for one in from_batch(file.read_bytes())]
+    return {one.activity for one in events if isinstance(one, Ended)}
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.heavy)]
+)
+def test_a_server_that_ends_while_the_database_is_away(
+    asking: Asking,
+    mortal: PostgreSQL,  # noqa: F811
+    number: signal.Signals,
+) -> None:
+    """What was done meanwhile is known to the next server."""
+    gate = Path(f"{asking.log}-gate")
+    with serving(asking.project, "--runs", "1", "--on-host") as server:
+        run = asking.gated(gate)
+        (task,) = asking.waits(gate)
+        mortal.die()
+        gate.touch()
+        await_("the end of the task", lambda: gone(task))
+        kept = asking.project / ".clew/untold"
+        await_("its end, kept", lambda: f"{run}/wait" in ends(kept))
+        server.process.send_signal(number)
+        server.process.wait()
+    mortal.start()
+    with asking.graph() as graph:  # so that nobody need wait for the end of the lease
+        graph.connection.rows("UPDATE run SET lease = 0 WHERE id = ?", (run,))
+    with serving(asking.project, "--runs", "1", "--on-host") as server:
+        (found,) = over(asking, [run])
+        assert (found.state, found.error) == ("succeeded", None)
+        assert asking.counted() == {"1": 1, "11": 3}, "no task ran twice"
+        agree(asking, server, [run], "succeeded")
+    assert list(kept.iterdir()) == []
+
+
 def test_connections_that_are_lost_again_and_again(
     asking: Asking,
     mortal: PostgreSQL,  # noqa: F811
@@ -126,7 +177,7 @@ def test_connections_that_are_lost_again_and_again(
         for _ in range(40):
             mortal.cut()
             time.sleep(0.1)  # the moments of the cuts are what is being varied
-        found = asking.over(*asked)
+        found = over(asking, asked)
         assert [(one.state, one.error) for one in found] == [("succeeded", None)] * 4
         assert asking.counted() == {
             **{str(n): 1 for n in range(100, 104)},

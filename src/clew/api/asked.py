@@ -56,6 +56,7 @@ def perform(
     values: Mapping[str, Any],
     scheduled: int | None,
     since: int | None,
+    stopped: bool,
     on_host: bool,
     say: Callable[[str], None],
     jobs: int | None = None,
@@ -64,8 +65,9 @@ def perform(
     """Do a run to its end; the answer is its state, and why it is that.
 
     One that was begun before is resumed, unless it has succeeded, or has come to its end after
-    `since`: then only its end was not heard of. `scheduled`: when it was due. `jobs`: tasks that
-    run at once, at most as many as there are cores.
+    `since`: then only its end was not heard of. A run that was canceled is resumed, too, unless a
+    user has `stopped` it: then its server had ended. `scheduled`: when it was due. `jobs`: tasks
+    that run at once, at most as many as there are cores.
     """
     jobs = min(jobs, len(os.sched_getaffinity(0))) if jobs else None
     known = _left_alone(project, uid)
@@ -73,13 +75,13 @@ def perform(
         if known is None or known["started"] is None:
             how = {"on_host": on_host, "jobs": jobs, "reuse": reuse, "say": say}
             found = _begin(project, waiting, uid, name, text, values, scheduled, how)
-        elif known["state"] == "succeeded" or _is_over(known, since):
+        elif _is_over(known, since, stopped):
             found = known
         else:
             found = project.pipelines._resume(uid, workers=waiting.take(), jobs=jobs, say=say)
     except ClewError:
         late = _known(project, uid)
-        if late is None or not _is_over(late, since):
+        if late is None or not _is_over(late, since, stopped):
             raise
         found = late  # whatever failed then, it has come to its end
     return found["state"], found["error"]
@@ -88,6 +90,7 @@ def perform(
 def _left_alone(project: Project, uid: str) -> dict[str, Any] | None:
     """What is known of a run, once nobody on this machine is at it, and what was left by whoever
     was killed at it is put in order."""
+    from clew.pipelines import journal
     from clew.run.recovering import recover
 
     left = project._folder.spool / uid
@@ -97,10 +100,15 @@ def _left_alone(project: Project, uid: str) -> dict[str, Any] | None:
             raise Busy(f"the run {uid} still goes on on this machine", hint="clew pipeline list")
         recover(project._folder, project._settings)
         time.sleep(0.02)
+    journal.fold(project._folder, project._settings, uid)
     return _known(project, uid)
 
 
-def _is_over(known: dict[str, Any], since: int | None) -> bool:
+def _is_over(known: dict[str, Any], since: int | None, stopped: bool) -> bool:
+    if known["state"] == "succeeded":
+        return True
+    if known["state"] == "canceled" and not stopped:
+        return False
     return bool(known["ended"]) and _ns(known["ended"]) > (since or 0)
 
 

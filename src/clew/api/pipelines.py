@@ -113,7 +113,7 @@ class Pipelines:
         stop(self._project._folder, self.show(id)["uid"])
 
     def _resume(self, id: str, **more: Any) -> dict[str, Any]:  # noqa: A002
-        from clew.pipelines import pythons, reading, running
+        from clew.pipelines import journal, pythons, reading, running
         from clew.pipelines.recording import Earlier
         from clew.pipelines.reusing import RUNS
         from clew.pipelines.scopes import Values
@@ -122,10 +122,13 @@ class Pipelines:
         from clew.run.recovering import recover
 
         self._ready()
+        project = self._project
         before = self.show(id)
         may_be_resumed(before)
-        project = self._project
         recover(project._folder, project._settings)
+        journal.fold(project._folder, project._settings, before["uid"])
+        before = self.show(id)
+        may_be_resumed(before)
         found = find_run(project._graph, before["id"])
         begun = begun_with(project._graph, found.key)
         file = project._folder.root / RUNS / before["id"] / running.PIPELINE

@@ -4,9 +4,10 @@ What a task read and wrote is told by the execution that ran it; its activity ad
 pipeline knows: its parameters, which file is which artifact, and how it ended. Nobody waits for
 what is being told, and what waits meanwhile is told together.
 
-While the database is away, what happened stays in memory, and is told when it answers again. All
-that is told is a fold, a union of facts whose numbers are given out once: so it may be told again
-where nobody knows whether the first time had its effect.
+While the database is away, what happened waits: in memory, and as events in `.clew/untold`, so that
+the next process that goes on with the run knows of it even if this one is killed. All that is told
+is a fold, a union of facts whose numbers are given out once: so it may be told again where nobody
+knows whether the first time had its effect.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from msgspec import Struct, field, structs
 from msgspec.structs import replace
 
 from clew import db
-from clew.errors import ClewError, NoDatabase
+from clew.errors import NoDatabase, NotFound
 from clew.folder import Folder
+from clew.pipelines import journal
 from clew.pipelines.reusing import CACHE, Verdict
 from clew.pipelines.saying import Sayings
 from clew.pipelines.scopes import Artifact, Node, Values
@@ -42,14 +44,11 @@ from clew.settings import Settings, machine_id
 from clew.store.errors import from_os
 from clew.witness import environment
 
-if TYPE_CHECKING:
-    from clew.prov.questions.targets import Target
-
-Result = TypeVar("Result")
-
 _CANCEL = "cancel"
 _PAUSE = 0.5
 """Seconds between looks at whether the database is back."""
+_PATIENCE = 10.0
+"""Seconds in which an execution that was recorded while the database was away is folded."""
 _GATHERING = 0.02
 """Seconds in which what happens is told together."""
 _AHEAD = 32
@@ -101,6 +100,22 @@ class Told(Struct, frozen=True, eq=False):
     at: int = field(default_factory=time.time_ns)
 
 
+class _Batch(Struct, eq=False):
+    """What is told together."""
+
+    started: list[AnyEvent]
+    over: list[Told]
+    own: list[list[AnyEvent]]
+    """What was seen of the attempts of each task."""
+    ends: list[AnyEvent]
+    """How each task ended. Where it made files, the graph knows more of them: see `journal`."""
+    last: list[AnyEvent]
+    """The ends of workers, and of the run."""
+    leaving: list[Session]
+    kept: Path | None = None
+    """Where it waits on disk, in case that this process is killed."""
+
+
 class Recorder:
     """Tells the graph of one run. The lock it holds says that the run goes on."""
 
@@ -122,6 +137,7 @@ class Recorder:
         self.away = False
         """Whether the database cannot be told what happened, and is waited for."""
         self._say = say
+        self._untold: list[_Batch] = []
         self._folder = folder
         self._settings = settings
         self._machine = machine_id(settings)
@@ -224,7 +240,7 @@ class Recorder:
     def keep_up(self) -> None:
         """Wait until few that ran are left to tell: what was seen of them is in memory."""
         with self._caught_up:
-            self._caught_up.wait_for(lambda: self._behind < _AHEAD)
+            self._caught_up.wait_for(lambda: self._behind < _AHEAD or self.away)
 
     def task_over(self, told: Told) -> None:
         self.task_started(told.node)
@@ -242,24 +258,42 @@ class Recorder:
 
     def _run(self) -> None:
         going = True
-        while going:
-            waiting = [self._queue.get()]
-            self._ending.wait(_GATHERING)
-            while not self._queue.empty():
-                waiting.append(self._queue.get())
-            going = waiting[-1] is not None
+        while going or self._untold:
+            waiting = self._waiting()
+            going = going and None not in waiting
+            told = 0
             try:
-                if self.failure is None:
-                    self._tell([one for one in waiting if one is not None])
+                found = [one for one in waiting if one is not None]
+                if self.failure is None and found:
+                    self._untold.append(self._batch(found))
+                told = self._tell_all()
             except OSError as error:
                 self.failure = from_os(error, doing="record the run")
             except Exception as error:  # whatever it is, the tasks go on to their end
                 self.failure = error
+            if self.failure is not None:
+                self._give_up()
             with self._caught_up:
-                told = sum(isinstance(one, Told) and bool(one.attempts) for one in waiting)
-                self._behind -= told
+                self._behind = self._behind - told if self.failure is None else 0
                 self._caught_up.notify()
             self._give_back(told)
+
+    def _give_up(self) -> None:
+        for batch in self._untold:
+            for worker in batch.leaving:
+                worker.discard()
+        self._untold.clear()
+
+    def _waiting(self) -> list[AnyEvent | Told | Session | None]:
+        """What happened since; nothing, where the database is to be tried again."""
+        try:
+            found = [self._queue.get(timeout=_PAUSE if self._untold else None)]
+        except queue.Empty:
+            return []
+        self._ending.wait(_GATHERING)
+        while not self._queue.empty():
+            found.append(self._queue.get())
+        return found
 
     def _give_back(self, told: int) -> None:
         """What the workers needed, and telling; of a long run, and at its end."""
@@ -267,34 +301,71 @@ class Recorder:
         if self._told // _MANY > before // _MANY or (self._ending.is_set() and before >= _MANY):
             memory.give_back()
 
-    def _tell(self, waiting: Sequence[AnyEvent | Told | Session]) -> None:
+    def _batch(self, waiting: Sequence[AnyEvent | Told | Session]) -> _Batch:
         started = [self._numbered(one) for one in waiting if isinstance(one, Started)]
-        leaving = [one for one in waiting if isinstance(one, Session)]
         over = [one for one in waiting if isinstance(one, Told)]
-        later = [one for one in over if one.attempts and one.node.outputs.artifacts]
-        prompt = [one for one in over if one not in later]
-        numbers = {id(one): next(self._numbers) for one in (*prompt, *later)}
-        ends = [self._numbered(one) for one in waiting if isinstance(one, Ended)]
         own = self._witnessed(over)
+        # those that have files are folded later, and so are numbered later
+        ordered = sorted(over, key=lambda one: bool(one.attempts and one.node.outputs.artifacts))
+        ends: list[AnyEvent] = [self._over(one) for one in ordered]
+        leaving = [one for one in waiting if isinstance(one, Session)]
+        last = [event for worker in leaving for event in _last_events(worker)]
+        last += [self._numbered(one) for one in waiting if isinstance(one, Ended)]
+        return _Batch(started, over, own, ends, last, leaving)
 
-        def tell(graph: Graph) -> list[str | None]:
-            self._recover(over)
-            events = [*started]
-            for one, seen in zip(over, own, strict=True):
-                events += [*seen, *self._informed(graph, one, seen)]
-            graph.fold([*events, *(self._over(graph, one, numbers[id(one)]) for one in prompt)])
-            # what their executions made is known by now; and the run ends after its tasks
-            graph.fold([*(self._over(graph, one, numbers[id(one)]) for one in later), *ends])
-            return [self._execution(graph, one) for one in over]
+    def _tell_all(self) -> int:
+        """Tell what waits, in order; the answer is how many tasks that ran were told. While the
+        database is away all stays, and is kept on disk as well."""
+        told = 0
+        while self._untold:
+            batch = self._untold[0]
+            try:
+                with self.graph() as graph:
+                    ids = self._tell(graph, batch)
+            except NoDatabase as error:
+                if not self.away:
+                    self._say(f"{error.message}; the run is recorded when the database answers")
+                self.away = True
+                self._keep()
+                break
+            self.away = False
+            del self._untold[0]
+            self._told_of(batch, ids)
+            told += sum(bool(one.attempts) for one in batch.over)
+        return told
 
-        ids = self._insist(tell)
-        for worker in leaving:
-            self._leave(worker)
-        for one, execution in zip(over, ids, strict=True):
+    def _tell(self, graph: Graph, batch: _Batch) -> list[str | None]:
+        """All of it may be done twice."""
+        self._recover(batch.over)
+        events = [*batch.started]
+        for one, seen in zip(batch.over, batch.own, strict=True):
+            events += [*seen, *self._informed(graph, one, seen)]
+        later = [end for end in batch.ends if journal.lacks_files(end)]
+        graph.fold([*events, *(end for end in batch.ends if not journal.lacks_files(end))])
+        # what their executions made is known by now; and the run ends after its tasks
+        ends = [journal.with_files(graph, end, self._machine) for end in later]
+        graph.fold([*ends, *batch.last])
+        return [self._execution(graph, one) for one in batch.over]
+
+    def _told_of(self, batch: _Batch, ids: Sequence[str | None]) -> None:
+        if batch.kept is not None:
+            batch.kept.unlink(missing_ok=True)
+        for worker in batch.leaving:
+            worker.discard()
+        for one, execution in zip(batch.over, ids, strict=True):
             if one.said is not None:
                 one.said.unlink(missing_ok=True)
             one.node.forget()
             one.done(execution)
+
+    def _keep(self) -> None:
+        """What waits, on disk as well, as far as there is room."""
+        for batch in self._untold:
+            if batch.kept is None:
+                seen = [event for own in batch.own for event in own]
+                events = [*batch.started, *seen, *batch.ends, *batch.last]
+                with contextlib.suppress(OSError):
+                    batch.kept = journal.write(self._folder, self.uid, events)
 
     def _witnessed(self, over: Sequence[Told]) -> list[list[AnyEvent]]:
         """What was seen of the attempts of each task, with the bytes it names stored."""
@@ -314,33 +385,15 @@ class Recorder:
 
     def _recover(self, over: Sequence[Told]) -> None:
         """Fold the executions that were recorded while the database was away."""
-        executions = (attempt.execution for one in over for attempt in one.attempts)
-        if any(uid and (self._folder.spool / uid).exists() for uid in executions):
-            recovering.recover(self._folder, self._settings)
-
-    def _insist(self, action: Callable[[Graph], Result]) -> Result:
-        """Do what may be done twice until the database has answered."""
-        while True:
-            try:
-                with self.graph() as graph:
-                    found = action(graph)
-                self.away = False
-                return found
-            except NoDatabase as error:
-                if not self.away:
-                    self._say(f"{error.message}; the run is recorded when the database answers")
-                self.away = True
-                time.sleep(_PAUSE)
-
-    def _leave(self, worker: Session) -> None:
-        """A worker ends, and that is told; then nothing is left of it but the record."""
-        worker.close()
-        try:
-            events = worker.last_events()
-            worker.flush()
-            self._insist(lambda graph: graph.fold(events))
-        finally:
-            worker.discard()
+        executions = {attempt.execution for one in over for attempt in one.attempts} - {None}
+        until = time.monotonic() + _PATIENCE
+        while any((self._folder.spool / str(uid)).exists() for uid in executions):
+            for one in recovering.recover(self._folder, self._settings):
+                if one.away:
+                    raise NoDatabase(one.why)
+            if time.monotonic() > until:
+                return  # a later command tries again
+            time.sleep(0.02)  # another process may be folding it
 
     def _informed(self, graph: Graph, one: Told, own: Sequence[AnyEvent]) -> list[AnyEvent]:
         """What the task was told by others without a file; of one that was reused, nothing new."""
@@ -367,20 +420,19 @@ class Recorder:
             if not reused
         ]
 
-    def _over(self, graph: Graph, one: Told, number: int) -> Ended:
+    def _over(self, one: Told) -> Ended:
         node, verdict = one.node, one.verdict
         reused = verdict.reused if verdict else None
         executions = [attempt.execution for attempt in one.attempts if attempt.execution]
         if reused:
             executions = [reused.execution]
-        last = executions[-1] if executions else None
         facets = {
             "state": "reused" if reused else node.state,
             "outputs": node.outputs.parameters,
             "artifacts": reused.artifacts
             if reused
             else {
-                name: [self._artifact(graph, artifact, last) for artifact in found]
+                name: [_described(artifact) for artifact in found]
                 for name, found in node.outputs.artifacts.items()
             },
             "executions": executions,
@@ -392,44 +444,18 @@ class Recorder:
             **({"key": verdict.key, "parts": verdict.parts} if verdict else {}),
         }
         activity = self._activity(node)
+        number = next(self._numbers)
         return Ended(execution=self.uid, n=number, at=one.at, activity=activity, facets=facets)
 
     def _execution(self, graph: Graph, one: Told) -> str | None:
         uid = _last(one.attempts)
-        return find(graph, uid).id if uid else None
+        try:
+            return find(graph, uid).id if uid else None
+        except NotFound:  # it could not be recovered yet
+            return None
 
     def _activity(self, node: Node) -> str:
         return f"{self.uid}/{node.path}"
-
-    def _artifact(self, graph: Graph, one: Artifact, execution: str | None) -> dict[str, Any]:
-        """An artifact with what the execution that made it knows of its file."""
-        from clew.prov.questions.targets import resolve  # none waits for it before it runs
-
-        path = str(one.get("custom_path") or one["uri"])
-        found: Target | None = None
-        if execution and path.startswith("/"):
-            try:
-                found = resolve(
-                    graph,
-                    f"{execution}:{path}",
-                    machine=self._machine,
-                    locate=os.path.realpath,
-                    digest_of=lambda _: None,
-                )
-            except NoDatabase:
-                raise
-            except ClewError:  # it was not recorded, or is no single file
-                found = None
-        return {
-            "name": one["name"],
-            "uri": one["uri"],
-            **({"custom_path": one["custom_path"]} if one.get("custom_path") else {}),
-            "type": one["type"]["schemaTitle"],
-            "digest": found.digest if found else None,
-            "size": found.size if found else None,
-            "metadata": one.get("metadata") or {},
-            "version": found.label if found else None,
-        }
 
     def _now(self) -> dict[str, Any]:
         return {"execution": self.uid, "n": 0, "at": time.time_ns()}
@@ -445,6 +471,14 @@ class Recorder:
             yield Graph(connection, self._folder.uid)
 
 
+def _last_events(worker: Session) -> list[AnyEvent]:
+    """End a worker; what is left to tell of it."""
+    worker.close()
+    events = worker.last_events()
+    worker.flush()
+    return events
+
+
 def _last(attempts: Sequence[Attempt]) -> str | None:
     """The execution of the last attempt that came to one."""
     return next((one.execution for one in reversed(attempts) if one.execution), None)
@@ -454,4 +488,15 @@ def _shown(artifacts: dict[str, list[Artifact]]) -> dict[str, list[dict[str, Any
     return {
         name: [{"uri": one["uri"], "type": one["type"]["schemaTitle"]} for one in found]
         for name, found in artifacts.items()
+    }
+
+
+def _described(one: Artifact) -> dict[str, Any]:
+    """An artifact without what its execution knows of its file."""
+    return {
+        "name": one["name"],
+        "uri": one["uri"],
+        **({"custom_path": one["custom_path"]} if one.get("custom_path") else {}),
+        "type": one["type"]["schemaTitle"],
+        "metadata": one.get("metadata") or {},
     }

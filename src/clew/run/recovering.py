@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from clew import db, log
-from clew.errors import ClewError, Full
+from clew.errors import ClewError, Full, NoDatabase
 from clew.folder import Folder, own
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
@@ -57,6 +57,8 @@ class Unsettled(msgspec.Struct, frozen=True):
 
     uid: str
     why: str
+    away: bool = False
+    """Only the database is away: it can be completed when that answers."""
 
 
 class _NoGraph(Exception):
@@ -97,9 +99,10 @@ def recover(folder: Folder, settings: Settings) -> list[Unsettled]:
                 done = _settle(folder, settings, place)
                 log.write(folder, "info", f"{done} {place.name}")
             locks.discard(place)
-        except _NoGraph as error:
+        except (_NoGraph, NoDatabase) as error:
             log.write(folder, "warning", f"cannot recover {place.name}: {error}")
-            return [*unsettled, Unsettled(place.name, str(error))]  # the others would fail, too
+            away = isinstance(error, NoDatabase) or isinstance(error.__cause__, NoDatabase)
+            return [*unsettled, Unsettled(place.name, str(error), away)]  # so would the others
         except Exception as error:  # a bug of ours must not stop new work either
             log.write_error(folder, error, doing=f"cannot recover {place.name}")
             unsettled.append(Unsettled(place.name, _reason(error)))

@@ -142,6 +142,7 @@ class _Runner:
             **run.config.get("options", {}),
             scheduled=run.scheduled,
             since=run.finished,
+            stopped=run.stop,
             on_host=self._on_host,
             say=lambda text: _LOG.info("%s", text, extra=words),
         )
