@@ -353,6 +353,8 @@ def test_a_document_of_a_stranger(pushed: tuple[Clew, Shared], other: Clew, copi
         (first, json.dumps({**true, "events": "blake3:" + "0" * 64}).encode()),
         (first, json.dumps({**true, "events": "nothing"}).encode()),
         (first, json.dumps({**true, "execution": of_another}).encode()),
+        (first, json.dumps({**true, "execution": {"uid": first}}).encode()),
+        (first, json.dumps({**true, "execution": true["execution"] | {"started": "x"}}).encode()),
         (second, json.dumps({**true, "execution": of_another}).encode()),
     ]
     for uid, lie in lies:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,6 +38,19 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 SHORTEST = 6
 """Digits of a uid that stand for it."""
+
+
+class Pushed(msgspec.Struct, frozen=True):
+    """What is read of the execution in a document, which may be anybody's."""
+
+    id: str
+    uid: str
+    name: str | None
+    command: list[str]
+    state: str
+    status: int | None
+    signal: int | None
+    started: datetime | None
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -250,7 +264,8 @@ def _bring(
     digests = sorted(believed or {document.events for document in documents})
     read = {digest: _events(receiving, uid, digest) for digest in digests}
     digests.sort(key=lambda digest: len(read[digest]), reverse=True)
-    signatures = [s for s in signatures if s.events == digests[0] and end.keeps_signatures]
+    kept = end.keeps_signatures and not end.recorded_here(uid)
+    signatures = [s for s in signatures if kept and s.events == digests[0]]
     records = [read[digest] for digest in digests]
     named = {name for events in records for name in contents_of(events)}
     named |= {signature.events for signature in signatures}
@@ -325,9 +340,10 @@ def _offers(remote: Remote, uids: set[str] | None = None) -> Offers:
     for name, data in remote.read(names).items():
         try:
             document = msgspec.json.decode(data, type=Document)
-        except msgspec.DecodeError as error:
+            pushed = msgspec.convert(document.execution, Pushed)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise spoilt(remote.url, f"executions/{name}") from error
-        if document.execution.get("uid") != name[:32]:
+        if pushed.uid != name[:32]:
             raise spoilt(remote.url, f"executions/{name}")
         offers.setdefault(name[:32], []).append(document)
     return offers
@@ -377,7 +393,7 @@ class Own:
         return None
 
     def recorded_here(self, uid: str) -> bool:
-        return self._project._graph.made_elsewhere(uid) != IMPORTED
+        return self._project._graph.made_elsewhere(uid) not in (None, IMPORTED)
 
     def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
         return store.hold(sorted(contents))

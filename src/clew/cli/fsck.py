@@ -15,6 +15,8 @@ from clew.errors import Damaged
 def command(as_json: bool) -> int:
     """Hash everything in the store again, and check that all the record names is there.
 
+    Signed executions are compared with what was signed.
+
     The exit status is 3 when damage was found, else 0.
     """
     import clew

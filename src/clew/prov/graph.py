@@ -52,7 +52,7 @@ class Graph:
             check_name(name)
 
         def begin() -> int:
-            foreign = parent is not None and self.made_elsewhere(parent)
+            foreign = bool(parent is not None and self.made_elsewhere(parent))
             return self._begin(uid, name, elsewhere=tables.REPEAT_OF_IMPORTED if foreign else 0)
 
         return self.connection.atomically(begin)
@@ -165,10 +165,10 @@ class Graph:
         self.connection.rows(tables.BEGIN_PROJECT, (self.project, self.project_uid))
         self.connection.rows(tables.LOCK_PROJECT, (self.project,))
 
-    def made_elsewhere(self, uid: str) -> int:
-        """0 if the execution was recorded here; else what `tables.IMPORTED` and its like say."""
+    def made_elsewhere(self, uid: str) -> int | None:
+        """0 if the execution was recorded here, else as `tables.IMPORTED` says; None: unknown."""
         found = self.connection.one(tables.MADE_ELSEWHERE, (activity_key(self.project_uid, uid),))
-        return 0 if found is None else int(found[0])
+        return None if found is None else int(found[0])
 
     def _begin(self, uid: str, name: str | None, *, run: bool = False, elsewhere: int = 0) -> int:
         connection = self.connection

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import Rejected
 from clew.prov import tables
-from clew.prov.events import AnyEvent, Content, Generated, Invalidated, Started, Used
+from clew.prov.events import Alias, AnyEvent, Content, Generated, Invalidated, Started, Used
 from clew.prov.fold import Row, Rows
 from clew.prov.keys import activity_key
 from clew.prov.questions.shapes import execution_id
@@ -53,6 +53,8 @@ _HINT = "nothing of this record was imported"
 
 def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
     """Reject events that describe anything but the execution `uid` and what belongs to it."""
+    if not _EXECUTION_UID.fullmatch(uid):
+        raise Rejected(f"{uid[:80]!r} is no uid of an execution", hint=_HINT)
     events = list(events)
     scope = {uid}
     for event in events:
@@ -64,7 +66,7 @@ def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
             raise Rejected(f"{uid[:8]} is a pipeline run, and only executions are imported")
     key = activity_key(graph.project_uid, uid)
     for event in events:
-        about = [activity] if (activity := getattr(event, "activity", None)) else []
+        about = [] if isinstance(event, Alias | Content) else [event.activity]
         if isinstance(event, _VERSIONED):
             about.append(event.version.maker)
         for activity in about:

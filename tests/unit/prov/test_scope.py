@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from tests.unit.prov.story import Story, digest
@@ -29,6 +30,8 @@ from clew.prov.events import (
 from clew.prov.export.events import events_of
 from clew.prov.graph import Graph
 from clew.prov.questions.executions import execution, executions, find
+from clew.prov.questions.inheriting import heirs
+from clew.prov.scope import facts_out_of_scope
 
 EVIL = "e" * 32
 
@@ -66,6 +69,7 @@ ATTACKS: dict[str, AnyEvent] = {
     "its removal": forged(Invalidated, activity=EVIL, version=OUT),
     "what it looked for": forged(Looked, activity=PROCESS, kind="absent", locator="file://m1/x"),
     "what it was told": forged(Informed, activity=PROCESS, by=EVIL, via="pipe"),
+    "nobody": forged(Gap, activity="", what="x", why="y"),
     "a gap": forged(Gap, activity=MINE.uid, what="x", why="y"),
     "its beginning": forged(Started, activity=MINE.uid, kind="execution", command=("evil",)),
     "its process": forged(Started, activity=PROCESS, kind="process", command=("evil",)),
@@ -171,6 +175,7 @@ def test_references_to_others_are_no_facts_about_them(graph: Graph) -> None:
     graph.import_events(other.end().events)
     assert execution(graph, other.uid, alive=lambda _: False)["parent"] == "e1"
     assert events_of(graph, find(graph, MINE.uid)) == before
+    assert heirs(graph, [MINE.uid]) == []  # nobody else's record keeps one from being removed
 
 
 def test_a_process_that_was_claimed_before_it_started_is_the_recorders(graph: Graph) -> None:
@@ -206,6 +211,20 @@ def test_a_name_is_no_uid(graph: Graph) -> None:
     assert executions(graph, alive=lambda _: False)[1]["name"] is None
     with pytest.raises(ClewError):
         graph.begin("c" * 32, name=MINE.uid)
+
+
+def test_facts_that_older_versions_imported_are_found(graph: Graph) -> None:
+    graph.fold(MINE.events)
+    assert list(facts_out_of_scope(graph)) == []
+    attacks = [ATTACKS[name] for name in ("its end", "a new output")]
+    attacks.append(msgspec.structs.replace(ATTACKS["who read it"], at=10**6))
+    graph.fold([*Story("e").events, *attacks])  # as imports were folded then
+    assert set(facts_out_of_scope(graph)) == {
+        ("it ended with several statuses", "e1"),
+        ("it says something about a version of e1 (used)", "e2"),
+        ("it says something about a version of e2 (generated)", "e1"),
+        ("it says that a process of e1 made one of its versions", "e2"),
+    }
 
 
 def test_every_kind_of_event_is_imported(graph: Graph) -> None:

@@ -11,8 +11,11 @@ from clew.prov.questions.shows import facets_of
 _HEIRS = """
 SELECT DISTINCT x.uid, x.number FROM started w JOIN informed i ON i.source = w.id
 JOIN started s ON s.id = i.activity JOIN execution x ON x.id = s.execution
-WHERE w.execution = ? AND i.via = 'fork' AND s.execution <> w.execution ORDER BY x.number
+JOIN execution wx ON wx.id = w.execution
+WHERE w.execution = ? AND i.via = 'fork' AND s.execution <> w.execution
+AND (x.made_elsewhere = 0 OR wx.made_elsewhere <> 0) ORDER BY x.number
 """
+"""A record made elsewhere cannot claim to inherit from one that was recorded here."""
 
 
 def source_of(graph: Graph, uid: str) -> str | None:
