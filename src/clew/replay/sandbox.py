@@ -157,6 +157,11 @@ class Sandbox:
         return self._pid
 
     def _launcher(self, tell: int, wait: int, kept: Iterable[int]) -> list[str]:
+        if not os.access(native.SANDBOX, os.X_OK):
+            raise RecordingFailed(
+                f"{native.SANDBOX} is missing: repeating needs it",
+                hint="install Clew again; in a clone of its repository, run make",
+            )
         words = [_program("unshare"), "-Urm", os.fspath(native.SANDBOX)]
         words += ["--starter", str(os.getpid()), "--tell", str(tell), "--go", str(wait)]
         words += ["--folder", os.fspath(self.scratch)]
