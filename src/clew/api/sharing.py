@@ -237,11 +237,17 @@ def pull(end: End, url: str, ids: Iterable[str] | None, progress: Progress | Non
             wanted |= {uid for uid in sources if uid in offers} - here
         receiving = store.receiving(remote, progress or _silent)
         came = [uid for uid in _oldest_first(offers) if uid in wanted]
+        rejected: Rejected | None = None
         for uid in came:
-            remarks += _bring(end, store, receiving, uid, offers[uid])
+            try:
+                remarks += _bring(end, store, receiving, uid, offers[uid])
+            except Rejected as error:  # it keeps no other execution from being pulled
+                rejected = rejected or error
         for uid in sorted(offers.keys() & here - wanted):
             if noted := _remarks(offers[uid]):
                 end.note(uid, noted)
+    if rejected is not None:
+        raise rejected
     return Transfer(
         url=url,
         executions=tuple(map(end.execution, came)),
