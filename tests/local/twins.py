@@ -21,7 +21,9 @@ _SAME = (
     (re.compile(r"\b[0-9a-f]{8}(?:[0-9a-f]{24})?\b"), "UID"),
     (re.compile(r"\d+\.\d s\b"), "T s"),
     (re.compile(r"clew: (?:e\d+: )?this record was made elsewhere: .*\n"), ""),
-    (re.compile(r" \(made elsewhere\)| · made elsewhere| {2,}"), " "),
+    (re.compile(r" \(made elsewhere\)| · made elsewhere"), ""),
+    (re.compile(r" {2,}"), " "),  # columns are as wide as their widest word
+    (re.compile(r" +$", re.M), ""),
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[.\d]*Z?"), "WHEN"),
     (re.compile(r"\([\d.]+ [kMG]?B (?=sent|fetched)"), "(SOME "),
 )
