@@ -100,6 +100,25 @@ static void mount_apart(const char *word, unsigned long attributes)
 	close(tree);
 }
 
+/* bwrap binds the machine's own device nodes, and root could change their modes and owners for all.
+ * A node on a read-only mount can still be read and written, but not changed. */
+static void protect_devices(void)
+{
+	struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
+	if (mount("/dev", "/dev", NULL, MS_BIND | MS_REC, NULL) ||
+	    syscall(SYS_mount_setattr, AT_FDCWD, "/dev", AT_RECURSIVE, &read_only, sizeof read_only))
+		fail("cannot protect /dev");
+	for (int fd = 0; fd < 3; fd++) { /* /dev/null, opened outside, would still be on the other mount */
+		struct stat status;
+		if (fstat(fd, &status) || !S_ISCHR(status.st_mode) || isatty(fd))
+			continue;
+		int null = open("/dev/null", fcntl(fd, F_GETFL) & O_ACCMODE);
+		if (null < 0 || dup2(null, fd) < 0)
+			fail("/dev/null");
+		close(null);
+	}
+}
+
 static void end(int signal)
 {
 	(void)signal;
@@ -226,6 +245,7 @@ int main(int argc, char **argv)
 	fcntl(go, F_SETFD, FD_CLOEXEC);
 	for (unsigned i = 0; i < count; i++)
 		mount_apart(apart[i], attributes[i]);
+	protect_devices();
 	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* the user's keys stay outside */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		fail("cannot give up privileges");

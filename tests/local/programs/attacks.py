@@ -77,6 +77,10 @@ attempt("open_by_handle_at", lambda: call(304, -100, b"\x08\0\0\0\x01\0\0\0" + b
 attempt("io_uring", lambda: call(425, 8, ctypes.create_string_buffer(120)))
 attempt("core_pattern", lambda: os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY) and "allowed")
 attempt("sysrq", lambda: os.open("/proc/sysrq-trigger", os.O_WRONLY) and "allowed")
+attempt("mode of a device", lambda: os.chmod("/dev/full", 0o666) or "allowed")
+said["stdin"] = stat.S_ISCHR(os.fstat(0).st_mode)
+attempt("mode of stdin", lambda: os.fchmod(0, 0o666) or "allowed")
+open("/dev/null", "w").write("devices can still be used")
 attempt("terminal", lambda: os.open("/dev/tty", os.O_RDWR) and "allowed")
 for fd in (0, 1, 2):
     attempt("TIOCSTI %d" % fd, lambda: fcntl.ioctl(fd, termios.TIOCSTI, b"x") and 0 or "allowed")
