@@ -247,6 +247,8 @@ class BatchReader:
             event = _known(bytes(raw), decode, decode_any)
         except RecursionError as error:
             raise msgspec.ValidationError("an event is nested too deeply") from error
+        except UnicodeDecodeError as error:
+            raise msgspec.ValidationError("a text of an event is not UTF-8") from error
         if isinstance(event, Started):
             self._count(event.facets, event.environment, event.command)
         elif isinstance(event, Ended):

@@ -80,6 +80,7 @@ class Graph:
         otherwise all is rejected. Executions that are new here are marked as made elsewhere.
         """
         from clew.prov.fold import Rows
+        from clew.prov.record_schema import check_events
 
         parts: list[tuple[str, list[AnyEvent], Rows]] = []
         for record in records:
@@ -87,6 +88,7 @@ class Graph:
             for event in record:
                 by_execution.setdefault(event.execution, []).append(event)
             for uid, events in by_execution.items():
+                check_events(uid, events)
                 rows = Rows(self.project_uid)
                 rows.add(events)
                 parts.append((uid, events, rows))

@@ -40,6 +40,11 @@ def path_of(locator: str) -> bytes | None:
     return _unescape(locator[slash:]) if slash >= 0 else None
 
 
+def is_file_path(text: str) -> bool:
+    """Whether this is the path of a locator as `file_locator` writes it."""
+    return "%" not in text or (b"\0" not in (path := _unescape(text)) and _escape(path) == text)
+
+
 def path_json(path: bytes) -> dict[str, str]:
     """`{"path": …}`, and `path_b64` beside it where the path is not UTF-8."""
     try:

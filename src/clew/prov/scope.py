@@ -31,6 +31,7 @@ _KNOWN = """
 SELECT uid, number, made_elsewhere, EXISTS (SELECT 1 FROM ended e WHERE e.activity = execution.id)
 FROM execution WHERE id = ?
 """
+_PARENT_OF = "SELECT parent FROM started WHERE id = ?"
 _CLAIMED = "SELECT x.number FROM started s JOIN execution x ON x.id = s.execution WHERE s.id = ?"
 _FOREIGN_FACTS = """
 SELECT DISTINCT x.number, vx.number FROM {table} f JOIN started s ON s.id = f.activity
@@ -62,8 +63,11 @@ def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
             if _EXECUTION_UID.fullmatch(event.activity) or "\0" in event.activity:
                 raise _outside(uid, event, event.activity)
             scope.add(event.activity)
-        if isinstance(event, Started) and event.kind == "run":
-            raise Rejected(f"{uid[:8]} is a pipeline run, and only executions are imported")
+        if isinstance(event, Started) and event.kind in ("run", "task"):
+            raise Rejected(
+                f"{uid[:8]} is of a pipeline run, and only executions are imported", hint=_HINT
+            )
+    _check_parents(graph, uid, events)
     key = activity_key(graph.project_uid, uid)
     for event in events:
         about = [] if isinstance(event, Alias | Content) else [event.activity]
@@ -75,6 +79,34 @@ def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
                 if graph.connection.one(_OWN_ACTIVITY, known) is None:
                     raise _outside(uid, event, activity)
                 scope.add(activity)
+
+
+def _check_parents(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
+    """Reject an activity that descends from itself, also by way of what is in the graph: code that
+    walks up or down the processes would not end."""
+    parents: dict[int, int | None] = {}
+    for event in events:
+        if isinstance(event, Started) and event.parent is not None:
+            activity, parent = (
+                activity_key(graph.project_uid, one) for one in (event.activity, event.parent)
+            )
+            parents[activity] = parent
+    ends: set[int] = set()  # activities whose ancestors are known to end
+    for start in list(parents):
+        line: dict[int, None] = {}
+        here: int | None = start
+        while here is not None and here not in ends:
+            if here in line:
+                raise Rejected(
+                    f"the record of {uid[:8]} is malformed: a process is its own ancestor",
+                    hint=_HINT,
+                )
+            line[here] = None
+            if here not in parents:
+                found = graph.connection.one(_PARENT_OF, (here,))
+                parents[here] = found[0] if found else None
+            here = parents[here]
+        ends |= line.keys()
 
 
 def _outside(uid: str, event: AnyEvent, activity: str) -> Rejected:

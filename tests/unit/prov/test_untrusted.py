@@ -116,7 +116,7 @@ def test_notes_of_others_are_about_their_own_execution(
 
 def started(uid: str, at: int) -> Story:
     story = Story(uid, at=at)
-    story.process("train", facets={"begun": {}})
+    story.process("train", facets={"begun": {"at": at, "held": []}})
     return story.end()
 
 
