@@ -67,7 +67,6 @@ def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
             raise Rejected(
                 f"{uid[:8]} is of a pipeline run, and only executions are imported", hint=_HINT
             )
-    _check_parents(graph, uid, events)
     key = activity_key(graph.project_uid, uid)
     for event in events:
         about = [] if isinstance(event, Alias | Content) else [event.activity]
@@ -79,34 +78,6 @@ def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
                 if graph.connection.one(_OWN_ACTIVITY, known) is None:
                     raise _outside(uid, event, activity)
                 scope.add(activity)
-
-
-def _check_parents(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
-    """Reject an activity that descends from itself, also by way of what is in the graph: code that
-    walks up or down the processes would not end."""
-    parents: dict[int, int | None] = {}
-    for event in events:
-        if isinstance(event, Started) and event.parent is not None:
-            activity, parent = (
-                activity_key(graph.project_uid, one) for one in (event.activity, event.parent)
-            )
-            parents[activity] = parent
-    ends: set[int] = set()  # activities whose ancestors are known to end
-    for start in list(parents):
-        line: dict[int, None] = {}
-        here: int | None = start
-        while here is not None and here not in ends:
-            if here in line:
-                raise Rejected(
-                    f"the record of {uid[:8]} is malformed: a process is its own ancestor",
-                    hint=_HINT,
-                )
-            line[here] = None
-            if here not in parents:
-                found = graph.connection.one(_PARENT_OF, (here,))
-                parents[here] = found[0] if found else None
-            here = parents[here]
-        ends |= line.keys()
 
 
 def _outside(uid: str, event: AnyEvent, activity: str) -> Rejected:
@@ -129,10 +100,33 @@ def new_rows(graph: Graph, uid: str, rows: Rows) -> dict[str, list[Row]]:
     if known is not None and known[0] != uid:
         raise Rejected(f"the id of {uid[:8]} is that of another execution here", hint=_HINT)
     closed = known is not None and (known[2] != tables.IMPORTED or bool(known[3]))
-    return {
+    new = {
         table: _new(graph, uid, table, found, closed=closed and table != "location")
         for table, found in rows.tables().items()
     }
+    _check_parents(graph, uid, {row[0]: row[_PARENT] for row in new["started"]})
+    return new
+
+
+def _check_parents(graph: Graph, uid: str, parents: dict[int, int | None]) -> None:
+    """Reject an activity that descends from itself, also by way of what is in the graph: code that
+    walks up or down the processes would not end."""
+    ends: set[int] = set()  # activities whose line of ancestors ends
+    for start in list(parents):
+        line: set[int] = set()
+        here: int | None = start
+        while here is not None and here not in ends:
+            if here in line:
+                raise Rejected(
+                    f"the record of {uid[:8]} is malformed: a process is its own ancestor",
+                    hint=_HINT,
+                )
+            line.add(here)
+            if here not in parents:
+                found = graph.connection.one(_PARENT_OF, (here,))
+                parents[here] = found[0] if found else None
+            here = parents[here]
+        ends |= line
 
 
 def _new(graph: Graph, uid: str, table: str, rows: list[Row], *, closed: bool) -> list[Row]:

@@ -132,7 +132,8 @@ def test_an_unknown_event_type_is_passed_over() -> None:
     newer = line.replace(b'"started"', b'"teleported"')
     richer = line.replace(b'"kind"', b'"colour":"red","kind"')
     assert list(from_lines([newer, richer])) == story.events
-    assert from_batch(b"\x91\x81\xa5event\xaateleported") == []
+    packed = b"\x91\x82\xa5event\xaateleported\xa9execution\xd9\x20" + b"a" * 32
+    assert from_batch(packed) == []
 
 
 def test_a_malformed_event_of_a_known_type_is_an_error() -> None:

@@ -234,6 +234,7 @@ def process(uid: str, parent: str, n: int = 5) -> AnyEvent:
     "parts",
     [
         [[process("p", "p")]],
+        [[process("p", "p"), process("p", UID, 6)]],  # the first one counts
         [[process("p", "q"), process("q", "r", 6), process("r", "p", 7)]],
         [[process("p", "q")], [process("q", "p", 6)]],  # the second completes it
         [[started(parent=UID)]],
