@@ -171,8 +171,11 @@ def _report(words: list[str], error: ClewError) -> int:
         document = json.dumps(error.as_json(), ensure_ascii=False)
         _write(sys.stderr if is_exec else sys.stdout, f"{document}\n")
     else:
-        hint = f"hint: {error.hint}\n" if error.hint else ""
-        _write(sys.stderr, f"error: {error.message}\n{hint}")
+        from clew.cli.output import clean
+
+        message = "\n".join(map(clean, error.message.split("\n")))
+        hint = f"hint: {clean(error.hint)}\n" if error.hint else ""
+        _write(sys.stderr, f"error: {message}\n{hint}")
     if is_exec and not isinstance(error, (RecordingFailed, UsageError)):
         return RecordingFailed.exit_status  # a small status would read as the command's own
     return error.exit_status

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,10 @@ import click
 from clew import settings
 
 _ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\x1b": "\\e"}
+
+_OBEYED = re.compile(
+    "\x1b(?!\\[[0-9;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def clean(text: str) -> str:
@@ -48,12 +53,18 @@ def print_bytes(content: bytes) -> None:
 
 def say(text: str = "") -> None:
     """A line of the result."""
-    click.echo(text, color=_colour(sys.stdout))
+    click.echo(_harmless(text), color=_colour(sys.stdout))
 
 
 def remark(text: str) -> None:
     """A line beside the result, on stderr."""
-    click.echo(text, err=True, color=_colour(sys.stderr))
+    click.echo(_harmless(text), err=True, color=_colour(sys.stderr))
+
+
+def _harmless(text: str) -> str:
+    """The text with its lines and colours, and nothing else that a terminal would obey: a second
+    guard, for text that should have been cleaned."""
+    return _OBEYED.sub(lambda found: _visible(found[0]), text)
 
 
 def _colour(stream: Any) -> bool:

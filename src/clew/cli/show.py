@@ -101,7 +101,7 @@ def summary(document: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield strong("Environment")
     for word, value in environment(document):
-        yield f"  {word:<12}{clean(value)}"
+        yield f"  {clean(word):<12}{clean(value)}"
     if document["gaps"]:
         yield ""
         yield strong("Not seen")

@@ -182,6 +182,15 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.ASCII)
 _FILE = re.compile(r"file://[A-Za-z0-9._-]{0,64}(/.*)", re.ASCII | re.DOTALL)
 _STREAM = re.compile(r"stream://[0-9a-f]{32}/(?:stdin|stdout|stderr)")
 _DIGEST = re.compile(r"blake3:[0-9a-f]{64}")
+_ANSWERS = {
+    "absent": re.compile(r"[ -~]{0,64}"),
+    "present": re.compile(r"[0-7]{1,6}|(?![0-9])[ -~]{0,64}"),
+    "times": re.compile(r"[0-7]{1,6} -?[0-9]{1,19} -?[0-9]{1,19}"),
+    "listing": re.compile(r"(?:blake3:[0-9a-f]{64})?"),
+    "link": re.compile(r".{0,16384}", re.DOTALL),
+    **dict.fromkeys(("made", "removed"), re.compile(r"[0-7]{1,6} [0-9]{1,19}(?: -?[0-9]{1,19})?")),
+}
+"""What a look was told, by its kind; `witness.sights` and `witness.deeds` write them."""
 _WORD = re.compile(r"[!-~]+")
 
 
@@ -267,6 +276,10 @@ class _Checker:
         self._uid("activity", event.activity)
         _word("kind", event.kind)
         _text("answer", event.answer, LONGEST)
+        known = _ANSWERS.get(event.kind)
+        good = known is None or known.fullmatch(event.answer) is not None
+        if not good or (event.kind == "link" and not is_file_path(event.answer)):
+            raise _Invalid(f"answer: {event.answer[:80]!r} is no answer of kind {event.kind}")
         self._locator(event.locator)
 
     def _informed(self, event: Informed) -> None:

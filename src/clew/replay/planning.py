@@ -153,7 +153,8 @@ def without_secrets_of(record: Recorded, words: Iterable[int]) -> Recorded:
 def _variables(record: Recorded, given: Mapping[str, str]) -> dict[str, str]:
     variables = {n: v for n, v in record.itself.environment.items() if v is not None}
     for name, raw in record.facets.get("variables_b64", {}).items():
-        variables[name] = os.fsdecode(b64decode(raw))
+        if name in variables:
+            variables[name] = os.fsdecode(b64decode(raw))
     hidden = [name for name in record.facets.get("redacted", ()) if name in variables]
     return variables | {name: given[name] for name in hidden}
 

@@ -204,6 +204,14 @@ def ended(**fields: Any) -> AnyEvent:
         ("signal", ended(signal=-1)),
         ("usage", ended(usage={"user_seconds": float("inf")})),
         *(
+            ("answer", msgspec.structs.replace(looked(OUT.locator), kind=kind, answer=answer))
+            for kind, answer in (
+                ("present", "9"), ("present", "\x1b[2J"), ("times", "644"), ("times", "9 1 1"),
+                ("times", "644 1 " + "9" * 5000), ("listing", "names"), ("link", "%zz"),
+                ("made", ""), ("removed", "9 9"), ("absent", "\n"),
+            )
+        ),
+        *(
             ("locator", looked(locator))
             for locator in (
                 "", "/w/x", "file:/w", "file://", "file://m", "file://m\n/x", "file://a b/x",

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from clew.cli.lineage.shaping import Document, Point, shape, targets
 from clew.cli.output import clean, faint, nearest, size, strong
 
-_NUMBERS = re.compile(r"(\d*)(\D*)")
+_NUMBERS = re.compile(r"(\d{0,18})(\D*)")
 
 
 def lines(document: Document, *, everything: bool = False) -> Iterator[str]:

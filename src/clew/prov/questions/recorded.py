@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from clew.errors import NotFound
+from clew.errors import NoContent, NotFound
 from clew.prov.graph import Graph
 from clew.prov.keys import digest_text
 from clew.prov.questions.executions import Found, find
@@ -162,6 +162,11 @@ def recorded(graph: Graph, text: str, *, alone: bool = False, looks: bool = True
     forked it counts as its own; `alone`: leave that out. `looks`: also what it merely looked at,
     which is most of a record, and says nothing of what was left."""
     record = _recorded(graph, find(graph, text), looks)
+    if record.execution.key not in record.activities:  # only of an import that is not complete
+        raise NoContent(
+            f"the record of {record.execution.id} does not tell how it began",
+            hint=f"get it whole from where it was recorded, or clew rm {record.execution.id}",
+        )
     if not alone and (source := record.facets.get("inherits")):
         with suppress(NotFound):  # it was removed
             return _inheriting(record, _recorded(graph, find(graph, str(source)), looks))
@@ -170,6 +175,8 @@ def recorded(graph: Graph, text: str, *, alone: bool = False, looks: bool = True
 
 def _inheriting(record: Recorded, source: Recorded) -> Recorded:
     """The record, with all that another one met as if its own command had met it first."""
+    if not record.processes:
+        return record
     root = record.processes[0]
     at = root.facets.get("begun", {}).get("at", root.started)
     return replace(

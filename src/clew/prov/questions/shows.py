@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -29,6 +30,7 @@ SELECT DISTINCT l.locator, u.activity FROM version v JOIN location l ON l.id = v
 JOIN used u ON u.version = v.id
 WHERE v.execution = ? AND l.locator NOT LIKE 'file:' || ? ORDER BY 1, 2
 """
+_PORT = re.compile(r"[0-9]{1,5}")
 _OWN = frozenset(
     {
         "kind",
@@ -180,7 +182,7 @@ def _peer(locator: str) -> dict[str, Any]:
     scheme, _, rest = locator.partition("://")
     authority = rest.split("/")[0].rpartition("@")[2]
     host, colon, port = authority.rpartition(":")
-    if not colon or not port.isdigit():
+    if not colon or not _PORT.fullmatch(port):
         host, port = authority, {"https": "443", "http": "80", "ftp": "21"}.get(scheme, "")
     address = {"address": host.strip("[]"), "host": None}
     if scheme not in ("tcp", "udp"):

@@ -1,0 +1,290 @@
+"""Records made elsewhere that are well-formed and odd: no command fails on one with a traceback,
+no answer of the server is a 500, and nothing of one reaches the terminal raw."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.local.programs.recording import Project
+from tests.local.serving import serving
+from tests.local.sharing import in_python
+from tests.local.test_cmd_pipeline import run as run_pipeline
+from tests.local.test_pipeline_reuse import reused
+from tests.unit.cli.driving import Clew
+from tests.unit.prov.story import Story
+
+from clew.cli.main import main
+from clew.prov.events import AnyEvent, Content, Ended, Gap, Generated, Started, Used, Version
+from clew.prov.export.events import events_of
+from clew.prov.questions.executions import find
+from clew.prov.record_schema import check_events
+
+__all__ = ["reused"]  # a fixture
+
+ESCAPES = "\x1b[31mred\x1b]0;title\x07\r\n\u202e"
+NOWHERE = "blake3:" + "0" * 64
+
+
+def _empty() -> list[AnyEvent]:
+    return Story("1", command=()).end().events
+
+
+def _many_words() -> list[AnyEvent]:
+    story = Story("2", command=("x",) * 100_000)
+    story.process(*("y",) * 100_000)
+    return story.end().events
+
+
+def _escapes() -> list[AnyEvent]:
+    facets: dict[str, Any] = {
+        "kind": ESCAPES, ESCAPES: ESCAPES, "git": {"commit": ESCAPES, "dirty": True},
+        "os": {"pretty_name": ESCAPES}, "packages": {f"pkg:deb/x/{ESCAPES}": {"requested": True}},
+        "user": {"name": ESCAPES}, "redacted": [ESCAPES], "timezone": ESCAPES, "machine": "m1",
+        "cpu": {"architecture": ESCAPES},
+    }  # fmt: skip
+    names = dict.fromkeys(("name", "agent", "image", "node"), ESCAPES)
+    variables = {ESCAPES: ESCAPES, "": "x"}
+    story = Story("3", command=("sh", ESCAPES), **names, environment=variables, facets=facets)
+    process = story.process("x", ESCAPES)
+    package = f"pkg:deb/debian/{ESCAPES}@1"
+    story.read(process, f"/w/in{ESCAPES}", "A", package=package, source=f"https://{ESCAPES}")
+    story.write(process, f"/w/out{ESCAPES}", "B")
+    story.look(process, f"/w/{ESCAPES}", "odd", ESCAPES)
+    story.gap(process, ESCAPES, ESCAPES, f"/w/{ESCAPES}")
+    for peer in (f"tcp://{ESCAPES}:\N{SUPERSCRIPT TWO}", f"https://a:{'9' * 5000}/"):
+        story.read(process, peer)
+    return story.end().events
+
+
+def _late() -> list[AnyEvent]:
+    """Far in the future, the last first; two processes of one number."""
+    story = Story("4")
+    for _ in range(2):
+        story.write(story.process("a"), "/w/x", "A")
+    return [
+        msgspec.structs.replace(e, number=7, at=2**62 - 1 - e.n)
+        if isinstance(e, Started)
+        else msgspec.structs.replace(e, at=2**62 - 1 - e.n)
+        for e in story.end().events
+    ]
+
+
+def _ordinals() -> list[AnyEvent]:
+    story = Story("5")
+    process = story.process("x")
+    place = story.write(process, "/w/x", "A").locator
+    about: dict[str, Any] = {"execution": story.uid, "at": 5}
+    first, last = Version(place, process, 0), Version(place, process, 2**63 - 1)
+    story.events += [
+        Used(**about, n=90, activity=process, version=first),
+        Content(
+            **about, n=91, version=first, digest=NOWHERE, size=2**63 - 1, mode=0o177777,
+            mtime=1 - 2**63,
+        ),
+        Generated(**about, n=92, activity=process, version=last),
+    ]  # fmt: skip
+    return story.end(status=-5, signal=2**31 - 1).events
+
+
+def _parts() -> list[AnyEvent]:
+    """Executions of which only a part was sent."""
+    ended, process, gap = ("6" * 32, "7" * 32, "8" * 32)
+    facets = {"inherits": ended, "processes": 2**62, "bytes": 2**63 - 1}
+    begun = {"begun": {"at": 0, "held": []}}
+    return [
+        Ended(execution=ended, n=1, at=1, activity=ended, status=0, facets=facets),
+        Started(
+            execution=process, n=1, at=1, activity="x-1-0-" + "9" * 900, kind="process", number=1,
+            pid=2**62, exe="/", cwd="/", facets=begun,
+        ),
+        Gap(execution=gap, n=0, at=0, activity=gap, what="x", why="y"),
+    ]  # fmt: skip
+
+
+def _references() -> list[AnyEvent]:
+    """Executions that refer to themselves, and to none that is here."""
+    itself = Story("9", facets={"inherits": "9" * 32, "collection": "9" * 32})
+    other = {"inherits": "b" * 32, "collection": "c" * 32, "kind": "modification"}
+    return itself.end().events + Story("a", parent="b" * 32, facets=other).end().events
+
+
+def _facets() -> list[AnyEvent]:
+    facets: dict[str, Any] = {
+        "streams": {
+            "stdin": {"kind": "file", "path": "/etc/../x"}, "stdout": {"kind": "terminal"},
+            "other": {"kind": "file", "path": "/", "begin": 5},
+        },
+        "argument_secrets": {"999": ["A"], "0": [None]}, "redacted": [""],
+        "variables_b64": {"": "/w==", "A": ""}, "umask": "7777", "limits": {"nofile": [-1, 5]},
+        "pinned": {"clock": 0}, "machine": "m1",
+    }  # fmt: skip
+    story = Story("b", facets=facets)
+    begun = {
+        "at": 9, "held": [[0, 0, ""], [2, 2, "/w", -5, 0, -7]],
+        "output": {"stdout": [5, 0], "places": {"9": -3}},
+    }  # fmt: skip
+    process = story.process("sh", facets={"begun": begun, "reused_from": "x"})
+    story.process("b", parent="nobody")
+    story.write(process, "/w/x", "A")
+    return story.end().events
+
+
+def _paths() -> list[AnyEvent]:
+    story = Story("c")
+    process = story.process("x")
+    story.read(process, "/", "A")
+    for path in ("/", "//", "/w/../../x", "/w/" + "d/" * 5000, "/w/" + "n" * 5000):
+        story.write(process, path, "B")
+    return story.end().events
+
+
+def _deep() -> list[AnyEvent]:
+    story = Story("d")
+    process = story.uid
+    for _ in range(3000):
+        process = story.process("x", parent=process)
+    story.write(process, "/w/x", "A")
+    return story.end().events
+
+
+def _looks() -> list[AnyEvent]:
+    story = Story("f", command=("sh", "-c", "true"), facets={"machine": "m1"})
+    process = story.process("sh", facets={"begun": {"at": 3, "held": []}})
+    for number, (kind, answer) in enumerate(
+        [
+            ("present", "177777"), ("times", "40755 -9 -9999999999999999999"), ("link", ESCAPES),
+            ("link", "/" * 9000), ("listing", NOWHERE), ("removed", "0 1"),
+            ("made", "40755 9999999999999999999 9999999999999999999"),
+        ]
+    ):  # fmt: skip
+        story.look(process, f"/w/{number}", kind, answer)
+    return story.end().events
+
+
+def _cycles() -> list[AnyEvent]:
+    story = Story("e")
+    one, other = story.process("x"), story.process("y")
+    for pair in ((one, other), (other, one), (one, one)):
+        story.inform(*pair)
+    story.read(one, "/w/a", "A")
+    story.write(one, "/w/a", "B")
+    story.write(other, "/w/a", "A")
+    for a, b in (("/w/a", "/w/a"), ("/w/a", "/w/b"), ("/w/b", "/w/a")):
+        story.alias(a, b)
+    return story.end().events
+
+
+STORIES = (
+    _empty, _many_words, _escapes, _late, _ordinals, _parts, _references, _facets, _paths, _deep,
+    _looks, _cycles,
+)  # fmt: skip
+
+
+def import_all(clew: Clew) -> list[str]:
+    with in_python(clew) as opened:
+        graph = opened._graph
+        uids = {}
+        for story in STORIES:
+            events = [
+                msgspec.structs.replace(event, stored=False)
+                if isinstance(event, Content)
+                else event
+                for event in story()
+            ]
+            graph.import_events(events)
+            uids |= dict.fromkeys(event.execution for event in events)
+        return [find(graph, uid).id for uid in uids]
+
+
+def as_project(clew: Clew) -> Project:
+    project = Project.__new__(Project)
+    project.folder, project.environment = clew.folder, clew.environment
+    return project
+
+
+def test_records_of_our_own_recorders_are_well_formed(tmp_path: Path, reused: Path) -> None:
+    """Of a command, pinned or not, a repeat, the tasks of a pipeline and their worker."""
+    clew = Clew(tmp_path)
+    clew("init")
+    line = "date | sort > out; ls /nowhere/../x; mkdir d; printf x > $(printf 'd/a\\377%%'); true"
+    clew.shell(line, "--pin", "clock,random")
+    clew("repeat", "e1")
+    (clew.folder / "folder").mkdir()
+    clew.write("undeclared.txt", "words")
+    clew.write("helping.py", "WORD = 'help'\n")
+    run_pipeline(as_project(clew), reused)
+    with in_python(clew) as opened:
+        executions = opened.executions()
+        assert len(executions) > 3
+        known: set[str] = set()
+        for execution in executions:
+            events = events_of(opened._graph, find(opened._graph, execution.id))
+            check_events(execution.uid, events)
+            known.update(*(getattr(event, "facets", {}) for event in events))
+        assert known >= {"begun", "inherits", "pinned", "streams", "network", "packages"}
+
+
+def test_every_command_takes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    clew = Clew(tmp_path)
+    clew("init")
+    clew.shell("echo good > f")
+    imported = import_all(clew)
+    for name, value in clew.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(clew.folder)
+    places = (str(tmp_path / f"place{n}") for n in itertools.count())
+
+    def run(*words: str) -> None:
+        assert main(words) in (0, 1, 2, 3, 4, 5, 125, 126, 127), words
+        said = "".join(capfd.readouterr())
+        assert "Traceback" not in said, (words, said[-2000:])
+        raw = {char for char in said if not char.isprintable()} - {"\n", "\t"}
+        assert not raw, (words, raw)
+
+    formats = ("prov-json", "prov-n", "ro-crate", "oci", "dockerfile")
+    for words in (("list",), ("list", "--tree"), ("fsck",)):
+        run(*words)
+    for one in imported:
+        run("show", one)
+        run("show", one, "--detail")
+        run("show", one, "--readme")
+        run("trace", one)
+        run("trace", f"{one}:/w/x")
+        run("diff", "e1", one)
+        for form in formats:
+            run("export", one, "--format", form, "-o", next(places))
+        run("checkout", one, next(places))
+        run("restore", f"{one}:/w/x", "--to", next(places))
+        run("repeat", one)
+    for one in imported:
+        run("rm", one, "--yes")
+    run("fsck")
+
+
+def test_every_answer_of_the_server_takes_them(tmp_path: Path) -> None:
+    clew = Clew(tmp_path)
+    clew("init")
+    clew.shell("echo good > f")
+    imported = import_all(clew)
+    with serving(as_project(clew)) as server, server.client() as client:
+        addresses = ["executions", "search?q=red", "versions?path=/w/x"]
+        for one in imported:
+            addresses += [
+                f"executions/{one}{rest}"
+                for rest in (
+                    "", "/processes", "/files", "/prov", "/events", "/reports/readme",
+                    "/reports/requirements", "/reports/packages",
+                )
+            ]  # fmt: skip
+            addresses += [f"lineage?target={one}", f"lineage?target={one}&direction=down"]
+            addresses += [f"diff?a=e1&b={one}", f"lineage/between?a=e1&b={one}"]
+            addresses += [f"notes?target={one}", f"versions/{one}:/w/x/preview"]
+        for address in addresses:
+            answer = client.get(f"/api/v1/{address}")
+            assert answer.status_code < 500, (address, answer.text[:500])
