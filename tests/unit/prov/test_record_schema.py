@@ -152,6 +152,7 @@ def test_unknown_facets_are_kept_within_bounds(graph: Graph) -> None:
         deep = [deep]
     for wrong in (
         deep, "x" * (LONGEST + 1), [0] * 100_001, 2**64, float("nan"), b"x", {1: 2}, "\0",
+        msgspec.msgpack.Ext(5, b"x"),
         {"x" * (LONGEST + 1): 1},
     ):  # fmt: skip
         with pytest.raises(Rejected, match=r"facets\.future"):

@@ -66,6 +66,9 @@ def test_the_event_that_no_database_holds_is_found() -> None:
     large = Gap(execution="0" * 32, n=2**63, at=1, activity="x", what="", why="")
     zero = Gap(execution="0" * 32, n=1, at=1, activity="x\0", what="", why="")
     assert batches.find_unsound([good, good]) is None
+    extension = msgspec.msgpack.Ext(5, b"x")  # rejected elsewhere, and no failure here
+    odd = Ended(execution="ab" * 16, n=1, at=1, activity="x", facets={"x": extension})
+    assert batches.find_unsound([odd]) is None
     for bad in (large, zero):
         found = batches.find_unsound([good, bad])
         assert found is not None
