@@ -8,12 +8,16 @@ parent folders itself: a parent that is a symbolic link is an error, whoever mad
 record cannot write a link `a -> /etc` and then the file `a/passwd`. The last part of a path is not
 looked at: callers write it with calls that do not follow links (a rename, `O_EXCL`, `symlink`).
 
+Some names make a folder a project or a repository, whose settings other programs obey. Files for
+a person to look at and work on get other names by `escape_names`.
+
 `open_parent` is for a folder that others change at the same time: a sandbox, seen from outside.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +29,26 @@ _LONGEST = 4096
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _DEEPEST = 256
 """Folders: what is much deeper cannot be removed by recursion."""
+
+
+_OBEYED = re.compile(rb"_*\.(clew|clew-checkout|git|hg)", re.IGNORECASE)
+
+
+def escape_names(path: bytes) -> bytes:
+    """The path with `_` before names that make a folder a project of Clew, or a repository.
+
+    A stranger's `sub/.clew` would be taken for a project of the user: its records for records made
+    here. The settings of a `.git` or `.hg` name programs, which any `git status` runs.
+    """
+    return b"/".join(b"_" + name if _OBEYED.fullmatch(name) else name for name in path.split(b"/"))
+
+
+def unescape_names(path: bytes) -> bytes:
+    """What `escape_names` was given."""
+    return b"/".join(
+        name[1:] if name[:1] == b"_" and _OBEYED.fullmatch(name) else name
+        for name in path.split(b"/")
+    )
 
 
 def check_relative(path: bytes) -> None:

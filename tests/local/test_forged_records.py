@@ -154,3 +154,39 @@ def test_a_pulled_record_does_not_poison_what_is_reused(tmp_path: Path, remote: 
     done = victim.json("commit", "again")
     assert not any(one["from"].startswith("e3.") for one in done["reused"])
     assert victim("cat", f"{done['execution']['id']}:{victim.folder}/out").stdout == "a\nb\n"
+
+
+def test_a_pulled_record_brings_no_project_and_no_repository(
+    tmp_path: Path, remote: Shared
+) -> None:
+    """Files that are laid out could be a `.clew` whose records count as made here, or a `.git`
+    whose settings make the next `git status` run a program."""
+    attacker = project(tmp_path / "attacker", remote)
+    inner = Clew(attacker.folder / "sub")  # a project in sub/project
+    inner("init")
+    inner.shell("echo $AWS_SECRET_ACCESS_KEY")
+    attacker.write("sub/.git/config", "[core]\n\tfsmonitor = ./evil\n")
+    attacker.write("sub/.clew-checkout", f'{{"root": "{inner.folder}"}}')
+    given = "sub/.git/config sub/.clew-checkout sub/project/.clew/*.*"
+    attacker.shell(f"cat {given} > all; mkdir -p left/.clew left/.git; cp {given} left/.clew")
+    attacker("push", remote.url)
+
+    victim = project(tmp_path / "victim", remote)
+    victim("pull", remote.url)
+    victim("checkout", "e1", "work")
+    victim("repeat", "e1", "--keep", "kept")
+    victim("restore", "e1:sub/.git/config")
+    victim("export", "e1", "--format", "ro-crate", "-o", "crate")
+    for place in ("work", "kept", "crate", "sub"):
+        found = [path for path in (victim.folder / place).rglob("*") if path.is_file()]
+        assert found
+        names = {n for path in found for n in path.relative_to(victim.folder / place).parts[:-1]}
+        assert names.isdisjoint({".clew", ".git"}), place
+        states = {path for path in found if path.name == ".clew-checkout"}
+        assert states <= {victim.folder / "work/.clew-checkout"}, place
+    for place in ("work/sub", "work/sub/project", "kept/left"):
+        assert victim.json("list", cwd=victim.folder / place) == victim.json("list")
+    assert victim.json("status", "work")["added"] == []
+    victim.write("work/sub/_.git/config", "other")
+    [changed] = victim.json("status", "work")["modified"]
+    assert changed["original"].endswith("/sub/.git/config")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import Damaged
-from clew.safe_path import SafeFolder, check_relative
+from clew.safe_path import SafeFolder, check_relative, escape_names, unescape_names
 
 BAD = [
     b"",
@@ -84,3 +84,19 @@ def test_what_is_joined_stays_inside(path: bytes) -> None:
         return
     whole = os.path.normpath(b"/root/" + path)
     assert whole == b"/root/" + path
+
+
+@pytest.mark.parametrize(
+    ("path", "escaped"),
+    [
+        (b"a/.clew/config.toml", b"a/_.clew/config.toml"),
+        (b".clew-checkout", b"_.clew-checkout"),
+        (b"a/.GIT/.hg/x", b"a/_.GIT/_.hg/x"),
+        (b"_.git/x", b"__.git/x"),
+        (b".gitignore/a.git/.clew2", b".gitignore/a.git/.clew2"),
+        (b"/.git", b"/_.git"),
+    ],
+)
+def test_names_of_projects_and_repositories_are_escaped(path: bytes, escaped: bytes) -> None:
+    assert escape_names(path) == escaped
+    assert unescape_names(escaped) == path

@@ -23,7 +23,7 @@ from clew.prov.questions.files import File, Seen, files
 from clew.prov.questions.recorded import Activity, Recorded, recorded
 from clew.prov.questions.shapes import moment, place
 from clew.prov.questions.shows import class_of, show
-from clew.safe_path import SafeFolder
+from clew.safe_path import SafeFolder, escape_names
 
 Copy = Callable[[str, bytes], None]
 """Writes the bytes of a digest to a new file; NoContent where they are not stored."""
@@ -115,7 +115,7 @@ class _Crate:
         return inputs, outputs, ids
 
     def _file(self, file: File, version: Seen, part: str) -> str:
-        path = _within(file.locator)
+        path = os.fsdecode(escape_names(os.fsencode(_within(file.locator))))
         name = f"{part}/{quote(path)}"
         if not self._bring(version, f"{part}/{path}"):
             name = f"#{name}"
