@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any
 
+from clew.prov.locators import path_of
 from clew.prov.questions.recorded import Activity, Recorded, Version
 from clew.prov.questions.shapes import STREAM, place
 from clew.replay import volatile
 from clew.replay.naming import Names
+from clew.replay.scenery import OUTSIDE
 from clew.replay.volatile import Rule
 
 Read = Callable[[str], bytes | None]
@@ -86,8 +88,8 @@ class _Comparing:
         if ending(self._a.itself) != ending(self._b.itself):
             path = {"path": "exit status"}
             yield Difference(path, "status", ending(self._a.itself), ending(self._b.itself))
-        left_a = {self._names.a(locator): v for locator, v in self._a.left.items()}
-        left_b = {self._names.b(locator): v for locator, v in self._b.left.items()}
+        left_a = {self._names.a(locator): v for locator, v in _results(self._a)}
+        left_b = {self._names.b(locator): v for locator, v in _results(self._b)}
         for name in sorted(left_a.keys() | left_b.keys(), key=_streams_first):
             yield from self._outputs(name, left_a.get(name), left_b.get(name))
         gone_a = {self._names.a(locator): v for locator, v in removed(self._a).items()}
@@ -157,6 +159,14 @@ class Contents:
             return None
         self._budget -= size
         return self._read(version.digest)
+
+
+def _results(record: Recorded) -> Iterator[tuple[str, Version]]:
+    """What it left, but for devices and files of the kernel: a GPU that was written to, or the name
+    of a thread in /proc, is no result, and no content of it is known."""
+    for locator, version in record.left.items():
+        if not (path_of(locator) or b"").startswith(OUTSIDE):
+            yield locator, version
 
 
 def ending(activity: Activity) -> int | None:

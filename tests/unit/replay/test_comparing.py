@@ -32,6 +32,12 @@ def test_the_same_outputs_are_identical() -> None:
     assert compared(a, b).verdict == "identical"
 
 
+def test_devices_and_files_of_the_kernel_are_no_results() -> None:
+    a = leaving(1, ("/w/x", b"1"), ("/dev/nvidia0", None), ("/proc/7/task/9/comm", None))
+    b = leaving(2, ("/w/x", b"1"), ("/dev/nvidia0", None), ("/proc/4/task/5/comm", None))
+    assert compared(a, b).verdict == "identical"
+
+
 def test_other_content() -> None:
     a, b = leaving(1, ("/w/x", b"1\n")), leaving(2, ("/w/x", b"2\n"))
     (one,) = compared(a, b).differences
