@@ -17,7 +17,7 @@ from typing import Any
 
 from clew import reserve
 from clew.errors import ClewError, NoProject, NotAllowed
-from clew.redaction import CREDENTIALS, named_credentials
+from clew.redaction import CREDENTIALS, credential_globs
 from clew.settings import Settings
 
 NAME = ".clew"
@@ -69,9 +69,7 @@ class Folder:
 
     def credential_files(self, environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
         """Globs of the credential files of a command with these variables."""
-        if not self.credentials:
-            return ()
-        return (*self.credentials, *named_credentials(environ, os.fspath(cwd)))
+        return credential_globs(self.credentials, environ, os.fspath(cwd))
 
     @property
     def path(self) -> Path:

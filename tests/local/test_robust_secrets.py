@@ -42,7 +42,7 @@ def told(clew: Marked) -> Iterator[tuple[str, bytes]]:
     """Every byte under `.clew`: the files, what is stored in packs, what the graph holds."""
     hidden = clew.folder / ".clew"
     for path in hidden.rglob("*"):
-        if path.is_file():
+        if path.is_file() and not path.is_symlink():
             yield str(path), path.read_bytes()
     with Store(hidden / "store") as store:
         for digest in store._index.contents():
@@ -141,19 +141,34 @@ def test_credential_files_are_not_stored(clew: Marked, tmp_path: Path) -> None:
         assert files[str(home / name)]["digest"], name
     assert clew("cat", "e1:plain").stdout == "not a secret\n"
     clew.error("cat", "e1:.env", status=5)
-    code, message, hint = clew.error("repeat", "e1", status=5)
-    assert code == "no-content"
-    assert ".aws/credentials" in message
-    assert "config.toml" in hint
-
-
-def test_a_credential_file_is_not_taken_to_make_a_file_again(clew: Marked) -> None:
-    clew.write(".env", f"A={FILED}\n")
-    clew("exec", "--exclude", "*/out", "--", "sh", "-c", "wc .env > out")
-    (clew.folder / "out").unlink()
-    _, message, _ = clew.error("recreate", "e1:out", status=5)
-    assert ".env" in message
+    ran = clew("repeat", "e1", status=3)  # what it appended to is another file now
+    assert f"it gets your own {home / '.aws/credentials'}\n" in ran.stderr
+    assert f"{home / '.pgpass'}, which has changed" in ran.stderr
     assert betrayed(clew) == []
+    again = {file["path"]: file for file in clew.json("show", "e2", "--detail")["files"]}
+    for name in (*HOME_FILES, "named", "elsewhere/netrc"):
+        path = str(home / name)
+        assert again[path]["digest"] == files[path]["digest"], name
+    assert (home / ".pgpass").read_text().endswith("\nmore\n")  # the repeat changed its own copy
+    (home / ".aws/credentials").unlink()
+    code, message, hint = clew.error("repeat", "e1", status=2)
+    assert (code, message.count("/home/")) == ("secrets-needed", 1)
+    assert f"--secret {home / '.aws/credentials'}=FILE" in hint
+
+
+def test_a_credential_file_is_given_to_make_a_file_again(clew: Marked) -> None:
+    clew.write(".env", f"A={FILED}\n")
+    clew("exec", "--exclude", "*/out", "--", "sh", "-c", "wc -c .env > out")
+    (clew.folder / "out").unlink()
+    clew("recreate", "e1:out")
+    assert (clew.folder / "out").read_text().endswith(" .env\n")
+    assert betrayed(clew) == []
+    (clew.folder / "out").unlink()
+    clew("rm", "e2", "--yes")
+    clew("gc", "--yes")
+    (clew.folder / ".env").unlink()
+    code, message, _ = clew.error("recreate", "e1:out", status=2)
+    assert (code, ".env" in message) == ("secrets-needed", True)
 
 
 def test_a_project_decides_which_files_are_credentials(clew: Marked) -> None:

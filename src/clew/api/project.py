@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from clew.api.archive import Archive, Place
 from clew.errors import Busy, UsageError
 from clew.folder import Folder
+from clew.redaction import CREDENTIALS
 from clew.replay.secret_values import SecretValues
 from clew.settings import Settings
 
@@ -42,13 +43,18 @@ class Project(Archive):
     ) -> None:
         """`environ`: the caller's variables, for secrets of records made here."""
         super().__init__(folder, settings)
-        self._secrets = SecretValues(environ=environ)
+        self._secrets = SecretValues(
+            environ=environ,
+            credentials=(*CREDENTIALS, *folder.credentials),
+            own_files=True,
+        )
 
     def give_secrets(self, values: Mapping[str, str]) -> None:
-        """Offer values, by name, for the secrets that a repeated record does not hold.
+        """Offer values for the secrets that a repeated record does not hold: by the name of a
+        variable, or the path of a credential file (its bytes decoded with `surrogateescape`).
 
-        A record made elsewhere gets no other variables of this process. Values that a repeat was
-        given are masked in what it prints and in its own record.
+        A record made elsewhere gets no other variables of this process, and no other files. Values
+        that a repeat was given are masked in what it prints and in its own record.
         """
         self._secrets = self._secrets.with_given(values)
 

@@ -256,10 +256,15 @@ class _Supply:
             needs = {
                 digest or _UNKNOWN + locator
                 for locator, digest in makers.needed(graph, key)
-                if digest is None or not self._there(digest)
+                if not self._is_given(locator) and (digest is None or not self._there(digest))
             }
             self._works[number] = Work(number, frozenset(needs), makers.products(graph, key))
         return self._works[number]
+
+    def _is_given(self, locator: str) -> bool:
+        """Whether the user gives it: the plan then asks for it."""
+        path = path_of(locator)
+        return path is not None and self._is_credential(os.fsdecode(path))
 
     def _impossible(self, found: Target, lacking: frozenset[str]) -> ClewError:
         if found.digest in lacking:

@@ -113,7 +113,7 @@ def done(
         divergence=divergence,
         ran=memo.ran if memo else verdicts.ran(again, lambda _: "asked for"),
         reused=memo.reused if memo else [],
-        warnings=[*plan.warnings, *verdicts.strangers(again, plan.scenery)],
+        warnings=[*plan.warnings, *verdicts.strangers(again, plan)],
     )
     return verdict.as_json()
 

@@ -1,4 +1,4 @@
-"""`--secret NAME[=FILE]`: the values that a user gives to a repeat."""
+"""`--secret NAME[=FILE]`, `--secret PATH[=FILE]`: what a user gives to a repeat."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 
 from clew.cli.output import clean
 from clew.errors import SecretsNeeded, UsageError
+from clew.replay.secret_values import is_path, read_file
 
 if TYPE_CHECKING:
     from clew.api.project import Project
@@ -26,7 +27,8 @@ def secret_option(command: Command) -> Command:
         "secrets",
         metavar="NAME[=FILE]",
         multiple=True,
-        help="Give it this secret: the variable NAME, or what FILE holds; repeatable.",
+        help="Give it this secret: the variable NAME, or what FILE holds; if NAME is an absolute "
+        "path, the credential file there; repeatable.",
     )(command)
 
 
@@ -47,6 +49,8 @@ def run_with_secrets(
 
 def _read(word: str) -> tuple[str, str]:
     name, equals, file = word.partition("=")
+    if is_path(name):
+        return name, _content(name, file or name)
     if equals:
         try:
             return name, Path(file).read_text(errors="surrogateescape").rstrip("\n")
@@ -65,7 +69,21 @@ def _read(word: str) -> tuple[str, str]:
     )
 
 
+def _content(path: str, file: str) -> str:
+    """The content of `file`, to be given as the credential file `path`."""
+    content = read_file(file)
+    if content is None:
+        raise UsageError(
+            f"{file} cannot be read, to be given as {path}",
+            hint=f"name a readable file: --secret {path}=FILE",
+        )
+    return content
+
+
 def _ask(name: str) -> str:
+    if is_path(name):
+        question = f"file to give as {clean(name)} (Ctrl-C gives nothing)"
+        return _content(name, str(click.prompt(question, err=True)))
     return str(
         click.prompt(f"value of {clean(name)} (Ctrl-C gives nothing)", hide_input=True, err=True)
     )

@@ -7,7 +7,7 @@ Every package above `settings` may import this one.
 
 from __future__ import annotations
 
-from clew.redaction.files import CREDENTIALS, named_credentials
+from clew.redaction.files import CREDENTIALS, credential_globs, secret_values
 from clew.redaction.globs import matcher
 from clew.redaction.redactor import SHORTEST, Arguments, Redactor
 from clew.redaction.stream import MASK, Stream
@@ -20,8 +20,9 @@ __all__ = [
     "Arguments",
     "Redactor",
     "Stream",
+    "credential_globs",
     "mask_text",
     "mask_url",
     "matcher",
-    "named_credentials",
+    "secret_values",
 ]

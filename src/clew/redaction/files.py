@@ -7,11 +7,13 @@ project's `config.toml` replaces the list.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from glob import escape
 
 from clew.redaction.globs import matcher
-from clew.redaction.names import PATTERNS
+from clew.redaction.names import PATTERNS, is_secret_option, is_secret_variable
+from clew.redaction.texts import find_in_text
 
 CREDENTIALS = (
     # SSH, GPG, passwords, Kerberos
@@ -146,6 +148,43 @@ VARIABLES = (
     "REGISTRY_AUTH_FILE",
 )
 """Variables that name such files, besides secret ones that end in `_FILE`."""
+
+
+_WHOLE = 4096
+"""Characters: the whole of a file that is no longer than this is searched for in output."""
+_LINE = (
+    r"""(?m)^[ \t]*(?:export[ \t]+)?"?([\w.-]+)"?([ \t]*[=:][ \t]*|[ \t]+)"""
+    r"""["']?(.*?)["']?,?[ \t\r]*$"""
+)
+"""`NAME=VALUE`, `name: value`, `name value`."""
+_ORDINARY = r"[A-Za-z]{0,31}|[\d.:]*|[~.]{0,2}/.*|[a-z+]+://.*"
+"""Values that are secret only if their names say so: words, numbers, paths and addresses."""
+_LONG = 32
+"""Characters: a longer value without a space is a key, whatever it is called."""
+
+
+def credential_globs(
+    credentials: tuple[str, ...], environ: Mapping[str, str], cwd: str
+) -> tuple[str, ...]:
+    """Globs of the credential files of a command with these variables; none where the project has
+    none."""
+    return (*credentials, *named_credentials(environ, cwd)) if credentials else ()
+
+
+def secret_values(text: str) -> Iterator[str]:
+    """The values in a credential file that are to be masked in output: the whole, if it is short,
+    and each value in it that may be a secret."""
+    whole = text.strip()
+    if len(whole) <= _WHOLE:
+        yield whole
+    for found in find_in_text(text):
+        if found.name:
+            yield text[found.start : found.end]
+    for name, separator, value in re.findall(_LINE, text):
+        named = is_secret_variable(name) or is_secret_option(name)
+        long = len(value) >= _LONG and " " not in value
+        if (named or long or "=" in separator) and (named or not re.fullmatch(_ORDINARY, value)):
+            yield value
 
 
 def named_credentials(environ: Mapping[str, str], cwd: str) -> tuple[str, ...]:

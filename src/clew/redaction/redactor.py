@@ -75,9 +75,10 @@ class Redactor:
         self.names |= secrets.keys()
         for name, value in secrets.items():
             self._named.setdefault(name, value)
-        self._add(secrets.values())
+        self.add_values(secrets.values())
 
-    def _add(self, values: Iterable[str]) -> None:
+    def add_values(self, values: Iterable[str]) -> None:
+        """As `add_secrets`, of values without names."""
         fresh = set(values) - self._values
         if not fresh:
             return
@@ -133,7 +134,7 @@ class Redactor:
         found = dict(find_in_words(words, self._patterns))
         for number, findings in found.items():
             word = words[number]
-            self._add(passwords(word))
+            self.add_values(passwords(word))
             for one in findings:
                 if one.name:
                     value = word[one.start : one.end]

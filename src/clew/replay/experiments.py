@@ -72,11 +72,13 @@ class Laboratory:
         os.close(self._lock)
 
     def plan(self, record: Recorded) -> Plan | None:
-        """How to run what is recorded; None where that cannot be done."""
+        """How to run what is recorded; None where that cannot be done, or only with a credential
+        file that has changed since."""
         try:
-            return planning.plan(record, names=self._names, values=self._values, network=False)
+            plan = planning.plan(record, names=self._names, values=self._values, network=False)
         except ClewError:
             return None
+        return plan if all(file.as_recorded for file in plan.credentials.values()) else None
 
     def observe(self, plan: Plan, pins: Pins, *, seconds: float) -> Observation | None:
         """Run it; None when it could not be run, or took much longer than the `seconds` it took
@@ -107,6 +109,7 @@ class Laboratory:
             descent=Descent("repetition", parent="", collection=""),
             show=None,
             stdin=None if stdin is None else lambda: self._store.read(stdin),
+            credentials=plan.credentials,
             devices=plan.devices,
         )
         stage = Sandbox(root, inside, place / "sandbox", boot=secrets.token_hex(4))
@@ -151,7 +154,11 @@ class Laboratory:
         if not in_time:
             return None
         streams = {name: keeper.digest for name, keeper in kept.kept.items() if name != "stdin"}
-        return Observation(status, {**_written(place / "sandbox" / "upper"), **streams})
+        written = _written(place / "sandbox" / "upper")
+        for path, file in plan.credentials.items():
+            if written.get(os.fsdecode(path)) == file.digest:  # it was put there, and not written
+                del written[os.fsdecode(path)]
+        return Observation(status, {**written, **streams})
 
 
 def _ends(pid: int, seconds: float) -> bool:

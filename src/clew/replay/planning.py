@@ -12,7 +12,7 @@ import posixpath
 import re
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clew.errors import ClewError, NoContent, UsageError
@@ -20,6 +20,13 @@ from clew.prov.locators import file_locator, path_of
 from clew.prov.questions.recorded import Recorded
 from clew.prov.questions.shapes import STREAM
 from clew.redaction import MASK
+from clew.replay.credential_files import (
+    CredentialFile,
+    describe,
+    find_credentials,
+    given_files,
+    placeholders,
+)
 from clew.replay.scenery import Entry, Names, Scenery, scenery
 from clew.replay.secret_values import SecretValues
 
@@ -56,7 +63,7 @@ class Plan:
     command: tuple[str, ...]
     environ: Mapping[str, str]
     secrets: Mapping[str, str]
-    """Values that the caller gave: they are masked in whatever is shown or recorded."""
+    """Variables that the caller gave: they are masked in whatever is shown or recorded."""
     cwd: str
     machine: str
     scenery: Scenery
@@ -68,10 +75,16 @@ class Plan:
     """Files its output was appended to: the content at its end, and how much was there before."""
     devices: tuple[str, ...]
     warnings: tuple[str, ...]
+    credentials: Mapping[bytes, CredentialFile] = field(default_factory=dict)
+    """Files that the caller gave; in `scenery` stubs stand in their place."""
 
     def with_files(self, entries: Mapping[bytes, Entry | None]) -> Plan:
         """The same with other files: some changed, added, or (None) taken away."""
-        return replace(self, scenery=self.scenery.changed(dict(entries)))
+        return replace(
+            self,
+            scenery=self.scenery.changed(dict(entries)),
+            credentials={p: file for p, file in self.credentials.items() if p not in entries},
+        )
 
 
 def plan(
@@ -86,15 +99,20 @@ def plan(
             hint="repeat one that is done: clew list",
         )
     first = scenery(record, names)
-    if first.missing:
-        some = ", ".join(os.fsdecode(path) for path in first.missing[:3])
-        more = f" and {len(first.missing) - 3} more" if len(first.missing) > 3 else ""
+    credentials = find_credentials(record, first, values)
+    missing = [path for path in first.missing if path not in credentials]
+    if missing:
+        some = ", ".join(os.fsdecode(path) for path in missing[:3])
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise NoContent(
             f"the bytes of {some}{more} were not kept: {record.execution.id} cannot be repeated",
-            hint="record.exclude and record.credentials in .clew/config.toml say what is kept: "
+            hint="record.exclude in .clew/config.toml says what is not kept: "
             "change that, and record the command again",
         )
-    given = values.select(record.execution, secrets(record))
+    wanted = secrets(record)
+    offered = values.select(record.execution, wanted, map(os.fsdecode, credentials))
+    given = {name: offered[name] for name in wanted}
+    files = given_files(record, credentials, offered, values)
     locators = {record.versions[edge.version].locator for edge in record.used}
     devices, refused = _devices(locators, gpu=gpu)
     return Plan(
@@ -103,16 +121,18 @@ def plan(
         secrets=given,
         cwd=itself.cwd or "/",
         machine=str(record.facets.get("machine", "")),
-        scenery=first,
+        scenery=first.changed(placeholders(files)) if files else first,
         facets=record.facets,
         packages=_packages(record),
         stdin=_stdin(record),
         begun=_begun(record),
         devices=devices,
         warnings=(
-            *_restrictions(record, given, network),
+            *_restrictions(record, offered, network),
+            *describe(files),
             *_warnings(record, locators, devices, refused, network),
         ),
+        credentials=files,
     )
 
 

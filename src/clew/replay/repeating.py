@@ -88,6 +88,7 @@ class Workshop:
                 show=show,
                 stdin=None if stdin is None else lambda: store.read(stdin),
                 secrets=plan.secrets,
+                credentials=plan.credentials,
                 network=network,
                 devices=plan.devices,
             )

@@ -25,6 +25,7 @@ from typing import Any
 from clew.errors import ClewError, RecordingFailed
 from clew.redaction import Redactor
 from clew.replay.cache import Root
+from clew.replay.credential_files import CredentialFile, write_files
 from clew.run import starting, streams
 from clew.run.interest import Interest
 from clew.run.stages import Descent, Start
@@ -64,6 +65,8 @@ class Inside:
     """What it reads, if that was kept."""
     secrets: Mapping[str, str] = field(default_factory=dict)
     """Values that the caller gave to the command."""
+    credentials: Mapping[bytes, CredentialFile] = field(default_factory=dict)
+    """Files that the caller gave to the command."""
     network: bool = False
     devices: tuple[str, ...] = ()
     """Device nodes and folders of /sys that the command may use; all others are not there."""
@@ -104,6 +107,10 @@ class Sandbox:
         return self.inside.secrets
 
     @property
+    def credential_files(self) -> Mapping[str, Iterable[str]]:
+        return {os.fsdecode(p): file.secrets for p, file in self.inside.credentials.items()}
+
+    @property
     def descent(self) -> Descent | None:
         return self.inside.descent
 
@@ -138,6 +145,7 @@ class Sandbox:
         for name in ("upper", "work", "root"):
             (self.scratch / name).mkdir(parents=True)
         (self.scratch / "lower").symlink_to(self.root.path)
+        write_files(self.inside.credentials, self.scratch / "upper", self.root.path)
         said, tell = os.pipe()
         wait, go = os.pipe()
         tracer = self._tracer(what)

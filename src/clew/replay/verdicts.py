@@ -10,7 +10,7 @@ from clew.prov.locators import path_of
 from clew.prov.questions.recorded import Recorded
 from clew.prov.questions.shapes import place
 from clew.replay.comparing import Comparison
-from clew.replay.scenery import Scenery
+from clew.replay.planning import Plan
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,15 @@ def ran(record: Recorded, why: Callable[[str], str]) -> list[dict[str, Any]]:
     return [{"command": process.command, "why": why(process.uid)} for process in programs]
 
 
-def strangers(record: Recorded, given: Scenery) -> list[str]:
+def strangers(record: Recorded, plan: Plan) -> list[str]:
     """What a repetition read of which the record had only the name: its bytes were not there."""
     read: dict[bytes, str] = {}
+    given = plan.scenery.entries
     for locator in {record.versions[edge.version].locator for edge in record.used}:
         path = path_of(locator)
-        if path is not None and path in given.entries and given.entries[path].kind == "stub":
+        if path is None or path in plan.credentials:
+            continue
+        if path in given and given[path].kind == "stub":
             read[path] = place(locator)["path"]
     return [
         f"it read {shown}, which was only looked at before: its bytes are not recorded"

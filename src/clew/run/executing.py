@@ -17,6 +17,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from glob import escape
 from typing import TYPE_CHECKING
 
 from clew import db, reserve
@@ -121,7 +122,11 @@ class _Recording:
         self._name = name
         self._content = content
         self._exclude = (*folder.exclude, *exclude)
-        self._withheld = (*self._exclude, *folder.credential_files(stage.environ, stage.cwd))
+        self._withheld = (
+            *self._exclude,
+            *folder.credential_files(stage.environ, stage.cwd),
+            *map(escape, stage.credential_files),
+        )
         self._pins = pins
         self._decider = decider
         self._label = label
@@ -129,6 +134,8 @@ class _Recording:
         self._number: int | None = None  # its id is not known until the database answers
         self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
         self._redactor.add_secrets(stage.secrets)
+        for values in stage.credential_files.values():
+            self._redactor.add_values(values)
         self._redactor.learn_command([shown(word) for word in command])
         self._whole_or_none = stage.descent is not None
 

@@ -80,6 +80,11 @@ class Stage(Protocol):
         """Values that are secret whatever their names are: those given to a repeat."""
 
     @property
+    def credential_files(self) -> Mapping[str, Iterable[str]]:
+        """Files that were given to a repeat, by path, with the secret values in them: their bytes
+        are not stored."""
+
+    @property
     def descent(self) -> Descent | None: ...
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
@@ -113,6 +118,7 @@ class Host:
 
     descent: Descent | None = None
     secrets: Mapping[str, str] = MappingProxyType({})
+    credential_files: Mapping[str, Iterable[str]] = MappingProxyType({})
 
     def __init__(self, settings: Settings) -> None:
         self.machine = machine_id(settings)

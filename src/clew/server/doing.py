@@ -27,13 +27,12 @@ from clew.api.repeating import repeat
 from clew.api.runs import is_run
 from clew.errors import ClewError
 from clew.replay.scenery import Entry
-from clew.replay.secret_values import SecretValues
 from clew.store import Store
 
 Say = Callable[[str], None]
 Document = dict[str, Any]
 Secrets = dict[str, str]
-"""Variables of whoever asks that no record holds: they go where they were, and nowhere else."""
+"""Values of the client for secrets that no record holds: of variables, and of files by path."""
 
 
 class File(msgspec.Struct):
@@ -153,7 +152,7 @@ def main(descriptor: int) -> None:
             asked = json.loads(sys.stdin.buffer.readline())
             task: Task = msgspec.convert(asked, type=Task, str_keys=True)
             with clew.open() as project:
-                project._secrets = SecretValues(given=task.secrets)  # none of the server's own
+                project._secrets = project._secrets.only_given(task.secrets)
                 tell(answer=task.do(project, lambda text: tell(said=text)))
         except ClewError as error:
             tell(**error.as_json())

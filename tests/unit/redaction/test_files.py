@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.redaction import CREDENTIALS, files, matcher, named_credentials
+from clew.redaction import CREDENTIALS, files, matcher, secret_values
+from clew.redaction.files import named_credentials
 
 HOME = "/home/me"
 
@@ -82,3 +83,17 @@ def test_the_documentation_lists_every_file() -> None:
     page = Path(__file__).parents[3] / "docs/reference/redaction.md"
     listed = set(re.findall(r"`([^`]+)`", page.read_text()))
     assert {*CREDENTIALS, *files.VARIABLES} <= listed
+
+
+def test_values_in_a_credential_file_are_found() -> None:
+    assert set(secret_values("export API='abc-123'\nHOST=localhost\nDIR=/data/x\nPORT=8080\n")) == {
+        "export API='abc-123'\nHOST=localhost\nDIR=/data/x\nPORT=8080",
+        "abc-123",
+    }
+    netrc = "machine example.org\n  login me\n  password correct-horse\n"
+    assert "correct-horse" in set(secret_values(netrc))
+    kubeconfig = f"server: https://10.0.0.1:6443\nclient-key-data: {'QUJD' * 20}\n" + "#" * 5000
+    assert set(secret_values(kubeconfig)) == {"QUJD" * 20}
+    url = "DATABASE=postgres://me:pass-in-it@db/x\n"
+    assert "pass-in-it" in " ".join(secret_values(url))
+    assert "k-0-9-value" in set(secret_values('{"api_key": "k-0-9-value",\n"n": 1}'))

@@ -30,7 +30,6 @@ from clew.prov.export.remarks import Remark
 from clew.prov.questions.files import versions_of
 from clew.prov.questions.lineage import lineage as lineage_of
 from clew.prov.questions.targets import Target
-from clew.replay.secret_values import SecretValues
 from clew.server.batches import Malformed
 from clew.server.service import Service
 from clew.store import Store
@@ -151,7 +150,7 @@ def recreatable(
 ) -> Document:
     """How a version can be made again; where it cannot, why, and what of the asker's would help."""
     elsewhere = Elsewhere(asker.here(), brought)
-    values = SecretValues(given=secrets)
+    values = project._secrets.only_given(secrets)
     with Store(project._folder.store) as store:
         try:
             way = Way(
