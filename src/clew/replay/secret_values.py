@@ -86,4 +86,4 @@ def read_file(path: str) -> str | None:
 
 
 def _option(name: str) -> str:
-    return f"--secret {shlex.quote(name)}=FILE" if is_path(name) else f"--secret {name}"
+    return f"--secret {shlex.quote(name)}" + ("=FILE" if is_path(name) else "")

@@ -54,6 +54,14 @@ def test_a_record_made_elsewhere_gets_only_what_was_given() -> None:
     assert "made elsewhere" in found.warnings[0]
 
 
+def test_a_name_of_a_secret_is_quoted_in_the_hint() -> None:
+    """A hint is pasted into a shell, and a stranger's record names its secrets as it likes."""
+    run = Run("x", variables={"A;touch x": "***"}, facets={"redacted": ["A;touch x"]})
+    with pytest.raises(SecretsNeeded) as refused:
+        made(run)
+    assert refused.value.hint.endswith("--secret 'A;touch x'")
+
+
 def test_stars_that_hid_nothing_are_stars() -> None:
     assert made(Run("echo", "***")).command == ("echo", "***")
 
