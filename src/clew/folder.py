@@ -1,12 +1,15 @@
 """A project's folder: `.clew/`, found by walking up, as git does.
 
 It knows names and the configuration; what is inside the graph and the store is theirs to know.
+A project that is found by walking up may be a trap: in `/tmp`, or in a repository that was cloned.
+So it is not used if another user owns it, nor if links lead from it to where Clew would write.
 A project is made in a draft folder that is renamed into place, so it is there whole or not at all.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tomllib
 from collections.abc import Mapping
@@ -133,11 +136,10 @@ def find(start: Path, settings: Settings) -> Folder:
             hint=f"clew init {settings.project}",
         )
     for folder in (start, *start.parents):
-        if _is_project(folder):
-            return _open(folder)
-        root = _root_of_checkout(folder)
-        if root is not None and _is_project(root):
-            return _open(root)
+        for root in (folder, _root_of_checkout(folder)):
+            if root is not None and _is_project(root):
+                _check_owner(root)
+                return _open(root)
     raise NoProject(f"no project in {start} or any folder above it", hint="clew init")
 
 
@@ -168,9 +170,26 @@ def _is_project(folder: Path) -> bool:
         ) from error
 
 
+def _check_owner(root: Path) -> None:
+    """Refuse a project of another user, who could read what is recorded there and choose what is
+    repeated. The administrator's is trusted, and so is, below `sudo`, that of who called it."""
+    owner = (root / NAME).stat().st_uid
+    caller = os.environ.get("SUDO_UID") if os.geteuid() == 0 else None
+    if owner not in (0, os.geteuid()) and str(owner) != caller:
+        try:
+            name = (root / NAME).owner()
+        except KeyError:
+            name = str(owner)
+        raise NotAllowed(
+            f"the project in {root} belongs to {name}",
+            hint=f"if you trust {name}, name it: CLEW_PROJECT={shlex.quote(str(root))}",
+        )
+
+
 def create(root: Path) -> Folder:
     """Make a project in `root`; one that is there already is opened as it is."""
     if (root / NAME / "config.toml").is_file():
+        _check_owner(root)
         return _open(root)
     draft = root / f"{NAME}.{os.urandom(4).hex()}"
     try:
@@ -202,7 +221,16 @@ def keep_from_git(directory: Path) -> None:
         file.write("*\n")
 
 
+_WRITTEN = ("cache", "graph.db", "log", "spool", "token", "unsent", "untold")
+
+
 def _open(root: Path) -> Folder:
+    for name in _WRITTEN:  # what is left in the spool is removed, wherever it leads
+        if os.path.islink(root / NAME / name):
+            raise NotAllowed(
+                f"{root / NAME / name} is a link: Clew did not make it",
+                hint="whoever gave you this folder may mean harm; clew init in another one",
+            )
     config = root / NAME / "config.toml"
     try:
         values = tomllib.loads(config.read_text())

@@ -260,7 +260,7 @@ def test_an_unprivileged_user(tmp_path: Path) -> None:
     numbers.write_text("1\n2\n3\n")
     done = json.loads(run("commit", "work", "--json"))
     assert done["execution"]["state"] == "done"
-    assert cat(clew, "e2:sorted.txt") == "3\n2\n1\n"
+    assert run("cat", "e2:sorted.txt") == "3\n2\n1\n"
     run("checkout", "e1", "work")
     assert numbers.read_text() == "1\n2\n"
 

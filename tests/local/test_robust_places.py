@@ -217,6 +217,8 @@ def test_a_project_of_somebody_else(powerless: Powerless) -> None:
     for path in (hidden, *hidden.rglob("*")):
         shutil.chown(path, "nobody")
         path.chmod(0o755 if path.is_dir() else 0o644)
+    assert "belongs to nobody" in powerless.error("list", status=4)[1]
+    powerless.environment["CLEW_PROJECT"] = str(powerless.folder)
     refused(powerless, said="ermi")  # permission, permitted
     assert [found["id"] for found in powerless.json("list")] == ["e1"]
     assert powerless("cat", "e1:data").stdout == "some data\n"
@@ -224,6 +226,7 @@ def test_a_project_of_somebody_else(powerless: Powerless) -> None:
     assert powerless.error("rm", "e1", "--yes", status=4)[0] == "not-allowed"
     hidden.chmod(0o700)
     shutil.chown(hidden, "nobody")
+    del powerless.environment["CLEW_PROJECT"]
     ran = powerless.start("list")
     _, said = ran.communicate()
     assert ran.returncode in (4, 5)

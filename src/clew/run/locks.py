@@ -53,7 +53,11 @@ def scratch(folder: Folder, name: str) -> tuple[Path, int]:
 
 
 def discard(place: Path) -> None:
-    """Remove a folder, also what its modes protect from its own owner."""
+    """Remove a folder, also what its modes protect from its own owner; of a link, only itself."""
+    if place.is_symlink():
+        with contextlib.suppress(OSError):
+            place.unlink()
+        return
     for path, names, _ in os.walk(place):
         for name in names:
             folder = Path(path) / name
