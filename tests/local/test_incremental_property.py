@@ -23,6 +23,7 @@ from clew.prov.questions.recorded import Recorded, recorded
 from clew.replay import planning
 from clew.replay.listings import listings
 from clew.replay.scenery import Entry
+from clew.replay.secret_values import SecretValues
 from clew.store import Store
 
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -166,7 +167,7 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
                 record = recorded(project._graph, "e1")
                 with Store(project._folder.store) as store:
                     plan = planning.plan(
-                        record, names=listings(store), environ=os.environ, network=False
+                        record, names=listings(store), values=SecretValues(), network=False
                     )
                     entries: dict[bytes, Entry | None] = {}
                     for name, new in edit.of(pipeline).items():

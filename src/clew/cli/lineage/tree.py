@@ -26,7 +26,8 @@ _NUMBERS = re.compile(r"(\d{0,18})(\D*)")
 def lines(document: Document, *, everything: bool = False) -> Iterator[str]:
     """The tree, line by line, styled; the caller's printer drops the styles where unwanted."""
     points = shape(document, near=nearest)
-    walk = _Walk(up=document["direction"] != "down", everything=everything)
+    origins = {bool(node.get("made_elsewhere")) for node in document["nodes"]}
+    walk = _Walk(up=document["direction"] != "down", everything=everything, mixed=len(origins) > 1)
     for n, target in enumerate(targets(document, points)):
         if n:
             yield ""
@@ -37,6 +38,8 @@ def lines(document: Document, *, everything: bool = False) -> Iterator[str]:
 class _Walk:
     up: bool
     everything: bool
+    mixed: bool
+    """Some was made here and some elsewhere: each line says which. Otherwise the first one does."""
     drawn: set[str] = field(default_factory=set)
 
     def root(self, target: Point) -> Iterator[str]:
@@ -107,7 +110,7 @@ class _Walk:
         words = ""
         if point.mark:
             words += "  " + strong(point.mark)
-        if point.record.get("made_elsewhere"):
+        if point.record.get("made_elsewhere") and (self.mixed or not self.drawn):
             words += "  made elsewhere"
         if point.kind == "file" and not point.before and self.up and point.execution:
             how = "found" if point.record.get("found") else "made"
