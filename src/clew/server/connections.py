@@ -1,14 +1,16 @@
 """Connections that cannot be held for nothing: each must say what it wants, and take what it gets.
 
-HTTP itself is uvicorn's. What it lacks are these: a time until the head of a request must be there,
-a bound for how long that head is, and a time in which a reader must take something.
+HTTP itself is uvicorn's. It lacks these limits: a time until the head of a request must be there,
+a bound for the length of that head and of the trailers behind a chunked body, a time in which a
+reader must take something, and a time after which a connection is closed whose request was answered
+before its body came.
 """
 
 from __future__ import annotations
 
 import asyncio
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from clew.server.limits import Limits
 
@@ -21,7 +23,10 @@ _TOO_LONG = (
 class Guarded(HttpToolsProtocol):
     limits = Limits()
     _in_head = True
-    _head = 0
+    _unused = 0
+    """Bytes since a head was complete or part of a body came: a head, trailers, extensions."""
+    _used = False
+    _handed_over = False
     _until: asyncio.TimerHandle | None = None
     _stuck: asyncio.TimerHandle | None = None
 
@@ -36,21 +41,46 @@ class Guarded(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        within = self._in_head  # else it begins with the end of something else
+        self._used = False
         super().data_received(data)
-        if within and self._in_head:
-            self._head += len(data)
-        if self._in_head and self._head > self.limits.head and not self.transport.is_closing():
-            self.transport.write(_TOO_LONG)
-            self.transport.close()
+        if not self._used:
+            self._unused += len(data)
+        if self._unused > self.limits.head and not self.transport.is_closing():
+            if self._in_head:
+                self.transport.write(_TOO_LONG)
+                self.transport.close()
+            else:
+                self.transport.abort()
+        elif self._until is None and self._between_requests():
+            # uvicorn stops its own timer whatever comes, and starts it only after an answer.
+            self._expect_head()
+
+    def handle_websocket_upgrade(self) -> None:
+        super().handle_websocket_upgrade()
+        self._handed_over = True
+
+    def _between_requests(self) -> bool:
+        """Whether nothing is being answered, and the connection is still one for requests."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return not self._handed_over and cycle is not None and cycle.response_complete
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._in_head = True
         self._expect_head()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._in_head:  # else it is a trailer: unchecked, and nothing here uses one
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._head_is_there()
+        self._use()
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._use()
+        super().on_body(body)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -64,9 +94,10 @@ class Guarded(HttpToolsProtocol):
         if self._stuck is not None:
             self._stuck.cancel()
 
+    def _use(self) -> None:
+        self._used, self._unused = True, 0
+
     def _expect_head(self) -> None:
-        if not self._in_head:
-            self._in_head, self._head = True, 0
         self._stop_waiting()
         self._until = self.loop.call_later(self.limits.head_seconds, self.transport.abort)
 
@@ -77,6 +108,7 @@ class Guarded(HttpToolsProtocol):
     def _stop_waiting(self) -> None:
         if self._until is not None:
             self._until.cancel()
+            self._until = None
 
 
 def guarded(limits: Limits) -> type[Guarded]:

@@ -34,6 +34,8 @@ class CheckedHeads:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
             try:
+                if scope.get("method") == "CONNECT":
+                    raise Malformed("this server is not a proxy for CONNECT")
                 host(scope)
                 _check(scope["headers"])
             except Malformed as error:

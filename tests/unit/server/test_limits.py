@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
+from websockets.sync.client import connect
 
 from clew.server.connections import guarded
 from clew.server.limits import Limited, Limits
@@ -39,15 +40,22 @@ class App:
         self.cut = threading.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.accept"})
+            await send({"type": "websocket.send", "text": (await receive())["text"]})
+            return
         if scope["type"] != "http":
             return
-        taken, more = 0, True
+        taken, more = 0, scope["path"] != "/early"
         while more:
             message = await receive()
             taken += len(message.get("body", b""))
             more = message.get("more_body", False)
         kind = b"text/event-stream" if scope["path"] == "/stream" else b"text/plain"
         headers = [(b"content-type", kind)]
+        if scope["path"] == "/names":
+            headers += [(b"x-names", b" ".join(name for name, _ in scope["headers"]))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         if scope["path"] in ("/stream", "/wait"):
             await send({"type": "http.response.body", "body": b"begun", "more_body": True})
@@ -210,6 +218,43 @@ def test_a_head_that_is_too_long(tight: Listening) -> None:
     with closing(tight.connect()) as made:
         made.sendall(b"GET / HTTP/1.1\r\nHost: here\r\nX-Long: " + b"x" * 5000)
         assert everything(made).startswith(b"HTTP/1.1 431")
+
+
+def test_trailers_are_bounded_and_not_taken_for_headers(tight: Listening) -> None:
+    asked = post("/", "Transfer-Encoding: chunked") + b"0\r\nX-Long: "
+    with closing(tight.connect()) as made:
+        made.sendall(asked)
+        with pytest.raises(OSError):  # it is cut off
+            for _ in range(1000):
+                made.sendall(b"x" * 5000)
+    many = (b"1\r\nx\r\n") * 900 + b"0\r\nX-Late: x\r\n\r\n"
+    said = tight.ask(post("/names", "Transfer-Encoding: chunked") + many)
+    assert said.startswith(b"HTTP/1.1 200") and b"x-late" not in said and b"900" in said
+
+
+@pytest.mark.parametrize("late", [b"x", b"x" * 9, b"\r\n"])
+def test_a_connection_is_not_held_by_what_comes_after_the_answer(
+    tight: Listening, late: bytes
+) -> None:
+    """Neither by a body that nobody waited for, nor by empty lines between two requests."""
+    length = 0 if late == b"\r\n" else 9
+    asked = f"POST /early HTTP/1.1\r\nHost: here\r\nContent-Length: {length}\r\n\r\n"
+    with closing(tight.connect()) as made:
+        made.sendall(asked.encode())
+        assert made.recv(65536).startswith(b"HTTP/1.1 200")
+        made.sendall(late)
+        everything(made)  # until the server closes it
+
+
+def test_a_websocket_may_follow_a_request(tight: Listening) -> None:
+    """It is not ended by the limits of requests."""
+    with closing(tight.connect()) as made:
+        made.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert made.recv(65536).endswith(b"0\r\n\r\n")
+        with connect("ws://here/", sock=made) as opened:
+            time.sleep(3 * TIGHT.head_seconds)  # nothing happens: that is what is tested
+            opened.send("still here")
+            assert opened.recv() == "still here"
 
 
 def test_who_takes_nothing_is_let_go(tight: Listening) -> None:
