@@ -231,7 +231,11 @@ def test_nothing_of_a_volume_runs_as_a_page(viewer: Viewer, client: httpx2.Clien
 
 def test_another_sites_page_changes_nothing(viewer: Viewer, client: httpx2.Client) -> None:
     (viewer.folder / "f").touch()
-    for headers in ({"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+    for headers in (
+        {"Origin": "http://evil.example"},
+        {"Origin": "http://["},
+        {"Sec-Fetch-Site": "cross-site"},
+    ):
         assert client.delete("files/f", headers=headers).status_code == 403
     assert client.get("files/f", headers={"Host": "evil.example"}).status_code == 421
     own = {"Origin": f"http://127.0.0.1:{viewer.port}"}

@@ -8,7 +8,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -90,7 +90,8 @@ def other_server(status: int, body: bytes, at: str = "", needs: str = "") -> Ite
             self.send_response(code)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            with suppress(OSError):  # who asks may not take all of it
+                self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             """Nobody reads it."""
@@ -131,3 +132,48 @@ def test_what_every_request_is_to_say_is_said() -> None:
         for said, known in (("thread", True), ("yarn", False), ("\u0416", False)):
             resource = notebook(annotations={HEADERS: json.dumps({"X-Word": said})})
             assert (asked(port, resource, {}) is not None) == known
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" + b" " * (2 << 20) + b"]", b"[" * 200_000], ids=["large", "deep"]
+)
+def test_an_answer_that_is_too_large_or_too_deep_is_no_activity(body: bytes) -> None:
+    """The operator serves the whole cluster: no notebook's author may take its memory."""
+    with other_server(200, body) as port:
+        assert asked(port, traffic={}) in (None, Activity())
+        assert asked(port) is None
+
+
+def test_an_answer_that_trickles_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One notebook must not keep all others from being looked at."""
+    monkeypatch.setattr("clew.kube.activity._SECONDS", 0.5)
+    over = threading.Event()
+
+    class Trickle(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(OSError):
+                self.wfile.write(b"[")
+                while not over.wait(0.1):
+                    self.wfile.write(b" ")
+
+        def log_message(self, *_: object) -> None:
+            """Nobody reads it."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Trickle) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            assert asked(server.server_address[1], traffic={}) is None
+        finally:
+            over.set()
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("base", ["/../../../../secrets", "/..", "/secrets?", "/secrets#"])
+def test_a_notebook_does_not_choose_what_the_operator_asks_for(base: str) -> None:
+    """Where it asks through the API server, other addresses are answered to its own rights."""
+    with other_server(200, b"[]") as port:
+        assert asked(port, notebook(annotations={REWRITE: base}), {}) is None

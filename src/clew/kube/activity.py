@@ -8,6 +8,7 @@ not to us, is unknown, whatever its traffic: it may be busy with just that.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,6 +28,10 @@ from clew.kube.seeing import concerned
 
 _LOG = logging.getLogger("clew.operator")
 _PATIENCE = httpx2.Timeout(10.0)
+_SECONDS = 20.0
+"""In which a notebook must have answered, so that none keeps the others from being looked at."""
+_LARGEST = 1 << 20
+"""Bytes of an answer: a notebook's author decides what it says, and how much."""
 _NOT_NOW = {401, 403, 407, 408, 429}
 """Answers of a mesh, or of the server itself, that do not tell what it does."""
 
@@ -104,22 +109,39 @@ class Asking:
 
     async def _get(self, notebook: Object, path: str) -> Any:
         """The JSON that is answered; None when it is something else."""
-        base = annotations_of(notebook).get(REWRITE) or f"{prefix(notebook)}/"
-        place = f"{self._address(notebook)}/{base.strip('/')}".rstrip("/")
+        base = (annotations_of(notebook).get(REWRITE) or prefix(notebook)).strip("/")
+        if {".", ".."} & set(base.split("/")) or {"?", "#"} & set(base):
+            raise Unknown  # it would lead to something else than this notebook
+        place = f"{self._address(notebook)}/{base}".rstrip("/")
         try:
-            answer = await self._http.get(
-                f"{place}/{path}",
-                params={"no_track_activity": "1"},
-                headers=self._told(notebook),
-            )
-        except (httpx2.HTTPError, UnicodeError) as error:  # a header may have any letters
-            raise Unknown from error
-        if answer.status_code >= 500 or answer.status_code in _NOT_NOW:
-            raise Unknown
+            async with (
+                asyncio.timeout(_SECONDS),
+                self._http.stream(
+                    "GET",
+                    f"{place}/{path}",
+                    params={"no_track_activity": "1"},
+                    headers={**self._told(notebook), "Accept-Encoding": "identity"},
+                ) as answer,
+            ):
+                if answer.status_code >= 500 or answer.status_code in _NOT_NOW:
+                    raise Unknown
+                body = await _read(answer)
+        except (httpx2.HTTPError, UnicodeError, TimeoutError) as error:
+            raise Unknown from error  # UnicodeError: a header may have any letters
         try:
-            return answer.json() if answer.status_code == 200 else None
-        except ValueError:
+            return json.loads(body) if answer.status_code == 200 else None
+        except (ValueError, RecursionError):
             return None
+
+
+async def _read(answer: httpx2.Response) -> bytes:
+    """The body as it was sent: nothing is decompressed."""
+    body = bytearray()
+    async for piece in answer.aiter_raw():
+        body += piece
+        if len(body) > _LARGEST:
+            raise Unknown
+    return bytes(body)
 
 
 def asking(options: Options, culling: Culling, sources: Sequence[Source]) -> Asking:

@@ -39,7 +39,8 @@ def refusal(
         return None
     origin = request.headers.get("origin")
     site = request.headers.get("sec-fetch-site", "none")
-    ours = urlsplit(origin).netloc == host if origin else site in ("same-origin", "none")
+    own = (f"http://{host}", f"https://{host}")
+    ours = origin in own if origin else site in ("same-origin", "none")
     if not ours:
         return answer(403, "not-allowed", "another site's page cannot change anything here")
     return None
