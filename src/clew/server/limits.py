@@ -24,6 +24,9 @@ _BODIES = {
     "/api/v1/content": 128 * MB,
     **{f"{place}/pipelines/upload": 33 * MB for place in KUBEFLOW},  # a file of 32, and its form
 }
+_RAW = ("/api/v1/events", "/api/v1/content/blake3:", *_BODIES)
+"""Where bodies are no JSON documents, or are bounded by what reads them."""
+_DOCUMENTS = ("/api/v1/content/missing", "/api/v1/content/records", "/api/v1/content/chunks")
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Limits:
     body: int = 32 * MB
     bodies: Mapping[str, int] = field(default_factory=lambda: dict(_BODIES))
     """Where larger bodies are taken, by the beginning of the path."""
+    nested: int = 500_000
+    """Objects and lists in a body of JSON: each takes many times its size in memory."""
     body_seconds: float = 30
     """Until a body must be there, and more by what comes:"""
     body_rate: int = 1024
@@ -124,6 +129,8 @@ class _Body:
         self._limits = limits
         self._began: float | None = None
         self._taken = 0
+        self._is_document = not self._path.startswith(_RAW) or self._path in _DOCUMENTS
+        self._nested = 0
         self._whole = False
 
     async def receive(self) -> Message:
@@ -139,9 +146,14 @@ class _Body:
                 message = await self._receive()
         except TimeoutError:
             raise self._refuse(_too_slow) from None
-        self._taken += len(message.get("body", b""))
+        body = message.get("body", b"")
+        self._taken += len(body)
         if self._taken > self._most:
             raise self._refuse(_too_large, self._most)
+        if self._is_document:
+            self._nested += body.count(b"{") + body.count(b"[")
+            if self._nested > self._limits.nested:
+                raise self._refuse(_too_nested, self._limits.nested)
         self._whole = not message.get("more_body", False)
         return message
 
@@ -172,6 +184,11 @@ def _is_stream(message: Message) -> bool:
 
 def _too_large(path: str, most: int) -> Response:
     said = f"at most {most} bytes are taken here"
+    return answer(path, 413, "too-large", said, hint="send less", headers={"Connection": "close"})
+
+
+def _too_nested(path: str, most: int) -> Response:
+    said = f"at most {most} objects and lists are taken here"
     return answer(path, 413, "too-large", said, hint="send less", headers={"Connection": "close"})
 
 

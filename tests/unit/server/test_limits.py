@@ -24,6 +24,7 @@ TIGHT = Limits(
     taken_seconds=0.3,
     body=1000,
     bodies={"/large": 100_000},
+    nested=100,
     body_seconds=0.3,
     body_rate=1000,
     requests=2,
@@ -177,6 +178,18 @@ def test_a_body_that_turns_out_too_large(tight: Listening) -> None:
         post("/", "Transfer-Encoding: chunked") + (b"200\r\n" + b"x" * 512 + b"\r\n") * 2
     )
     assert said.startswith(b"HTTP/1.1 413")
+
+
+def test_a_body_of_too_many_objects(tight: Listening) -> None:
+    """Before it is parsed: 32 MB of `{}` would take a gigabyte and seconds."""
+    many = b"[" + b"{}," * 99 + b"{}]"
+    for path in ("/", "/api/v1/content/missing"):
+        said = tight.ask(post(path, f"Content-Length: {len(many)}") + many)
+        assert said.startswith(b"HTTP/1.1 413")
+    for path in ("/api/v1/content", "/api/v1/events"):  # these are no documents
+        said = tight.ask(post(path, f"Content-Length: {len(many)}") + many)
+        assert said.startswith(b"HTTP/1.1 200")
+    assert tight.ask(post("/", "Content-Length: 297") + many[:297]).startswith(b"HTTP/1.1 200")
 
 
 def test_a_body_that_does_not_come(tight: Listening) -> None:
