@@ -240,7 +240,7 @@ def _links(record: Recorded) -> dict[bytes, bytes]:
     links: dict[bytes, bytes] = {}
     for look in record.looked:
         path = path_of(look.locator) if look.kind == "link" else None
-        if path is not None and not path.startswith(OUTSIDE):
+        if path is not None and not (path + b"/").startswith(OUTSIDE):
             target = path_of(f"file:///{look.answer}") or b""
             if look.answer and look.at < made.get(look.locator, look.at + 1):
                 links.setdefault(path, target[1:])

@@ -131,6 +131,15 @@ def test_no_witness_writes_such_a_path(path: str) -> None:
         of(run)
 
 
+def test_no_link_is_where_the_machines_own_is_mounted() -> None:
+    """Whoever makes the sandbox would follow it."""
+    run = Run("sh")
+    p = run.process("sh")
+    for name in ("/proc", "/dev", "/sys"):
+        run.looks(p, "link", name, "/oldroot/home")
+    assert "link" not in kinds(of(run)).values()
+
+
 def test_the_machines_own_is_not_scenery() -> None:
     run = Run("sh")
     p = run.process("sh")
