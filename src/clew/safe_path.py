@@ -51,6 +51,15 @@ def unescape_names(path: bytes) -> bytes:
     )
 
 
+def check_escaped(path: bytes) -> None:
+    """Raise Damaged if `escape_names` cannot have made this path."""
+    if any(name[:1] == b"." and _OBEYED.fullmatch(name) for name in path.split(b"/")):
+        shown = path[:200].decode("utf-8", "replace")
+        raise Damaged(
+            f"{shown!r} would be a project or a repository", hint="do not trust the server"
+        )
+
+
 def check_relative(path: bytes) -> None:
     """Raise Damaged unless `path` is relative and made of plain names."""
     parts = path.split(b"/")

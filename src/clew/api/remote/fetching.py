@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.api.remote.asking import Server, problem
 from clew.errors import ClewError, Damaged, NotAllowed
-from clew.safe_path import SafeFolder
+from clew.safe_path import SafeFolder, check_escaped
 
 if TYPE_CHECKING:
     from clew.api.archive import Place
@@ -81,6 +81,8 @@ def told(
 
 
 def _print(descriptor: int, data: bytes) -> None:
+    if descriptor not in (1, 2):  # any other is a file or a connection of ours
+        raise Damaged("the server prints where it may not", hint="do not trust the server")
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
@@ -100,20 +102,21 @@ def folder(server: Server, name: str, asked: dict[str, Any], place: Path) -> Non
         unpack(pieces, place)
 
 
-def unpack(pieces: Iterator[bytes], place: Path) -> None:
-    """Extract a folder from its tar: it is there whole, or not at all."""
+def unpack(pieces: Iterator[bytes], place: Path, *, escaped: bool = True) -> None:
+    """Extract a folder from its tar: it is there whole, or not at all. `escaped`: it may hold no
+    project and no repository (`clew.safe_path`)."""
     from clew.api.exports import new_folder
 
     with new_folder(place) as draft:
         draft.mkdir()
         try:
             with tarfile.open(fileobj=io.BufferedReader(_Reader(pieces)), mode="r|") as tar:
-                _extract(tar, draft)
+                _extract(tar, draft, escaped=escaped)
         except (tarfile.TarError, ValueError, OverflowError) as error:
             raise Damaged(f"the server sent no folder that can be used: {error}") from error
 
 
-def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+def _extract(tar: tarfile.TarFile, folder: Path, *, escaped: bool) -> None:
     """Write the files, folders and symbolic links of an archive, and refuse all else.
 
     Python's `data` filter decides about files and folders. A link is written as it is, wherever it
@@ -122,6 +125,8 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
     places = SafeFolder(folder)
     for member in tar:
         name = os.fsencode(os.path.normpath(member.name))
+        if escaped:
+            check_escaped(name)
         if member.issym():
             os.symlink(os.fsencode(member.linkname), places.join(name))  # noqa: PTH211 (bytes)
             continue

@@ -357,7 +357,7 @@ class RemoteProject(Project):
                 say(text)
             if known["folder"]:
                 assert isinstance(place, Path)
-                fetching.unpack(pieces, place)
+                fetching.unpack(pieces, place, escaped=format != "dockerfile")
                 return place
             if place is None:
                 return b"".join(pieces)

@@ -22,6 +22,7 @@ from clew.api.remote import fetching
 from clew.api.remote.asking import Server
 from clew.api.remote.project import RemoteProject
 from clew.errors import ClewError, Damaged, NotAllowed
+from clew.safe_path import escape_names
 from clew.store import Store
 
 Answer = bytes | Callable[[dict[str, Any]], Any]
@@ -116,6 +117,29 @@ def test_an_archive_of_files_folders_and_links_is_extracted(tmp_path: Path) -> N
     assert (tmp_path / "kept/a/x").read_text() == "text"
     assert (tmp_path / "kept/a/x").stat().st_mode & 0o7022 == 0
     assert os.readlink(tmp_path / "kept/l") == "/etc"
+
+
+@pytest.mark.parametrize("name", ["a/.clew/config.toml", ".git/config", "a/.clew-checkout"])
+def test_an_archive_brings_no_project_and_no_repository(name: str, tmp_path: Path) -> None:
+    with pytest.raises(Damaged):
+        fetching.unpack(archive((name, FILE, "evil")), tmp_path / "kept")
+    assert list(tmp_path.iterdir()) == []
+    fetching.unpack(
+        archive((escape_names(name.encode()).decode(), FILE, "fine")), tmp_path / "kept"
+    )
+    fetching.unpack(archive((name, FILE, "an image's")), tmp_path / "image", escaped=False)
+
+
+def test_a_server_prints_on_nothing_but_the_output(tmp_path: Path) -> None:
+    """The number of a descriptor is its own choice: it could be that of our database."""
+    with open(tmp_path / "mine", "wb") as mine:
+        printed = {"printed": "ZXZpbA==", "to": mine.fileno()}
+        with (
+            answering({"commands/repeat": lambda _: printed}) as server,
+            pytest.raises(Damaged, match="prints where"),
+        ):
+            fetching.told(server, "repeat", {}, lambda _: None)
+    assert (tmp_path / "mine").read_bytes() == b""
 
 
 def test_what_is_no_archive_is_an_error(tmp_path: Path) -> None:
