@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.local.twins import Twins, twins
 from tests.unit.cli.driving import Clew
+
+from clew.store import Store
 
 SECRET = "s3cr3t-of-the-record"
 OTHER = "s3cr3t-of-the-caller"
@@ -96,6 +99,22 @@ def test_a_file_that_is_excluded_is_not_given(clew: Clew) -> None:
     assert (code, "data.bin" in message, ".env" in message) == ("no-content", True, False)
 
 
+def test_a_commit_and_a_parameter_store_no_credential_file(clew: Clew) -> None:
+    clew("exec", "--", "wc", "-c", "app/read.py")
+    clew("checkout", "e2", "work")
+    clew.write("work/.env", f"API={OTHER}\n")
+    assert clew.json("status", "work")["added"] == []
+    clew.write("work/app/read.py", "\n")
+    ran = clew("commit", "work")
+    assert ".env is a credential file, and not committed" in ran.stderr
+    clew.write("other/.env", f"API={OTHER}\n")
+    ran = clew("repeat", "e2", "--set", "2=other/.env", status=3)
+    assert "other/.env is a credential file, and not brought in" in ran.stderr
+    with Store(clew.folder / ".clew/store") as store:
+        digest = store.put_file(os.fsencode(clew.folder / "other/.env"), keep=False).digest
+        assert not store.has(digest)
+
+
 def test_a_record_made_elsewhere_gets_only_a_file_that_is_given(clew: Clew, tmp_path: Path) -> None:
     remote = tmp_path / "remote"
     clew("push", str(remote))
@@ -144,6 +163,9 @@ def _repeat_there(both: Twins) -> None:
     without = both.json("repeat", "env")["error"]
     path = both.far / ".env"
     assert (without["code"], without["secrets"]) == ("secrets-needed", [str(path)])
+    (both.far / "kubeconfig").write_text(SECRET)
+    ran = both.asked("repeat", "env", "--set", "2=kubeconfig", "--secret", str(path))
+    assert b"kubeconfig is a credential file, and not brought in" in ran.stderr
     given = both.far / "given"
     given.write_bytes(b"API=" + OTHER.encode() + b"\n\xff\n")  # also bytes that are no text
     ran = both.asked("repeat", "env", "--secret", f"{path}={given}")
@@ -151,5 +173,7 @@ def _repeat_there(both: Twins) -> None:
     assert ran.stdout.splitlines()[-1] == str(len(given.read_bytes())).encode()
     assert OTHER.encode() not in ran.stdout
     assert OTHER not in both.server.log.read_text()
-    found = subprocess.run(["grep", "-rl", OTHER, both.there / ".clew"], capture_output=True)
+    found = subprocess.run(
+        ["grep", "-rl", "-e", OTHER, "-e", SECRET, both.there / ".clew"], capture_output=True
+    )
     assert found.stdout == b""

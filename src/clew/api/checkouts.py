@@ -14,7 +14,7 @@ from clew.prov.locators import path_json
 from clew.prov.questions import contents
 from clew.prov.questions.recorded import Recorded, recorded
 from clew.replay import checkouts, placing, planning
-from clew.replay.changes import Changes, changes, files
+from clew.replay.changes import Changes, changes, credential_files, files
 from clew.replay.checkouts import Checkout, Kept
 from clew.replay.committing import amended
 from clew.replay.comparing import Comparison
@@ -173,16 +173,17 @@ def kept(project: Project, execution: str, digests: set[str]) -> set[str]:
 def status(project: Project, folder: Path | None) -> dict[str, Any]:
     """The document of `clew status --json`."""
     with Store(project._folder.store) as store:
-        return status_of(find(project, folder), store)
+        return status_of(find(project, folder), store, project._folder.credentials)
 
 
-def status_of(found: Checkout, store: Store) -> dict[str, Any]:
+def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> dict[str, Any]:
     """As `status`; the store remembers what files hold."""
+    without = credential_files(found, credentials)
     return {
         "execution": found.id,
         "uid": found.execution,
         "folder": str(found.folder),
-        **changes(found, files(found, store)).as_json(),
+        **changes(found, files(found, store, without=without)).as_json(),
     }
 
 
@@ -214,8 +215,7 @@ def commit(
     remarks.check({"message": message or ""})
     found = find(project, folder)
     with placing.alone(found.folder), Store(project._folder.store) as store:
-        now = files(found, store, keep=True)
-        store.flush()
+        now = store_files(found, store, project._folder.credentials, say)
         return carried_out(
             project,
             found,
@@ -227,6 +227,21 @@ def commit(
             say=say,
             settle=lambda execution: settle(found, now, execution),
         )
+
+
+def store_files(
+    found: Checkout, store: Store, credentials: tuple[str, ...], say: Say
+) -> dict[bytes, Kept]:
+    """Store what is committed: all that lies in the checkout but credential files."""
+    without = credential_files(found, credentials)
+    for path in map(os.fsdecode, without.values()):
+        say(
+            f"{path} is a credential file, and not committed: if the command reads it, "
+            f"give it with --secret {path}=FILE"
+        )
+    now = files(found, store, keep=True, without=without)
+    store.flush()
+    return now
 
 
 def carried_out(

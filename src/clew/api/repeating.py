@@ -55,7 +55,7 @@ def repeat(
             gpu=gpu,
         )
     if parameters:
-        plan = _changed(plan, parameters, bring or (lambda word: _file(project, Path(word))))
+        plan = _changed(plan, parameters, bring or (lambda word: _file(project, Path(word), say)))
     for warning in plan.warnings:
         say(warning)
     kind = "modification" if parameters else "repetition"
@@ -146,13 +146,27 @@ def _changed(plan: Plan, parameters: Mapping[int, str], bring: Bring) -> Plan:
     return changed.with_files(entries) if entries else changed
 
 
-def _file(project: Project, path: Path) -> Entry | None:
+def _file(project: Project, path: Path, say: Say) -> Entry | None:
     from clew.store import Store
 
-    if not path.is_file():
+    if not may_bring(path, project._folder.credentials, say):
         return None
     with Store(project._folder.store) as store:
         return file_of(store, path)
+
+
+def may_bring(path: Path, credentials: tuple[str, ...], say: Say) -> bool:
+    """Whether `path` is a file that a parameter brings in. A credential file is not: it would be
+    stored, and sent to a server."""
+    from clew.redaction import matcher
+
+    if not os.path.isfile(path):  # False also for a word that is too long for a path
+        return False
+    is_credential = matcher(credentials)
+    if is_credential(os.fspath(path.absolute())) or is_credential(os.fspath(path.resolve())):
+        say(f"{path} is a credential file, and not brought in: --secret PATH=FILE gives one")
+        return False
+    return True
 
 
 def file_of(store: Store, path: Path) -> Entry:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from blake3 import blake3
 
 from clew.errors import ClewError, NotFound
+from clew.redaction import matcher
 from clew.replay.checkouts import Checkout, Kept
 from clew.replay.layouts import BITS, OWN, STATE, origin
 from clew.store import Store
@@ -71,10 +72,14 @@ def _facts(kept: Kept) -> tuple[str, int, bool]:
     return kept.digest, kept.mode, kept.link
 
 
-def files(checkout: Checkout, store: Store, *, keep: bool = False) -> dict[bytes, Kept]:
-    """What lies in the folder now, by place; with `keep` all of it is put into the store."""
+def files(
+    checkout: Checkout, store: Store, *, keep: bool = False, without: Iterable[bytes] = ()
+) -> dict[bytes, Kept]:
+    """What lies in the folder now, by place, but for some places; with `keep` all of it is put
+    into the store."""
     top = os.fsencode(checkout.folder)
-    found = dict(_walk(top))
+    left_out = set(without)
+    found = {place: status for place, status in _walk(top) if place not in left_out}
     regular = [place for place, status in found.items() if stat.S_ISREG(status.st_mode)]
     answers = store.put_files([os.path.join(top, place) for place in regular], keep=keep)
     now: dict[bytes, Kept] = {}
@@ -91,6 +96,16 @@ def files(checkout: Checkout, store: Store, *, keep: bool = False) -> dict[bytes
             store.put_bytes(target)
         now[place] = _kept(place, checkout.cwd, found[place], digest, len(target), link=True)
     return dict(sorted(now.items()))
+
+
+def credential_files(checkout: Checkout, credentials: tuple[str, ...]) -> dict[bytes, bytes]:
+    """Credential files that were added to the folder, with their paths in the sandbox: a commit
+    leaves them out, because it stores what it has."""
+    is_credential = matcher(credentials)
+    known = {kept.place for kept in checkout.files}
+    added = (place for place, _ in _walk(os.fsencode(checkout.folder)) if place not in known)
+    paths = {place: origin(place, checkout.cwd) for place in added}
+    return {place: path for place, path in paths.items() if is_credential(os.fsdecode(path))}
 
 
 def _kept(

@@ -17,8 +17,9 @@ from clew.api.checkouts import Described
 from clew.api.remote import fetching, passing
 from clew.api.repeating import Say
 from clew.errors import Damaged
+from clew.redaction import CREDENTIALS
 from clew.replay import placing
-from clew.replay.changes import changes, files
+from clew.replay.changes import changes
 from clew.replay.checkouts import Checkout, Kept
 from clew.replay.layouts import laid
 
@@ -88,7 +89,7 @@ def checkout(project: RemoteProject, text: str, folder: Path | None) -> dict[str
 def status(project: RemoteProject, folder: Path | None) -> dict[str, Any]:
     found = checkouts.find(project, folder)
     with passing.through(project._settings) as store:
-        return checkouts.status_of(found, store)
+        return checkouts.status_of(found, store, CREDENTIALS)
 
 
 def commit(
@@ -104,8 +105,7 @@ def commit(
     remarks.check({"message": message or ""})
     found = checkouts.find(project, folder)
     with placing.alone(found.folder), passing.through(project._settings) as store:
-        now = files(found, store, keep=True)
-        store.flush()
+        now = checkouts.store_files(found, store, CREDENTIALS, say)
         if not changes(found, now):
             return checkouts.unchanged(project, found)
         sent = passing.send(project._server, store, (kept.digest for kept in now.values()))

@@ -34,7 +34,9 @@ from clew.api.records import (
 )
 from clew.api.remote import fetching, places
 from clew.api.remote.asking import Server, server_of
+from clew.api.repeating import file_of, may_bring
 from clew.errors import Damaged, NoProject, UsageError
+from clew.redaction import CREDENTIALS
 from clew.settings import Settings
 
 if TYPE_CHECKING:
@@ -128,7 +130,7 @@ class RemoteProject(Project):
         """As ever, on the machine of the server; files that the parameters name are sent there."""
         fetching.may_be_made(keep)
         words = dict(parameters or {})
-        files, sent = self._sent(word for word in words.values() if os.path.isfile(word))
+        files, sent = self._sent(w for w in words.values() if may_bring(Path(w), CREDENTIALS, say))
         asked = {
             "id": id,
             "parameters": words,
@@ -156,7 +158,6 @@ class RemoteProject(Project):
         if not named:
             return {}, None
         from clew.api.remote import passing
-        from clew.api.repeating import file_of
 
         with passing.through(self._settings) as store:
             found = {word: file_of(store, Path(word)) for word in named}
