@@ -230,12 +230,16 @@ class _Supply:
             path = path_of(locator)
             if path is None or self._is_credential(os.fsdecode(path)):
                 continue  # what is taken is stored
+            if os.path.normpath(path) != path:
+                continue  # `.aws/./credentials` would not be known as a credential file
             if locator != file_locator(self._machine, path):
                 if self._elsewhere and locator == file_locator(self._elsewhere.here.machine, path):
                     self._elsewhere.sought.append((digest, os.fsdecode(path), size))
                 continue
             try:
                 now = os.lstat(path)
+                if os.path.realpath(path) != path:
+                    continue  # nor would one behind a link
                 alike = stat.S_ISREG(now.st_mode) and now.st_size == size
                 if alike and self._store.put_file(path, keep=False).digest == digest:
                     return path

@@ -91,6 +91,8 @@ def _lies(path: str, size: int) -> bool:
         now = os.lstat(path)
     except OSError:
         return False
+    if os.path.realpath(path) != path:
+        return False  # no record names a file so; `.aws/./credentials` would not be known as one
     # no server is sent a credential file, whatever it knows of it
     return stat.S_ISREG(now.st_mode) and now.st_size == size and not matcher(CREDENTIALS)(path)
 

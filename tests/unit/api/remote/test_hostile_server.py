@@ -249,3 +249,31 @@ def test_a_server_overwrites_no_file_that_was_not_named(inside: Path, tmp_path: 
     assert (inside / "notes").read_text() == "mine"
     restore(tmp_path, "e1:notes", f"{inside}/notes")
     assert (inside / "notes").read_text() == "evil"
+
+
+@pytest.mark.parametrize(
+    "name", ["plain", ".aws/credentials", ".aws/./credentials", "l/credentials"]
+)
+def test_a_server_gets_no_credential_file_by_another_name(name: str, tmp_path: Path) -> None:
+    """It knows digest and size from a record, and says where the file lies."""
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / "l").symlink_to(".aws")
+    for each in ("plain", ".aws/credentials"):
+        (tmp_path / each).write_text("of the user")
+    with Store(tmp_path / "store") as store:
+        digest = store.put_bytes(b"of the user").digest
+    asked: list[dict[str, Any]] = []
+
+    def missing(names: dict[str, Any]) -> dict[str, list[str]]:
+        asked.append(names)
+        return {"chunks": [], "contents": []}
+
+    failed = {"code": "no-content", "message": "no", "hint": ""}
+    sought = [[digest, f"{tmp_path}/{name}", len("of the user")]]
+    answers: dict[str, Answer] = {
+        "commands/ask/recreatable": lambda _: {"sought": sought, "error": failed},
+        "content/missing": missing,
+    }
+    with answering(answers) as server, suppress(ClewError):
+        RemoteProject(server, settings.load({})).recreate("e1:x")
+    assert bool(asked) == (name == "plain")
