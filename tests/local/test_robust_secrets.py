@@ -156,6 +156,21 @@ def test_credential_files_are_not_stored(clew: Marked, tmp_path: Path) -> None:
     assert f"--secret {home / '.aws/credentials'}=FILE" in hint
 
 
+def test_a_credential_file_goes_with_a_repeat_that_is_killed(clew: Marked) -> None:
+    clew.write(".env", f"A={FILED}\n")
+    clew.write("tool", "cat .env > /dev/null; echo on; sleep $1\n")
+    clew("exec", "--", "sh", "tool", "0")
+    process = clew.start("repeat", "e1", "--set", "2=1000")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "on\n"
+    assert betrayed(clew) != []  # it is there for the command
+    assert closed_to_others(clew.folder / ".clew" / "spool")
+    kill(process)
+    clew.await_silence()
+    clew("exec", "--", "true")
+    assert betrayed(clew) == []
+
+
 def test_a_credential_file_is_given_to_make_a_file_again(clew: Marked) -> None:
     clew.write(".env", f"A={FILED}\n")
     clew("exec", "--exclude", "*/out", "--", "sh", "-c", "wc -c .env > out")

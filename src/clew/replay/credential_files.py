@@ -22,6 +22,7 @@ from clew.redaction import credential_globs, matcher, secret_values
 from clew.replay.scenery import Entry, Scenery
 from clew.replay.secret_values import SecretValues
 from clew.safe_path import SafeFolder
+from clew.store.errors import from_os
 
 _MOST_NAMES = 100
 """Names of one file that links give it, at most: links can make endless ones."""
@@ -113,6 +114,13 @@ def placeholders(files: Mapping[bytes, CredentialFile]) -> dict[bytes, Entry | N
     }
 
 
+def placed(files: Mapping[bytes, CredentialFile], found: Scenery) -> dict[bytes, CredentialFile]:
+    """Those of the files that have a place: where the record contradicts itself, and has a link or
+    a file above one, or something below it, there is none."""
+    stubs = {path for path, entry in found.entries.items() if entry.kind == "stub"}
+    return {path: file for path, file in files.items() if path in stubs}
+
+
 def describe(files: Mapping[bytes, CredentialFile]) -> Iterator[str]:
     """What a user should know of the files before the repeat starts."""
     for path, file in files.items():
@@ -126,6 +134,13 @@ def describe(files: Mapping[bytes, CredentialFile]) -> Iterator[str]:
 
 def write_files(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> None:
     """Write them to the upper folder of an overlay, in folders that are as in the lower one."""
+    try:
+        _write(files, upper, lower)
+    except OSError as error:
+        raise from_os(error, doing="give the sandbox its credential files") from error
+
+
+def _write(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> None:
     places = SafeFolder(upper)
     folders: set[bytes] = set()
     for path, file in files.items():

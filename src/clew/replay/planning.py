@@ -25,6 +25,7 @@ from clew.replay.credential_files import (
     describe,
     find_credentials,
     given_files,
+    placed,
     placeholders,
 )
 from clew.replay.scenery import Entry, Names, Scenery, scenery
@@ -80,11 +81,9 @@ class Plan:
 
     def with_files(self, entries: Mapping[bytes, Entry | None]) -> Plan:
         """The same with other files: some changed, added, or (None) taken away."""
-        return replace(
-            self,
-            scenery=self.scenery.changed(dict(entries)),
-            credentials={p: file for p, file in self.credentials.items() if p not in entries},
-        )
+        after = self.scenery.changed(dict(entries))
+        left = {path: file for path, file in self.credentials.items() if path not in entries}
+        return replace(self, scenery=after, credentials=placed(left, after))
 
 
 def plan(
@@ -113,6 +112,8 @@ def plan(
     offered = values.select(record.execution, wanted, map(os.fsdecode, credentials))
     given = {name: offered[name] for name in wanted}
     files = given_files(record, credentials, offered, values)
+    if files:
+        first = first.changed(placeholders(files))
     locators = {record.versions[edge.version].locator for edge in record.used}
     devices, refused = _devices(locators, gpu=gpu)
     return Plan(
@@ -121,7 +122,7 @@ def plan(
         secrets=given,
         cwd=itself.cwd or "/",
         machine=str(record.facets.get("machine", "")),
-        scenery=first.changed(placeholders(files)) if files else first,
+        scenery=first,
         facets=record.facets,
         packages=_packages(record),
         stdin=_stdin(record),
@@ -132,7 +133,7 @@ def plan(
             *describe(files),
             *_warnings(record, locators, devices, refused, network),
         ),
-        credentials=files,
+        credentials=placed(files, first),
     )
 
 

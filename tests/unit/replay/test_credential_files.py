@@ -86,6 +86,15 @@ def test_a_credential_file_is_known_by_a_link_and_by_a_variable() -> None:
     assert refused.value.names == ("/srv/aws/credentials", "/w/cluster")
 
 
+def test_a_file_without_a_place_is_left_out() -> None:
+    """A record that contradicts itself: it has a link above one file, and a file below another."""
+    run = reading("/w/a/.env", "/w/.env", "/w/.env/.env")
+    run.looked.append(Look(run.top, "file://machine/w/a", "link", run.now(), "elsewhere"))
+    found = planned(run, **{"a/_env": "x", "_env": "y", "_env/_env": "z"})
+    assert found.credentials.keys() == {b"/w/.env/.env"}
+    assert found.with_files({b"/w/.env": Entry("file", digest="d")}).credentials == {}
+
+
 def given(data: bytes) -> CredentialFile:
     return CredentialFile(data, mode=0o640, mtime=5, recorded=None, own=False, secrets=())
 
