@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.prov.conftest import Ask
 from tests.unit.prov.story import Story, digest, locator
@@ -58,6 +59,17 @@ def test_it_never_replaces_the_one_that_was_recorded_here(
     assert producers(graph, target) == {"e3.p1": False}
     assert target("/w/file", file="BYTES").execution in (1, 3)
     assert [one.number for one in made(graph, digest("BYTES"))] == [3, 2]
+
+
+def test_a_name_made_elsewhere_does_not_stand_for_a_file(
+    graph: Graph, target: Ask, reader: Story
+) -> None:
+    begun, *rest = maker("e", at=4_000).events
+    graph.import_events([msgspec.structs.replace(begun, name="file"), *rest])
+    assert find(graph, "file").id == "e2"
+    assert target("file", file="BYTES").kind == "version"
+    assert target("file").execution == 2
+    assert target("e2", e2="BYTES").kind == "execution"
 
 
 def test_a_file_is_not_changed_outside_because_a_stranger_says_so(

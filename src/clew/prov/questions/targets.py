@@ -97,10 +97,13 @@ def resolve(
     if executions := executions_of(graph, text):
         keys = tuple(find(graph, uid).key for uid in executions)
         return Target("execution", text, keys)
-    if found := _known(graph, text):
-        return Target("execution", found.id, (found.key,), execution=found.number)
+    found = _known(graph, text)
+    # another party may have named its execution as a file of the user, which then is meant
+    certain = found and (not found.made_elsewhere or text in (found.id, found.uid))
     path = locate(os.fsencode(text))
-    digest = digest_of(path)
+    digest = None if certain else digest_of(path)
+    if found and digest is None:
+        return Target("execution", found.id, (found.key,), execution=found.number)
     if digest is None and (_EXECUTION.fullmatch(text) or "/" not in text):
         _explain_absence(graph, text, machine, path)
     return _now(graph, text, file_locator(machine, path), digest)
