@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -13,6 +14,13 @@ import httpx2
 import pytest
 from tests.local.programs.recording import CLEW, Project
 from tests.local.serving import Server, serving
+
+import clew
+from clew.server.app import application
+from clew.server.limits import Limits
+from clew.server.proxy.routing import Proxy
+from clew.server.proxy.traffic import Records
+from clew.server.service import Service
 
 CLOSED = [
     "/",
@@ -50,6 +58,20 @@ def test_nobody_is_answered(server: Server, path: str, method: str) -> None:
     else:
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["code"] == "unauthorised"
+
+
+def test_nobody_takes_a_place_among_the_requests(tmp_path: Path) -> None:
+    with clew.open(Project(tmp_path).folder) as opened:
+        service = Service(opened._folder, opened._settings, "the token")
+    proxy = Proxy(None, Records(service), "the token")
+    full = httpx2.ASGITransport(application(service, Limits(requests=0), proxy, None))
+
+    async def ask(**headers: str) -> int:
+        async with httpx2.AsyncClient(transport=full, base_url="http://here") as client:
+            return (await client.get("/api/v1/executions", headers=headers)).status_code
+
+    assert asyncio.run(ask()) == 401
+    assert asyncio.run(ask(Authorization="Bearer the token")) == 503
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
@@ -104,6 +126,9 @@ def test_a_cookie_serves_the_servers_own_pages_alone(server: Server) -> None:
         assert create(Origin="http://elsewhere.example") == 403
         assert create(Origin="null") == 403
         assert create(Origin=server.address) == 200
+        by_https = {"X-Forwarded-Proto": "https"}  # then a page that came by HTTP is another's
+        assert create(Origin=server.address, **by_https) == 403
+        assert create(Origin=server.address.replace("http:", "https:"), **by_https) == 200
         assert create(**{"Sec-Fetch-Site": "same-origin"}) == 200
         assert create(**{"Sec-Fetch-Site": "cross-site"}) == 403
 

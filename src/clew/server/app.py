@@ -74,9 +74,11 @@ def application(service: Service, limits: Limits, proxy: Proxy, origin: Origin |
             audience=lambda _: API,
         )
 
-    login = TokenLogin(known(app), token=service.token, sessions=sessions, cookie=cookie)
+    # Within the identity: who has none takes no place among the requests under way.
+    limited = known(Limited(app, limits))
+    login = TokenLogin(limited, token=service.token, sessions=sessions, cookie=cookie)
     away = proxy if origin is None else ToApps(origin, sessions, service.token, chosen)
-    answering: ASGIApp = PageHeaders(Branching(known(away), Limited(login, limits), chosen))
+    answering: ASGIApp = PageHeaders(Branching(known(away), login, chosen))
     if origin is not None:
         behind = Identity(
             OwnHost(proxy, origin, chosen),

@@ -175,7 +175,9 @@ def _asked_by_own_page(request: HTTPConnection) -> bool:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if origin is not None:
         host = headers.get("host", "").lower()
-        return origin.lower() in (f"http://{host}", f"https://{host}")
+        by_https = f"https://{host}"
+        own = (by_https,) if is_secure(request.scope) else (by_https, f"http://{host}")
+        return origin.lower() in own
     if site is None:
         return method in _SAFE
     if site in ("same-origin", "none"):
