@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 from pathlib import Path
 
 from clew.folder import Folder
@@ -19,6 +20,8 @@ from clew.folder import Folder
 DRAFT = "."
 """What the names of folders begin with that no execution has yet."""
 _CLAIM = "claim"
+_MOVED = f".{os.urandom(8).hex()}-"
+"""What the names of folders begin with that are being removed."""
 
 
 def hold(folder: Folder, uid: str) -> int:
@@ -53,18 +56,56 @@ def scratch(folder: Folder, name: str) -> tuple[Path, int]:
 
 
 def discard(place: Path) -> None:
-    """Remove a folder, also what its modes protect from its own owner; of a link, only itself."""
-    if place.is_symlink():
-        with contextlib.suppress(OSError):
+    """Remove a folder, also what its modes protect from its own owner; of a link, only itself.
+
+    A command may have left folders so deep that no path leads to the innermost. So each folder is
+    moved to the top before it is emptied.
+    """
+    with contextlib.suppress(OSError):
+        if not stat.S_ISDIR(os.lstat(place).st_mode):
             place.unlink()
-        return
-    for path, names, _ in os.walk(place):
-        for name in names:
-            folder = Path(path) / name
-            if not folder.is_symlink():
-                with contextlib.suppress(OSError):
-                    folder.chmod(0o700)
-    shutil.rmtree(place, ignore_errors=True)
+            return
+        top = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            _empty(top)
+        finally:
+            os.close(top)
+        place.rmdir()
+
+
+def _empty(top: int) -> None:
+    waiting = _without_files(top)
+    moved = 0
+    while waiting:
+        name = waiting.pop()
+        with contextlib.suppress(OSError):
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            folder = os.open(name, flags, dir_fd=top)
+            try:
+                for inner in _without_files(folder):
+                    moved += 1
+                    to = f"{_MOVED}{moved}"
+                    with contextlib.suppress(OSError):
+                        os.rename(inner, to, src_dir_fd=folder, dst_dir_fd=top)
+                        waiting.append(to)
+            finally:
+                os.close(folder)
+            os.rmdir(name, dir_fd=top)
+
+
+def _without_files(folder: int) -> list[str]:
+    """Remove what is no folder; the names of the folders, which can be opened then."""
+    folders: list[str] = []
+    with os.scandir(folder) as listed:
+        entries = list(listed)
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            if entry.is_dir(follow_symlinks=False):
+                os.chmod(entry.name, 0o700, dir_fd=folder)
+                folders.append(entry.name)
+            else:
+                os.unlink(entry.name, dir_fd=folder)
+    return folders
 
 
 def places(folder: Folder) -> list[Path]:
