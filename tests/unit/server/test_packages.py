@@ -134,6 +134,30 @@ def test_nothing_is_unpacked_without_end(monkeypatch: pytest.MonkeyPatch) -> Non
         read(tarred(**{"first.bin": b"\0" * (2 << 20), "pipeline.yaml": TEXT}))
 
 
+@pytest.mark.parametrize(("size", "times"), [(24 << 20, 1), (2 << 10, 900)])
+def test_long_headers_are_not_gone_through(size: int, times: int) -> None:
+    """100 kB of them, compressed, would take eight seconds, and a megabyte minutes."""
+    header = tarfile.TarInfo("pax")
+    header.type, header.size = tarfile.XHDTYPE, size
+    records = (b"6 a=b\n" * (size // 6 + 1))[:size]
+    file = tarfile.TarInfo("a.txt").tobuf()
+    one = header.tobuf(tarfile.GNU_FORMAT) + records + b"\0" * (-size % 512) + file
+    with pytest.raises(UsageError, match="headers"):
+        read(gzip.compress(one * times, compresslevel=1))
+
+
+def test_maps_of_sparse_files_are_not_gone_through() -> None:
+    file = tarfile.TarInfo("a.yaml")
+    file.size = 6 << 20
+    file.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
+    new = file.tobuf(tarfile.PAX_FORMAT) + b"9999999\n" + b"1\n" * (3 << 20)
+    file = tarfile.TarInfo("a.yaml")
+    file.type = tarfile.GNUTYPE_SPARSE
+    for data in (new, file.tobuf(tarfile.GNU_FORMAT)):
+        with pytest.raises(UsageError, match="sparse"):
+            read(gzip.compress(data, compresslevel=1))
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     for prefix in (b"", b"PK\x03\x04", b"\x1f\x8b"):
