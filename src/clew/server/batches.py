@@ -76,11 +76,13 @@ def _unfolded(body: bytes, coding: str) -> bytes:
         unfolding = zlib.decompressobj(wbits=31)
     found = bytearray()
     most = min(UNFOLDED, max(ALWAYS, RATIO * len(body)))
-    for at in range(0, len(body), _PIECE):
+    at = 0
+    while at < len(body) and not unfolding.eof:  # behind its end, zlib copies all that is left
         found += unfolding.decompress(body[at : at + _PIECE])
         if len(found) > most:
             raise TooLarge(f"the batch unfolds to more than {most} bytes", hint="send parts")
-    if not unfolding.eof or unfolding.unused_data:
+        at += _PIECE
+    if not unfolding.eof or unfolding.unused_data or at < len(body):
         raise Malformed(f"the batch is not {coding}: it does not end where it should")
     return bytes(found)
 

@@ -53,6 +53,13 @@ def test_a_batch_with_junk_is_read_or_refused(events: list[AnyEvent], junk: byte
             assert error.http_status == 422
 
 
+@pytest.mark.timeout(60)  # minutes, where each piece of the rest is copied with all before it
+@pytest.mark.parametrize("coding", ["zstd", "gzip"])
+def test_what_follows_a_compressed_batch_is_not_gone_through(coding: str) -> None:
+    with pytest.raises(batches.Malformed):
+        batches.plain(_compressed(b"", coding) + bytes(batches.MOST), coding)
+
+
 @given(some.binary(max_size=60), some.sampled_from(["zstd", "gzip"]))
 def test_what_is_not_compressed_is_malformed(junk: bytes, coding: str) -> None:
     try:
