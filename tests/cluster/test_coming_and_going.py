@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -141,7 +142,10 @@ def test_up_where_a_killed_cluster_lies(folder: Path) -> None:
     done(folder, "up", "--bare")
     pid = holder(Cluster(folder))
     assert pid is not None
+    ended = os.pidfd_open(pid)
     os.kill(pid, signal.SIGKILL)  # as if the machine had gone down
+    select.select([ended], [], [])  # readable when all of its processes have ended
+    os.close(ended)
     done(folder, "up", "--bare")
     works(folder)
     done(folder, "down")

@@ -79,7 +79,7 @@ def test_what_is_used_goes_on(
         kube.await_(f"notebook/{name}", "condition=Ready")
 
     def used() -> bool:
-        with server.client() as user:
+        with server.apps_client() as user:
             assert user.get(f"/notebook/{kube.namespace}/busy/api/contents").is_success
         return ready(kube, "notebook/idle").get("reason") == "Stopped"
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cluster.kube import Kube, pod
+from tests.cluster.kube import Kube
+from tests.cluster.labs import server  # noqa: F401 - a fixture
 from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     BUSYBOX,
     CLEW,
@@ -23,6 +24,7 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
 )
 from tests.cluster.standing import need_here
 from tests.cluster.test_tensorboards import tensorboard
+from tests.local.serving import Server
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 
@@ -36,15 +38,18 @@ def viewer(pvc: str, name: str = "files", **spec: Any) -> dict[str, Any]:
     }
 
 
-def test_its_claim_is_enough(kube: Kube) -> None:
+def test_its_claim_is_enough(
+    kube: Kube,
+    server: Server,  # noqa: F811
+) -> None:
     kube.apply(claim("data"), viewer("data"))
     kube.await_("pvcviewer/files", "condition=Ready")
     left_alone(kube, "pvcviewer/files")
     status = kube.get("pvcviewer", "files")["status"]
     assert status["ready"] is True
     assert status["url"] == f"/pvcviewer/{kube.namespace}/files/"
-    address = f"http://pvcviewer-files.{kube.namespace}{status['url']}"
-    assert "<html" in kube.run(pod("asks", "wget", "-qO-", address)).lower()
+    with server.apps_client() as user:
+        until("it is shown", lambda: "<html" in user.get(status["url"]).text.lower())
 
 
 def test_a_quota_on_requests_and_limits_admits_it_and_a_tensorboard(kube: Kube) -> None:
