@@ -21,7 +21,7 @@ from typing import Any
 from clew import reserve
 from clew.errors import ClewError, NoProject, NotAllowed
 from clew.redaction import CREDENTIALS, credential_globs
-from clew.settings import Settings
+from clew.settings import Settings, trusted_users
 
 NAME = ".clew"
 CHECKOUT = ".clew-checkout"
@@ -172,10 +172,9 @@ def _is_project(folder: Path) -> bool:
 
 def _check_owner(root: Path) -> None:
     """Refuse a project of another user, who could read what is recorded there and choose what is
-    repeated. The administrator's is trusted, and so is, below `sudo`, that of who called it."""
+    repeated."""
     owner = (root / NAME).stat().st_uid
-    caller = os.environ.get("SUDO_UID") if os.geteuid() == 0 else None
-    if owner not in (0, os.geteuid()) and str(owner) != caller:
+    if owner not in trusted_users():
         try:
             name = (root / NAME).owner()
         except KeyError:

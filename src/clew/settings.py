@@ -89,6 +89,12 @@ def without_own(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     return {name: value for name, value in environ.items() if name not in OWN}
 
 
+def trusted_users(environ: Mapping[str, str] = os.environ) -> set[int]:
+    """The ids of the users whose projects are used: this one, root, and below `sudo` its caller."""
+    caller = environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    return {0, os.geteuid(), *({int(caller)} if caller.isdecimal() else ())}
+
+
 def machine_id(settings: Settings) -> str:
     """This machine's name in locators: /etc/machine-id, or one made here and kept."""
     try:
