@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -42,6 +43,10 @@ def decide(viewer: Object, world: World, options: Options) -> Decision:
     pod = _pod(viewer, options)
     if world.restricted:
         restrict(pod)
+    # A longer one, /notebook/OTHER/NAME, would lead Istio's gateway from another's notebook here.
+    if not re.fullmatch("(/[^/]+)?/?", str(dig(viewer, "spec", "networking", "basePrefix") or "")):
+        text = "Its networking.basePrefix must be of one part, such as /files."
+        return Decision(_status(viewer, world, Reason("InvalidSpec", text)))
     claim = str(dig(viewer, "spec", "pvc") or "")
     if claim not in [_claim(volume) for volume in pod.get("volumes") or ()]:
         text = f"No volume of its podSpec is the claim {claim}."

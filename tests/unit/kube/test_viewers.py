@@ -45,6 +45,14 @@ def test_its_claim_is_enough() -> None:
     ]
 
 
+def test_a_prefix_of_several_parts_is_refused() -> None:
+    """It would catch the requests for another's notebook."""
+    for base in ("/notebook/victim/nb", "/files/..", "files", "//files"):
+        decision = decide(viewer(networking={"basePrefix": base}), world(), OPTIONS)
+        assert decision.children == ()
+        assert "basePrefix" in str(decision.status)
+
+
 def test_labels_are_upstream_s() -> None:
     made = of_kind(decide(viewer(), world(), OPTIONS).children, "Deployment")
     labels = {
