@@ -13,6 +13,7 @@ import math
 import re
 from base64 import b64decode
 from collections.abc import Callable, Iterable
+from posixpath import normpath
 from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
@@ -217,6 +218,7 @@ class _Checker:
 
     def __init__(self) -> None:
         self._locators: set[str] = set()
+        self._things: set[str] = set()
         self._uids: set[str] = set()
 
     def check(self, event: AnyEvent) -> None:
@@ -288,8 +290,8 @@ class _Checker:
         _word("via", event.via)
 
     def _alias(self, event: Alias) -> None:
-        self._locator(event.a)
-        self._locator(event.b)
+        self._normalised(event.a)
+        self._normalised(event.b)
 
     def _gap(self, event: Gap) -> None:
         self._uid("activity", event.activity)
@@ -299,7 +301,7 @@ class _Checker:
             self._locator(event.locator)
 
     def _version(self, version: Version) -> None:
-        self._locator(version.locator)
+        self._normalised(version.locator)
         self._uid("maker", version.maker)
         _range("ordinal", version.ordinal, 0, _LAST)
 
@@ -312,6 +314,14 @@ class _Checker:
         if locator not in self._locators:
             _check_locator(locator)
             self._locators.add(locator)
+
+    def _normalised(self, locator: str) -> None:
+        """Of a thing. What was looked for is recorded as it was asked: `/missing/../x`."""
+        if locator not in self._things:
+            self._locator(locator)
+            if (found := _FILE.fullmatch(locator)) and not _is_normalised(found[1]):
+                raise _Invalid(f"locator: the path of {locator[:80]!r} is not normalised")
+            self._things.add(locator)
 
 
 _CHECKS: dict[type, Callable[[_Checker, Any], None]] = {
@@ -387,6 +397,11 @@ def _check_locator(locator: str) -> None:
         good = _SCHEME.match(locator) is not None
     if not good:
         raise _Invalid(f"locator: {locator[:80]!r} is malformed")
+
+
+def _is_normalised(path: str) -> bool:
+    """Whether an escaped path has no `.`, `..` or empty part; these are never written escaped."""
+    return normpath(path) == path and not path.startswith("//")  # POSIX keeps two leading slashes
 
 
 def _range(field: str, value: int | None, least: int, most: int) -> None:

@@ -220,6 +220,13 @@ def ended(**fields: Any) -> AnyEvent:
                 f"stream://{UID}/../x", "file://m/" + "x" * (1 << 14), "file://m/\0",
             )
         ),
+        *(
+            ("locator", content(version=Version(locator, UID, 1)))
+            for locator in (
+                "file://m/dev/../home/x", "file://m/..", "file://m/a/./x", "file://m/a//x",
+                "file://m//x", "file://m/a/",
+            )
+        ),
     ],
 )  # fmt: skip
 def test_a_malformed_field_is_rejected_and_named(field: str, event: AnyEvent) -> None:
@@ -233,6 +240,13 @@ def test_a_malformed_field_is_rejected_and_named(field: str, event: AnyEvent) ->
 )
 def test_locators_of_our_recorders_are_well_formed(locator: str) -> None:
     check_events(UID, [looked(locator)])
+
+
+def test_what_was_looked_for_need_not_be_normalised() -> None:
+    check_events(UID, [looked("file://m/missing/../x"), content(version=OUT)])
+    with pytest.raises(Rejected, match="not normalised"):
+        locator = "file://m/missing/../x"
+        check_events(UID, [looked(locator), content(version=Version(locator, UID, 1))])
 
 
 def process(uid: str, parent: str, n: int = 5) -> AnyEvent:
