@@ -18,6 +18,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from tests.local.programs.recording import Project
+from tests.local.serving import serving
 from tests.unit.cli.driving import Clew
 
 NAME = "AWS_SECRET_ACCESS_KEY"
@@ -70,7 +72,10 @@ def test_a_secret_that_was_given_is_masked_in_every_encoding(victim: Clew, tmp_p
     ran = victim("repeat", "e1", "--secret", NAME, status=3)
     assert ran.stdout.splitlines()[0] == f"{len(MINE)} ***"
     first = ran.stderr.splitlines()[0]
-    assert first == f"clew: this record was made elsewhere: it gets no network and your {NAME}"
+    assert (
+        first
+        == f"clew: this record was made elsewhere: it gets no network and these secrets: {NAME}"
+    )
     encodings = {
         *(MINE, base64.b64encode(MINE.encode()).decode(), MINE.encode().hex()),
         *(quote(MINE, safe=""), json.dumps(MINE)),
@@ -205,3 +210,40 @@ def test_a_server_is_sent_only_what_the_user_named(
     assert b"given-value" in sent
     assert MINE.encode() not in sent
     assert clew.environment["HOME"].encode() + b'"' not in sent
+
+
+# -- what is shown of a difference
+
+
+def test_a_difference_shows_no_secret(tmp_path: Path) -> None:
+    """Output that was redirected to a file is compared as a file, and its lines are shown."""
+    clew = Clew(tmp_path, HF_TOKEN="the-first-secret-value")
+    clew("init")
+    line = "echo $HF_TOKEN > printed; echo ${#HF_TOKEN} > length"
+    clew("exec", "--", "sh", "-c", line)
+    (tmp_path / "other").write_text("another-value")
+    ran = clew("repeat", "e1", "--secret", f"HF_TOKEN={tmp_path / 'other'}", status=3)
+    assert "another-value" not in ran.stdout + ran.stderr
+    assert "+***" in ran.stderr
+
+
+def test_what_differs_in_masked_secrets_alone_is_equivalent(tmp_path: Path) -> None:
+    """The first run keeps what it prints of a credential file, and a repeat masks it."""
+    clew = Clew(tmp_path)
+    clew("init")
+    clew.write(".env", "API_KEY=a-value-of-the-env-file\n")
+    clew("exec", "--", "sh", "-c", "cat .env")
+    done = clew.json("repeat", "e1")
+    assert done["verdict"] == "equivalent"
+    assert [one["rule"] for one in done["differences"]] == ["secrets"]
+    assert "a-value-of-the-env-file" not in json.dumps(done)
+
+
+def test_a_server_gives_none_of_its_own_variables(tmp_path: Path) -> None:
+    there = Project(tmp_path / "there")
+    there.environment[NAME] = MINE
+    with serving(there) as server:
+        clew = Clew(tmp_path, CLEW_SERVER=server.address, CLEW_TOKEN=server.token, **{NAME: THEIRS})
+        clew("exec", "--", "sh", "-c", f"echo ${{#{NAME}}}")
+        del clew.environment[NAME]
+        assert clew.error("repeat", "e1", status=2)[0] == "secrets-needed"

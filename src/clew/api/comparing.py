@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,15 @@ CONFIRMING = 60.0
 
 
 @contextmanager
-def reading(project: Project) -> Iterator[Read]:
-    """The bytes of contents, where they are stored."""
+def reading(
+    project: Project, *, mask: Callable[[bytes], bytes] = lambda content: content
+) -> Iterator[Read]:
+    """The bytes of contents, where they are stored, after `mask` was applied to them."""
     with Store(project._folder.store) as store:
 
         def read(digest: str) -> bytes | None:
             try:
-                return b"".join(store.read(digest))
+                return mask(b"".join(store.read(digest)))
             except ClewError:
                 return None
 

@@ -12,6 +12,7 @@ from clew.errors import NotAllowed
 if TYPE_CHECKING:
     from clew.api.project import Project
     from clew.prov.questions.recorded import Recorded
+    from clew.redaction import Redactor
     from clew.replay.incremental import Incremental
     from clew.replay.planning import Plan
     from clew.replay.scenery import Entry
@@ -98,7 +99,7 @@ def done(
     )
     settle(outcome.execution)
     again = recorded(project._graph, outcome.execution["uid"], looks=False)
-    with reading(project) as read:
+    with reading(project, mask=_redactor(plan).text) as read:
         comparison = compare(record, again, read, rules(project._folder.ignore))
     divergence = None
     if comparison.serious:
@@ -116,6 +117,17 @@ def done(
         warnings=[*plan.warnings, *verdicts.strangers(again, plan)],
     )
     return verdict.as_json()
+
+
+def _redactor(plan: Plan) -> Redactor:
+    """Masks what the repeat was given. Of what it left, only kept output is stored masked."""
+    from clew.redaction import Redactor
+
+    redactor = Redactor({})
+    redactor.add_secrets(plan.secrets)
+    for file in plan.credentials.values():
+        redactor.add_values(file.secrets)
+    return redactor
 
 
 def _memo(project: Project, record: Recorded, plan: Plan) -> Incremental:

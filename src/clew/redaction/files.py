@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from glob import escape
 
-from clew.redaction.globs import matcher
+from clew.redaction.globs import escape, matcher
 from clew.redaction.names import PATTERNS, is_secret_option, is_secret_variable
 from clew.redaction.texts import find_in_text
 

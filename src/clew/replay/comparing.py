@@ -24,6 +24,8 @@ from clew.replay.volatile import Rule
 Read = Callable[[str], bytes | None]
 """The bytes of a content by its digest; None where they are not stored."""
 
+_SECRETS = "secrets"
+"""The rule by which contents are equivalent that differ in masked secrets alone."""
 _TEXT = 64 << 10
 _LINES = 2000
 _SHOWN = 60
@@ -136,7 +138,9 @@ class Contents:
         rule: str | None = None
         lines: tuple[str, ...] = ()
         if both[0] is not None and both[1] is not None:
-            rule = volatile.equivalent(self._rules, place(a.locator)["path"], both[0], both[1])
+            rule = _SECRETS  # equal as they were read: masked
+            if both[0] != both[1]:
+                rule = volatile.equivalent(self._rules, place(a.locator)["path"], both[0], both[1])
             lines = text_difference(both[0], both[1], path["path"])
         kind = "content" if rule is None else "equivalent"
         yield Difference(path, kind, a.digest, b.digest, rule, lines)

@@ -246,7 +246,7 @@ def _restrictions(record: Recorded, given: Mapping[str, str], network: bool) -> 
     """What a record made elsewhere gets of this machine."""
     if record.execution.made_elsewhere:
         reach = "the network" if network else "no network"
-        names = f"your {', '.join(given)}" if given else "none of your secrets"
+        names = f"these secrets: {', '.join(given)}" if given else "none of your secrets"
         yield f"this record was made elsewhere: it gets {reach} and {names}"
 
 

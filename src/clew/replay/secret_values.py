@@ -62,7 +62,7 @@ class SecretValues:
             where = "was made elsewhere and asks for" if execution.made_elsewhere else "needs"
             raise SecretsNeeded(
                 f"{execution.id} {where} secrets that are not recorded: {listed}",
-                hint=f"to give them: clew repeat {execution.id} {options}",
+                hint=f"give them by name: {options}",
                 names=missing,
             )
         return {name: offered[name] for name in wanted}

@@ -17,7 +17,6 @@ import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from glob import escape
 from typing import TYPE_CHECKING
 
 from clew import db, reserve
@@ -28,6 +27,7 @@ from clew.prov.graph import AT_ONCE, Graph, check_name
 from clew.prov.questions.executions import execution as execution_of
 from clew.prov.texts import shown
 from clew.redaction import Redactor
+from clew.redaction.globs import escape
 from clew.run import failing, locks, recovering, reporting, signals, starting, streams
 from clew.run.event_builder import EventBuilder
 from clew.run.following import Follower
