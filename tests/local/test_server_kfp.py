@@ -258,7 +258,7 @@ YAML_BOMB = b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
         (b"no pipeline", "no mapping"),
         (b"a: [", "YAML"),
         (b"\xff\xfe", "UTF-8"),
-        (b"[" * 1_000_000, "nested"),
+        pytest.param(b"[" * 100_000, "nested", id="nested"),
         (YAML_BOMB, "more than"),
         (_zip_bomb(), "larger"),
         (b"PK\x03\x04rubbish", "unpacked"),
