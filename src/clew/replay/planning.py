@@ -130,6 +130,7 @@ def plan(
         devices=devices,
         warnings=(
             *_restrictions(record, offered, network),
+            *(f"it asks for no secret {n}" for n in values.given if n not in offered),
             *describe(files),
             *_warnings(record, locators, devices, refused, network),
         ),

@@ -228,7 +228,9 @@ class Server:
         if response.status == 401:
             self.hang_up()
             return NotAllowed(
-                f"{self.url} does not take this token" if self._token else f"{self.url} asks who",
+                f"{self.url} does not take this token"
+                if self._token
+                else f"{self.url} needs a token",
                 hint="CLEW_TOKEN is the one that clew server printed there",
             )
         try:
