@@ -300,14 +300,12 @@ def refused(other: Clew, remote: Shared, *ids: str) -> None:
     assert whole(other) == before
 
 
-DAMAGE: dict[str, Callable[[Path, Path, Path], object]] = {
-    "blocks": lambda pack, table, document: pack.write_bytes(bytes(pack.stat().st_size)),
-    "cut pack": lambda pack, table, document: os.truncate(pack, 10_000),
-    "lost pack": lambda pack, table, document: pack.unlink(),
-    "table": lambda pack, table, document: flip(table, 50),
-    "lost table": lambda pack, table, document: table.unlink(),
-    "document": lambda pack, table, document: flip(document, 20),
-    "cut document": lambda pack, table, document: os.truncate(document, 100),
+DAMAGE: dict[str, Callable[[Path, Path], object]] = {
+    "blocks": lambda pack, table: pack.write_bytes(bytes(pack.stat().st_size)),
+    "cut pack": lambda pack, table: os.truncate(pack, 10_000),
+    "lost pack": lambda pack, table: pack.unlink(),
+    "table": lambda pack, table: flip(table, 50),
+    "lost table": lambda pack, table: table.unlink(),
 }
 
 
@@ -317,8 +315,7 @@ def test_a_corrupt_remote(
 ) -> None:
     (pack,) = (copied.path / "packs").iterdir()
     (table,) = (copied.path / "tables").iterdir()
-    document = min((copied.path / "executions").iterdir())
-    DAMAGE[how](pack, table, document)
+    DAMAGE[how](pack, table)
     refused(other, copied)
     shutil.rmtree(copied.path)
     shutil.copytree(pushed[1].path, copied.path)
@@ -341,20 +338,65 @@ def test_damage_is_told_and_repaired(clew: Clew, other: Clew, remote: Shared) ->
     assert whole(other)[0] == known(clew)
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [lambda file: flip(file, 20), lambda file: os.truncate(file, 100)],
+    ids=["flip", "cut"],
+)
+def test_a_damaged_document_is_left_out_and_repaired(
+    pushed: tuple[Clew, Shared],
+    other: Clew,
+    copied: Shared,
+    damage: Callable[[Path], object],
+) -> None:
+    clew, _ = pushed
+    first, second = (found["uid"] for found in clew.json("list"))
+    (document,) = (copied.path / "executions").glob(f"{first}.*")
+    damage(document)
+    name = f"executions/{document.name}"
+    listed = other("pull", copied.url, "--list")
+    assert second[:8] in listed.stdout
+    assert first[:8] not in listed.stdout
+    assert f"{name} is damaged, and was left out" in listed.stderr
+    assert other.json("pull", copied.url, "e2")["remarks"] == [
+        f"{name} is damaged, and was left out"
+    ]
+    other("rm", "--yes", "e1")
+    for ids in ([], [first], ["clean"]):
+        code, message, hint = other.error("pull", copied.url, *ids, status=3)
+        assert code == "damaged"
+        assert name in message
+        assert hint.startswith("clew push it there again")
+        assert [found["uid"] for found in other.json("list")] == [second]
+    assert clew.json("push", copied.url, "e1")["bytes"] > 0
+    assert clew.json("push", copied.url, "e1")["bytes"] == 0
+    other("pull", copied.url)
+    assert whole(other)[0] == known(clew)
+
+
 def test_a_document_of_a_stranger(pushed: tuple[Clew, Shared], other: Clew, copied: Shared) -> None:
     """Whole by its digest, and yet not what a Clew writes."""
     (first, second) = known(pushed[0])
     own = next(p for p in (copied.path / "executions").iterdir() if p.name.startswith(first))
     true = json.loads(own.read_bytes())
     of_another = {**true["execution"], "uid": second}
+    for lie in (
+        b"[]",
+        b"\xff",
+        json.dumps({**true, "execution": of_another}).encode(),
+        json.dumps({**true, "execution": {"uid": first}}).encode(),
+        json.dumps({**true, "execution": true["execution"] | {"started": "x"}}).encode(),
+    ):
+        path = copied.path / "executions" / document_name(first, lie)
+        path.write_bytes(lie)
+        assert other.json("pull", copied.url, first)["remarks"] == [
+            f"executions/{path.name} is damaged, and was left out"
+        ]
+        path.unlink()
+    other("rm", "--yes", "e1")
     lies = [
-        (first, b"[]"),
-        (first, b"\xff"),
         (first, json.dumps({**true, "events": "blake3:" + "0" * 64}).encode()),
         (first, json.dumps({**true, "events": "nothing"}).encode()),
-        (first, json.dumps({**true, "execution": of_another}).encode()),
-        (first, json.dumps({**true, "execution": {"uid": first}}).encode()),
-        (first, json.dumps({**true, "execution": true["execution"] | {"started": "x"}}).encode()),
         (second, json.dumps({**true, "execution": of_another}).encode()),
     ]
     for uid, lie in lies:

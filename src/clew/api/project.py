@@ -291,11 +291,16 @@ class Project(Archive):
 
         return pull(self._end, fspath(url), ids, progress)
 
-    def shared(self, url: Place) -> list[dict[str, Any]]:
-        """The executions at `url`, oldest first, as the pusher has them; `here`: their id here."""
+    def shared(
+        self, url: Place, *, warn: Callable[[str], None] | None = None
+    ) -> list[dict[str, Any]]:
+        """The executions at `url`, oldest first, as the pusher has them; `here`: their id here.
+
+        `warn` gets a sentence for each damaged document, which is left out.
+        """
         from clew.api.sharing import shared
 
-        return shared(self._end, fspath(url))
+        return shared(self._end, fspath(url), warn)
 
     # -- keeping in order
 

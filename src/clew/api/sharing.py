@@ -17,7 +17,7 @@ import msgspec
 
 from clew import signing
 from clew.api.records import Execution, Transfer
-from clew.errors import Busy, Damaged, NotFound, Rejected, UsageError
+from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected, UsageError
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch
 from clew.prov.export.events import contents_of, events_of
 from clew.prov.export.remarks import Remark, remarks_of, take
@@ -29,7 +29,7 @@ from clew.prov.tables import IMPORTED
 from clew.store import Store
 from clew.store.records import digest_of
 from clew.store.remotes import Remote, document_name, open_remote
-from clew.store.remotes.places import REPAIR, spoilt
+from clew.store.remotes.places import REPAIR
 from clew.store.remotes.receiving import Receiving
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def push(
     executions, remarks = _to_push(end, ids)
     with end.store("push") as store, end.remote(url, make=True) as remote:
         if ids is None:
-            offers = _offers(remote, {execution.uid for execution in executions})
+            offers, _ = _offers(remote, {execution.uid for execution in executions})
             executions = [e for e in executions if not _is_told(end, e, offers, sign=sign)]
         sent = _send(end, store, remote, executions, progress or _silent, sign=sign)
     return Transfer(url=url, executions=tuple(executions), bytes=sent, remarks=tuple(remarks))
@@ -198,7 +198,7 @@ def _send(
         for execution in executions:
             contents |= end.contents(execution.uid)
         sending.send(end.hold(store, contents, remote))
-        documents: list[tuple[str, bytes]] = []
+        documents: dict[str, tuple[str, bytes]] = {}
         for execution in executions:
             uid = execution.uid
             data, signature = end.signed(uid) or (end.events(uid), None)
@@ -208,46 +208,57 @@ def _send(
             document = Document(
                 execution.as_json(), events, end.remarks(uid), end.source(uid), signature
             )
-            documents.append((uid, msgspec.json.encode(document, order="sorted")))
+            encoded = msgspec.json.encode(document, order="sorted")
+            documents[document_name(uid, encoded)] = uid, encoded
         sending.finish()
-        there = set(remote.documents())
-        for uid, data in documents:
-            if document_name(uid, data) not in there:
-                sending.bytes += remote.publish(uid, data)
+        intact = remote.read(documents.keys() & set(remote.documents()))
+        for name, (uid, encoded) in documents.items():
+            if name not in intact:
+                sending.bytes += remote.publish(uid, encoded)
         return sending.bytes
 
 
-def shared(end: End, url: str) -> list[dict[str, Any]]:
+def shared(end: End, url: str, warn: Callable[[str], None] | None) -> list[dict[str, Any]]:
     here = {execution.uid: execution.id for execution in end.executions()}
     with end.remote(url) as remote:
-        offers = _offers(remote)
+        offers, damaged = _offers(remote)
+    if warn is not None:
+        for name in damaged:
+            warn(_left_out(name))
     return [{**offers[uid][-1].execution, "here": here.get(uid)} for uid in _oldest_first(offers)]
 
 
 def pull(end: End, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:
     here = {execution.uid for execution in end.executions()}
-    remarks: list[str] = []
     with end.store("pull") as store, end.remote(url) as remote:
-        offers = _offers(remote)
+        offers, damaged = _offers(remote)
+        remarks = list(map(_left_out, damaged))
+        lost = [name for name in damaged if name[:32] not in offers.keys() | here]
         if ids is None:
             wanted = offers.keys() - here
         else:
-            wanted = {choose(offers, text, url) for text in ids}
+            try:
+                wanted = {choose(offers, text, url) for text in ids}
+            except NotFound as error:
+                if lost:  # it may be one of these
+                    raise _lost(url, lost) from error
+                raise
+            lost = []
             sources = {document.inherits for uid in wanted for document in offers[uid]}
             wanted |= {uid for uid in sources if uid in offers} - here
         receiving = store.receiving(remote, progress or _silent)
         came = [uid for uid in _oldest_first(offers) if uid in wanted]
-        rejected: Rejected | None = None
+        refused: ClewError | None = _lost(url, lost) if lost else None
         for uid in came:
             try:
                 remarks += _bring(end, store, receiving, uid, offers[uid])
             except Rejected as error:  # it keeps no other execution from being pulled
-                rejected = rejected or error
+                refused = refused or error
         for uid in sorted(offers.keys() & here - wanted):
             if noted := _remarks(offers[uid]):
                 end.note(uid, noted)
-    if rejected is not None:
-        raise rejected
+    if refused is not None:
+        raise refused
     return Transfer(
         url=url,
         executions=tuple(map(end.execution, came)),
@@ -340,19 +351,40 @@ def _oldest_first(offers: Offers) -> list[str]:
     return sorted(offers, key=made)
 
 
-def _offers(remote: Remote, uids: set[str] | None = None) -> Offers:
+def _offers(remote: Remote, uids: set[str] | None = None) -> tuple[Offers, list[str]]:
+    """What the intact documents say, and the names of the damaged ones."""
     names = [name for name in remote.documents() if uids is None or name[:32] in uids]
+    read = remote.read(names)
     offers: Offers = {}
-    for name, data in remote.read(names).items():
-        try:
-            document = msgspec.json.decode(data, type=Document)
-            pushed = msgspec.convert(document.execution, Pushed)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise spoilt(remote.url, f"executions/{name}") from error
-        if pushed.uid != name[:32]:
-            raise spoilt(remote.url, f"executions/{name}")
-        offers.setdefault(name[:32], []).append(document)
-    return offers
+    damaged: list[str] = []
+    for name in names:
+        document = _decoded(name, read.get(name))
+        if document is None:
+            damaged.append(name)
+        else:
+            offers.setdefault(name[:32], []).append(document)
+    return offers, damaged
+
+
+def _decoded(name: str, data: bytes | None) -> Document | None:
+    """None when it is damaged, or not a document of the execution in its name."""
+    try:
+        document = msgspec.json.decode(data or b"", type=Document)
+        pushed = msgspec.convert(document.execution, Pushed)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return document if pushed.uid == name[:32] else None
+
+
+def _lost(url: str, names: list[str]) -> Damaged:
+    """No intact document is left of some executions."""
+    named = ", ".join(f"executions/{name}" for name in names[:5])
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return Damaged(f"the remote {url} is damaged: {named}{more} cannot be read", hint=REPAIR)
+
+
+def _left_out(name: str) -> str:
+    return f"executions/{name} is damaged, and was left out"
 
 
 class Own:

@@ -52,7 +52,7 @@ def _list(url: str, as_json: bool) -> None:
     import clew
 
     with clew.open() as project:
-        found = project.shared(url)
+        found = project.shared(url, warn=remark)
     if as_json:
         print_json(found)
     elif not found:

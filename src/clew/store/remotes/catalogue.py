@@ -20,7 +20,7 @@ import blake3
 from clew.errors import ClewError, Damaged, NotAllowed, NotFound
 from clew.store import packs
 from clew.store.index import Index, in_memory
-from clew.store.remotes.places import FOLDERS, Place, missing, place_of, spoilt
+from clew.store.remotes.places import FOLDERS, Place, place_of
 
 FORMAT = b"clew-remote 1\n"
 _AT_ONCE = 16
@@ -84,16 +84,15 @@ class Remote:
         return [name for name in self.place.names("executions") if _DOCUMENT.fullmatch(name)]
 
     def read(self, names: Iterable[str]) -> dict[str, bytes]:
-        """Documents by name, verified."""
+        """Documents by name, verified; those that are damaged or missing are left out."""
         found = _fetch(
-            names, lambda name: self.place.get(f"executions/{name}", most=_DOCUMENT_SIZE)
+            names, lambda name: _get(self.place, f"executions/{name}", most=_DOCUMENT_SIZE)
         )
-        for name, data in found.items():
-            if data is None:
-                raise missing(self.url, f"executions/{name}")
-            if document_name(name[:32], data) != name:
-                raise spoilt(self.url, f"executions/{name}")
-        return {name: data for name, data in found.items() if data is not None}
+        return {
+            name: data
+            for name, data in found.items()
+            if data is not None and document_name(name[:32], data) == name
+        }
 
     def publish(self, uid: str, document: bytes) -> int:
         """Put a document, once all that it names is there; the bytes it took."""
@@ -171,7 +170,7 @@ def _learn(remote: Remote) -> None:
 
 
 def _learn_some(remote: Remote, names: list[str]) -> None:
-    tails = _fetch(names, lambda name: _get_table(remote.place, name))
+    tails = _fetch(names, lambda name: _get(remote.place, f"tables/{name}", most=_TAIL))
     with remote.index.writing() as db:
         known = {name for _, name, _ in remote.index.packs()}  # others may learn, too
         for name in names:
@@ -182,10 +181,10 @@ def _learn_some(remote: Remote, names: list[str]) -> None:
                 remote.index.add_pack(db, name, table[1], table[0])
 
 
-def _get_table(place: Place, name: str) -> bytes | None:
-    """A table as it lies there; None where it is too large to be one."""
+def _get(place: Place, name: str, *, most: int) -> bytes | None:
+    """An object; None where it is missing, too large or not a file."""
     try:
-        return place.get(f"tables/{name}", most=_TAIL)
+        return place.get(name, most=most)
     except Damaged:
         return None
 
