@@ -103,8 +103,8 @@ class Folder:
         return self.path / "log"
 
     @property
-    def untold(self) -> Path:
-        return self.path / "untold"
+    def pending(self) -> Path:
+        return self.path / "pending"
 
     @property
     def token(self) -> Path:
@@ -220,7 +220,7 @@ def keep_from_git(directory: Path) -> None:
         file.write("*\n")
 
 
-_WRITTEN = ("cache", "graph.db", "log", "spool", "token", "unsent", "untold")
+_WRITTEN = ("cache", "graph.db", "log", "pending", "spool", "token", "unsent")
 
 
 def _open(root: Path) -> Folder:
@@ -228,7 +228,7 @@ def _open(root: Path) -> Folder:
         if os.path.islink(root / NAME / name):
             raise NotAllowed(
                 f"{root / NAME / name} is a link: Clew did not make it",
-                hint="whoever gave you this folder may mean harm; clew init in another one",
+                hint="this folder may be malicious; clew init in another one",
             )
     config = root / NAME / "config.toml"
     try:

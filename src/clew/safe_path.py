@@ -67,7 +67,7 @@ def check_relative(path: bytes) -> None:
     if too_long or b"\0" in path or not {b"", b".", b".."}.isdisjoint(parts):
         shown = path[:200].decode("utf-8", "replace")
         raise Damaged(
-            f"{shown!r} is no place to put a file",
+            f"{shown!r} is not a valid relative path",
             hint="the record or the server names a path outside the folder: do not trust it",
         )
 

@@ -83,7 +83,7 @@ def create_key(folder: Path, owner: str) -> Path:
     """Make an ed25519 key, and sign with it from now on."""
     key = folder / "id_ed25519"
     if key.exists():
-        raise Exists(f"{key} is there already", hint="clew key show")
+        raise Exists(f"{key} already exists", hint="clew key show")
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     ran = _run("-q", "-t", "ed25519", "-N", "", "-C", owner, "-f", os.fspath(key))
     if ran.returncode != 0:
@@ -112,7 +112,7 @@ def public_key(key: Path) -> str:
         text = _run("-y", "-P", "", "-f", os.fspath(key)).stdout.decode(errors="replace")
     words = text.split()
     if len(words) < 2 or _blob(words[1]) is None:
-        raise UsageError(f"{key} is no SSH key that can be read", hint=f"is {beside} there?")
+        raise UsageError(f"{key} is not a readable SSH key", hint=f"is {beside} there?")
     return " ".join(words[:2])
 
 

@@ -151,7 +151,7 @@ def test_a_server_that_ends_while_the_database_is_away(
         mortal.die()
         gate.touch()
         await_("the end of the task", lambda: gone(task))
-        kept = asking.project / ".clew/untold"
+        kept = asking.project / ".clew/pending"
         await_("its end, kept", lambda: f"{run}/wait" in ends(kept))
         server.process.send_signal(number)
         server.process.wait()

@@ -37,8 +37,9 @@ STAGING = (
     *("sample-apiserver", "sample-cli-plugin", "sample-controller", "streaming"),
 )
 # Calico is built against the Kubernetes it was made for. Its own API is a module that it finds
-# beside it in its repository; the module proxy has it by date.
-CALICO = "1.11.0-cni-plugin.0.20250813170300-a0db560f0520"  # the only one that the proxy has
+# beside it in its repository; the module proxy has it by date. This is the only version that
+# resolves as a Go module.
+CALICO = "1.11.0-cni-plugin.0.20250813170300-a0db560f0520"
 CALICO_API = "github.com/projectcalico/api"
 CALICO_REPLACES = (
     f"{CALICO_API} => {CALICO_API} v0.0.0-20240708202104-e3f70b269c2c",

@@ -69,7 +69,7 @@ def allow(name: str, key: str, as_json: bool) -> None:
     if as_json:
         print_json({"name": name, "fingerprint": found})
     else:
-        remark(f"{clean(name)} is known by {found}")
+        remark(f"signatures by {found} are now shown as {clean(name)}")
 
 
 @command.command("list", epilog="Example: clew key list")
@@ -93,7 +93,7 @@ def _show(as_json: bool) -> None:
 
     key = signing.signing_key(_folder())
     if key is None:
-        raise NotFound("no key signs what is pushed", hint="clew key create")
+        raise NotFound("no signing key is set", hint="clew key create")
     public = signing.public_key(key)
     if as_json:
         found = signing.fingerprint(public)

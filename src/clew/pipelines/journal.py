@@ -1,4 +1,4 @@
-"""What happened in a run while the database was away, kept in `.clew/untold` until it is folded.
+"""Events of a run while the database was away, kept in `.clew/pending` until it is folded.
 
 The process that runs a pipeline has it in memory as well, and removes the files when it has folded
 it. The files are for the case that it is killed first: the next process that resumes the run folds
@@ -25,8 +25,8 @@ from clew.settings import Settings, machine_id
 
 def write(folder: Folder, run: str, events: Sequence[AnyEvent]) -> Path:
     """Keep events of a run; the answer is the file."""
-    folder.untold.mkdir(mode=0o700, exist_ok=True)
-    file = folder.untold / f"{run}.{time.time_ns()}"
+    folder.pending.mkdir(mode=0o700, exist_ok=True)
+    file = folder.pending / f"{run}.{time.time_ns()}"
     draft = file.with_name(f"{file.name}.draft")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
         opened.write(to_batch(list(events)))
@@ -35,7 +35,7 @@ def write(folder: Folder, run: str, events: Sequence[AnyEvent]) -> Path:
 
 def fold(folder: Folder, settings: Settings, run: str) -> None:
     """Fold what was kept of a run that no process is at."""
-    kept = [path for path in folder.untold.glob(f"{run}.*") if path.suffix[1:].isdigit()]
+    kept = [path for path in folder.pending.glob(f"{run}.*") if path.suffix[1:].isdigit()]
     if not kept:
         return
     with db.connect(folder.graph, address=settings.graph) as connection:

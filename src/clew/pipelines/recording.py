@@ -4,10 +4,10 @@ What a task read and wrote is told by the execution that ran it; its activity ad
 pipeline knows: its parameters, which file is which artifact, and how it ended. Nobody waits for
 what is being told, and what waits meanwhile is told together.
 
-While the database is away, what happened waits: in memory, and as events in `.clew/untold`, so that
-the next process that goes on with the run knows of it even if this one is killed. All that is told
-is a fold, a union of facts whose numbers are given out once: so it may be told again where nobody
-knows whether the first time had its effect.
+While the database is away, events wait in memory and in `.clew/pending`, so that the next process
+that resumes the run knows of them even if this one is killed. Folding is a union of facts whose
+numbers are given out once: events may be folded again when it is unknown whether the first attempt
+took effect.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Recorder:
         self.away = False
         """Whether the database cannot be told what happened, and is waited for."""
         self._say = say
-        self._untold: list[_Batch] = []
+        self._pending: list[_Batch] = []
         self._folder = folder
         self._settings = settings
         self._machine = machine_id(settings)
@@ -258,14 +258,14 @@ class Recorder:
 
     def _run(self) -> None:
         going = True
-        while going or self._untold:
+        while going or self._pending:
             waiting = self._waiting()
             going = going and None not in waiting
             told = 0
             try:
                 found = [one for one in waiting if one is not None]
                 if self.failure is None and found:
-                    self._untold.append(self._batch(found))
+                    self._pending.append(self._batch(found))
                 told = self._tell_all()
             except OSError as error:
                 self.failure = from_os(error, doing="record the run")
@@ -279,15 +279,15 @@ class Recorder:
             self._give_back(told)
 
     def _give_up(self) -> None:
-        for batch in self._untold:
+        for batch in self._pending:
             for worker in batch.leaving:
                 worker.discard()
-        self._untold.clear()
+        self._pending.clear()
 
     def _waiting(self) -> list[AnyEvent | Told | Session | None]:
         """What happened since; nothing, where the database is to be tried again."""
         try:
-            found = [self._queue.get(timeout=_PAUSE if self._untold else None)]
+            found = [self._queue.get(timeout=_PAUSE if self._pending else None)]
         except queue.Empty:
             return []
         self._ending.wait(_GATHERING)
@@ -317,8 +317,8 @@ class Recorder:
         """Tell what waits, in order; the answer is how many tasks that ran were told. While the
         database is away all stays, and is kept on disk as well."""
         told = 0
-        while self._untold:
-            batch = self._untold[0]
+        while self._pending:
+            batch = self._pending[0]
             try:
                 with self.graph() as graph:
                     ids = self._tell(graph, batch)
@@ -329,7 +329,7 @@ class Recorder:
                 self._keep()
                 break
             self.away = False
-            del self._untold[0]
+            del self._pending[0]
             self._told_of(batch, ids)
             told += sum(bool(one.attempts) for one in batch.over)
         return told
@@ -360,7 +360,7 @@ class Recorder:
 
     def _keep(self) -> None:
         """What waits, on disk as well, as far as there is room."""
-        for batch in self._untold:
+        for batch in self._pending:
             if batch.kept is None:
                 seen = [event for own in batch.own for event in own]
                 events = [*batch.started, *seen, *batch.ends, *batch.last]

@@ -83,7 +83,7 @@ def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
 def _outside(uid: str, event: AnyEvent, activity: str) -> Rejected:
     kind = type(event).__name__.lower()
     return Rejected(
-        f"the record of {uid[:8]} says something about {activity[:80]!r}, which is no part of"
+        f"the record of {uid[:8]} describes {activity[:80]!r}, which does not belong to"
         f" that execution (event {event.n}, {kind})",
         hint=_HINT,
     )

@@ -153,6 +153,6 @@ def layout(record: Recorded, scenery: Scenery) -> Iterator[Kept]:
     cwd = record.itself.cwd or "/"
     for path, entry in sorted(own(record, scenery).items()):
         if os.path.normpath(path) != path:  # from a record that was made elsewhere, with intent
-            raise Damaged(f"{os.fsdecode(path)} is no place to put a file", hint="clew fsck")
+            raise Damaged(f"{os.fsdecode(path)} is not a normalised path", hint="clew fsck")
         mode = entry.mode & BITS
         yield Kept(laid(path, cwd), path, entry.digest, mode, entry.size, entry.mtime)

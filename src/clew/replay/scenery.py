@@ -128,7 +128,7 @@ class _Scene:
     def _found(self, path: bytes, first: Version) -> None:
         """A path that was read or written: what was there first."""
         if not _plain(path):  # no witness writes that: the record was tampered with
-            raise Damaged(f"{os.fsdecode(path)} is no place to put a file", hint="clew fsck")
+            raise Damaged(f"{os.fsdecode(path)} is not a normalised path", hint="clew fsck")
         if not first.found or path in self._entries:
             return
         mode = first.mode or 0o100644

@@ -75,7 +75,9 @@ def described(project: RemoteProject, text: str) -> Described:
     for kept in files:  # a place of its own choosing could be Clew's own file
         if kept.place != laid(kept.path, found["cwd"]):
             shown = kept.place[:200].decode(errors="replace")
-            raise Damaged(f"{shown!r} is no place to put a file", hint="do not trust the server")
+            raise Damaged(
+                f"{shown!r} is not where this file belongs", hint="do not trust the server"
+            )
     return Described(**{**found, "files": files})
 
 
