@@ -24,7 +24,10 @@ def command() -> None:
 @command.command("create", epilog="Example: clew key create")
 @json_option
 def create(as_json: bool) -> None:
-    """Make an ed25519 key in the user's configuration folder, and sign with it from now on."""
+    """Make a key, and sign with it from now on.
+
+    It is an ed25519 key in the user's configuration folder.
+    """
     from clew import signing
 
     signing.create_key(_folder(), _owner())

@@ -127,6 +127,9 @@ def _run(words: list[str]) -> int:
         return CLOSED_PIPE
     except (click.Abort, KeyboardInterrupt):
         return 128 + signal.SIGINT
+    except click.exceptions.NoArgsIsHelpError as error:  # `clew key`: its message is the help
+        _write(sys.stderr, f"{error.format_message()}\n")
+        return error.exit_code
     except (ClewError, click.ClickException) as error:
         found = error if isinstance(error, ClewError) else _of_click(error)
         _log(found)

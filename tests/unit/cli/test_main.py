@@ -45,6 +45,15 @@ def test_there_is_no_command_beside_the_table() -> None:
     assert files - shared == set(cli.COMMANDS)
 
 
+@pytest.mark.parametrize("words", [(), ("key",), ("pipeline",)])
+def test_a_group_without_a_command_prints_its_whole_help(
+    clew: Clew, words: tuple[str, ...]
+) -> None:
+    ran = clew(*words, status=2)
+    assert ran.stdout == ""
+    assert ran.stderr == clew(*words, "--help").stdout
+
+
 def test_a_mistyped_command_is_guessed(clew: Clew) -> None:
     assert clew.error("lst", status=2) == (
         "usage",
