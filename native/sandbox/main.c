@@ -14,7 +14,7 @@
  * COMMAND runs below a process that is the first of a new pid namespace (`init`). The kernel kills a pid
  * namespace as a whole with its first process, so nothing of the sandbox survives the end of any process:
  *
- *   whoever started us is killed     we are, by PR_SET_PDEATHSIG
+ *   our parent is killed             we are, by PR_SET_PDEATHSIG
  *   we are killed                    `init` is, by PR_SET_PDEATHSIG, and the namespace with it
  *   `init` is killed                 the namespace is; we see it and end
  *   COMMAND is killed                `init` sees it and ends, and the namespace with it

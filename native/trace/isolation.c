@@ -3,7 +3,7 @@
  * The tracer makes itself undumpable: then no process without capabilities can open its descriptors, memory or
  * folders through /proc, or trace it. But programs have to open the library and the ring, and do so through
  * the /proc of a process that has nothing else: the holder. It can do nothing but wait for the tracer's end
- * (seccomp's strict mode), so it is of no use to whoever takes it over either. */
+ * (seccomp's strict mode), so it is of no use to an attacker who takes it over either. */
 #include "trace.h"
 
 #include <fcntl.h>

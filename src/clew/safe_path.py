@@ -4,7 +4,7 @@
 
 A record may be a stranger's, so its paths are untrusted. All code that writes files from one gets
 their places from a `SafeFolder`. It rejects names that climb or are not plain, and it makes the
-parent folders itself: a parent that is a symbolic link is an error, whoever made that link. So a
+parent folders itself: a parent that is a symbolic link is an error, no matter who made it. So a
 record cannot write a link `a -> /etc` and then the file `a/passwd`. The last part of a path is not
 looked at: callers write it with calls that do not follow links (a rename, `O_EXCL`, `symlink`).
 

@@ -270,7 +270,7 @@ def test_what_cannot_be_shown_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_with_a_digest_only_the_access_token_is_let_in(tmp_path: Path) -> None:
-    """Whoever reaches the Pod past the server knows no token, whatever else they send."""
+    """A client that reaches the Pod without the server does not know the token."""
     (tmp_path / "notes.txt").write_text("kept")
     with viewing(tmp_path, "--access-digest", sha256(b"the token").hexdigest()) as running:
         for headers in ({}, {"X-Clew-Access": ""}, {"X-Clew-Access": sha256(b"x").hexdigest()}):

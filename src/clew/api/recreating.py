@@ -99,7 +99,7 @@ class Way:
         elsewhere: Elsewhere | None = None,
         values: SecretValues | None = None,
     ) -> None:
-        """`elsewhere`: where whoever asks is, if not on this machine. `values`: the caller's
+        """`elsewhere`: where the caller is, if not on this machine. `values`: the caller's
         secrets, if not the project's."""
         self._project = project
         self._network = network

@@ -167,7 +167,7 @@ def existing(graph: Graph, table: str, keys: set[int]) -> list[Row]:
 def agree(table: str, known: Row, row: Row) -> bool:
     """Whether two rows of one key say the same.
 
-    A version is as old as the earliest event about it. Whoever exports a repeat without the
+    A version is as old as the earliest event about it. An export of a repeat without the
     execution that it repeats cannot name its parent.
     """
     if table == "version":

@@ -179,7 +179,7 @@ def test_references_to_others_are_no_facts_about_them(graph: Graph) -> None:
 
 
 def test_a_process_that_was_claimed_before_it_started_is_the_recorders(graph: Graph) -> None:
-    """Its uid (boot, pid, start) can be guessed; whoever imported a guess keeps none of it."""
+    """Its uid (boot, pid, start) can be guessed; an imported record that guessed it is removed."""
     squatter = Story("e")
     squatter._add(Started, activity=PROCESS, kind="process", number=1, command=("evil",))
     squatter.write(PROCESS, "/w/stolen", "EVIL")

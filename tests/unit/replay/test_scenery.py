@@ -132,7 +132,7 @@ def test_no_witness_writes_such_a_path(path: str) -> None:
 
 
 def test_no_link_is_where_the_machines_own_is_mounted() -> None:
-    """Whoever makes the sandbox would follow it."""
+    """The program that makes the sandbox would follow it."""
     run = Run("sh")
     p = run.process("sh")
     for name in ("/proc", "/dev", "/sys"):

@@ -51,7 +51,7 @@ class Origin:
         return self.template is None or not _FIELD.search(self.template)
 
     def of(self, scope: Scope, key: Key) -> str:
-        """The origin of a target, for whoever asks this."""
+        """The origin of a target, for this request."""
         if self.template is None:
             scheme = "https" if is_secure(scope) else "http"
             return f"{scheme}://{_PORT.sub('', host_of(scope))}:{self.port}"

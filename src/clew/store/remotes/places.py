@@ -108,7 +108,7 @@ class Folder:
         return data
 
     def _open(self, name: str) -> BinaryIO:
-        """A regular file: whoever opens a pipe might wait for ever."""
+        """A regular file: opening a pipe might block forever."""
         descriptor = os.open(self._path / name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
