@@ -21,6 +21,9 @@ from blake3 import blake3
 
 LARGEST = 64 << 20
 """What an archive may unfold to, in bytes."""
+_MOST_MEMBERS = 20_000
+_MOST_EXTENDED = 8 << 20
+"""Bytes of the extended headers of a tar archive."""
 
 
 class Unfit(ValueError):
@@ -31,7 +34,7 @@ def zips(content: bytes) -> bytes:
     """Zip archives (also wheels, jars, `.npz`, office files): the times of their members."""
     import zipfile
 
-    if not content.startswith(b"PK\x03\x04"):
+    if not content.startswith(b"PK\x03\x04") or content.count(b"PK\x01\x02") > _MOST_MEMBERS:
         raise Unfit
     members: list[Any] = []
     room = LARGEST
@@ -53,10 +56,16 @@ def tars(content: bytes) -> bytes:
     """Tar archives, also compressed ones: the times of their members."""
     import tarfile
 
+    from clew.bounded_tar import BoundedTar
+
+    class Tar(BoundedTar):
+        most_members = _MOST_MEMBERS
+        most_extended = _MOST_EXTENDED
+
     members: list[Any] = []
     room = LARGEST
     try:
-        with tarfile.open(fileobj=io.BytesIO(_decompressed(content)), mode="r:") as archive:
+        with Tar.open(fileobj=io.BytesIO(_decompressed(content)), mode="r:") as archive:
             for info in archive:
                 room = _less(room, info.size + 512)
                 more = {k: v for k, v in info.pax_headers.items() if not k.endswith("time")}

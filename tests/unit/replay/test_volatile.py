@@ -202,6 +202,54 @@ def test_an_archive_that_unfolds_to_too_much(made: bytes, monkeypatch: pytest.Mo
             normalise(made)
 
 
+def header(kind: bytes, content: bytes, name: str = "x") -> bytes:
+    """One member of a tar archive, of any type."""
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, len(content)
+    return info.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % 512)
+
+
+FILE = header(tarfile.REGTYPE, b"x")
+SPARSE_MAP = b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"
+EXPENSIVE = {
+    "long extended header": header(tarfile.XHDTYPE, b"6 a=b\n" * (3 << 20)) + FILE,
+    "many extended headers": (header(tarfile.XHDTYPE, b"6 a=b\n" * 300) + FILE) * 150,
+    "global header": header(tarfile.XGLTYPE, b"6 a=b\n" * 1000) + FILE,
+    "long name": header(tarfile.GNUTYPE_LONGNAME, b"a" * (9 << 20)) + FILE,
+    "members": FILE * 1001,
+    "sparse": header(tarfile.GNUTYPE_SPARSE, b"x"),
+    "sparse map": header(tarfile.XHDTYPE, SPARSE_MAP)
+    + header(tarfile.REGTYPE, b"9999999\n" + b"1\n" * (1 << 20)),
+}
+
+
+@pytest.fixture
+def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(normalising, "_MOST_MEMBERS", 1000)
+    monkeypatch.setattr(normalising, "_MOST_EXTENDED", 1 << 18)
+
+
+@pytest.mark.parametrize("content", EXPENSIVE.values(), ids=EXPENSIVE)
+def test_a_tar_with_expensive_headers_is_refused(content: bytes, low_limits: None) -> None:
+    for made in (content, gzip.compress(content, compresslevel=1)):
+        with pytest.raises(normalising.Unfit):
+            normalising.tars(made)
+
+
+def test_a_tar_with_the_headers_of_git_archive_is_read() -> None:
+    comment = header(tarfile.XGLTYPE, b"52 comment=" + b"a" * 40 + b"\n")
+    assert normalising.tars(comment + FILE + bytes(1024))
+
+
+def test_a_zip_with_too_many_members_is_refused(low_limits: None) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for number in range(1001):
+            archive.writestr(str(number), b"")
+    with pytest.raises(normalising.Unfit):
+        normalising.zips(file.getvalue())
+
+
 # -- the project's own
 
 

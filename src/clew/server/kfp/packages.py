@@ -10,8 +10,9 @@ import gzip
 import tarfile
 import zipfile
 import zlib
-from typing import IO, NoReturn
+from typing import IO
 
+from clew.bounded_tar import BoundedTar
 from clew.errors import UsageError
 from clew.server import compiled
 
@@ -19,10 +20,6 @@ LARGEST = 32 << 20
 """Bytes of a package, and of the pipeline in it."""
 _MOST_UNPACKED = 256 << 20
 """Bytes of a tar that are gone through to find it."""
-_MOST_MEMBERS = 1000
-_MOST_EXTENDED = 1 << 20
-"""Bytes of all extended headers of a tar, which hold long names and exact times."""
-_MEMBERS = (*tarfile.REGULAR_TYPES, tarfile.LNKTYPE, tarfile.SYMTYPE, tarfile.DIRTYPE)
 _YAML = (".yaml", ".yml")
 _FIRST = "pipeline.yaml"
 """Which it is where there are several."""
@@ -54,7 +51,7 @@ def read(file: IO[bytes]) -> str:
 
 def _from_zip(file: IO[bytes]) -> bytes:
     whole = file.read()
-    if whole.count(_CENTRAL) > _MOST_MEMBERS:
+    if whole.count(_CENTRAL) > BoundedTar.most_members:
         raise UsageError("the package holds too many files", hint=_HINT)
     file.seek(0)
     with zipfile.ZipFile(file) as archive:
@@ -67,10 +64,8 @@ def _from_tar(file: IO[bytes]) -> bytes:
     names: list[str] = []
     first = b""
     unpacked = _Counted(fileobj=file, mode="rb")
-    with _Archive.open(fileobj=unpacked, mode="r|") as archive:
-        for number, member in enumerate(archive):
-            if number >= _MOST_MEMBERS:
-                raise UsageError("the package holds too many files", hint=_HINT)
+    with BoundedTar.open(fileobj=unpacked, mode="r|") as archive:
+        for member in archive:
             name = member.name.removeprefix("./")
             inside = archive.extractfile(member) if name.endswith(_YAML) else None
             if inside is None:
@@ -81,31 +76,6 @@ def _from_tar(file: IO[bytes]) -> bytes:
             first = first or _bounded(inside)
     _chosen(names)
     return first
-
-
-class _Member(tarfile.TarInfo):
-    def _proc_member(self, archive: _Archive) -> tarfile.TarInfo:
-        """Called for each header. `tarfile` goes through extended ones record by record, which
-        takes minutes for large ones."""
-        if self.type not in _MEMBERS:
-            archive.extended += tarfile.BLOCKSIZE + self.size
-            if archive.extended > _MOST_EXTENDED:
-                raise UsageError("the package has headers that are too long", hint=_HINT)
-        # Where subclasses are to step in, says its source; typeshed leaves it out.
-        found: tarfile.TarInfo = super()._proc_member(archive)  # type: ignore[misc]
-        return found
-
-    def _refuse_sparse(self, *_: object) -> NoReturn:
-        """Maps of holes are gone through in the same way."""
-        raise UsageError("the package has sparse files, with maps as headers", hint=_HINT)
-
-    _proc_sparse = _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _refuse_sparse
-
-
-class _Archive(tarfile.TarFile):
-    tarinfo = _Member
-    extended = 0
-    """Bytes of extended headers so far."""
 
 
 class _Counted(gzip.GzipFile):
