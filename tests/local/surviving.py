@@ -55,7 +55,8 @@ class Marked(Clew):
         return found
 
     def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
-        process = super().start(*words, **more)
+        # A fork's environment in /proc is that of the fork server.
+        process = super().start(*words, popen=subprocess.Popen, **more)
         self.started.append(process)
         return process
 

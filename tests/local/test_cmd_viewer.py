@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from tests import forkserver
 from tests.local.programs.recording import CLEW, Project
 from tests.local.serving import serving
 from tests.local.upstreams import Table
@@ -40,7 +41,7 @@ class Viewer:
 def viewing(folder: Path, *words: str) -> Iterator[Viewer]:
     """`clew viewer` of a folder, on a free port, until the end of the block."""
     command = [*CLEW, "viewer", str(folder), "--prefix", PREFIX, "--port", "0", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with forkserver.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             yield Viewer(folder, process.stdout.readline().strip(), process)
@@ -264,7 +265,7 @@ def test_behind_the_server_it_is_asked_with_the_token(tmp_path: Path) -> None:
 
 def test_what_cannot_be_shown_is_told_at_once(tmp_path: Path) -> None:
     for words in ((tmp_path / "nowhere",), (tmp_path, "--prefix", "x"), (__file__,)):
-        ran = subprocess.run([*CLEW, "viewer", *words], capture_output=True, timeout=60)
+        ran = forkserver.run([*CLEW, "viewer", *words], capture_output=True, timeout=60)
         assert ran.returncode in (2, 5), ran
         assert ran.stderr.startswith(b"error: ")
 
@@ -285,7 +286,7 @@ def test_with_a_digest_only_the_access_token_is_let_in(tmp_path: Path) -> None:
 
 
 def test_a_digest_that_is_none_is_refused(tmp_path: Path) -> None:
-    ran = subprocess.run(
+    ran = forkserver.run(
         [*CLEW, "viewer", str(tmp_path), "--access-digest", "secret"],
         capture_output=True,
         text=True,

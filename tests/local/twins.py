@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests import forkserver
 from tests.local.programs.recording import CLEW, Project
 from tests.local.serving import Server, serving
 
@@ -77,7 +78,7 @@ class Twins:
     def asked(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
         """Through the server alone."""
         settings = {"cwd": self.far, "env": self.environment, "stdin": subprocess.DEVNULL}
-        return subprocess.run(
+        return forkserver.run(
             [*CLEW, *words], **{"capture_output": True, "timeout": 300, **settings, **more}
         )
 

@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import forkserver
+from tests.forkserver import CLEW
 
 from clew import db
 from clew.prov.locators import path_of
 
 HERE = Path(__file__).resolve().parent
-CLEW = (sys.executable, "-m", "clew")
 Word = str | bytes | os.PathLike[str]
 
 
@@ -75,7 +75,7 @@ class Project:
         settings: dict[str, Any] = {"cwd": self.folder, "env": self.environment}
         if "stdin" not in more and "input" not in more:
             settings["stdin"] = subprocess.DEVNULL
-        return subprocess.run(
+        return forkserver.run(
             [*CLEW, *words], **{"capture_output": True, "timeout": 300, **settings, **more}
         )
 
@@ -104,7 +104,7 @@ class Project:
         """Begin to record a command, to be met while it runs."""
         settings: dict[str, Any] = {"cwd": self.folder, "env": self.environment}
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        return subprocess.Popen(
+        return forkserver.Popen(
             [*CLEW, "exec", "--json", "--", *words], **{**pipes, **settings, **more}
         )
 

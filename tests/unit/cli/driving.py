@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+
+from tests import forkserver
+from tests.forkserver import CLEW
 
 EXECUTION = {
     *("id", "uid", "name", "command", "cwd", "agent", "started", "ended", "seconds", "state"),
@@ -31,7 +33,9 @@ class Clew:
         self.environment.pop("NO_COLOR", None)
         self.environment |= environment
 
-    def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
+    def start(
+        self, *words: str, popen: Any = forkserver.Popen, **more: Any
+    ) -> subprocess.Popen[str]:
         settings: dict[str, Any] = {
             "cwd": self.folder,
             "env": self.environment,
@@ -40,7 +44,8 @@ class Clew:
             "stderr": subprocess.PIPE,
             "text": True,
         }
-        return subprocess.Popen([sys.executable, "-m", "clew", *words], **{**settings, **more})
+        started: subprocess.Popen[str] = popen([*CLEW, *words], **{**settings, **more})
+        return started
 
     def __call__(
         self, *words: str, status: int = 0, stdin: str = "", **more: Any
