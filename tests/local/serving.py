@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from tests import forkserver
 from tests.local.programs.recording import CLEW, Project
 
 
@@ -50,13 +51,17 @@ class Server:
 
 @contextmanager
 def serving(project: Project, *words: str) -> Iterator[Server]:
-    """`clew server` in the project, on a free port, until the end of the block."""
+    """`clew server` in the project, on a free port, until the end of the block.
+
+    It runs no pipelines unless the words say how many: a runner costs more than the server.
+    """
     path = project.folder.parent / "server.log"
     settings: dict[str, Any] = {"cwd": project.folder, "env": project.environment, "text": True}
-    command = [*CLEW, "server", "--port", "0", "--json", *words]
+    runs = () if "--runs" in words else ("--runs", "0")
+    command = [*CLEW, "server", "--port", "0", "--json", *runs, *words]
     with (
         path.open("a") as log,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, **settings) as process,
+        forkserver.Popen(command, stdout=subprocess.PIPE, stderr=log, **settings) as process,
     ):
         try:
             assert process.stdout is not None

@@ -115,7 +115,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     project.sh(f"echo odd > {name}")
     for name, text in PIPELINES.items():
         (project / name).write_text(text)
-    with serving(project) as server:
+    with serving(project, "--runs", "2") as server:
         yield Both(project, server)
 
 

@@ -38,7 +38,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, graph_in_turn: dict[str, s
 
 @pytest.fixture(scope="module")
 def server(project: Project) -> Iterator[Server]:
-    with serving(project) as found:
+    with serving(project, "--runs", "2") as found:
         yield found
 
 
@@ -333,13 +333,16 @@ def test_a_server_that_is_killed_meanwhile_leaves_nothing(
     tmp_path: Path, graph_in_turn: dict[str, str]
 ) -> None:
     project = Project(tmp_path, **graph_in_turn)
-    with serving(project) as server:
+    with serving(project, "--runs", "2") as server:
         with begin_upload(server, "broken"), server.client() as client:
             assert client.get(f"{ROOT}/pipelines").json() == {"total_size": 0}
             server.process.kill()
         server.process.wait()
     assert kept(project) == [(0,), (0,), (0,)]
-    with serving(project) as server, server.client(base_url=f"{server.address}{ROOT}/") as client:
+    with (
+        serving(project, "--runs", "2") as server,
+        server.client(base_url=f"{server.address}{ROOT}/") as client,
+    ):
         assert upload(client, TEXT, name="broken").status_code == 200
     assert kept(project) == [(1,), (1,), (1,)]
 

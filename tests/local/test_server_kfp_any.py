@@ -110,7 +110,7 @@ def client(
     tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]
 ) -> Iterator[httpx2.Client]:
     with (
-        serving(Project(tmp_path_factory.mktemp("any"), **graph)) as server,
+        serving(Project(tmp_path_factory.mktemp("any"), **graph), "--runs", "2") as server,
         server.client(base_url=f"{server.address}/apis/v2beta1/") as found,
     ):
         yield found

@@ -26,7 +26,7 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def server(project: Project) -> Iterator[Server]:
-    with serving(project) as found:
+    with serving(project, "--runs", "2") as found:
         yield found
 
 

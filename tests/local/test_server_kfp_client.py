@@ -35,7 +35,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> 
 
 @pytest.fixture(scope="module")
 def server(project: Project) -> Iterator[Server]:
-    with serving(project) as found:
+    with serving(project, "--runs", "2") as found:
         yield found
 
 

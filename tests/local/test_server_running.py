@@ -151,7 +151,7 @@ def runners(server: Server) -> list[int]:
 
 
 def test_a_run_is_done_with_what_it_was_given(asking: Asking) -> None:
-    with serving(asking.project):
+    with serving(asking.project, "--runs", "2"):
         run = asking.ask("counting", log=str(asking.log), n=7)
         (found,) = asking.over(run)
     assert (found.state, found.error, found.tries) == ("succeeded", None, 1)
@@ -161,7 +161,7 @@ def test_a_run_is_done_with_what_it_was_given(asking: Asking) -> None:
 
 
 def test_what_cannot_run_here_fails_as_a_run(asking: Asking) -> None:
-    with serving(asking.project):
+    with serving(asking.project, "--runs", "2"):
         wrong = asking.ask("counting", log=str(asking.log), m=7)
         away = asking.ask("away")
         found = asking.over(wrong, away)
@@ -195,7 +195,7 @@ def test_a_run_goes_on_when_the_server_comes_back(
     asking: Asking, tmp_path: Path, number: signal.Signals
 ) -> None:
     gate = tmp_path / "gate"
-    with serving(asking.project) as server:
+    with serving(asking.project, "--runs", "2") as server:
         run = asking.gated(gate)
         (task,) = asking.waits(gate)
         await_("the record of the first task", lambda: done(asking, run))
@@ -203,7 +203,7 @@ def test_a_run_goes_on_when_the_server_comes_back(
         server.process.wait()
         await_("the end of the task", lambda: gone(task))
         assert asking.get(run).state in ("queued", "running")
-    with serving(asking.project):
+    with serving(asking.project, "--runs", "2"):
         await_("another try", lambda: len(asking.waits(gate)) == 2)
         gate.touch()
         (found,) = asking.over(run)
@@ -214,7 +214,7 @@ def test_a_run_goes_on_when_the_server_comes_back(
 
 def test_a_run_goes_on_when_its_runner_is_killed(asking: Asking, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
-    with serving(asking.project) as server:
+    with serving(asking.project, "--runs", "2") as server:
         run = asking.gated(gate)
         asking.waits(gate)
         await_("the record of the first task", lambda: done(asking, run))
@@ -228,7 +228,7 @@ def test_a_run_goes_on_when_its_runner_is_killed(asking: Asking, tmp_path: Path)
 
 
 def test_a_run_that_only_the_catalogue_takes_for_failed_can_be_retried(asking: Asking) -> None:
-    with serving(asking.project) as server, server.client() as client:
+    with serving(asking.project, "--runs", "2") as server, server.client() as client:
         run = asking.ask("counting", log=str(asking.log), n=7)
         asking.over(run)
         with asking.graph() as graph:  # as a server left it that lost the database at its end
@@ -248,7 +248,7 @@ def test_what_a_runner_left_that_was_killed_at_once_is_no_hindrance(asking: Aski
     left.mkdir()
     for name in ("lock", "cancel"):
         (left / name).touch()
-    with serving(asking.project):
+    with serving(asking.project, "--runs", "2"):
         (found,) = asking.over(run)
     assert (found.state, found.error) == ("succeeded", None)
     assert asking.counted() == {"7": 1}
@@ -321,7 +321,7 @@ def scheduled(asking: Asking, **more: Any) -> str:
 
 def test_every_tick_is_run_once_though_servers_are_killed(shared: Asking) -> None:
     schedule = scheduled(shared, interval=1, most=10)
-    with serving(shared.project) as first, serving(shared.project):
+    with serving(shared.project, "--runs", "2") as first, serving(shared.project, "--runs", "2"):
         await_("some ticks", lambda: len(ticks(shared, schedule)) >= 2)
         first.process.kill()
         before = len(ticks(shared, schedule))
@@ -329,7 +329,7 @@ def test_every_tick_is_run_once_though_servers_are_killed(shared: Asking) -> Non
     down = time.time()
     while time.time() < down + 2:
         time.sleep(0.1)
-    with serving(shared.project):
+    with serving(shared.project, "--runs", "2"):
         await_("those that were missed", lambda: (ticks(shared, schedule) or [0])[-1] > down + 2)
         with shared.graph() as graph:
             schedules.disable(graph, schedule)

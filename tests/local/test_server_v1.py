@@ -366,7 +366,7 @@ def test_a_server_without_its_database_lives_but_is_not_ready(tmp_path: Path) ->
 
 def test_connections_that_the_database_cut_are_made_anew(tmp_path: Path, shared_graph: str) -> None:
     project = Project(tmp_path, CLEW_GRAPH=f"{shared_graph} application_name=cut")
-    with serving(project) as server, server.client() as client:
+    with serving(project, "--runs", "2") as server, server.client() as client:
         with ThreadPoolExecutor(8) as many:
             for found in many.map(client.get, ["/api/v1/executions"] * 40):
                 assert found.status_code == 200

@@ -27,9 +27,9 @@ from clew.cli.output import print_json, remark, say
 @click.option("--graph", metavar="ADDRESS", help="A PostgreSQL to keep the graph in: CLEW_GRAPH.")
 @click.option(
     "--runs",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=0),
     metavar="N",
-    help="How many pipelines may run at once; as many as there are cores.",
+    help="How many pipelines may run at once; default: one per core. 0: queue runs only.",
 )
 @click.option(
     "--on-host", is_flag=True, help="Run container components as processes, without their images."

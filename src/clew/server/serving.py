@@ -100,7 +100,8 @@ def serve(
         ws_max_size=LARGEST,
     )
     service.on_host = on_host
-    runners = Runners(service, runs or len(os.sched_getaffinity(0)), on_host=on_host)
+    count = len(os.sched_getaffinity(0)) if runs is None else runs
+    runners = Runners(service, count, on_host=on_host)
     ticking = Ticking(service)
     try:
         runners.start()
