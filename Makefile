@@ -21,8 +21,9 @@ BIN := .venv/bin
 READY := .venv/.clew-ready
 EXAMPLES := $(wildcard examples/*/requirements.txt)
 TENSORFLOW := build/tensorflow
-# Tests that must not run beside each other share a @pytest.mark.xdist_group.
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+# A worker takes tests from the longest queue when its own is empty; until then, a file's tests stay together
+# and share its fixtures.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench \
@@ -82,7 +83,7 @@ cluster-down:
 
 test-cluster: packages-test packages-cluster $(if $(KUBECONFIG),,cluster) native
 	KUBECONFIG=$(or $(KUBECONFIG),$(CURDIR)/.cluster/kubeconfig) \
-		$(PYTEST) -m cluster --timeout 1800 tests/cluster
+		$(PYTEST) --dist loadgroup -m cluster --timeout 1800 tests/cluster
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -16,6 +16,11 @@ import pytest
 from clew.db import Connection, connect
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a test by the size of a long value, not by the value."""
+    return f"{argname}-{len(val)}" if isinstance(val, (str, bytes)) and len(val) > 100 else None
+
+
 def _binaries() -> Path | None:
     """Where initdb and postgres are: on the path, or where Debian keeps them, newest first."""
     found = shutil.which("initdb")

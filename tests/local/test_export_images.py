@@ -108,7 +108,6 @@ def same_result(recording: Recording, image: Path, daemon: Containerd) -> None:
     daemon.ctr("images", "rm", name)
 
 
-@pytest.mark.xdist_group("containerd")
 def test_a_container_has_the_same_result(project: Project, daemon: Containerd) -> None:
     recording = recorded(project)
     assert recording.status == 7
@@ -117,7 +116,6 @@ def test_a_container_has_the_same_result(project: Project, daemon: Containerd) -
     same_result(recording, exported(recording), daemon)
 
 
-@pytest.mark.xdist_group("containerd")
 def test_a_user_without_privileges_can_do_in_it_what_it_did(
     project: Project, daemon: Containerd
 ) -> None:
@@ -129,7 +127,6 @@ def test_a_user_without_privileges_can_do_in_it_what_it_did(
     same_result(recording, image, daemon)
 
 
-@pytest.mark.xdist_group("containerd")
 def test_names_modes_times_sizes_and_links_are_as_they_were(
     project: Project, daemon: Containerd
 ) -> None:

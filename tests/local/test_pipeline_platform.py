@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import sqlite3
@@ -18,7 +19,14 @@ from tests.local.programs.recording import CLEW, HERE, Project
 
 from clew.store import Store
 
-pytestmark = pytest.mark.xdist_group("secrets")  # which are looked for in the memory of all
+
+@pytest.fixture(autouse=True)
+def _turn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One test at a time over all workers: some look for secrets in the machine's memory."""
+    with (tmp_path_factory.getbasetemp().parent / "secrets.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+
 
 PASSWORD, TOKEN, KEY = "correct-horse-battery", "tok-abcdef-123456", "the-very-private-key"
 MAPPING = """
