@@ -5,9 +5,9 @@
  * does not come through the library is stopped and seen by the tracer. The second says which
  * ring of the shared file is this process's own; the tracer fills it in, also after a fork.
  *
- * The loader makes its calls by itself, and goes on doing so as long as a program loads modules. Where such
- * a call stops, the tracer turns it into a jump to a detour, on the first page behind the code there, and
- * from then on it comes through the library, too.
+ * The loader and the C library make some calls by instructions of their own, which the library cannot
+ * replace by name. Where such a call stops, the tracer turns it into a jump to a detour, on the first page
+ * behind the code there, and from then on it comes through the library, too.
  *
  * The address lies below 0x200000, where no linker puts a program by default, and above the
  * lowest address the kernel allows to be mapped.
@@ -37,6 +37,7 @@ struct clew_local {
 	uint32_t slot; /* 0: none; the tracer writes it */
 	uint64_t base; /* where the shared file is mapped here */
 	uint64_t over; /* where the library takes a call over from a detour; 0: nowhere yet */
+	uint64_t libc, libc_end; /* the code of the C library; 0: unknown */
 };
 
 struct clew_detour {

@@ -1,5 +1,6 @@
 /* Setting up, before the program begins: the two pages, and an environment as it was. */
 #include <fcntl.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -19,6 +20,25 @@ static unsigned number(const char **text)
 	while (**text >= '0' && **text <= '9')
 		n = n * 10 + (unsigned)(*(*text)++ - '0');
 	return n;
+}
+
+extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
+
+/* Tells the tracer where the code of the C library is: that of the object which has its `errno`. */
+static int find_libc(struct dl_phdr_info *object, size_t size, void *unused)
+{
+	uint64_t known = (uint64_t)__errno_location;
+	(void)size, (void)unused;
+	for (unsigned i = 0; i < object->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+		uint64_t start = object->dlpi_addr + segment->p_vaddr;
+		if (segment->p_type == PT_LOAD && known - start < segment->p_filesz) {
+			LOCAL->libc = start;
+			LOCAL->libc_end = start + segment->p_filesz;
+			return 1;
+		}
+	}
+	return 0;
 }
 
 static void map(const char *ring_path, unsigned slot)
@@ -42,6 +62,8 @@ static void map(const char *ring_path, unsigned slot)
 	LOCAL->base = (uint64_t)base;
 	LOCAL->slot = slot;
 	LOCAL->over = (uint64_t)take_over;
+	if (__errno_location && dl_iterate_phdr)
+		dl_iterate_phdr(find_libc, NULL);
 	LOCAL->magic = CLEW_MAGIC;
 	ready = 1;
 }

@@ -1,10 +1,12 @@
-/* The loader's calls, led through the injected library.
+/* Calls of the loader and the C library, led through the injected library.
  *
  * Programs that load modules, as Python does, keep the loader busy: hundreds of files that it opens by
- * instructions of its own, each of which would be stopped twice. So the first time one stops, the
+ * instructions of its own, each of which would be stopped twice. The C library does the same for locales and
+ * message catalogs, a dozen files in each short-lived compiler. So the first time one stops, the
  * instruction and the one before it become a jump (wire.h). Only where that is certain to be harmless:
  *
- * - in the loader, whose code is known to be what a compiler made of C, and in this process's copy of it;
+ * - in the loader or the C library, whose code is known to be what a compiler made of C, and in this
+ *   process's copy of it;
  * - before it `mov $constant, register`, with the constant that the register has now: so it is no part of
  *   a longer instruction;
  * - where no jump nearby leads between the two;
@@ -13,6 +15,7 @@
  * Elsewhere all stays as it is, and stops. */
 #include "trace.h"
 
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -113,15 +116,25 @@ static bool lead(struct task *task, uint64_t site, unsigned number)
 	return write_code(task->tid, address, &detour, sizeof detour) && write_code(task->tid, site, code, SIZE + 1);
 }
 
+/* An open for writing stops all the same (filter.c): to lead it there gains nothing. */
+static bool opens_for_writing(struct task *task)
+{
+	uint64_t nr = task->info.seccomp.nr;
+	return (nr == SYS_openat || nr == SYS_open) &&
+	       task->info.seccomp.args[nr == SYS_open ? 1 : 2] & (O_ACCMODE | O_CREAT | O_TRUNC);
+}
+
 void detour(struct task *task)
 {
 	struct proc *proc = task->proc;
 	struct clew_local local;
 	uint64_t site = task->info.instruction_pointer - SIZE;
-	if (!proc->loader || site - proc->loader > LOADER || proc->detours >= CLEW_MOST_DETOURS || !proc->slot ||
-	    !leads(task->info.seccomp.nr) || proc->tasks != 1 || proc->memory || proc->sharers ||
-	    task->info.arch != AUDIT_ARCH_X86_64)
+	if (!proc->loader || proc->detours >= CLEW_MOST_DETOURS || !proc->slot || !leads(task->info.seccomp.nr) ||
+	    proc->tasks != 1 || proc->memory || proc->sharers || task->info.arch != AUDIT_ARCH_X86_64 ||
+	    opens_for_writing(task))
 		return;
-	if (peek(task->tid, CLEW_LOCAL, &local, sizeof local) == sizeof local && local.magic == CLEW_MAGIC && local.over)
+	if (peek(task->tid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC || !local.over)
+		return;
+	if (site - proc->loader <= LOADER || (local.libc && site - local.libc < local.libc_end - local.libc))
 		lead(task, site, proc->detours++); /* counted also where it is in vain: it is not tried for ever */
 }

@@ -12,7 +12,7 @@
  * marks.c     which bytes of the output came from which program
  * asking.c    whether a program need be started at all
  * stacks.c    the variables of a new program, and the library injected into it
- * detours.c   the loader's calls, led through the library
+ * detours.c   calls of the loader and the C library, led through the injected library
  * tasks.c     threads and processes
  * rings.c     what the injected library recorded
  * isolation.c keeping a command that is not trusted away from the tracer

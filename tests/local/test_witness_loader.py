@@ -1,4 +1,4 @@
-"""What the loader opens while a program runs is seen, though the program is not stopped for it."""
+"""Files that the loader and the C library open by themselves are recorded without a stop for each."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def test_all_that_is_loaded_and_all_that_is_missing(
     assert _absent(ran) == {"first.so": 1} | dict.fromkeys(ABSENT, later)
 
 
-@pytest.mark.parametrize("how", ["alone", "child"])
+@pytest.mark.parametrize("how", ["alone", "child", "catalogs"])
 def test_it_is_not_stopped_for_each(project: Project, built: Path, how: str) -> None:
     ran = project.exec(compiled("loads", built), how, "./first.so", *WORDS)
     assert int(ran.out) < len(ABSENT)
+    assert _absent(ran).keys() == {"first.so", *ABSENT}
