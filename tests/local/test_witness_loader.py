@@ -1,4 +1,4 @@
-"""Files that the loader and the C library open by themselves are recorded without a stop for each."""
+"""Files that the loader and the C library open by themselves: recorded without a stop for each."""
 
 from __future__ import annotations
 
