@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from blake3 import blake3
-
 from clew.errors import ClewError
 from clew.folder import Folder
 from clew.prov.questions.recorded import Recorded
@@ -154,11 +152,25 @@ class Laboratory:
         if not in_time:
             return None
         streams = {name: keeper.digest for name, keeper in kept.kept.items() if name != "stdin"}
-        written = _written(place / "sandbox" / "upper")
+        written = self._written(place / "sandbox" / "upper")
         for path, file in plan.credentials.items():
             if written.get(os.fsdecode(path)) == file.digest:  # it was put there, and not written
                 del written[os.fsdecode(path)]
         return Observation(status, {**written, **streams})
+
+    def _written(self, upper: Path) -> dict[str, str]:
+        """The files that a sandbox wrote, as it named them."""
+        found: dict[str, str] = {}
+        for folder, _, names in os.walk(upper):
+            for name in names:
+                path = Path(folder) / name
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode):
+                    hashed = self._store.put_file(os.fsencode(path), keep=False, anew=True)
+                    found["/" + os.fspath(path.relative_to(upper))] = hashed.digest
+                elif stat.S_ISLNK(status.st_mode):
+                    found["/" + os.fspath(path.relative_to(upper))] = f"link:{path.readlink()}"
+        return found
 
 
 def _ends(pid: int, seconds: float) -> bool:
@@ -169,21 +181,3 @@ def _ends(pid: int, seconds: float) -> bool:
         return bool(ready)
     finally:
         os.close(handle)
-
-
-def _written(upper: Path) -> dict[str, str]:
-    """The files that a sandbox wrote, as it named them."""
-    found: dict[str, str] = {}
-    for folder, _, names in os.walk(upper):
-        for name in names:
-            path = Path(folder) / name
-            status = path.lstat()
-            if stat.S_ISREG(status.st_mode):
-                with path.open("rb") as file:
-                    whole = blake3()
-                    while block := file.read(1 << 20):
-                        whole.update(block)
-                found["/" + os.fspath(path.relative_to(upper))] = f"blake3:{whole.hexdigest()}"
-            elif stat.S_ISLNK(status.st_mode):
-                found["/" + os.fspath(path.relative_to(upper))] = f"link:{path.readlink()}"
-    return found

@@ -72,21 +72,39 @@ def read_all(fd: int, status: os.stat_result) -> Iterator[bytes | int]:
 
     Holes are looked for only where less is allocated than the size says; they are never read.
     """
-    size = status.st_size
-    sparse = status.st_blocks * 512 < size
     at = 0
-    while at < size:
-        start = min(_seek(fd, at, os.SEEK_DATA, size), size) if sparse else at
+    for start, end in _data_ranges(fd, status):
         if start > at:
             yield start - at
             at = start
-        end = min(_seek(fd, at, os.SEEK_HOLE, size), size) if sparse and at < size else size
         while at < end:
             data = os.pread(fd, min(BUFFER, end - at), at)
             if not data:
                 return
             at += len(data)
             yield data
+    if at < status.st_size:
+        yield status.st_size - at
+
+
+def hole_bytes(fd: int, status: os.stat_result) -> int:
+    """How many bytes of a file are holes."""
+    return status.st_size - sum(end - start for start, end in _data_ranges(fd, status))
+
+
+def _data_ranges(fd: int, status: os.stat_result) -> Iterator[tuple[int, int]]:
+    """Where the data of a file begins and ends."""
+    size = status.st_size
+    if status.st_blocks * 512 >= size:
+        yield 0, size
+        return
+    at = 0
+    while at < size:
+        start = _seek(fd, at, os.SEEK_DATA, size)
+        if start >= size:
+            return
+        at = min(_seek(fd, start, os.SEEK_HOLE, size), size)
+        yield start, at
 
 
 def _seek(fd: int, at: int, how: int, size: int) -> int:

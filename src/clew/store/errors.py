@@ -2,6 +2,7 @@
 
 ClewError
 ├── Changed       changed       1   a file was not, or did not stay, what the caller expected
+├── TooSparse     too-sparse    1   a file has more holes than are hashed
 └── Unreachable   unreachable   1   a remote does not answer
 """
 
@@ -21,6 +22,11 @@ _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 class Changed(ClewError):
     code = "changed"
     http_status = 409
+
+
+class TooSparse(ClewError):
+    code = "too-sparse"
+    http_status = 422
 
 
 class Unreachable(ClewError):

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 import blake3
 
 from clew.errors import ClewError
-from clew.store import cutting
+from clew.store import cutting, packs
 from clew.store.confined import HOST, Confined
-from clew.store.errors import Changed, from_os, shown
+from clew.store.errors import Changed, TooSparse, from_os, shown
 from clew.store.putting import Writer
 from clew.store.reading import hash_zeros
 from clew.store.records import Signature, Stored, digest_of, named
@@ -133,6 +133,7 @@ class _Batch:
                 raise Changed(f"{shown(path)} changed while it was read")
 
         if before.size > SMALL:
+            self._refuse_too_sparse(path, cutting.hole_bytes(fd, status))
             buffers = _exactly(cutting.read_all(fd, status), before.size, path)
             store = self._writer.put_buffers if self._keep else _hash
             self._finish(i, store(buffers, check=unchanged), before, started)
@@ -146,6 +147,16 @@ class _Batch:
         self._weight += len(data)
         if self._weight > SMALL:
             self._settle()
+
+    def _refuse_too_sparse(self, path: bytes, holes: int) -> None:
+        """A hole costs its maker nothing, but its digest takes as long as that of data: a command
+        that leaves files of terabytes would occupy its recorder for hours."""
+        if self._writer.holes + holes > packs.MOST_REPEATED:
+            raise TooSparse(
+                f"{shown(path)} is sparse: at most {packs.MOST_REPEATED >> 30} GiB of holes are"
+                " hashed, those of all files together"
+            )
+        self._writer.holes += holes
 
     def _settle(self) -> None:
         """Store the small files that were read."""

@@ -49,6 +49,8 @@ class Writer:
         self.held: dict[bytes, bool] = {}
         """Digests held by our lease that are in the index or on their way; True: whole contents."""
         self.added = 0
+        self.holes = 0
+        """Bytes of holes that were hashed since the last flush."""
 
     @property
     def broken(self) -> bool:
@@ -185,6 +187,7 @@ class Writer:
     def flush(self) -> None:
         if self._broken is not None:
             raise self._broken
+        self.holes = 0
         with self._guarded():
             if self._packer is not None:
                 self._packer.finish()

@@ -20,6 +20,7 @@ from clew.errors import ClewError, NotAllowed, NotFound
 from clew.redaction import matcher
 from clew.store import Changed, Signature, Store, Stored
 from clew.store.confined import HOST, Confined
+from clew.store.errors import TooSparse
 from clew.witness.records import AnyRecord, Change, Descriptor, Facts, Look, Open, Saved
 from clew.witness.versions import Key, key_of
 
@@ -187,7 +188,11 @@ class Contents:
 
     def _fail(self, key: Key, path: bytes, error: ClewError) -> None:
         self._missed[key] = (path, error.message)
-        if not isinstance(error, NotFound | NotAllowed):  # those are the file's own troubles
+        self._note_failure(error)
+
+    def _note_failure(self, error: ClewError) -> None:
+        """Remember why content is no longer stored, unless only this file is concerned."""
+        if not isinstance(error, NotFound | NotAllowed | TooSparse):
             self.failure = self.failure or error
 
     def _take(self, record: Saved) -> None:
@@ -285,7 +290,7 @@ class Contents:
                 self._left[path] = "gone" if error.errno == ENOENT else f"{error.strerror}"
             except ClewError as error:
                 self._left[path] = error.message
-                self.failure = self.failure or error
+                self._note_failure(error)
         fresh = {facts: path for facts, (path, _) in there.items() if facts not in self._learnt}
         self._attempt(fresh)
         for facts, (path, found) in there.items():

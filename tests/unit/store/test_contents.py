@@ -12,7 +12,8 @@ import blake3
 import pytest
 
 from clew.errors import ClewError, NoContent, NotAllowed, NotFound, UsageError
-from clew.store import Changed, Signature, Store
+from clew.store import Changed, Signature, Store, packs
+from clew.store.errors import TooSparse
 from clew.store.files import RACY, SMALL
 from clew.store.index import Index
 
@@ -316,6 +317,34 @@ def test_holes_stay_holes(store: Store, tmp_path: Path) -> None:
     assert to.stat().st_blocks * 512 < 2 << 20
     assert name_of(to.read_bytes()) == stored.digest
     assert name_of(b"".join(store.read(stored.digest))) == stored.digest
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_file_with_too_many_holes_is_refused(store: Store, tmp_path: Path, keep: bool) -> None:
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.write(b"begin")
+        file.seek(2 << 40)
+        file.write(b"middle")
+        file.truncate(4 << 40)
+    with pytest.raises(TooSparse, match="sparse: at most 64 GiB of holes"):
+        store.put_file(os.fsencode(path), keep=keep)
+    assert store.put_bytes(b"other").digest == name_of(b"other")
+
+
+def test_the_holes_of_all_files_count_together(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packs, "MOST_REPEATED", 64 << 20)
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        with path.open("wb") as file:
+            file.truncate(40 << 20)
+    store.put_file(os.fsencode(paths[0]))
+    refused, other = store.put_files([os.fsencode(path) for path in paths[1:]])
+    assert isinstance(refused, TooSparse) and isinstance(other, TooSparse)
+    store.flush()
+    assert store.put_file(os.fsencode(paths[1])).size == 40 << 20
 
 
 def test_written_zeros_are_restored_as_holes(store: Store, tmp_path: Path) -> None:
