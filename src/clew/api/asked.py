@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,7 @@ class Waiting:
         if self._workers is not None:
             return
         from clew.pipelines import pythons
-        from clew.pipelines.attempts import PLAIN
-        from clew.pipelines.workers import Workers
+        from clew.pipelines.workers import PLAIN, Workers
 
         workers = Workers(self._project._folder, self._project._settings)
         try:
@@ -129,7 +129,8 @@ def _begin(
     scheduled: int | None,
     how: Mapping[str, Any],
 ) -> dict[str, Any]:
-    from clew.pipelines import arguments, pythons, reading
+    from clew.pipelines import arguments, reading
+    from clew.pipelines.pythons import Search
 
     pipelines = project.pipelines
     pipelines._ready()
@@ -138,17 +139,18 @@ def _begin(
     if scheduled is not None:
         due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(scheduled // 10**9))
         facts["pipeline_job_schedule_time_utc"] = due
-    return pipelines._run(
-        pipeline,
-        arguments.fit(pipeline, values),
-        file=project.root / "pipeline.yaml",  # what is mapped here stands beside it
-        text=text,
-        python=pythons.interpreter(),
-        uid=uid,
-        facts=facts,
-        workers=waiting.take(),
-        **how,
-    )
+    with closing(Search()) as search:
+        return pipelines._run(
+            pipeline,
+            arguments.fit(pipeline, values),
+            file=project.root / "pipeline.yaml",  # what is mapped here stands beside it
+            text=text,
+            search=search,
+            uid=uid,
+            facts=facts,
+            workers=waiting.take(),
+            **how,
+        )
 
 
 def _ns(stamp: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from clew.errors import UsageError
 if TYPE_CHECKING:
     from clew.api.project import Project
     from clew.pipelines.ir import Pipeline
+    from clew.pipelines.pythons import Search
     from clew.pipelines.running import Change
     from clew.pipelines.saying import Said
     from clew.pipelines.scopes import Values
@@ -38,6 +40,14 @@ def may_be_resumed(run: dict[str, Any]) -> None:
             f"{run['id'] or 'the run'} cannot be gone on with: it {_STATES[run['state']]}",
             hint="clew pipeline run runs it anew",
         )
+
+
+def _has_functions(file: Path) -> bool:
+    """Whether the pipeline in a file probably has Python functions, which a worker forks."""
+    try:
+        return file.suffix == ".py" or b"kfp.dsl.executor_main" in file.read_bytes()
+    except OSError:
+        return False
 
 
 class Pipelines:
@@ -71,28 +81,37 @@ class Pipelines:
         answer has, in place of the tasks, how many there are in each state (`counts`). A run that
         fails is no error: see `state`.
         """
-        from clew.pipelines import arguments, pythons, reading
+        from clew.pipelines.pythons import Search, compiled
+        from clew.pipelines.workers import PLAIN, Workers
 
         self._ready()
         path = Path(fspath(file))
-        python = pythons.interpreter()
-        text = pythons.compiled(path, python) if path.suffix == ".py" else reading.text_of(path)
-        pipeline = reading.parse(text, str(path))
-        inputs = arguments.bind(pipeline, parameters or {})
-        return self._run(
-            pipeline,
-            inputs,
-            file=path.resolve(),
-            text=text,
-            python=python,
-            jobs=jobs,
-            reuse=reuse,
-            on_host=on_host,
-            platform=platform,
-            say=say,
-            watch=watch,
-            brief=brief,
-        )
+        folder, settings = self._project._folder, self._project._settings
+        workers = Workers(folder, settings)
+        with closing(Search(folder.cache / "python")) as search, closing(workers):
+            if _has_functions(path):
+                workers.start(search.guess(), PLAIN)  # it starts while the pipeline is read
+            from clew.pipelines import arguments, reading
+
+            is_source = path.suffix == ".py"
+            text = compiled(path, search.result()) if is_source else reading.text_of(path)
+            pipeline = reading.parse(text, str(path))
+            inputs = arguments.bind(pipeline, parameters or {})
+            return self._run(
+                pipeline,
+                inputs,
+                file=path.resolve(),
+                text=text,
+                search=search,
+                jobs=jobs,
+                reuse=reuse,
+                on_host=on_host,
+                platform=platform,
+                say=say,
+                watch=watch,
+                brief=brief,
+                workers=workers,
+            )
 
     def resume(
         self,
@@ -113,7 +132,8 @@ class Pipelines:
         stop(self._project._folder, self.show(id)["uid"])
 
     def _resume(self, id: str, **more: Any) -> dict[str, Any]:  # noqa: A002
-        from clew.pipelines import journal, pythons, reading, running
+        from clew.pipelines import journal, reading, running
+        from clew.pipelines.pythons import Search
         from clew.pipelines.recording import Earlier
         from clew.pipelines.reusing import RUNS
         from clew.pipelines.scopes import Values
@@ -133,21 +153,22 @@ class Pipelines:
         begun = begun_with(project._graph, found.key)
         file = project._folder.root / RUNS / before["id"] / running.PIPELINE
         text = reading.text_of(file)
-        return self._run(
-            reading.parse(text, str(file)),
-            Values(dict(before["inputs"])),
-            file=file,
-            text=text,
-            python=pythons.interpreter(),
-            earlier=Earlier(
-                found.uid,
-                last_number(project._graph, found.key),
-                begun["facts"],
-                done_in(project._graph, found.key),
-            ),
-            **begun["options"],
-            **more,
-        )
+        with closing(Search()) as search:
+            return self._run(
+                reading.parse(text, str(file)),
+                Values(dict(before["inputs"])),
+                file=file,
+                text=text,
+                search=search,
+                earlier=Earlier(
+                    found.uid,
+                    last_number(project._graph, found.key),
+                    begun["facts"],
+                    done_in(project._graph, found.key),
+                ),
+                **begun["options"],
+                **more,
+            )
 
     def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Stop a run that goes on, and wait for its end."""
@@ -201,6 +222,7 @@ class Pipelines:
         inputs: Values,
         *,
         file: Path,
+        search: Search,
         on_host: bool = False,
         platform: str | PathLike[str] | None = None,
         say: Callable[[str], None],
@@ -219,7 +241,7 @@ class Pipelines:
             say(remark)
         more["on_host"] = on_host
         folder, settings = volumes.guarded(project._folder, project._settings, components)
-        more |= {"file": file, "mapped": mapped, "say": say}
+        more |= {"file": file, "mapped": mapped, "say": say, "python": search.result()}
         made = running.run(folder, settings, pipeline, inputs, **more)
         return self._counted(made) if brief else self.show(made)
 

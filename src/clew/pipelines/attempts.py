@@ -16,12 +16,10 @@ from clew.pipelines.scopes import Node
 from clew.pipelines.tasks import Attempt, Errand, Warm
 from clew.pipelines.venvs import Venvs
 from clew.pipelines.volumes import MASKED, Places
-from clew.pipelines.workers import Workers
+from clew.pipelines.workers import PLAIN, Workers
 from clew.run import caller
 from clew.settings import Settings
 
-PLAIN = {"_KFP_RUNTIME": "true"}
-"""What every lightweight component finds: it makes the SDK load what a task needs, and no more."""
 HOST = "container components run as processes of this machine, not in their images"
 
 

@@ -13,7 +13,6 @@ import argparse
 import array
 import atexit
 import gc
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import io
@@ -35,7 +34,7 @@ from kfp.dsl.executor_main import executor_main  # type: ignore[import-untyped] 
 gc.enable()
 
 
-class Asking(importlib.abc.PathEntryFinder):
+class Asking:
     """Finds modules in a folder by asking for each by its names. Python's own way is to list the
     folder: then a task would depend on every name in its working folder."""
 
@@ -61,7 +60,7 @@ class Asking(importlib.abc.PathEntryFinder):
         return spec
 
 
-class Here(importlib.abc.MetaPathFinder):
+class Here:
     """The working folder as the first place to look in. On sys.path it is the last one: whoever
     looks there for what is installed lists one folder after the other until it is found."""
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import closing, suppress
 from pathlib import Path
 
 from clew.errors import NotFound, UsageError
@@ -40,18 +41,58 @@ compiler.Compiler().compile(*outer.values(), target)
 """A pipeline that another one of the file uses is a part of it."""
 
 
+class Search:
+    """Looks for the Python that runs components, in the background: the caller's `python3` if it
+    has the SDK, as components expect; else Clew's own."""
+
+    def __init__(self, hint: Path | None = None) -> None:
+        """`hint`: a file that keeps the last answer."""
+        self._hint = hint
+        found = (shutil.which("python3"), sys.executable)
+        self._candidates = list(dict.fromkeys(filter(None, found)))
+        self._asked = {
+            python: subprocess.Popen(
+                [python, "-c", _HAS_KFP],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for python in self._candidates
+            if os.path.dirname(python) != os.path.dirname(sys.executable)
+        }
+
+    def guess(self) -> str:
+        """Probably the answer, at once."""
+        with suppress(OSError):
+            if self._hint and (last := self._hint.read_text()) in self._candidates:
+                return last
+        return self._candidates[0]
+
+    def result(self) -> str:
+        for python in self._candidates:
+            if python in self._asked:
+                has_kfp = self._asked[python].wait() == 0
+            else:
+                has_kfp = importlib.util.find_spec("kfp") is not None
+            if has_kfp:
+                if self._hint and python != self.guess():
+                    with suppress(OSError):
+                        self._hint.write_text(python)
+                return python
+        raise NotFound(
+            "no python3 here has the kfp SDK, which runs components", hint="pip install kfp"
+        )
+
+    def close(self) -> None:
+        for asked in self._asked.values():
+            asked.kill()
+            asked.wait()
+
+
 def interpreter() -> str:
-    """The caller's `python3` if it has the SDK, as components expect; else Clew's own."""
-    candidates = [shutil.which("python3"), sys.executable]
-    for python in dict.fromkeys(filter(None, candidates)):
-        if os.path.dirname(python) == os.path.dirname(sys.executable):
-            has_kfp = importlib.util.find_spec("kfp") is not None
-        else:
-            asked = subprocess.run([python, "-c", _HAS_KFP], check=False, capture_output=True)
-            has_kfp = not asked.returncode
-        if has_kfp:
-            return python
-    raise NotFound("no python3 here has the kfp SDK, which runs components", hint="pip install kfp")
+    """The Python that runs components."""
+    with closing(Search()) as search:
+        return search.result()
 
 
 def compiled(source: Path, python: str) -> str:

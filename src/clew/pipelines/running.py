@@ -87,6 +87,8 @@ def run(
     """Run a pipeline to its end, however that is; the answer is the run's id. `text` is what it
     was read from; `earlier`: the run that is gone on with; `uid`, `facts`: what a new one is
     called, and what else its tasks may ask about it; `workers`: those that wait for it."""
+    workers = workers or Workers(folder, settings)
+    workers.guard(folder, settings)
     recorder = Recorder(folder, settings, earlier, uid=uid, say=say)
     turn = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
@@ -110,7 +112,7 @@ def run(
             say,
             watch,
             facts or {},
-            workers or Workers(folder, settings),
+            workers,
         )
         if earlier is not None:
             return running.go_on(earlier)
@@ -242,7 +244,7 @@ class _Running:
         self._volumes.end()
         outputs = self._engine.outputs if state == "succeeded" else Values()
         self._recorder.ended(state, outputs, why)
-        for worker in self._workers.all():
+        for worker in self._workers.release():
             self._recorder.leaves(worker)
         self._recorder.finish()
         self._memo.close()

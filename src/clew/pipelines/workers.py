@@ -22,6 +22,8 @@ from clew.run.sessions import Session
 from clew.run.stages import Host
 from clew.settings import Settings
 
+PLAIN = {"_KFP_RUNTIME": "true"}
+"""What every lightweight component finds: it makes the SDK load what a task needs, and no more."""
 LAUNCHER = Path(__file__).with_name("launcher.py")
 _MOST = 200
 """Tasks of one worker: what is known of their files is kept as long as it lives."""
@@ -67,20 +69,52 @@ class Workers:
         """One that can take another task."""
         key = (python, frozenset(variables.items()))
         found = self._at_work.get(key)
+        if found is not None and not found.is_ready:
+            del self._at_work[key]
+            found.await_ready()
+            self._at_work[key] = found
         if found is None or found.ended or found.count >= _MOST or found.stale() is not None:
-            stage = task_stage(self._settings, variables)
-            found = Session(self._folder, self._settings, self.command(python), stage, "worker")
-            found.start()
+            found = self._started(python, variables)
+            found.await_ready()
             with suppress(KeyError):
                 self._leaving.append(self._at_work.pop(key))
             self._at_work[key] = found
         return found
 
+    def start(self, python: str, variables: Mapping[str, str]) -> None:
+        """Start a worker that will probably be needed, and do not wait for it."""
+        with suppress(ClewError, OSError):
+            self._at_work[python, frozenset(variables.items())] = self._started(python, variables)
+
     def prepare(self, python: str, variables: Mapping[str, str]) -> None:
-        """Start one, if there is none. What prevents that prevents the task, too, which says so."""
+        """Have one ready. What prevents that prevents the task, too, which says so."""
         with self.lock, suppress(ClewError, OSError):
-            if (python, frozenset(variables.items())) not in self._at_work:
+            found = self._at_work.get((python, frozenset(variables.items())))
+            if found is None or not found.is_ready:
                 self.ready(python, variables)
+
+    def _started(self, python: str, variables: Mapping[str, str]) -> Session:
+        stage = task_stage(self._settings, variables)
+        found = Session(self._folder, self._settings, self.command(python), stage, "worker")
+        found.start()
+        return found
+
+    def guard(self, folder: Folder, settings: Settings) -> None:
+        """What workers with variables of their own must keep out of the record."""
+        self._folder, self._settings = folder, settings
+
+    def release(self) -> list[Session]:
+        """All of them: they get no more tasks."""
+        found = self.all()
+        self._leaving.clear()
+        self._at_work.clear()
+        return found
+
+    def close(self) -> None:
+        """End those that were not released; nothing of them is recorded."""
+        for worker in self.release():
+            worker.close()
+            worker.discard()
 
     def done(self) -> list[Session]:
         """Those that will get no more tasks, and of which all is told but their own end."""

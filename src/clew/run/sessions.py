@@ -79,18 +79,20 @@ class Session:
         self._told = False
         self._silent: float | None = None  # since when nothing came from the tracer
         self.ended = False
+        self.is_ready = False
 
     # -- the command
 
     def start(self) -> None:
+        """Start the command; `await_ready` before anything else is asked of it."""
         with failing.before_it_starts(self._folder):
             self._held = locks.hold(self._folder, self.uid)
             self._spool = self._folder.spool / self.uid
             self._store = Store(self._folder.store)
             folder, stage = self._folder, self._stage
             withheld = (*folder.exclude, *folder.credential_files(stage.environ, stage.cwd))
-            contents = Contents(self._store, spool=self._spool, keep=True, exclude=withheld)
-            self._intake = Intake(contents)
+            self._contents = Contents(self._store, spool=self._spool, keep=True, exclude=withheld)
+            self._intake = Intake(self._contents)
             self._kept = streams.again(
                 self._spool,
                 _STREAMS,
@@ -99,7 +101,6 @@ class Session:
                 stdin=None,
                 show=None,
             )
-            self._voices = Voices(self._redactor, self._folder.stream_limit)
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._socket = ours
             said, notify = os.pipe()
@@ -123,12 +124,17 @@ class Session:
         os.close(notify)
         theirs.close()
         self._kept.started()
+
+    def await_ready(self) -> None:
+        """Follow the command, and wait until it can be sent work."""
+        self.is_ready = True
+        self._voices = Voices(self._redactor, self._folder.stream_limit)
         self._follower = threading.Thread(target=self._follow, daemon=True)
         self._follower.start()
-        self._begin_chronicle(contents)
-        ours.settimeout(_PATIENCE)
+        self._begin_chronicle(self._contents)
+        self._socket.settimeout(_PATIENCE)
         try:
-            ready = ours.recv(16)
+            ready = self._socket.recv(16)
         except TimeoutError:
             ready = b""
         if ready != b"ready":
@@ -164,12 +170,18 @@ class Session:
         return standing.changed() if standing else None
 
     def close(self) -> None:
-        """No more will be asked: it ends, and all that was left running with it."""
+        """No more will be asked: it ends, and all that was left running with it. A command that was
+        never waited for is killed: its record is not kept."""
         self._socket.close()
-        self._follower.join()
+        if self.is_ready:
+            self._follower.join()
+        else:
+            os.kill(self._tracer, signal.SIGKILL)
+            os.close(self._notify)
         starting.wait(self._tracer)
         self._kept.finish()
-        self._voices.close()
+        if self.is_ready:
+            self._voices.close()
         self._trace.close()
 
     def discard(self) -> None:
