@@ -3,12 +3,14 @@
 
 #include <dirent.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define MOST_LOADED 6	      /* a script, its interpreter, that one's, … and the loader */
@@ -19,21 +21,67 @@ struct image {
 	char *loaded[MOST_LOADED];
 	unsigned loaded_count;
 	bool dynamic; /* a 64-bit program with a loader: the library can be injected */
+	bool absent;  /* there is no such file, as far as the tracer can see */
 };
 
 /* ---- what the caller passes ---- */
 
+#define AT_ONCE 64   /* items of a list that are read together */
+#define SHORT 128u /* bytes of each: most arguments are shorter */
+
+/* The texts at these addresses, in one call; NULL for each that is longer or could not be read. */
+static void texts_read(pid_t tid, const uint64_t *addresses, unsigned count, char *texts[])
+{
+	static char room[AT_ONCE][SHORT];
+	struct iovec here[AT_ONCE], there[AT_ONCE];
+	for (unsigned i = 0; i < count; i++) {
+		size_t page = 4096 - addresses[i] % 4096; /* the next one may not be there */
+		there[i] = (struct iovec){(void *)addresses[i], page < SHORT ? page : SHORT};
+		here[i] = (struct iovec){room[i], there[i].iov_len};
+	}
+	ssize_t left = process_vm_readv(tid, here, count, there, count, 0);
+	for (unsigned i = 0; i < count; i++) {
+		bool read = left >= (ssize_t)here[i].iov_len;
+		texts[i] = read && memchr(room[i], 0, here[i].iov_len) ? must(strdup(room[i])) : NULL;
+		left = read ? left - (ssize_t)here[i].iov_len : 0;
+	}
+}
+
+static bool list_add(struct list *list, char *text)
+{
+	if (!text)
+		return false;
+	if (!(list->count & (list->count - 1)))
+		list->items = must(realloc(list->items, (list->count ? list->count * 2 : 1) * sizeof *list->items));
+	list->items[list->count++] = text;
+	list->bytes += strlen(text) + 1;
+	return true;
+}
+
 static void list_read(struct list *list, pid_t tid, uint64_t address, size_t word)
 {
-	for (; address && list->bytes < LONGEST_LIST; address += word) {
-		uint64_t item = 0;
-		char *text = NULL;
-		if (peek(tid, address, &item, word) != (ssize_t)word || !item || !(text = peek_text(tid, item)))
+	while (address && list->bytes < LONGEST_LIST) {
+		uint8_t pointers[AT_ONCE * 8];
+		uint64_t items[AT_ONCE] = {0};
+		char *texts[AT_ONCE];
+		size_t page = 4096 - address % 4096, want = page < AT_ONCE * word ? page : AT_ONCE * word;
+		ssize_t size = peek(tid, address, pointers, want < word ? word : want);
+		unsigned count = 0, all = size > 0 ? (unsigned)((size_t)size / word) : 0;
+		for (; count < all; count++) {
+			memcpy(&items[count], pointers + count * word, word);
+			if (!items[count])
+				break;
+		}
+		texts_read(tid, items, count, texts);
+		for (unsigned i = 0; i < count; i++)
+			if (!list_add(list, texts[i] ? texts[i] : peek_text(tid, items[i]))) {
+				while (++i < count)
+					free(texts[i]);
+				return;
+			}
+		if (count < all || !all)
 			return;
-		if (!(list->count & (list->count - 1)))
-			list->items = must(realloc(list->items, (list->count ? list->count * 2 : 1) * sizeof *list->items));
-		list->items[list->count++] = text;
-		list->bytes += strlen(text) + 1;
+		address += count * word;
 	}
 }
 
@@ -123,6 +171,8 @@ static void inspect(struct task *task, struct image *image, const char *path)
 		char head[256] = "";
 		char *path_now = next;
 		int file = open(path_now, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (file < 0 && errno == ENOENT && !image->loaded_count)
+			image->absent = true;
 		next = NULL;
 		if (file >= 0 && read(file, head, sizeof head) > 4) {
 			if (head[0] == '#' && head[1] == '!') {
@@ -147,6 +197,8 @@ static void seek_maker(struct proc *proc)
 	static struct proc pipes; /* as a set of those that were met */
 	char name[PATH_MAX_];
 	bool met = true;
+	if (proc->execed || !proc->parent || proc->parent->gone)
+		return;
 	for (int fd = 0; fd <= 2; fd++)
 		if (descriptor_path(proc->pid, fd, name) && !strncmp(name, "pipe:", 5) &&
 		    proc_first(&pipes, hash_bytes(R_FD, name, strlen(name))))
@@ -181,7 +233,7 @@ bool image_enter(struct task *task, const char *path)
 		return false;
 	}
 	inspect(task, image, path);
-	if (!task->proc->execed && task->proc->parent && !task->proc->parent->gone)
+	if (!image->absent) /* a search of the PATH asks for many that are */
 		seek_maker(task->proc);
 	return true;
 }
@@ -211,6 +263,8 @@ void image_begun(struct task *task)
 	char link[64], exe[PATH_MAX_];
 	if (!image)
 		return;
+	if (image->absent) /* it sees other files than the tracer */
+		seek_maker(proc);
 	struct stack stack;
 	struct list list = {0};
 	bool readable = stack_read(&stack, proc->pid);
@@ -291,14 +345,14 @@ static void inherit_one(struct proc *proc, const char *folder, int fd, bool file
 	char link[96], name[PATH_MAX_];
 	struct stat own;
 	struct clew_facts facts;
-	snprintf(link, sizeof link, "%s/%d", folder, fd);
-	if (lstat(link, &own) || !descriptor_path(proc->pid, fd, name))
+	if (!descriptor_path(proc->pid, fd, name) || (!files && name[0] == '/'))
 		return;
-	if (!files && name[0] == '/')
+	snprintf(link, sizeof link, "%s/%d", folder, fd);
+	if (lstat(link, &own))
 		return;
 	/* The link's own permissions say how the descriptor was opened. */
 	int way = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
-	bool known = facts_of(link, true, &facts);
+	bool known = files && facts_of(link, true, &facts);
 	if (files) {
 		held_add(proc, fd, way, name, known ? &facts : NULL);
 		*streams |= known ? marks_which(&facts) : 0;
@@ -316,6 +370,8 @@ static void inherit_one(struct proc *proc, const char *folder, int fd, bool file
 		remember(proc, name);
 	if (!proc_first(proc, hash))
 		return;
+	if (!files) /* most are known already, and are not asked for theirs */
+		known = facts_of(link, true, &facts);
 	if (known && way & 1)
 		saving_read(&facts);
 	emit_descriptor(proc, fd, way, name, known ? &facts : NULL);
