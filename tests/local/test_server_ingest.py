@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -357,6 +357,52 @@ def test_a_server_that_answers_byte_by_byte_is_not_waited_for(here: Project) -> 
         ran = here.command("exec", "--", "true", timeout=30)
         assert b"did not answer in time" in ran.stderr
     trickling.join()
+
+
+def test_a_server_that_takes_an_upload_slowly_is_not_waited_for(
+    there: Project, here: Project, server: Server
+) -> None:
+    """A proxy passes questions on, and takes 4 KiB of content every 10 ms: 20 s for all of it."""
+    (here / "in").write_bytes(random.Random(6).randbytes(8 << 20))
+    good, cut = here.environment["CLEW_SERVER"], threading.Event()
+
+    def slowly(connected: socket.socket) -> None:
+        with suppress(OSError), connected:
+            upstream = socket.create_connection(("127.0.0.1", int(good.rsplit(":")[-1])))
+            with upstream:
+                threading.Thread(target=_copy, args=(upstream, connected), daemon=True).start()
+                while data := connected.recv(4096):
+                    upstream.sendall(data)
+                    time.sleep(0.01)
+        cut.set()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        accepting = threading.Thread(target=_accept, args=(listening, slowly), daemon=True)
+        accepting.start()
+        here.environment["CLEW_SERVER"] = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        ran = here.command("exec", "--", "sh", "-c", "cat in > out; exit 3")
+        assert ran.returncode == 3
+        assert b"did not answer in time" in ran.stderr
+        assert cut.wait(30)  # the client has closed the connection
+    assert known(there) == []
+    here.environment["CLEW_SERVER"] = good
+    here.command("list")
+    assert [found["status"] for found in known(there)] == [3]
+    whole(here, there)
+
+
+def _accept(listening: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+    with suppress(OSError):
+        while True:
+            connected, _ = listening.accept()
+            threading.Thread(target=serve, args=(connected,), daemon=True).start()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(1 << 16):
+            target.sendall(data)
 
 
 def test_any_next_command_sends_what_waits(there: Project, here: Project) -> None:

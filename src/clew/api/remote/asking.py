@@ -4,9 +4,8 @@ No message ever holds the token. A server that is busy is asked again for a litt
 wishes; one that is not there, or does not answer in time, is Unreachable.
 
 A server that is asked on behalf of somebody who did not ask for it (the sending after `exec`) has
-a limit for all requests together, however it delays: in name resolution, in the connection, or byte
-by byte in its answers. What it takes in meanwhile does not count: a large upload may go on as long
-as it moves.
+a limit for all requests together, however it delays: in name resolution, in the connection, in
+taking what is sent, or byte by byte in its answers.
 """
 
 from __future__ import annotations
@@ -97,14 +96,14 @@ class Server:
         """Ask, and read the answer piece by piece; an error is raised as what it is."""
         asked = "&".join(f"{quote(name)}={quote(value)}" for name, value in (query or {}).items())
         target = f"{self._path}{path}{'?' if asked else ''}{asked}"
-        until = time.monotonic() + self._left(PATIENCE)
+        until = time.monotonic() + self.left(PATIENCE)
         while True:
             response = self._request(method, target, body, dict(headers or {}), seconds)
             pause = _seconds(response.headers.get("Retry-After"))
             if response.status not in (429, 503) or time.monotonic() + pause > until:
                 break
             self._drain(response)
-            with self._bounded():
+            with self.bounded():
                 time.sleep(pause)
         if response.status >= 300:
             raise self._error(response)
@@ -140,8 +139,8 @@ class Server:
             headers["Content-Length"] = str(len(body))
         try:
             connection = self._connection(seconds)
-            connection.request(method, target, _pieces(body), headers)
-            with self._bounded():
+            with self.bounded():
+                connection.request(method, target, _pieces(body), headers)
                 return connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             raise self.unreachable(error) from error
@@ -158,7 +157,7 @@ class Server:
             local["connection"] = connection
         local["socket"] = connection.sock
         if connection.sock is not None:
-            connection.sock.settimeout(self._left(seconds))
+            connection.sock.settimeout(self.left(seconds))
         return connection
 
     def _connect(self, connection: http.client.HTTPConnection) -> None:
@@ -175,15 +174,15 @@ class Server:
                 failures.append(error)
 
         thread = threading.Thread(target=connect, daemon=True)
-        with self._bounded():
+        with self.bounded():
             thread.start()
-            thread.join(self._left(_CONNECT))
+            thread.join(self.left(_CONNECT))
         if thread.is_alive():
             raise TimeoutError
         if failures:
             raise failures[0]
 
-    def _left(self, seconds: float) -> float:
+    def left(self, seconds: float) -> float:
         """How long to wait where `seconds` would be waited without a limit."""
         if self._limit is None:
             return seconds
@@ -192,13 +191,13 @@ class Server:
         return min(seconds, self._limit - self._waited)
 
     @contextlib.contextmanager
-    def _bounded(self) -> Iterator[None]:
+    def bounded(self) -> Iterator[None]:
         """Wait for the server within: where the time is limited, the connection is cut when it is
         over, and what was waited counts."""
         if self._limit is None:
             yield
             return
-        timer = threading.Timer(self._left(_ANSWER), _cut, [self._local.__dict__.get("socket")])
+        timer = threading.Timer(self.left(_ANSWER), _cut, [self._local.__dict__.get("socket")])
         timer.daemon = True
         begun = time.monotonic()
         timer.start()
@@ -210,7 +209,7 @@ class Server:
 
     def _drain(self, response: http.client.HTTPResponse) -> bytes:
         try:
-            with self._bounded():
+            with self.bounded():
                 data = response.read()
         except (OSError, http.client.HTTPException) as error:
             raise self.unreachable(error) from error
@@ -256,7 +255,7 @@ class Answer:
     def whole(self, *, most: int = _LARGEST) -> bytes:
         """All of it, if that is not more than `most` bytes."""
         body = bytearray()
-        with self._server._bounded():
+        with self._server.bounded():
             for piece in self.pieces():
                 body += piece
                 if len(body) > most:

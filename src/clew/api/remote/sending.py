@@ -7,7 +7,7 @@ they name: so the execution is there whole or not at all. What has arrived is no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 _PATIENCE = 2.0
-"""Seconds in all that `exec` waits for a server after the command has ended."""
+"""Seconds in all that `exec` waits for a server after the command has ended. What is not sent by
+then stays, and the next command continues: packs that have arrived are not sent again."""
 _QUESTIONS = 10_000
 """Digests that are asked about at once."""
 _TRIES = 3
@@ -115,7 +116,10 @@ def deliver(
         return found
     for uid in waiting.unsent(folder):
         try:
-            with waiting.claimed(folder, uid, wait=_PATIENCE if uid == own else 0) as place:
+            with ExitStack() as claim:
+                with server.bounded():
+                    wait = server.left(_PATIENCE) if uid == own else 0
+                    place = claim.enter_context(waiting.claimed(folder, uid, wait=wait))
                 if place is None or project._alive(uid):
                     continue
                 if (folder.spool / uid).exists():
