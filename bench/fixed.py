@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clew import db, folder
+from clew import db, project_directory
 from clew.prov.events import Ended, Started
 from clew.prov.graph import Graph
 
@@ -83,7 +83,7 @@ def make_files(home: Path) -> None:
 
 def make_executions(root: Path) -> None:
     """As many as asked for, with all that `list` shows of each."""
-    project = folder.create(root)
+    project = project_directory.create(root)
     connection = db.connect(project.graph, address=None)
     graph = Graph(connection, project.uid)
     begin = time.time_ns()
@@ -112,7 +112,7 @@ def main() -> None:
         del os.environ[name]
     with tempfile.TemporaryDirectory(prefix="clew-bench-") as name:
         used, many = Path(name) / "used", Path(name) / "many"
-        folder.create(used)
+        project_directory.create(used)
         make_files(used)
         make_executions(many)
         figures: list[tuple[str, float, Callable[[Path], float], Path]] = [

@@ -33,10 +33,10 @@ from clew.prov.events import (
     Version,
 )
 from clew.prov.graph import Graph
-from clew.prov.questions.executions import executions
-from clew.prov.questions.lineage import lineage
-from clew.prov.questions.shows import show
-from clew.prov.questions.targets import resolve
+from clew.prov.queries.executions import executions
+from clew.prov.queries.lineage.lineage import lineage
+from clew.prov.queries.show import show
+from clew.prov.queries.targets import resolve
 
 PROCESSES, OWNED, LOOKS, WRITES = 8, 60, 120, 2
 DATA = WRITES + 1

@@ -36,7 +36,7 @@ from urllib.parse import parse_qs, urlsplit
 import graph as graphs
 import httpx2
 
-from clew import db, folder, settings
+from clew import db, project_directory, settings
 from clew.prov.graph import Graph
 from clew.server.catalogue import experiments, runs
 
@@ -111,7 +111,7 @@ def serving(root: Path) -> Iterator[Server]:
 
 def listing(root: Path, count: int) -> dict[str, float]:
     """Milliseconds."""
-    project = folder.create(root)
+    project = project_directory.create(root)
     begin = time.time_ns()
     spec = json.dumps({"pipelineInfo": {"name": "many"}, "root": {"dag": {"tasks": {}}}})
     with db.connect(project.graph, address=None) as connection:
@@ -146,7 +146,7 @@ def listing(root: Path, count: int) -> dict[str, float]:
 
 def lineage(root: Path, edges: int) -> dict[str, float]:
     """Milliseconds."""
-    project = folder.create(root)
+    project = project_directory.create(root)
     graphs.MACHINE = settings.machine_id(settings.load())
     count = edges // graphs.EDGES
     with db.connect(project.graph, address=None) as connection:
@@ -171,7 +171,7 @@ def lineage(root: Path, edges: int) -> dict[str, float]:
 
 def compiled(root: Path, name: str) -> str:
     """One of the pipelines above, by the stock SDK."""
-    folder.create(root)
+    project_directory.create(root)
     (root / "source.py").write_text(PIPELINES)
     subprocess.run([sys.executable, "-W", "ignore", "source.py"], cwd=root, check=True)
     return (root / f"{name}.yaml").read_text()

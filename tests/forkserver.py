@@ -250,7 +250,7 @@ def _stream(file: int, mode: str, errors: str) -> io.TextIOWrapper:
 def _preload() -> None:
     from clew.cli.main import COMMANDS
 
-    for module in (*(f"clew.cli.{name}" for name in COMMANDS), *_PRELOADED):
+    for module in (*(f"clew.cli.commands.{name}" for name in COMMANDS), *_PRELOADED):
         importlib.import_module(module)
     gc.collect()
     gc.freeze()  # so that a child's collections do not copy what it shares

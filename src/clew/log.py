@@ -21,7 +21,7 @@ from typing import Literal
 
 from clew import settings
 from clew.errors import ClewError
-from clew.folder import Folder
+from clew.project_directory import Folder
 from clew.redaction import Redactor, mask_text
 
 LIMIT = 1 << 20

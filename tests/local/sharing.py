@@ -17,9 +17,9 @@ from tests.local.surviving import await_
 from tests.unit.cli.driving import Clew
 
 import clew as interface
-from clew import folder as folders
+from clew import project_directory as folders
 from clew import settings
-from clew.store import packs
+from clew.store.packs import pack_format
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "s3-secret-of-the-tests"}
 
@@ -101,10 +101,10 @@ class Shared:
             if not name.startswith("packs/"):
                 yield name, path.read_bytes()
                 continue
-            for block in packs.read_table(path).blocks:
+            for block in pack_format.read_table(path).blocks:
                 yield (
                     name,
-                    packs.read_block(
+                    pack_format.read_block(
                         path,
                         position=block.position,
                         stored=block.stored,

@@ -12,13 +12,14 @@ import random
 import sys
 from pathlib import Path
 
-from clew.store import Store, packing
+from clew.store import Store
+from clew.store.packs import pack_writer
 
 
 def main() -> None:
     path, seed = Path(sys.argv[1]), int(sys.argv[2])
     if len(sys.argv) > 3:
-        packing.PACK = int(sys.argv[3])  # small packs: many more moments between two of them
+        pack_writer.PACK = int(sys.argv[3])  # small packs: many more moments between two of them
     source = random.Random(seed)
     with Store(path, lease=f"writer-{seed}") as store:
         while True:

@@ -17,7 +17,7 @@ import pytest
 from tests.unit.cli.driving import Clew
 
 import clew as interface
-from clew import folder as folders
+from clew import project_directory as folders
 from clew import settings
 
 PATIENCE = 30.0

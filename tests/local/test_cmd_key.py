@@ -11,7 +11,7 @@ from tests.local.sharing import Shared, folder, in_python, project, whole
 from tests.local.test_forged_records import forged_facts, push_forged
 from tests.unit.cli.driving import Clew
 
-from clew.api.sharing import Document
+from clew.api.local.share import Document
 from clew.errors import Rejected
 from clew.store.remotes import document_name
 

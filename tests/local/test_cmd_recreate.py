@@ -129,7 +129,7 @@ def test_damaged_bytes_are_made_again(clew: Clew) -> None:
 def spoil(clew: Clew, digest: str) -> None:
     """Overwrite the block that holds a content, in its pack."""
     from clew.store import Store
-    from clew.store.records import digest_of
+    from clew.store.types import digest_of
 
     with Store(clew.folder / ".clew/store") as store:
         place = store._index.place(digest_of(digest) or b"")

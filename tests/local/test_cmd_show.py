@@ -38,7 +38,10 @@ def test_one_execution(clew: Clew) -> None:
 def test_every_file_in_detail(clew: Clew) -> None:
     shown = clew.json("show", "e1", "--detail")
     files = {file["path"]: file for file in shown["files"]}
-    raw, made = files[str(clew.folder / "data/raw.csv")], files[str(clew.folder / "data/clean.csv")]
+    raw, made = (
+        files[str(clew.folder / "data/raw.csv")],
+        files[str(clew.folder / "data/clean.csv")],
+    )
     assert (raw["role"], raw["class"], raw["read"], raw["written"]) == (
         "input",
         "data",

@@ -27,7 +27,9 @@ def kept(clew: Clew, *secrets: str) -> str:
     """The files below `.clew` that hold one of these."""
     words = [word for secret in secrets for word in ("-e", secret)]
     found = subprocess.run(
-        ["grep", "-rl", *words, str(clew.folder / ".clew")], capture_output=True, text=True
+        ["grep", "-rl", *words, str(clew.folder / ".clew")],
+        capture_output=True,
+        text=True,
     )
     return found.stdout
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.folder import create
+from clew.project_directory import create
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted([*DOCS.glob("tutorial/**/*.md"), *DOCS.glob("how-to/**/*.md")])

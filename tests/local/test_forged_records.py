@@ -12,8 +12,8 @@ from tests.local.sharing import Shared, folder, in_python, project, whole
 from tests.unit.cli.driving import Clew
 from tests.unit.prov.story import digest
 
-from clew.api.project import Project
-from clew.api.sharing import Own, push
+from clew.api.local.project import Project
+from clew.api.local.share import Own, push
 from clew.errors import Rejected
 from clew.prov.events import (
     AnyEvent,

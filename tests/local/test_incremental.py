@@ -13,7 +13,7 @@ from tests.unit.cli.driving import Clew
 
 from clew import db
 from clew.prov.graph import Graph
-from clew.prov.questions.recorded import Recorded, recorded
+from clew.prov.queries.execution_record import Recorded, recorded
 
 STEP = """\
 import sys

@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.local.surviving import Marked
 
-from clew.api.repeating import done, file_of
-from clew.prov.questions.recorded import Recorded, recorded
-from clew.replay import planning
-from clew.replay.listings import listings
-from clew.replay.scenery import Entry
-from clew.replay.secret_values import SecretValues
+from clew.api.local.repeat import done, file_of
+from clew.prov.queries.execution_record import Recorded, recorded
+from clew.replay.repeat import repeat_plan
+from clew.replay.repeat.secret_values import SecretValues
+from clew.replay.sandbox.initial_files import Entry
+from clew.replay.stored_listings import listings
 from clew.store import Store
 
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -166,7 +166,7 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
             with clew.project() as project:
                 record = recorded(project._graph, "e1")
                 with Store(project._folder.store) as store:
-                    plan = planning.plan(
+                    plan = repeat_plan.plan(
                         record, names=listings(store), values=SecretValues(), network=False
                     )
                     entries: dict[bytes, Entry | None] = {}

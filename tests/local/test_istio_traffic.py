@@ -13,12 +13,12 @@ import httpx2
 import pytest
 from tests.local.metering import COUNTERS, Istio, counting, prometheus
 from tests.local.surviving import await_
-from tests.unit.kube.resources import pod, tensorboard, viewer
+from tests.unit.kube.sample_resources import pod, tensorboard, viewer
 
-from clew.kube.activity import Asking, Traffic, istio_traffic
-from clew.kube.culling import LAST_OTHER, Activity, decide
+from clew.kube.controller.options import Culling
+from clew.kube.culling.activity import Asking, Traffic, istio_traffic
+from clew.kube.culling.idleness import LAST_OTHER, Activity, decide
 from clew.kube.objects import Json, name_of
-from clew.kube.options import Culling
 
 LATE = timedelta(seconds=3)
 """Three samples of one second each."""

@@ -16,12 +16,12 @@ from typing import Any
 import httpx2
 import pytest
 from tests.local.test_server_sockets import jupyter
-from tests.unit.kube.resources import notebook
+from tests.unit.kube.sample_resources import notebook
 
-from clew.kube.activity import Asking
-from clew.kube.culling import Activity
-from clew.kube.notebooks import HEADERS, REWRITE
+from clew.kube.culling.activity import Asking
+from clew.kube.culling.idleness import Activity
 from clew.kube.objects import Json, Key
+from clew.kube.resources.notebooks import HEADERS, REWRITE
 
 BASE = "/notebook/me/first/"
 NOTEBOOK = notebook()
@@ -146,7 +146,7 @@ def test_an_answer_that_is_too_large_or_too_deep_is_no_activity(body: bytes) -> 
 
 def test_an_answer_that_trickles_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """One notebook must not keep all others from being looked at."""
-    monkeypatch.setattr("clew.kube.activity._SECONDS", 0.5)
+    monkeypatch.setattr("clew.kube.culling.activity._SECONDS", 0.5)
     over = threading.Event()
 
     class Trickle(http.server.BaseHTTPRequestHandler):

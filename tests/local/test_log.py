@@ -51,7 +51,8 @@ def test_errors_and_upkeep_are_logged(clew: Clew) -> None:
 
 BROKEN = """
 import sys
-from clew.cli import main, list
+from clew.cli import main
+from clew.cli.commands import list
 def break_(*_, **__): raise ValueError(f"a bug, with {open('data').read()!r}")
 list.command.callback = break_
 sys.argv[0] = "clew"

@@ -19,8 +19,8 @@ from tests.unit.prov.story import Story
 
 from clew.cli.main import main
 from clew.prov.events import AnyEvent, Content, Ended, Gap, Generated, Started, Used, Version
-from clew.prov.export.events import events_of
-from clew.prov.questions.executions import find
+from clew.prov.export.recorded_events import events_of
+from clew.prov.queries.executions import find
 from clew.prov.record_schema import check_events
 
 __all__ = ["reused"]  # a fixture

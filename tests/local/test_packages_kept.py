@@ -11,8 +11,8 @@ import pytest
 from tests.local.programs.recording import Project, Recording
 from tests.local.surviving import as_root, mounted
 
+from clew.packages import debian
 from clew.prov.locators import path_of
-from clew.witness import debian
 
 pytestmark = pytest.mark.skipif(not debian.present(Path("/")), reason="needs dpkg")
 
@@ -122,7 +122,7 @@ def test_no_record_tells_of_it(tmp_path: Path, cache: Path, linked: bool) -> Non
         cache.symlink_to("home")
     here = project(tmp_path, cache)
     program = (
-        "from clew.settings import load; from clew.witness.packages import Packages\n"
+        "from clew.settings import load; from clew.packages.owners import Packages\n"
         "print(Packages(load().owners).owners([b'/bin/true']))\n"
     )
     for _ in ("made", "read"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.local.tracing import traced
 
-from clew.run.pins import Pins
+from clew.run.launch.pins import Pins
 
 SERIAL = Pins(serial=True)
 CHANCE = "import random, time; time.sleep(random.random() / 5)"

@@ -9,9 +9,9 @@ import pytest
 from tests.local.programs.recording import HERE
 
 import clew
-from clew.pipelines.tasks import Warm
-from clew.run.pieces import Piece
-from clew.run.sessions import Session
+from clew.pipelines.tasks.attempt import Warm
+from clew.run.session.forked_task import Piece
+from clew.run.session.worker_session import Session
 
 
 def there() -> int:

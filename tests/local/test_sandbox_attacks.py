@@ -21,9 +21,9 @@ import pytest
 from tests.local.programs.attacks import ATTACK, IMPORTS
 from tests.local.programs.recording import CLEW, Project, compiled
 
+from clew.confined_files import Confined
 from clew.store import Store
-from clew.store.confined import Confined
-from clew.witness import native
+from clew.witness.syscalls import tracer_binary
 
 SOMEBODY = 61234
 Run = Callable[..., "subprocess.CompletedProcess[bytes]"]
@@ -101,7 +101,7 @@ def test_nothing_of_the_host_can_be_reached(
     said = json.loads(ran.stdout.splitlines()[0])
     assert said["read"] == []
     assert not written.exists(), said["wrote"]
-    ours = {(path.stat().st_dev, path.stat().st_ino) for path in native.FOLDER.iterdir()}
+    ours = {(path.stat().st_dev, path.stat().st_ino) for path in tracer_binary.FOLDER.iterdir()}
     assert not ours & {(dev, ino) for _, dev, ino in said["writable"]}, said["writable"]
     none = "0" * 16
     assert said["status"] == {
@@ -229,7 +229,7 @@ def test_a_file_that_the_record_names_is_opened_without_our_descriptors(
     spool = tmp_path / "spool"
     spool.mkdir()
     descriptor = os.open(spool, os.O_RDONLY)
-    words = [os.fspath(native.TRACER), "--out", str(tmp_path / "trace")]
+    words = [os.fspath(tracer_binary.TRACER), "--out", str(tmp_path / "trace")]
     words += ["--spool", f"/proc/self/fd/{descriptor}", "--isolated", "1"]
     words += ["--open", f"1:{os.O_WRONLY | os.O_CREAT}:{path.format(descriptor)}", "--", "true"]
     ran = subprocess.run(words, pass_fds=(descriptor,), capture_output=True, timeout=60)

@@ -19,8 +19,8 @@ from tests.local.serving import Server, serving
 from tests.local.surviving import await_
 
 from clew.prov.events import Ended, to_batch
-from clew.server.intake import AT_ONCE
-from clew.store import packs
+from clew.server.ingest_limits import AT_ONCE
+from clew.store.packs import pack_format
 
 PACKED = {"Content-Type": "application/msgpack"}
 SOON = 9.0
@@ -40,9 +40,11 @@ def server(there: Project) -> Iterator[Server]:
 
 def hole(size: int) -> bytes:
     """A pack of some 150 bytes with a content that is one hole."""
-    parts = packs.pack_parts([(packs.HOLE, size)])
-    file = packs.File(blake3.blake3(b"claimed").digest(), size, 0, parts)
-    return packs.MAGIC + packs.encode(packs.Table([], [file]), position=len(packs.MAGIC))
+    parts = pack_format.pack_parts([(pack_format.HOLE, size)])
+    file = pack_format.File(blake3.blake3(b"claimed").digest(), size, 0, parts)
+    return pack_format.MAGIC + pack_format.encode(
+        pack_format.Table([], [file]), position=len(pack_format.MAGIC)
+    )
 
 
 @contextmanager
@@ -89,7 +91,7 @@ def test_small_requests_that_are_large_to_handle_are_refused(server: Server) -> 
     bomb = to_batch([event]).replace(b"\xa1x\xc0", b"\xa1x" + many)
     before = memory(server)
     with server.client() as client:
-        for size in (1 << 62, (1 << 64) - 1, packs.MOST_REPEATED + 1):
+        for size in (1 << 62, (1 << 64) - 1, pack_format.MOST_REPEATED + 1):
             body = hole(size)
             assert len(body) < 200
             answer = client.post("/api/v1/content", content=body)

@@ -12,8 +12,8 @@ from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 
 from clew.prov.events import from_batch, from_lines
-from clew.prov.export.events import contents_of
-from clew.store import packs
+from clew.prov.export.recorded_events import contents_of
+from clew.store.packs import pack_format
 
 NOWHERE = f"blake3:{'0' * 64}"
 
@@ -56,10 +56,10 @@ def test_another_server_takes_what_this_one_gives(client: httpx2.Client, tmp_pat
         named = {"params": {"for": "a-copy"}}
         missing = there.post("/api/v1/content/missing", json={"contents": wanted}, **named).json()
         records = client.post("/api/v1/content/records", json={"contents": missing["contents"]})
-        table = packs.read_pack(records.content, where="here")
-        parts = {part for file in table.files for part, _ in packs.parts_of(file.parts)}
+        table = pack_format.read_pack(records.content, where="here")
+        parts = {part for file in table.files for part, _ in pack_format.parts_of(file.parts)}
         told = {file.digest for file in table.files}
-        chunks = [f"blake3:{part.hex()}" for part in parts - {packs.HOLE}]
+        chunks = [f"blake3:{part.hex()}" for part in parts - {pack_format.HOLE}]
         alone = [d for d in missing["contents"] if bytes.fromhex(d[7:]) not in told]
         pack = client.post("/api/v1/content/chunks", json={"chunks": chunks, "contents": alone})
         for data in (pack.content, records.content):

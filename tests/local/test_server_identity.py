@@ -17,9 +17,9 @@ from tests.local.serving import Server, serving
 
 import clew
 from clew.server.app import application
-from clew.server.limits import Limits
+from clew.server.http.client_limits import Limits
 from clew.server.proxy.routing import Proxy
-from clew.server.proxy.traffic import Records
+from clew.server.proxy.usage import Records
 from clew.server.service import Service
 
 CLOSED = [

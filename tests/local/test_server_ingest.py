@@ -29,7 +29,7 @@ from tests.local.serving import Server, serving
 from tests.local.surviving import await_
 
 from clew.prov.events import AnyEvent, Content, Ended, Started, Version, to_batch, to_lines
-from clew.server.intake import AT_ONCE
+from clew.server.ingest_limits import AT_ONCE
 
 LINES = {"Content-Type": "application/x-ndjson"}
 PACKED = {"Content-Type": "application/msgpack"}

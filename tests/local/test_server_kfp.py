@@ -22,7 +22,7 @@ from tests.unit.pipelines.irs import document, leaf, task
 
 import clew
 from clew import db
-from clew.prov.keys import project_key
+from clew.prov.row_keys import project_key
 
 ROOT = "/apis/v2beta1"
 NOBODY = "0" * 32

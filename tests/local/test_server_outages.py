@@ -20,7 +20,7 @@ from tests.local.test_server_running import Asking, gone
 
 from clew.prov.events import Ended, from_batch
 from clew.server.catalogue import runs
-from clew.server.compiled import read
+from clew.server.parsing.compiled_pipelines import read
 
 PIPELINE = """
 from kfp import compiler, dsl

@@ -16,7 +16,7 @@ from tests.local.serving import Server, serving
 from tests.local.upstreams import Table, answering, head, upstream
 
 import clew
-from clew.server.catalogue import traffic
+from clew.server.catalogue import proxy_traffic
 
 NOWHERE = """
 apiVersion: v1
@@ -288,7 +288,7 @@ def test_servers_that_share_a_database_count_together(tmp_path: Path) -> None:
             with other.apps_client() as client:
                 client.post("/tensorboard/me/shared/", content=b"nine more")
     with clew.open(project.folder) as opened:
-        (found,) = traffic.every(opened._graph)
+        (found,) = proxy_traffic.every(opened._graph)
     assert (found.kind, found.namespace, found.name) == ("tensorboard", "me", "shared")
     assert (found.requests, found.sockets) == (4, 0)
     assert (found.bytes_in, found.bytes_out) == (9, 16)

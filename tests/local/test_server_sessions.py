@@ -14,8 +14,8 @@ from tests.local.surviving import await_
 from tests.local.upstreams import Table, answering, upstream
 
 import clew
+from clew.server.http.sessions import API, SESSION_SECONDS, Session, Sessions, apps
 from clew.server.service import Service
-from clew.server.sessions import API, SESSION_SECONDS, Session, Sessions, apps
 
 ASKED = "/api/v1/executions"
 BOOK = "/notebook/me/book/"

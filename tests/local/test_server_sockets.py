@@ -27,7 +27,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.sync.server import ServerConnection, serve
 
 import clew
-from clew.server.catalogue import traffic
+from clew.server.catalogue import proxy_traffic
 
 WAIT = 120
 
@@ -297,7 +297,7 @@ def test_a_kernel_of_a_real_jupyter_answers_through_either_of_two_servers(
 
         def counted() -> bool:
             with clew.open(project.folder) as found:
-                seen = {one.name: one for one in traffic.every(found._graph)}
+                seen = {one.name: one for one in proxy_traffic.every(found._graph)}
             return "lab" in seen and seen["lab"].sockets >= 1 and seen["lab"].bytes_out > 100
 
         await_("the record", counted)

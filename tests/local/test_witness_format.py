@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clew.witness import native, records
+from clew.witness.syscalls import trace_format, tracer_binary
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/formats/trace.md").read_text()
-TYPES = records.AnyRecord.__args__
+TYPES = trace_format.AnyRecord.__args__
 
 
 def _rows(*heads: str) -> list[list[str]]:
@@ -41,7 +41,7 @@ def _names(text: str) -> list[str]:
 
 def test_every_record_type_and_field_is_described() -> None:
     described = {int(tag): (name, _names(fields)) for tag, name, fields in _rows("type", "name")}
-    common = [field.name for field in msgspec.structs.fields(records.Record)]
+    common = [field.name for field in msgspec.structs.fields(trace_format.Record)]
     coded = {
         kind.__struct_config__.tag: (
             kind.__name__,
@@ -56,12 +56,12 @@ def test_every_record_type_and_field_is_described() -> None:
 def test_facts_are_described() -> None:
     told = re.search(r"\*\*Facts\*\* .*?array of (.*?)\.", PAGE)
     assert told is not None
-    assert _names(told[1]) == list(records.Facts._fields)
+    assert _names(told[1]) == list(trace_format.Facts._fields)
 
 
 def test_kinds_of_looks_are_described() -> None:
     described = {name: int(kind) for kind, name, _ in _rows("kind", "name")}
-    assert described == {name: getattr(records, name) for name in described}
+    assert described == {name: getattr(trace_format, name) for name in described}
     assert len(described) == 5
 
 
@@ -87,7 +87,16 @@ def test_every_gap_the_tracer_writes_is_described() -> None:
 def test_a_trace_reads_as_the_page_says(tmp_path: Path, cut: int | None) -> None:
     trace = tmp_path / "trace"
     command = ["sh", "-c", "echo x > f; mv f g; cat g | cat; rm g"]
-    words = [native.TRACER, "--out", trace, "--spool", tmp_path, "--library", native.LIBRARY, "--"]
+    words = [
+        tracer_binary.TRACER,
+        "--out",
+        trace,
+        "--spool",
+        tmp_path,
+        "--library",
+        tracer_binary.LIBRARY,
+        "--",
+    ]
     subprocess.run([*words, *command], check=True, capture_output=True, cwd=tmp_path)
     data = trace.read_bytes()[: -cut if cut else None]
     at, seen = 0, []
@@ -99,7 +108,7 @@ def test_a_trace_reads_as_the_page_says(tmp_path: Path, cut: int | None) -> None
         at += 4 + size
     assert (at == len(data)) is (cut is None)
     trace.write_bytes(data)
-    read = records.Trace(trace)
+    read = trace_format.Trace(trace)
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(read.read())) == seen
     read.close()
     if cut is None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from clew.run.pins import UNPINNED, Pins
-from clew.witness import native
+from clew.run.launch.pins import UNPINNED, Pins
+from clew.witness.syscalls import tracer_binary
 
 PINNED = Pins(clock=10**18 + 250_000_000, random="00112233445566778899aabbccddeeff")
 """A Sunday in 2001, so that no real clock says the same."""
@@ -17,10 +17,10 @@ PINNED = Pins(clock=10**18 + 250_000_000, random="00112233445566778899aabbccddee
 
 def traced(folder: Path, command: Sequence[str | Path], pins: Pins = UNPINNED, **more: Any) -> str:
     """What the command prints; it must succeed."""
-    words = native.tracer_command(
+    words = tracer_binary.tracer_command(
         [os.fspath(word) for word in command],
-        tracer=os.fspath(native.TRACER),
-        library=os.fspath(native.LIBRARY),
+        tracer=os.fspath(tracer_binary.TRACER),
+        library=os.fspath(tracer_binary.LIBRARY),
         trace=os.fspath(folder / "trace"),
         spool=None,
         notify=-1,

@@ -30,10 +30,10 @@ def test_rooms_import_only_what_lies_below() -> None:
 def test_an_import_upwards_is_found(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src" / "clew", tmp_path / "clew", ignore=shutil.ignore_patterns("_*_"))
     lowest = tmp_path / "clew" / "errors.py"
-    lowest.write_text(lowest.read_text() + "\nimport clew.folder\n")
+    lowest.write_text(lowest.read_text() + "\nimport clew.project_directory\n")
     ran = lint(tmp_path)
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert "clew.errors -> clew.folder" in ran.stdout
+    assert "clew.errors -> clew.project_directory" in ran.stdout
 
 
 def test_a_room_without_a_place_is_found(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from clew import folder as folders
 from clew import log
+from clew import project_directory as folders
 from clew.errors import Busy
-from clew.folder import Folder
+from clew.project_directory import Folder
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ def test_it_is_bounded(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from clew import folder, log, settings
+from clew import log, project_directory, settings
 log.LIMIT = 20_000
-project = folder.find(Path(sys.argv[1]), settings.load({}))
+project = project_directory.find(Path(sys.argv[1]), settings.load({}))
 for number in range(100):
     log.write(project, "info", f"{sys.argv[2]} {number} " + "z" * 50)
 """

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clew.api.opening import init, open  # noqa: A004 (clew.open is the public name)
-from clew.api.project import Project
+from clew.api.local.project import Project
+from clew.api.open_project import init, open  # noqa: A004 (clew.open is the public name)
 
 if TYPE_CHECKING:
-    from clew.api.records import (
+    from clew.api.results import (
         Check,
         Checkout,
         Edge,
@@ -64,6 +64,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'clew.api' has no attribute {name!r}")
-    from clew.api import records
+    from clew.api import results
 
-    return getattr(records, name)
+    return getattr(results, name)

@@ -1,4 +1,4 @@
-"""Executions, their processes and files as the interface shows them; see `clew.api.records`."""
+"""Executions, their processes and files as the interface shows them; see `clew.api.results`."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"clew.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"clew.cli.commands.{cmd_name}").command
         return command
 
     def resolve_command(
@@ -147,9 +147,9 @@ def _run(words: list[str]) -> int:
 def _log(error: Exception) -> str | None:
     """Enter what the command ends with into the project's log; where that is."""
     with suppress(Exception):  # the error itself is what matters
-        from clew import folder, log, settings
+        from clew import log, project_directory, settings
 
-        project = folder.here(settings.load())
+        project = project_directory.here(settings.load())
         if project is not None:
             log.write_error(project, error)
             return str(project.log)

@@ -12,10 +12,10 @@ import click
 
 from clew.cli.output import clean
 from clew.errors import SecretsNeeded, UsageError
-from clew.replay.secret_values import is_path, read_file
+from clew.replay.repeat.secret_values import is_path, read_file
 
 if TYPE_CHECKING:
-    from clew.api.project import Project
+    from clew.api.local.project import Project
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Result = TypeVar("Result")

@@ -7,7 +7,7 @@ room's own tables and queries modules. Every room above may import this one; it 
 
 from __future__ import annotations
 
-from clew.db.connections import Connection
-from clew.db.opening import connect
+from clew.db.connect import connect
+from clew.db.connection import Connection
 
 __all__ = ["Connection", "connect"]

@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 import psycopg
 from psycopg import conninfo, errors
 
-from clew.db import migrating
-from clew.db.connections import AT_ONCE, VALUES, Connection, Result, Row
+from clew.db import migration_runner
+from clew.db.connection import AT_ONCE, VALUES, Connection, Result, Row
 from clew.errors import Busy, ClewError, Damaged, NoDatabase, NotAllowed, UsageError
 
 _WORDS = {"id": "BIGINT PRIMARY KEY", "int": "BIGINT", "bytes": "BYTEA", "clustered": ""}
@@ -144,18 +144,20 @@ class PostgreSQL(Connection):
 
     def _bring_up_to_date(self) -> None:
         found = self._version()
-        migrating.refuse_newer(found, self.where)
-        if found == migrating.KNOWN:
+        migration_runner.refuse_newer(found, self.where)
+        if found == migration_runner.KNOWN:
             return
         with self._server.transaction():
             self._server.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             self._server.execute("CREATE SCHEMA IF NOT EXISTS clew")
             self._server.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER)")
             found = self._version()
-            migrating.refuse_newer(found, self.where)
-            migrating.upgrade(found, _WORDS, self._run)
+            migration_runner.refuse_newer(found, self.where)
+            migration_runner.upgrade(found, _WORDS, self._run)
             self._server.execute("DELETE FROM schema_version")
-            self._server.execute("INSERT INTO schema_version VALUES (%s)", (migrating.KNOWN,))
+            self._server.execute(
+                "INSERT INTO schema_version VALUES (%s)", (migration_runner.KNOWN,)
+            )
 
     def _run(self, statement: str) -> None:
         self._server.execute(statement.encode())

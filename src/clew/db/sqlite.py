@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 
-from clew.db import migrating
-from clew.db.connections import VALUES, Connection, Result, Row
+from clew.db import migration_runner
+from clew.db.connection import VALUES, Connection, Result, Row
+from clew.disk_reserve import is_full
 from clew.errors import MAKE_ROOM, Busy, ClewError, Damaged, Full, NotAllowed
-from clew.reserve import is_full
 
 PATIENCE = 30.0
 """Seconds to wait for another writer before giving up."""
@@ -51,7 +51,7 @@ class SQLite(Connection):
             self._start()
         except Full:
             self._cramped = True
-            if not path.exists() or self._version() != migrating.KNOWN:
+            if not path.exists() or self._version() != migration_runner.KNOWN:
                 raise
 
     def _start(self) -> None:
@@ -153,14 +153,14 @@ class SQLite(Connection):
 
     def _bring_up_to_date(self) -> None:
         found = self._version()
-        migrating.refuse_newer(found, self.where)
-        if found == migrating.KNOWN:
+        migration_runner.refuse_newer(found, self.where)
+        if found == migration_runner.KNOWN:
             return
         self._use_wal()
 
         def upgrade() -> None:
-            migrating.upgrade(self._version(), _WORDS, self.rows)
-            self.rows(f"PRAGMA user_version = {migrating.KNOWN}")
+            migration_runner.upgrade(self._version(), _WORDS, self.rows)
+            self.rows(f"PRAGMA user_version = {migration_runner.KNOWN}")
 
         self.atomically(upgrade)
 

@@ -21,9 +21,9 @@ from lightkube.generic_resource import (
 )
 from lightkube.types import CascadeType, PatchType
 
-from clew.kube.deciding import MANAGER
+from clew.kube.controller.model import MANAGER
+from clew.kube.controller.options import Options
 from clew.kube.objects import Json, Key, Object, name_of, namespace_of, uid_of
-from clew.kube.options import Options
 
 KINDS = {
     "Notebook": ("kubeflow.org", "v1", "notebooks"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from time import monotonic
 
 from clew.kube.client import Client
-from clew.kube.pod_security import enforces_restricted
+from clew.kube.resources.pod_security import enforces_restricted
 
 _SECONDS = 10.0
 

@@ -28,7 +28,7 @@ from clew.prov.events import (
     Used,
     Version,
 )
-from clew.prov.keys import beside, digest_bytes, keyer, project_key, version_name, words_name
+from clew.prov.row_keys import beside, digest_bytes, keyer, project_key, version_name, words_name
 
 Row = tuple[Any, ...]
 

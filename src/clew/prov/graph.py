@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from clew.db import Connection
 from clew.errors import UsageError
 from clew.prov import tables
-from clew.prov.keys import activity_key, project_key
+from clew.prov.row_keys import activity_key, project_key
 
 if TYPE_CHECKING:
     from clew.prov.events import AnyEvent
@@ -103,7 +103,7 @@ class Graph:
             self.connection.atomically(add)
 
     def _import(self, uid: str, events: list[AnyEvent], rows: Rows) -> None:
-        from clew.prov.scope import check_scope, new_rows
+        from clew.prov.import_scope import check_scope, new_rows
 
         check_scope(self, uid, events)
         found = new_rows(self, uid, rows)

@@ -10,8 +10,8 @@ from clew.prov import tables
 from clew.prov.events import AnyEvent
 from clew.prov.fold import Row, Rows
 from clew.prov.graph import Graph
-from clew.prov.keys import activity_key
-from clew.prov.scope import agree, existing
+from clew.prov.import_scope import agree, existing
+from clew.prov.row_keys import activity_key
 
 _ADD = """
 INSERT INTO signature (execution, key, events, signature) VALUES (?, ?, ?, ?)

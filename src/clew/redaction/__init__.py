@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from clew.redaction.files import CREDENTIALS, credential_globs, secret_values
 from clew.redaction.globs import matcher
+from clew.redaction.masking import MASK, Stream
 from clew.redaction.redactor import SHORTEST, Arguments, Redactor
-from clew.redaction.stream import MASK, Stream
-from clew.redaction.texts import mask_text, mask_url
+from clew.redaction.text_scan import mask_text, mask_url
 
 __all__ = [
     "CREDENTIALS",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from clew.redaction.globs import escape, matcher
 from clew.redaction.names import PATTERNS, is_secret_option, is_secret_variable
-from clew.redaction.texts import find_in_text
+from clew.redaction.text_scan import find_in_text
 
 CREDENTIALS = (
     # SSH, GPG, passwords, Kerberos

@@ -17,9 +17,9 @@ from urllib.parse import unquote
 from blake3 import blake3
 
 from clew.redaction.encodings import encodings
+from clew.redaction.masking import MASK, Stream, mask
 from clew.redaction.names import is_secret_variable
-from clew.redaction.stream import MASK, Stream, mask
-from clew.redaction.texts import (
+from clew.redaction.text_scan import (
     Finding,
     find_in_words,
     mask_url,

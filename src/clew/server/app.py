@@ -14,21 +14,22 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp
 
 from clew.errors import ClewError
-from clew.server import page
-from clew.server.identity import Identity, TokenLogin
-from clew.server.intake import Intake
+from clew.server import home_page
+from clew.server.http.access_log import Telling
+from clew.server.http.client_limits import Limited, Limits
+from clew.server.http.identity import Identity, TokenLogin
+from clew.server.http.page_headers import PageHeaders
+from clew.server.http.problems import answer, of_error
+from clew.server.http.request_heads import CheckedHeads, host
+from clew.server.http.sessions import API, Sessions, apps
+from clew.server.ingest_limits import Intake
 from clew.server.kfp.routes import router as kfp
-from clew.server.limits import Limited, Limits
 from clew.server.metrics import Metrics
-from clew.server.page_headers import PageHeaders
-from clew.server.problems import answer, of_error
-from clew.server.proxy.apps import AppsLogin, Origin, OwnHost, ToApps
+from clew.server.proxy.app_origin import AppsLogin, Origin, OwnHost, ToApps
 from clew.server.proxy.routing import WRITTEN, Branching, ByPort, Proxy
-from clew.server.request_heads import CheckedHeads, host
 from clew.server.service import Service
-from clew.server.sessions import API, Sessions, apps
-from clew.server.telling import Telling
-from clew.server.v1 import commands, contents, giving, ingest, routes, working
+from clew.server.v1 import ingest, record_download, routes
+from clew.server.v1.cli import content, queries, rerun_commands
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -52,10 +53,10 @@ def application(service: Service, limits: Limits, proxy: Proxy, origin: Origin |
     app.add_api_route("/healthz", _healthy, include_in_schema=False)
     app.add_api_route("/readyz", _ready, include_in_schema=False)
     app.add_api_route("/metrics", _measured, include_in_schema=False)
-    app.add_api_route("/", page.shown, include_in_schema=False)
-    app.add_api_route("/logout", page.log_out, methods=["POST"], include_in_schema=False)
+    app.add_api_route("/", home_page.shown, include_in_schema=False)
+    app.add_api_route("/logout", home_page.log_out, methods=["POST"], include_in_schema=False)
     app.include_router(kfp)
-    for own in (ingest, giving, commands, contents, working):
+    for own in (ingest, record_download, queries, content, rerun_commands):
         app.include_router(own.router)
     routes.include(app)
     written = {

@@ -14,7 +14,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from clew.errors import ClewError
-from clew.server.catalogue import known
+from clew.server.catalogue import run_list
 from clew.server.service import Service
 
 STATES = ("queued", "running", "succeeded", "failed", "canceled")
@@ -61,7 +61,7 @@ class _Runs(Collector):
     def collect(self) -> Iterator[Metric]:
         try:
             with self._service.graph() as graph:
-                found = known.counts(graph)
+                found = run_list.counts(graph)
         except ClewError:  # the other numbers are told all the same
             return
         runs = GaugeMetricFamily(

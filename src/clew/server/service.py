@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 
-from clew.api.project import Project
+from clew.api.local.project import Project
 from clew.errors import ClewError
-from clew.folder import Folder
+from clew.project_directory import Folder
 from clew.prov.graph import Graph
-from clew.server.following import Feeds
+from clew.server.polling_feed import Feeds
 from clew.settings import Settings
 
 

@@ -9,9 +9,9 @@ Imported by `witness`, `run` and `api`; only this room touches packs, chunks or 
 
 from __future__ import annotations
 
-from clew.store.contents import Store
+from clew.store.content_store import Store
 from clew.store.errors import Changed
-from clew.store.records import Problem, Reclaimed, Report, Signature, Snapshot, Stored
+from clew.store.types import Problem, Reclaimed, Report, Signature, Snapshot, Stored
 
 __all__ = [
     "Changed",

@@ -13,8 +13,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+from clew.disk_reserve import NO_ROOM, is_full
 from clew.errors import MAKE_ROOM, Busy, ClewError, Damaged, Full, NotAllowed, NotFound
-from clew.reserve import NO_ROOM, is_full
 
 _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 

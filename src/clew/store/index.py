@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from clew.store.errors import from_sqlite
-from clew.store.packs import HOLE, Chunk, File, Table, pack_parts, parts_of
-from clew.store.records import Signature
+from clew.store.packs.pack_format import HOLE, Chunk, File, Table, pack_parts, parts_of
+from clew.store.types import Signature
 
 VERSION = 1
 _WAIT = 120_000  # ms; another writer's transaction is short, but its disk may be slow

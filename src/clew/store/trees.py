@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clew.errors import ClewError, Damaged, UsageError
 from clew.safe_path import SafeFolder
-from clew.store import files, packs
+from clew.store import file_input
 from clew.store.errors import from_os, shown
-from clew.store.records import Problem, Signature, Snapshot, Stored, named
+from clew.store.packs import pack_format
+from clew.store.types import Problem, Signature, Snapshot, Stored, named
 
 if TYPE_CHECKING:
-    from clew.store.contents import Store
-    from clew.store.putting import Writer
+    from clew.store.content_store import Store
+    from clew.store.content_writer import Writer
 
 _Found = tuple[bytes, os.stat_result]
 """(path within the tree, status)"""
@@ -104,7 +105,7 @@ def put(writer: Writer, root: bytes) -> Snapshot:
     if b"" not in lines:
         raise ClewError(f"cannot read {shown(root)}: {skipped[0].what}")
     listed = b"".join([MAGIC, *(lines[path] for path in sorted(lines))])
-    tree = writer.put_data(listed, kind=packs.TREE)
+    tree = writer.put_data(listed, kind=pack_format.TREE)
     writer.flush()  # so that what is new is known
     new_bytes = sum(content.new_bytes for content in (*new, tree))
     return Snapshot(tree.digest, len(lines), size, new_bytes, skipped)
@@ -120,7 +121,7 @@ def _contents(
     signatures = [Signature.of(status) for _, status in regular]
     known = [row[0] if row and row[1] else None for row in writer.recall(signatures)]
     unknown = [i for i, digest in enumerate(known) if digest is None]
-    read = files.put(
+    read = file_input.put(
         writer,
         [_path(root, regular[i][0]) for i in unknown],
         [signatures[i] for i in unknown],
@@ -144,7 +145,7 @@ def _path(root: bytes, relative: bytes) -> bytes:
 
 
 def _batches(found: Iterator[_Found]) -> Iterator[list[_Found]]:
-    while batch := list(itertools.islice(found, files.BATCH)):
+    while batch := list(itertools.islice(found, file_input.BATCH)):
         yield batch
 
 

@@ -23,12 +23,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError, UsageError
-from clew.viewer import changing, sending
-from clew.viewer.fetching import File
-from clew.viewer.guarding import refusal
-from clew.viewer.listing import MOST, listed
+from clew.viewer import file_operations, upload
+from clew.viewer.directory_listing import MOST, listed
+from clew.viewer.download import File
+from clew.viewer.origin_check import refusal
 from clew.viewer.problems import answer, of_error
-from clew.viewer.taking import taken
+from clew.viewer.request_body import taken
 from clew.viewer.volume import Volume
 
 _LOG = logging.getLogger("clew.viewer")
@@ -119,7 +119,7 @@ class Viewer:
 def _get(volume: Volume, path: bytes, request: Request) -> ASGIApp:
     key = request.headers.get("upload-key")
     if key is not None:
-        offset = sending.sent(volume, path, key)
+        offset = upload.sent(volume, path, key)
         return Response(headers={"Upload-Offset": str(offset), "Cache-Control": "no-store"})
     asked = request.query_params
     if stat.S_ISDIR(volume.look(path).st_mode):
@@ -146,10 +146,10 @@ def _get(volume: Volume, path: bytes, request: Request) -> ASGIApp:
 def _post(volume: Volume, path: bytes, request: Request) -> Response:
     asked = request.query_params
     if asked.get("make") == "folder":
-        changing.make_folder(volume, path)
+        file_operations.make_folder(volume, path)
         return Response(status_code=201)
     if "rename" in asked:
-        changing.rename(volume, path, _bytes(request, b"rename"))
+        file_operations.rename(volume, path, _bytes(request, b"rename"))
         return Response(status_code=204)
     raise UsageError("?make=folder or ?rename=NEW PATH")
 
@@ -157,10 +157,10 @@ def _post(volume: Volume, path: bytes, request: Request) -> Response:
 def _delete(volume: Volume, path: bytes, request: Request) -> Response:
     key = request.headers.get("upload-key")
     if key is not None:
-        sending.forget(volume, path, key)
+        upload.forget(volume, path, key)
     else:
         everything = request.query_params.get("everything") == "true"
-        changing.delete(volume, path, everything=everything)
+        file_operations.delete(volume, path, everything=everything)
     return Response(status_code=204)
 
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from clew.errors import ClewError, Exists, Full, NotAllowed, NotFound, UsageError
-from clew.viewer import kernel
+from clew.viewer import linux_calls
 
 _LONGEST_NAME = 255
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -72,7 +72,7 @@ class Volume:
     def _open(self, path: bytes, flags: int) -> int:
         names = parts(path)
         if not self._walk:
-            return kernel.open_beneath(self._root, b"/".join(names) or b".", flags)
+            return linux_calls.open_beneath(self._root, b"/".join(names) or b".", flags)
         here = os.dup(self._root)
         for name in names[:-1]:
             with _closing(here):
@@ -131,7 +131,7 @@ def _explanation(error: OSError, name: str) -> ClewError:  # noqa: PLR0911 - one
 def _resolves(folder: int) -> bool:
     """Whether the kernel can."""
     try:
-        os.close(kernel.open_beneath(folder, b".", _PASS))
+        os.close(linux_calls.open_beneath(folder, b".", _PASS))
     except OSError:
         return False
     return True

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from clew.prov.texts import shown
+from clew.packages.os_release import os_release
+from clew.prov.text import shown
 from clew.redaction import Redactor
 from clew.witness.accelerators import accelerators
 
@@ -158,13 +159,6 @@ def _memory() -> dict[str, int]:
 def _os_release() -> dict[str, str]:
     values = os_release(Path("/"))
     return {n.lower(): values[n] for n in ("ID", "VERSION_ID", "PRETTY_NAME") if n in values}
-
-
-def os_release(root: Path) -> dict[str, str]:
-    """What `/etc/os-release` says of the distribution."""
-    text = _read(root / "etc/os-release") or _read(root / "usr/lib/os-release")
-    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
-    return {name.strip(): value.strip().strip("\"'") for name, _, value in pairs}
 
 
 def _libc() -> str:

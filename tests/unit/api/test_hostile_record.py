@@ -10,8 +10,8 @@ import pytest
 from tests.unit.prov.story import Story
 
 import clew
-from clew.api import repeating
-from clew.api.project import Project
+from clew.api.local import repeat
+from clew.api.local.project import Project
 from clew.errors import Damaged
 from clew.store import Store
 
@@ -41,18 +41,18 @@ def hostile(project: Project, *writes: tuple[str, str, int]) -> str:
 def test_what_was_left_is_laid_out_inside(project: Project, tmp_path: Path, path: str) -> None:
     uid = hostile(project, (path, "EVIL", 0o100644))
     with pytest.raises(Damaged, match="not a valid relative path"):
-        repeating.lay_out(project, uid, tmp_path / "kept")
+        repeat.lay_out(project, uid, tmp_path / "kept")
     assert (tmp_path / "victim").read_text() == "mine"
 
 
 def test_no_file_is_written_through_a_link_of_the_record(project: Project, tmp_path: Path) -> None:
     uid = hostile(project, ("/w/a", str(tmp_path), 0o120777), ("/w/a/victim", "EVIL", 0o100644))
     with pytest.raises(Damaged, match="is not a folder"):
-        repeating.lay_out(project, uid, tmp_path / "kept")
+        repeat.lay_out(project, uid, tmp_path / "kept")
     assert (tmp_path / "victim").read_text() == "mine"
 
 
 def test_what_was_left_gains_no_privileges(project: Project, tmp_path: Path) -> None:
     uid = hostile(project, ("/w/su", "EVIL", 0o104755))
-    repeating.lay_out(project, uid, tmp_path / "kept")
+    repeat.lay_out(project, uid, tmp_path / "kept")
     assert (tmp_path / "kept/su").stat().st_mode & 0o7777 == 0o755

@@ -12,11 +12,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from clew.cli.operator import command as operator
-from clew.cli.operator import options
-from clew.cli.server import command as server
+from clew.cli.commands.operator import command as operator
+from clew.cli.commands.operator import options
+from clew.cli.commands.server import command as server
 from clew.errors import UsageError
-from clew.kube.options import GATEWAY, Culling, Istio, Options
+from clew.kube.controller.options import GATEWAY, Culling, Istio, Options
 
 OPERATOR = Path(__file__).parents[3] / "deploy" / "operator" / "kustomization.yaml"
 POD = {"containers": [{"name": "other", "image": "example.org/other"}]}

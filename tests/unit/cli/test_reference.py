@@ -35,7 +35,7 @@ def codes(text: str) -> set[str]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_is_documented_and_no_other(name: str) -> None:
-    command: click.Command = importlib.import_module(f"clew.cli.{name}").command
+    command: click.Command = importlib.import_module(f"clew.cli.commands.{name}").command
     told = section(page("cli"), f"clew {name}")
     rows = "\n".join(line.partition(" | ")[0] for line in told.splitlines() if "| `-" in line)
     documented = set(re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", rows))

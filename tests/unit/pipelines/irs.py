@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from clew.pipelines.ir import Pipeline
-from clew.pipelines.reading import parse
+from clew.pipelines.spec.ir import Pipeline
+from clew.pipelines.spec.parser import parse
 
 COMMAND = ["sh", "-ec", "python3 -m kfp.dsl.executor_main", "def f(): pass"]
 ARGUMENTS = ["--executor_input", "{{$}}", "--function_to_execute", "f"]

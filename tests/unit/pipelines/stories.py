@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.unit.pipelines.irs import leaf
 
-from clew.pipelines.engine import Engine, Outcome, Over, Run
-from clew.pipelines.ir import Pipeline
-from clew.pipelines.scopes import Node, Values
+from clew.pipelines.engine.engine import Engine, Outcome, Over, Run
+from clew.pipelines.engine.scopes import Node, Values
+from clew.pipelines.spec.ir import Pipeline
 
 INT = {"comp": leaf({"x": "NUMBER_INTEGER?", "xs": "LIST?"}, {"Output": "NUMBER_INTEGER"})}
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.unit.pipelines.irs import constant, leaf, made, pipeline, task
 from tests.unit.pipelines.stories import INT, Story
 
-from clew.pipelines.engine import Engine, Outcome, Run
-from clew.pipelines.ir import Pipeline
-from clew.pipelines.scopes import Node, Values
+from clew.pipelines.engine.engine import Engine, Outcome, Run
+from clew.pipelines.engine.scopes import Node, Values
+from clew.pipelines.spec.ir import Pipeline
 
 
 @given(st.lists(st.integers(-5, 5), max_size=6), st.integers(0, 3), st.integers())

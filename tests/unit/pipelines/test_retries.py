@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.unit.pipelines.irs import leaf, pipeline, task
 
-from clew.pipelines.engine import Engine, Instruction, Outcome, Run
-from clew.pipelines.scopes import Values
+from clew.pipelines.engine.engine import Engine, Instruction, Outcome, Run
+from clew.pipelines.engine.scopes import Values
 
 COMPONENTS = {
     "comp": leaf(outputs={"Output": "NUMBER_INTEGER"}),

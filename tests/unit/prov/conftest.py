@@ -10,7 +10,7 @@ from tests.unit.prov.story import MACHINE, digest
 
 from clew.db import Connection
 from clew.prov.graph import Graph
-from clew.prov.questions.targets import Target, resolve
+from clew.prov.queries.targets import Target, resolve
 
 Ask = Callable[..., Target]
 

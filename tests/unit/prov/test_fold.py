@@ -144,7 +144,7 @@ def test_a_malformed_event_of_a_known_type_is_an_error() -> None:
 
 
 def test_one_project_is_not_seen_by_another(connection: Connection) -> None:
-    from clew.prov.questions.executions import executions
+    from clew.prov.queries.executions import executions
 
     one, other = Graph(connection, "1" * 32), Graph(connection, "2" * 32)
     events = Story("a").end().events

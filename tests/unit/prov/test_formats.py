@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clew.db import Connection, connect, migrating
+from clew.db import Connection, connect, migration_runner
 from clew.prov import events, tables
 
 FORMATS = Path(__file__).parents[3] / "docs" / "formats"
@@ -59,7 +59,7 @@ def test_both_databases_have_the_same_columns(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "schema"), [("events.md", events.SCHEMA), ("graph.md", migrating.KNOWN)]
+    ("file", "schema"), [("events.md", events.SCHEMA), ("graph.md", migration_runner.KNOWN)]
 )
 def test_the_documents_name_the_schema(file: str, schema: int) -> None:
     title = (FORMATS / file).read_text().splitlines()[0]

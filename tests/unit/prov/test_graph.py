@@ -14,8 +14,8 @@ from tests.unit.prov.story import Story, digest
 from clew.db import Connection, connect
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
-from clew.prov.questions.contents import digests
-from clew.prov.questions.executions import executions, find
+from clew.prov.queries.executions import executions, find
+from clew.prov.queries.live_digests import digests
 
 PROJECT = "p" * 32
 

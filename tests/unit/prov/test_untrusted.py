@@ -13,13 +13,13 @@ from tests.unit.prov.story import Story, digest, locator
 from clew import signing
 from clew.db import Connection
 from clew.prov.events import Version
-from clew.prov.export.remarks import LONGEST, Remark, remarks_of, take
+from clew.prov.export.notes import LONGEST, Remark, remarks_of, take
 from clew.prov.graph import Graph
-from clew.prov.questions.alike import started_alike
-from clew.prov.questions.executions import find
-from clew.prov.questions.lineage import lineage
-from clew.prov.questions.makers import made
-from clew.prov.questions.notes import note, notes, source_now
+from clew.prov.queries.executions import find
+from clew.prov.queries.lineage.lineage import lineage
+from clew.prov.queries.notes import note, notes, source_now
+from clew.prov.queries.producers import made
+from clew.prov.queries.same_command import started_alike
 from clew.prov.signatures import Signature, add_signatures
 from clew.prov.tables import IMPORTED
 

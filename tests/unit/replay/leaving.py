@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from clew.replay.planning import Plan
-from clew.replay.portable import Portable
-from clew.replay.scenery import Entry, Scenery
+from clew.replay.export.portable_execution import Portable
+from clew.replay.repeat.repeat_plan import Plan
+from clew.replay.sandbox.initial_files import Entry, Scenery
 
 FILE = Entry("file", mode=0o644, size=3, digest="blake3:" + "0" * 64)
 PROGRAM = Entry("file", mode=0o755, size=3, digest="blake3:" + "1" * 64)

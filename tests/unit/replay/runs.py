@@ -7,8 +7,8 @@ from typing import Any
 
 from blake3 import blake3
 
-from clew.prov.questions.executions import Found
-from clew.prov.questions.recorded import Activity, Edge, Gap, Look, Recorded, Version
+from clew.prov.queries.execution_record import Activity, Edge, Gap, Look, Recorded, Version
+from clew.prov.queries.executions import Found
 
 CONTENTS: dict[str, bytes] = {}
 """All that any run met."""

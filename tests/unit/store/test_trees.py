@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from clew.errors import ClewError, Damaged, NotFound, UsageError
 from clew.store import Store, trees
-from clew.store.files import RACY
+from clew.store.file_input import RACY
 
 
 def make(root: Path) -> None:

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import ClewError, Exists, NotAllowed, NotFound, UsageError
-from clew.viewer import changing
-from clew.viewer.listing import listed
-from clew.viewer.sending import upload
+from clew.viewer import file_operations
+from clew.viewer.directory_listing import listed
+from clew.viewer.upload import upload
 from clew.viewer.volume import Volume
 
 SECRET = b"nobody may read this"
@@ -81,15 +81,15 @@ def test_nothing_is_listed_made_or_deleted_through_a_link(
     with pytest.raises(ClewError):
         listed(volume, path)
     with pytest.raises(ClewError):
-        changing.make_folder(volume, path + b"/made")
+        file_operations.make_folder(volume, path + b"/made")
     with pytest.raises(ClewError), upload(volume, path + b"/sent", "key"):
         pass
     with pytest.raises(ClewError):
-        changing.delete(volume, path + b"/secret")
+        file_operations.delete(volume, path + b"/secret")
     with pytest.raises(ClewError):
-        changing.rename(volume, b"file", path + b"/file")
+        file_operations.rename(volume, b"file", path + b"/file")
     with pytest.raises(ClewError):
-        changing.rename(volume, path + b"/secret", b"taken")
+        file_operations.rename(volume, path + b"/secret", b"taken")
     assert [entry.name for entry in outside.iterdir()] == ["secret"]
     assert (outside / "secret").read_bytes() == SECRET
 
@@ -113,28 +113,28 @@ def test_links_inside_are_followed(root: Path) -> None:
 def test_deleting_follows_no_link(volume: Volume, root: Path, outside: Path) -> None:
     (root / "inner" / "way").symlink_to(outside)
     with pytest.raises(Exists):
-        changing.delete(volume, b"inner")
-    changing.delete(volume, b"inner", everything=True)
-    changing.delete(volume, b"out")
+        file_operations.delete(volume, b"inner")
+    file_operations.delete(volume, b"inner", everything=True)
+    file_operations.delete(volume, b"out")
     assert not (root / "inner").exists()
     assert not (root / "out").is_symlink()
     assert (outside / "secret").read_bytes() == SECRET
     for path in (b"", b"/"):
         with pytest.raises(NotAllowed):
-            changing.delete(volume, path, everything=True)
+            file_operations.delete(volume, path, everything=True)
 
 
 def test_renaming_replaces_nothing(volume: Volume, root: Path) -> None:
     with pytest.raises(Exists):
-        changing.rename(volume, b"file", b"inner/file")
+        file_operations.rename(volume, b"file", b"inner/file")
     with pytest.raises(UsageError):
-        changing.rename(volume, b"inner", b"inner/deep/inner")
+        file_operations.rename(volume, b"inner", b"inner/deep/inner")
     with pytest.raises(NotFound):
-        changing.rename(volume, b"nowhere", b"somewhere")
-    changing.rename(volume, b"file", b"inner/renamed")
+        file_operations.rename(volume, b"nowhere", b"somewhere")
+    file_operations.rename(volume, b"file", b"inner/renamed")
     assert (root / "inner" / "renamed").read_bytes() == b"a file"
     with pytest.raises(Exists):
-        changing.make_folder(volume, b"inner")
+        file_operations.make_folder(volume, b"inner")
 
 
 def test_a_race_gains_nothing(volume: Volume, root: Path, outside: Path) -> None:

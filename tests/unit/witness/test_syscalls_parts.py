@@ -10,10 +10,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.witness.flows import READS, WRITES, Flows, peer
-from clew.witness.links import Links
-from clew.witness.records import Facts
-from clew.witness.versions import Paths
+from clew.witness.syscalls.data_flows import READS, WRITES, Flows, peer
+from clew.witness.syscalls.symlinks import Links
+from clew.witness.syscalls.trace_format import Facts
+from clew.witness.syscalls.version_tracker import Paths
 
 STATES = st.builds(
     lambda ino, size, mtime: Facts(1, ino, size, mtime, mtime, 0o100644),

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clew.api import checkouts, remarks
-from clew.api.checkouts import Described
-from clew.api.remote import fetching, passing
-from clew.api.repeating import Say
+from clew.api.local import checkouts, notes
+from clew.api.local.checkouts import Described
+from clew.api.local.repeat import Say
+from clew.api.remote import content_transfer, downloads
 from clew.errors import Damaged
 from clew.redaction import CREDENTIALS
-from clew.replay import placing
-from clew.replay.changes import changes
-from clew.replay.checkouts import Checkout, Kept
-from clew.replay.layouts import laid
+from clew.replay.checkout import atomic_directory
+from clew.replay.checkout.changes import changes
+from clew.replay.checkout.layout import laid
+from clew.replay.checkout.working_tree import Checkout, Kept
 
 if TYPE_CHECKING:
     from clew.api.remote.project import RemoteProject
@@ -83,14 +83,14 @@ def described(project: RemoteProject, text: str) -> Described:
 
 def checkout(project: RemoteProject, text: str, folder: Path | None) -> dict[str, Any]:
     found = described(project, text)
-    with passing.through(project._settings) as store:
-        passing.fetch(project._server, store, (kept.digest for kept in found.files))
+    with content_transfer.through(project._settings) as store:
+        content_transfer.fetch(project._server, store, (kept.digest for kept in found.files))
         return checkouts.laid_out(project, store, found, text, folder)
 
 
 def status(project: RemoteProject, folder: Path | None) -> dict[str, Any]:
     found = checkouts.find(project, folder)
-    with passing.through(project._settings) as store:
+    with content_transfer.through(project._settings) as store:
         return checkouts.status_of(found, store, CREDENTIALS)
 
 
@@ -104,13 +104,13 @@ def commit(
     quiet: bool,
     say: Say,
 ) -> dict[str, Any]:
-    remarks.check({"message": message or ""})
+    notes.check({"message": message or ""})
     found = checkouts.find(project, folder)
-    with placing.alone(found.folder), passing.through(project._settings) as store:
+    with atomic_directory.alone(found.folder), content_transfer.through(project._settings) as store:
         now = checkouts.store_files(found, store, CREDENTIALS, say)
         if not changes(found, now):
             return checkouts.unchanged(project, found)
-        sent = passing.send(project._server, store, (kept.digest for kept in now.values()))
+        sent = content_transfer.send(project._server, store, (kept.digest for kept in now.values()))
         told = {
             "execution": found.execution,
             "id": found.id,
@@ -126,6 +126,6 @@ def commit(
             "quiet": quiet,
             "secrets": project._given,
         }
-        document = fetching.told(project._server, "commit", asked, say, transfer=sent)
+        document = downloads.told(project._server, "commit", asked, say, transfer=sent)
         checkouts.settle(found, now, document["execution"])
     return document

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote
 
-from clew.api.pipelines import Pipelines, may_be_resumed, not_running
-from clew.api.remote import fetching
+from clew.api.local.pipelines.pipelines import Pipelines, may_be_resumed, not_running
+from clew.api.remote import downloads
 from clew.errors import ClewError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from clew.api.remote.project import RemoteProject
-    from clew.pipelines.running import Change
-    from clew.pipelines.saying import Said
-    from clew.pipelines.scopes import Node
+    from clew.pipelines.engine.scopes import Node
+    from clew.pipelines.runs.live_logs import Said
+    from clew.pipelines.runs.runner import Change
 
 _PAUSE = 0.3
 """Seconds between looks at how a run goes, or at whether a task has said more."""
@@ -50,8 +50,9 @@ class RemotePipelines(Pipelines):
         brief: bool = False,
     ) -> dict[str, Any]:
         """Have it run there, and wait for its end. Interrupted, it goes on there."""
-        from clew.pipelines import arguments, attempts, pythons, reading
-        from clew.pipelines.mapping import NAME
+        from clew.pipelines.spec import arguments, parser
+        from clew.pipelines.tasks import attempt_factory, kfp_python
+        from clew.pipelines.tasks.cluster_mapping import NAME
 
         path = Path(fspath(file))
         if platform:
@@ -61,10 +62,17 @@ class RemotePipelines(Pipelines):
                 hint=f"write it on the server, into {self._remote.root / NAME}",
             )
         compiled = path.suffix == ".py"
-        text = pythons.compiled(path, pythons.interpreter()) if compiled else reading.text_of(path)
-        pipeline = reading.parse(text, str(path))
+        text = (
+            kfp_python.compiled(path, kfp_python.interpreter())
+            if compiled
+            else parser.text_of(path)
+        )
+        pipeline = parser.parse(text, str(path))
         inputs = arguments.bind(pipeline, parameters or {})
-        remarks = [*pipeline.remarks, *(attempts.admit(pipeline, on_host=True) if on_host else ())]
+        remarks = [
+            *pipeline.remarks,
+            *(attempt_factory.admit(pipeline, on_host=True) if on_host else ()),
+        ]
         if path.with_name(NAME).exists() and path.resolve().parent != self._remote.root:
             remarks.append(f"{NAME} is of this machine: on the server its own is used")
         asked = {
@@ -127,10 +135,10 @@ class RemotePipelines(Pipelines):
 
     def repeat(self, id: str, *, say: Say = lambda _: None) -> dict[str, Any]:  # noqa: A002
         asked = {"id": id, "secrets": self._remote._given}
-        return fetching.told(self._remote._server, "repeat", asked, say)
+        return downloads.told(self._remote._server, "repeat", asked, say)
 
     def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
-        from clew.pipelines.saying import Said
+        from clew.pipelines.runs.live_logs import Said
 
         found = self._remote._ask("said", id=id, offset=offset)
         return Said(b64decode(found["data"]), found["over"], found["attempt"])
@@ -194,7 +202,7 @@ class _Seen(NamedTuple):
 
 
 def _tell(run: dict[str, Any], known: dict[str, str], watch: Watch) -> None:
-    from clew.pipelines.running import Change
+    from clew.pipelines.runs.runner import Change
 
     for task in run["tasks"]:
         state = task["state"]

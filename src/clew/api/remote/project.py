@@ -15,10 +15,13 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from clew import folder as folders
-from clew.api.archive import Place
-from clew.api.project import Project
-from clew.api.records import (
+from clew import project_directory as folders
+from clew.api.local.archive import Place
+from clew.api.local.project import Project
+from clew.api.local.repeat import file_of, may_bring
+from clew.api.remote import client_paths, downloads
+from clew.api.remote.http_client import Server, server_of
+from clew.api.results import (
     Check,
     Checkout,
     Execution,
@@ -32,9 +35,6 @@ from clew.api.records import (
     Status,
     Version,
 )
-from clew.api.remote import fetching, places
-from clew.api.remote.asking import Server, server_of
-from clew.api.repeating import file_of, may_bring
 from clew.errors import Damaged, NoProject, UsageError
 from clew.redaction import CREDENTIALS
 from clew.settings import Settings
@@ -42,10 +42,10 @@ from clew.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clew.api.local.share import End
     from clew.api.remote.pipelines import RemotePipelines
-    from clew.api.sharing import End
     from clew.prov.graph import Graph
-    from clew.prov.questions.targets import Target
+    from clew.prov.queries.targets import Target
 
 _LONG = 6 * 3600.0
 """Seconds in which even a large store is checked or swept."""
@@ -55,7 +55,7 @@ def served(settings: Settings) -> Project:
     """The project of the server of the settings; what waits here to be sent there goes first."""
     here = folders.here(settings)
     if here is not None and here.unsent.is_dir() and any(here.unsent.iterdir()):
-        from clew.api.remote.sending import deliver
+        from clew.api.remote.delivery import deliver
 
         with suppress(OSError), Project(here, settings) as project:
             deliver(project, server_of(settings, here.token)).log_failures(here)
@@ -104,7 +104,7 @@ class RemoteProject(Project):
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> Outcome:
         """Run and record it here, in the project of the current folder, and send it there."""
-        from clew.api.opening import init, open  # noqa: A004 (the public name)
+        from clew.api.open_project import init, open  # noqa: A004 (the public name)
 
         try:
             here = open(here=True)
@@ -128,7 +128,7 @@ class RemoteProject(Project):
         say: Callable[[str], None] = lambda _: None,
     ) -> Repeated:
         """As ever, on the machine of the server; files that the parameters name are sent there."""
-        fetching.may_be_made(keep)
+        downloads.may_be_made(keep)
         words = dict(parameters or {})
         files, sent = self._sent(w for w in words.values() if may_bring(Path(w), CREDENTIALS, say))
         asked = {
@@ -141,10 +141,10 @@ class RemoteProject(Project):
             "quiet": quiet,
             "secrets": self._given,
         }
-        document = fetching.told(self._server, "repeat", asked, say, transfer=sent)
+        document = downloads.told(self._server, "repeat", asked, say, transfer=sent)
         if keep is not None:
             again = document["execution"]["uid"]
-            fetching.folder(self._server, "left", {"id": again}, Path(fspath(keep)))
+            downloads.folder(self._server, "left", {"id": again}, Path(fspath(keep)))
         return self._repeated(document)
 
     def give_secrets(self, values: Mapping[str, str]) -> None:
@@ -157,11 +157,13 @@ class RemoteProject(Project):
         named = list(words)
         if not named:
             return {}, None
-        from clew.api.remote import passing
+        from clew.api.remote import content_transfer
 
-        with passing.through(self._settings) as store:
+        with content_transfer.through(self._settings) as store:
             found = {word: file_of(store, Path(word)) for word in named}
-            sent = passing.send(self._server, store, [one.digest for one in found.values()])
+            sent = content_transfer.send(
+                self._server, store, [one.digest for one in found.values()]
+            )
         names = ("digest", "size", "mode", "mtime")
         return {w: {n: getattr(one, n) for n in names} for w, one in found.items()}, sent
 
@@ -241,7 +243,7 @@ class RemoteProject(Project):
     def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
         if confirm:
             asked = {"a": a, "b": b, "secrets": self._given}
-            return fetching.told(self._server, "confirm", asked, lambda _: None)
+            return downloads.told(self._server, "confirm", asked, lambda _: None)
         found: dict[str, Any] = self._ask("diff", a=a, b=b)
         return found
 
@@ -252,9 +254,9 @@ class RemoteProject(Project):
     # -- bytes
 
     def chunks(self, version: str) -> Iterator[bytes]:
-        asked = {"target": version, "asker": places.asker(self._settings, version)}
-        with fetching.behind(self._server, "content", asked) as (known, pieces):
-            yield from fetching.verified(pieces, known["digest"])
+        asked = {"target": version, "asker": client_paths.asker(self._settings, version)}
+        with downloads.behind(self._server, "content", asked) as (known, pieces):
+            yield from downloads.verified(pieces, known["digest"])
 
     def restore(
         self,
@@ -264,9 +266,9 @@ class RemoteProject(Project):
         overwrite: bool = False,
         dry_run: bool = False,
     ) -> Restored:
-        from clew.api.remote.recreating import put
-        from clew.api.versions import may_be_put
-        from clew.prov.questions.targets import Target
+        from clew.api.local.versions import may_be_put
+        from clew.api.remote.recreate import put
+        from clew.prov.queries.targets import Target
 
         found = Target(**self._ask_about("version", version), keys=())
         place = None if to is None else fspath(to)
@@ -287,14 +289,14 @@ class RemoteProject(Project):
     def _aimed(self, text: str, found: Target, to: str | None, below: str | None) -> Restored:
         """Where the version that `text` names would be put here, and what is there. The server's
         word that this is stored counts only for a file that the user named."""
-        from clew.api.versions import destination
+        from clew.api.local.versions import destination
 
         assert found.digest is not None
         assert found.size is not None
         place = destination(found, to, below)
-        now = places.digest_now(place)
+        now = client_paths.digest_now(place)
         differs = now is not None and now != found.digest
-        named = to is not None or os.fsdecode(place) in places.named(text)
+        named = to is not None or os.fsdecode(place) in client_paths.named(text)
         return Restored(
             version=found.label,
             path=os.fsdecode(place),
@@ -315,7 +317,7 @@ class RemoteProject(Project):
         gpu: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> Recreated:
-        from clew.api.remote.recreating import recreate
+        from clew.api.remote.recreate import recreate
 
         document = recreate(
             self,
@@ -348,17 +350,17 @@ class RemoteProject(Project):
         to: Place | BinaryIO | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> bytes | Path | None:
-        from clew.api.exports import may_be_exported, writing
+        from clew.api.local.export import may_be_exported, writing
 
         place = Path(fspath(to)) if isinstance(to, str | PathLike) else to
         may_be_exported(format, place)
         asked = {"id": id, "format": format}
-        with fetching.behind(self._server, "export", asked) as (known, pieces):
+        with downloads.behind(self._server, "export", asked) as (known, pieces):
             for text in known["said"]:
                 say(text)
             if known["folder"]:
                 assert isinstance(place, Path)
-                fetching.unpack(pieces, place, escaped=format != "dockerfile")
+                downloads.unpack(pieces, place, escaped=format != "dockerfile")
                 return place
             if place is None:
                 return b"".join(pieces)
@@ -389,7 +391,7 @@ class RemoteProject(Project):
     @property
     def _end(self) -> End:
         """Remotes are reached from here: what is handed over passes through this machine."""
-        from clew.api.remote.sharing import Served
+        from clew.api.remote.share import Served
 
         return Served(self)
 
@@ -400,5 +402,5 @@ class RemoteProject(Project):
         return self._server.json("POST", f"/api/v1/commands/ask/{name}", words, seconds=seconds)
 
     def _ask_about(self, name: str, target: str, **words: Any) -> Any:
-        asker = places.asker(self._settings, target)
+        asker = client_paths.asker(self._settings, target)
         return self._ask(name, target=target, asker=asker, **words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clew.cli.lineage.shaping import Document, Point, shape, targets
+from clew.cli.lineage.drawing import Document, Point, shape, targets
 from clew.cli.output import nearest
 
 _STYLES = {"used": "solid", "generated": "bold", "informed": "dashed"}

@@ -12,7 +12,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from clew.cli.lineage.shaping import LONGEST_COMMAND, Document, Point, facts, shape, targets
+from clew.cli.lineage.drawing import LONGEST_COMMAND, Document, Point, facts, shape, targets
 from clew.cli.output import clean, command_line, duration, nearest, size
 
 BRIEF = 20

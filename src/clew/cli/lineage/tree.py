@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from clew.cli.lineage.shaping import Document, Point, shape, targets
+from clew.cli.lineage.drawing import Document, Point, shape, targets
 from clew.cli.output import clean, faint, nearest, size, strong
 
 _NUMBERS = re.compile(r"(\d{0,18})(\D*)")

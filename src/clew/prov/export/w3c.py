@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from clew.prov.graph import Graph
-from clew.prov.questions.recorded import Activity, Recorded, Version, recorded
-from clew.prov.questions.shapes import execution_id, kind_of, moment, place, process_id, version_id
-from clew.prov.questions.shows import class_of
+from clew.prov.queries.execution_record import Activity, Recorded, Version, recorded
+from clew.prov.queries.formats import execution_id, kind_of, moment, place, process_id, version_id
+from clew.prov.queries.show import class_of
 
 NAMESPACE = "urn:clew:"
 MOST_DERIVATIONS = 10_000

@@ -15,7 +15,7 @@ from typing import Any
 
 from clew.errors import Busy, NotFound, UsageError
 from clew.prov.graph import Graph
-from clew.server.catalogue import specs
+from clew.server.catalogue import pipeline_specs
 from clew.server.catalogue.leases import Leases
 
 OVER = ("succeeded", "failed", "canceled")
@@ -125,7 +125,7 @@ def create(graph: Graph, asked: Asked) -> str:
 def insert(graph: Graph, asked: Asked) -> str:
     """As `create`, within a transaction."""
     now = time.time_ns()
-    spec = specs.keep(graph, asked.spec)
+    spec = pipeline_specs.keep(graph, asked.spec)
     graph.connection.rows(
         _CREATE,
         (
@@ -235,7 +235,7 @@ def delete(graph: Graph, run: str) -> None:
     def change() -> bool:
         row = graph.connection.one(_DELETE, (graph.project, run))
         if row is not None:
-            specs.sweep(graph, str(row[0]))
+            pipeline_specs.sweep(graph, str(row[0]))
         return row is not None
 
     if not graph.connection.atomically(change):

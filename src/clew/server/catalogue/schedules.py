@@ -14,8 +14,8 @@ from typing import Any
 
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
-from clew.server import cron
-from clew.server.catalogue import specs
+from clew.server.catalogue import pipeline_specs
+from clew.server.parsing import cron
 
 COLUMNS = (
     "id, created, experiment, name, description, enabled, cron, interval, starts, ends, next,"
@@ -107,7 +107,7 @@ def create(graph: Graph, asked: Asked) -> str:
     made = uuid.uuid4().hex
 
     def insert() -> str:
-        spec = None if asked.spec is None else specs.keep(graph, asked.spec)
+        spec = None if asked.spec is None else pipeline_specs.keep(graph, asked.spec)
         graph.connection.rows(
             _CREATE,
             (
@@ -151,7 +151,7 @@ def delete(graph: Graph, schedule: str) -> None:
     def change() -> bool:
         row = graph.connection.one(_DELETE, (graph.project, schedule))
         if row is not None and row[0] is not None:
-            specs.sweep(graph, str(row[0]))
+            pipeline_specs.sweep(graph, str(row[0]))
         return row is not None
 
     if not graph.connection.atomically(change):

@@ -10,7 +10,7 @@ from typing import Any
 
 from clew.errors import NotFound
 from clew.prov.graph import Graph
-from clew.server.catalogue import specs
+from clew.server.catalogue import pipeline_specs
 
 COLUMNS = "id, name, display_name, description, created, tags, pipeline, spec"
 _CREATE = f"""
@@ -68,10 +68,10 @@ def kept(tags: dict[str, str]) -> str:
 
 def insert(graph: Graph, pipeline: str, asked: Asked, spec: str) -> str | None:
     """Within a transaction: a version with the text `spec`; None: the name is taken."""
-    digest = specs.keep(graph, spec)
+    digest = pipeline_specs.keep(graph, spec)
     made = graph.connection.one(_CREATE, (*asked.row(), pipeline, digest, graph.project))
     if made is None:
-        specs.sweep(graph, digest)
+        pipeline_specs.sweep(graph, digest)
         return None
     return str(made[0])
 
@@ -124,7 +124,7 @@ def delete(graph: Graph, pipeline: str, version: str) -> None:
         row = graph.connection.one(_DELETE, (graph.project, pipeline, version))
         if row is None:
             raise _unknown(version)
-        specs.sweep(graph, str(row[0]))
+        pipeline_specs.sweep(graph, str(row[0]))
 
     graph.connection.atomically(change)
 
@@ -137,7 +137,7 @@ def delete_all(graph: Graph, pipeline: str) -> None:
     """Within a transaction: all versions of a pipeline."""
     found = graph.connection.rows(_DELETE_ALL, (graph.project, pipeline))
     for digest in {str(row[0]) for row in found}:
-        specs.sweep(graph, digest)
+        pipeline_specs.sweep(graph, digest)
 
 
 def _unknown(version: str) -> NotFound:

@@ -7,14 +7,14 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from clew.db.connections import Row
-from clew.prov.questions.shapes import moment
+from clew.db.connection import Row
+from clew.prov.queries.formats import moment
 from clew.server.catalogue import experiments
 from clew.server.catalogue.experiments import Experiment
-from clew.server.catalogue.tables import EXPERIMENTS
-from clew.server.kfp.answers import answer, nothing, shown
-from clew.server.kfp.questions import listed
-from clew.server.kfp.sent import Address, Body, Served
+from clew.server.catalogue.list_fields import EXPERIMENTS
+from clew.server.kfp.list_query import listed
+from clew.server.kfp.request_fields import Address, Body, Served
+from clew.server.kfp.responses import answer, nothing, shown
 
 router = APIRouter()
 

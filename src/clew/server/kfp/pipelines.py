@@ -8,18 +8,18 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from clew.db.connections import Row
+from clew.db.connection import Row
 from clew.errors import UsageError
 from clew.prov.graph import Graph
-from clew.prov.questions.shapes import moment
-from clew.server import compiled
-from clew.server.catalogue import pipelines, specs, versions
+from clew.prov.queries.formats import moment
+from clew.server.catalogue import pipeline_specs, pipelines, versions
+from clew.server.catalogue.list_fields import PIPELINES, VERSIONS
 from clew.server.catalogue.pipelines import Pipeline
-from clew.server.catalogue.tables import PIPELINES, VERSIONS
 from clew.server.catalogue.versions import Asked, Version
-from clew.server.kfp.answers import answer, nothing, shown
-from clew.server.kfp.questions import listed
-from clew.server.kfp.sent import LONGEST_NAME, Address, Body, Sent, Served
+from clew.server.kfp.list_query import listed
+from clew.server.kfp.request_fields import LONGEST_NAME, Address, Body, Sent, Served
+from clew.server.kfp.responses import answer, nothing, shown
+from clew.server.parsing import compiled_pipelines
 
 router = APIRouter()
 
@@ -43,7 +43,7 @@ def version(found: Version, text: str) -> dict[str, Any]:
         display_name=found.display_name,
         description=found.description,
         created_at=moment(found.created),
-        pipeline_spec=compiled.on_wire(text),
+        pipeline_spec=compiled_pipelines.on_wire(text),
         tags=found.tags,
     )
 
@@ -62,7 +62,7 @@ def asked_for(sent: Sent, *, otherwise: str = "") -> Asked:
 
 def _spec(sent: Sent) -> str:
     if (found := sent.value("pipeline_spec")) is not None:
-        return compiled.from_wire(found)
+        return compiled_pipelines.from_wire(found)
     raise UsageError(
         "no pipeline_spec was sent; packages elsewhere are not fetched",
         hint="POST the package to /apis/v2beta1/pipelines/upload_version",
@@ -151,7 +151,7 @@ def list_versions(service: Served, asked: Address) -> Response:
 
         def show(rows: list[Row]) -> list[dict[str, Any]]:
             found = [versions.read(row) for row in rows]
-            texts = specs.texts_of(graph, {one.spec for one in found})
+            texts = pipeline_specs.texts_of(graph, {one.spec for one in found})
             return [version(one, texts[one.spec]) for one in found]
 
         document = listed(graph, VERSIONS, asked, "pipeline_versions", show, pipeline=of)
@@ -181,4 +181,4 @@ def delete_version(service: Served, asked: Address) -> Response:
 
 def _version(graph: Graph, asked: Sent) -> dict[str, Any]:
     found = versions.get(graph, asked.id("pipeline_id"), asked.id("pipeline_version_id"))
-    return version(found, specs.text_of(graph, found.spec))
+    return version(found, pipeline_specs.text_of(graph, found.spec))

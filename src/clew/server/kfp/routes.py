@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from clew.server.kfp import experiments, pipelines, recurring, runs, uploads
-from clew.server.kfp.answers import answer
-from clew.server.problems import KUBEFLOW
+from clew.server.http.problems import KUBEFLOW
+from clew.server.kfp import experiments, pipelines, recurring_runs, runs, uploads
+from clew.server.kfp.responses import answer
 
 _ALL = APIRouter()
 
@@ -17,7 +17,7 @@ async def healthz() -> Response:
     return answer({"multi_user": False})
 
 
-for one in (uploads, pipelines, experiments, runs, recurring):
+for one in (uploads, pipelines, experiments, runs, recurring_runs):
     _ALL.include_router(one.router)
 
 router = APIRouter(include_in_schema=False)

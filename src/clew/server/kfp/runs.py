@@ -8,19 +8,19 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from clew.api.project import Project
-from clew.db.connections import Row
+from clew.api.local.project import Project
+from clew.db.connection import Row
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
-from clew.prov.questions.shapes import moment
-from clew.server import compiled
-from clew.server.catalogue import experiments, runs, specs
+from clew.prov.queries.formats import moment
+from clew.server.catalogue import experiments, pipeline_specs, runs
+from clew.server.catalogue.list_fields import RUNS
 from clew.server.catalogue.runs import OVER, Asked, Run
-from clew.server.catalogue.tables import RUNS
-from clew.server.kfp import sources, tasks
-from clew.server.kfp.answers import answer, failure, nothing, shown
-from clew.server.kfp.questions import listed
-from clew.server.kfp.sent import Address, Body, Served
+from clew.server.kfp import pipeline_sources, tasks
+from clew.server.kfp.list_query import listed
+from clew.server.kfp.request_fields import Address, Body, Served
+from clew.server.kfp.responses import answer, failure, nothing, shown
+from clew.server.parsing import compiled_pipelines
 
 router = APIRouter()
 _STATES = {"queued": "PENDING", "running": "RUNNING", "succeeded": "SUCCEEDED"}
@@ -41,7 +41,7 @@ def _shown(run: Run, **more: Any) -> dict[str, Any]:
         display_name=run.name,
         storage_state="ARCHIVED" if run.archived else "AVAILABLE",
         description=run.description,
-        pipeline_version_reference=sources.reference(run.pipeline, run.version),
+        pipeline_version_reference=pipeline_sources.reference(run.pipeline, run.version),
         runtime_config={n: v for n, v in run.config.items() if n != "options"},
         service_account=run.service_account,
         created_at=moment(run.created),
@@ -71,7 +71,9 @@ def _whole(project: Project, run: str) -> dict[str, Any]:
     found = runs.get(graph, run)
     more: dict[str, Any] = {}
     if found.pipeline is None:
-        more["pipeline_spec"] = compiled.on_wire(specs.text_of(graph, found.spec))
+        more["pipeline_spec"] = compiled_pipelines.on_wire(
+            pipeline_specs.text_of(graph, found.spec)
+        )
     with suppress(NotFound):  # of one that has not begun nothing is recorded
         more["run_details"] = {"task_details": tasks.details(run, project.pipelines.show(run))}
     return _shown(found, **more)
@@ -80,10 +82,10 @@ def _whole(project: Project, run: str) -> dict[str, Any]:
 @router.post("/runs")
 def create(service: Served, sent: Body) -> Response:
     name, description = sent.named("display_name"), sent.text("description")
-    config, account = sources.config(sent), sent.text("service_account")
+    config, account = pipeline_sources.config(sent), sent.text("service_account")
     with service.project() as project:
         graph = project._graph
-        source = sources.found(graph, sent)
+        source = pipeline_sources.found(graph, sent)
         asked = Asked(
             experiment=experiments.open_for(graph, sent.id("experiment_id")),
             name=name,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.server.kfp.answers import failure, shown
+from clew.server.kfp.responses import failure, shown
 
 _STATES = {
     "pending": "PENDING",

@@ -18,10 +18,10 @@ from starlette.responses import Response
 
 from clew.errors import UsageError
 from clew.server.catalogue import pipelines, versions
-from clew.server.kfp import packages
-from clew.server.kfp.answers import answer
+from clew.server.kfp import pipeline_packages
 from clew.server.kfp.pipelines import asked_for, pipeline, version
-from clew.server.kfp.sent import Address, Sent, Served
+from clew.server.kfp.request_fields import Address, Sent, Served
+from clew.server.kfp.responses import answer
 from clew.server.service import Service
 
 router = APIRouter()
@@ -46,8 +46,10 @@ async def _taken(request: Request, service: Service, asked: Sent, work: Work) ->
             part = form.get(_PART)
             if not isinstance(part, UploadFile):
                 raise UsageError(f"there is no file in the form: the part {_PART} is missing")
-            if part.size is not None and part.size > packages.LARGEST:
-                raise HTTPException(413, f"the file is larger than {packages.LARGEST >> 20} MB")
+            if part.size is not None and part.size > pipeline_packages.LARGEST:
+                raise HTTPException(
+                    413, f"the file is larger than {pipeline_packages.LARGEST >> 20} MB"
+                )
             name = part.filename or ""
             return answer(await run_in_threadpool(work, service, asked, name, part.file))
     except ClientDisconnect as error:
@@ -56,7 +58,7 @@ async def _taken(request: Request, service: Service, asked: Sent, work: Work) ->
 
 def _pipeline(service: Service, asked: Sent, name: str, file: IO[bytes]) -> dict[str, Any]:
     called = asked_for(asked, otherwise=_stem(name))
-    spec = packages.read(file)
+    spec = pipeline_packages.read(file)
     with service.graph() as graph:
         return pipeline(pipelines.get(graph, pipelines.create(graph, called, spec=spec)))
 
@@ -66,7 +68,7 @@ def _version(service: Service, asked: Sent, name: str, file: IO[bytes]) -> dict[
     if not of:
         raise UsageError("pipelineid is missing: the pipeline that this is a version of")
     called = asked_for(asked, otherwise=_stem(name))
-    spec = packages.read(file)
+    spec = pipeline_packages.read(file)
     with service.graph() as graph:
         made = pipelines.add_version(graph, of, called, spec=spec)
         return version(versions.get(graph, of, made), spec)

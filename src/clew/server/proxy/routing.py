@@ -9,15 +9,15 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError
-from clew.server.problems import answer
+from clew.server.http.problems import answer
 from clew.server.proxy import headers, targets
-from clew.server.proxy.failing import failed
-from clew.server.proxy.forwarding import CutOff, Gone, Late, Slow, asked, forward
-from clew.server.proxy.pool import Pool
-from clew.server.proxy.sockets import Declined, carry
+from clew.server.proxy.connection_pool import Pool
+from clew.server.proxy.error_page import failed
+from clew.server.proxy.http_client import Broken, Unreachable
+from clew.server.proxy.http_forwarding import CutOff, Gone, Late, Slow, asked, forward
 from clew.server.proxy.targets import PREFIXES, Key, Resolver, Table, Target
-from clew.server.proxy.traffic import Records
-from clew.server.proxy.upstream import Broken, Unreachable
+from clew.server.proxy.usage import Records
+from clew.server.proxy.websocket import Declined, carry
 
 _LOG = logging.getLogger("clew.server.proxy")
 _AT_ONCE = 1024

@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 
-from clew.api.exports import report
-from clew.prov.questions import executions as asked
-from clew.prov.questions.executions import find
-from clew.prov.questions.files import files as files_of
-from clew.prov.questions.shows import described, facets_of, processes
-from clew.server.v1 import shapes
-from clew.server.v1.asking import Limit, Opened, Text
+from clew.api.local.export import report
+from clew.prov.queries import executions as asked
+from clew.prov.queries.executions import find
+from clew.prov.queries.files import files as files_of
+from clew.prov.queries.show import described, facets_of, processes
+from clew.server.v1 import schemas
+from clew.server.v1.dependencies import Limit, Opened, Text
 
 router = APIRouter(tags=["executions"])
 
@@ -20,7 +20,7 @@ Id = Annotated[Text, Path(description="`e2`, its name, or its uid.", examples=["
 _LAST = 10**15
 
 
-@router.get("/executions", response_model=shapes.Executions)
+@router.get("/executions", response_model=schemas.Executions)
 def list_executions(
     project: Opened,
     limit: Limit = 100,
@@ -32,18 +32,18 @@ def list_executions(
     return {"executions": found[:limit], "next": found[limit - 1]["id"] if more else None}
 
 
-@router.get("/executions/{id}", response_model=shapes.Shown, response_model_exclude_unset=True)
+@router.get("/executions/{id}", response_model=schemas.Shown, response_model_exclude_unset=True)
 def get_execution(project: Opened, id: Id, detail: bool = False) -> Any:  # noqa: A002
     return project.show(id, detail=detail)
 
 
-@router.get("/executions/{id}/processes", response_model=shapes.Processes)
+@router.get("/executions/{id}/processes", response_model=schemas.Processes)
 def list_processes(project: Opened, id: Id) -> Any:  # noqa: A002
     _, tree = processes(project._graph, find(project._graph, id))
     return {"processes": tree}
 
 
-@router.get("/executions/{id}/files", response_model=shapes.Files)
+@router.get("/executions/{id}/files", response_model=schemas.Files)
 def list_files(
     project: Opened,
     id: Id,  # noqa: A002

@@ -17,14 +17,14 @@ from starlette.requests import ClientDisconnect
 
 from clew.errors import ClewError, UsageError
 from clew.prov.events import AnyEvent
-from clew.prov.export.events import contents_of
-from clew.prov.questions.executions import execution
-from clew.server import batches
-from clew.server.cancellation import Check, run_cancellable
-from clew.server.intake import Intake
+from clew.prov.export.recorded_events import contents_of
+from clew.prov.queries.executions import execution
+from clew.server.http.cancellation import Check, run_cancellable
+from clew.server.ingest_limits import Intake
+from clew.server.parsing import event_batches
 from clew.server.service import Service
-from clew.server.v1.asking import PROBLEMS
-from clew.store.records import digest_of, named
+from clew.server.v1.dependencies import PROBLEMS
+from clew.store.types import digest_of, named
 
 PACK = 80 << 20
 """Bytes of a pack, or of a content that comes by itself."""
@@ -94,12 +94,12 @@ async def take_events(request: Request, transfer: Transfer = "") -> Folded:
     is stored must be here already, else 409."""
     intake = _intake(request)
     with intake.slot():
-        body = await _read(request, batches.MOST)
+        body = await _read(request, event_batches.MOST)
         coding = request.headers.get("content-encoding", "").strip().lower()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
         def work(check: Check) -> Folded:
-            events = batches.read(batches.plain(body, coding), kind, check)
+            events = event_batches.read(event_batches.plain(body, coding), kind, check)
             check()
             folded = _fold(request.app.state.service, intake, events, transfer)
             request.app.state.metrics.events.inc(folded.events)
@@ -172,7 +172,7 @@ def _fold(service: Service, intake: Intake, events: list[AnyEvent], transfer: st
         try:
             project._graph.import_events(events)
         except (ClewError, OverflowError, ValueError) as error:
-            raise batches.find_unsound(events) or error from error
+            raise event_batches.find_unsound(events) or error from error
         found = [
             execution(project._graph, uid, alive=lambda _: False)
             for uid in dict.fromkeys(event.execution for event in events)
@@ -189,7 +189,7 @@ def _intake(request: Request) -> Intake:
 
 async def _read(request: Request, most: int) -> bytes:
     """The body, if it is not too large: that is seen before, or at the latest when it is."""
-    too_large = batches.TooLarge(f"a body may have {most} bytes", hint="send it in parts")
+    too_large = event_batches.TooLarge(f"a body may have {most} bytes", hint="send it in parts")
     if int(request.headers.get("content-length") or 0) > most:
         raise too_large
     body = bytearray()

@@ -6,17 +6,17 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 
-from clew.api.runs import is_run
-from clew.api.versions import find
-from clew.prov.questions.between import between
-from clew.prov.questions.searching import search
-from clew.server.v1 import shapes
-from clew.server.v1.asking import Limit, Opened, Target, Text
+from clew.api.local.pipelines.runs import is_run
+from clew.api.local.versions import find
+from clew.prov.queries.lineage.paths_between import between
+from clew.prov.queries.search import search
+from clew.server.v1 import schemas
+from clew.server.v1.dependencies import Limit, Opened, Target, Text
 
 router = APIRouter(tags=["graph"])
 
 
-@router.get("/lineage", response_model=shapes.Lineage)
+@router.get("/lineage", response_model=schemas.Lineage)
 def get_lineage(
     project: Opened,
     target: Target,
@@ -28,13 +28,13 @@ def get_lineage(
     return found.as_json()
 
 
-@router.get("/lineage/between", response_model=shapes.Between)
+@router.get("/lineage/between", response_model=schemas.Between)
 def get_between(project: Opened, a: Target, b: Target, everything: bool = False) -> Any:
     """Everything on the ways from one thing to the other, whichever came first."""
     return between(project._graph, find(project, a), find(project, b), everything=everything)
 
 
-@router.get("/search", response_model=shapes.Found)
+@router.get("/search", response_model=schemas.Found)
 def get_found(
     project: Opened,
     q: Annotated[Text, Query(description="A part of a path, name or command; or a digest.")],
@@ -44,7 +44,7 @@ def get_found(
     return {"hits": search(project._graph, q, limit=limit)}
 
 
-@router.get("/diff", response_model=shapes.Difference)
+@router.get("/diff", response_model=schemas.Difference)
 def get_difference(
     project: Opened,
     a: Annotated[Text, Query(description="An execution or a run.", examples=["e1"])],

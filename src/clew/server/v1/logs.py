@@ -11,12 +11,12 @@ from fastapi import APIRouter, Header, Query, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from clew.server import asked
+from clew.server import run_requests
+from clew.server.http.server_sent_events import BEAT, BEGIN, DOCUMENTED, MEDIA, event, stream
 from clew.server.service import Service
-from clew.server.streams import BEAT, BEGIN, DOCUMENTED, MEDIA, event, stream
-from clew.server.v1.asking import Served
+from clew.server.v1.dependencies import Served
+from clew.server.v1.log_feed import Piece, pieces
 from clew.server.v1.runs import Id, Named, whole_name
-from clew.server.v1.saying import Piece, pieces
 
 router = APIRouter(tags=["runs"])
 
@@ -61,7 +61,7 @@ async def follow_log(
 def _find(service: Service, run: str, task: str) -> tuple[str, str]:
     """The run's uid, and what the task is called anywhere."""
     with service.project() as project:
-        uid = asked.uid_of(project._graph, run)
+        uid = run_requests.uid_of(project._graph, run)
         known = str(project.pipelines.task(whole_name(project, run, task))["id"])
         project.pipelines.said(known, _FAR)  # what cannot be read is said before the first byte
         return uid, known

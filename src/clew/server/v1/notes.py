@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from clew.api.remarks import LONGEST, note
-from clew.server.v1 import shapes
-from clew.server.v1.asking import Opened, Target, Text
+from clew.api.local.notes import LONGEST, note
+from clew.server.v1 import schemas
+from clew.server.v1.dependencies import Opened, Target, Text
 
 router = APIRouter(tags=["notes"])
 
@@ -26,12 +26,12 @@ class Remarks(BaseModel):
     notes: Annotated[dict[_Name, _Words], Field(min_length=1, max_length=100)]
 
 
-@router.get("/notes", response_model=shapes.Notes)
+@router.get("/notes", response_model=schemas.Notes)
 def list_notes(project: Opened, target: Target) -> Any:
     return {"notes": project.notes(target)}
 
 
-@router.post("/notes", response_model=shapes.Notes, status_code=201)
+@router.post("/notes", response_model=schemas.Notes, status_code=201)
 def add_notes(project: Opened, remarks: Remarks) -> Any:
     """Remember them; all that was noted about the target is answered."""
     return {"notes": note(project, remarks.target, remarks.notes)}

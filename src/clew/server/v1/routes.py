@@ -10,12 +10,12 @@ from fastapi.routing import iter_route_contexts
 from starlette.responses import JSONResponse
 
 import clew
-from clew.server.v1 import executions, lineage, logs, notes, progress, runs, traffic, versions
-from clew.server.v1.asking import PROBLEMS
-from clew.server.v1.shapes import Problem
+from clew.server.v1 import executions, lineage, logs, notes, run_progress, runs, traffic, versions
+from clew.server.v1.dependencies import PROBLEMS
+from clew.server.v1.schemas import Problem
 
 PREFIX = "/api/v1"
-_PARTS = (executions, versions, lineage, notes, progress, logs, traffic, runs)
+_PARTS = (executions, versions, lineage, notes, run_progress, logs, traffic, runs)
 """Those whose paths say more stand before those that take what is left."""
 
 

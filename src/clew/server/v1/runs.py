@@ -9,11 +9,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 
 from clew.errors import NotAllowed, NotFound, UsageError
-from clew.server import asked
-from clew.server.catalogue import known, runs
-from clew.server.catalogue.known import Place
-from clew.server.v1 import runshapes
-from clew.server.v1.asking import Limit, Opened, Served, Text
+from clew.server import run_requests
+from clew.server.catalogue import run_list, runs
+from clew.server.catalogue.run_list import Place
+from clew.server.v1 import run_schemas
+from clew.server.v1.dependencies import Limit, Opened, Served, Text
 
 router = APIRouter(tags=["runs"])
 
@@ -25,7 +25,7 @@ _PLACE = re.compile(r"(\d{1,19})-([0-9a-f]{0,64})")
 _METRICS = "system.Metrics"
 
 
-@router.get("/runs", response_model=runshapes.Runs)
+@router.get("/runs", response_model=run_schemas.Runs)
 def list_runs(
     project: Opened,
     limit: Limit = 50,
@@ -34,16 +34,16 @@ def list_runs(
     place = Place()
     if after and (found := _PLACE.fullmatch(after)):
         place = Place(min(int(found[1]), place.at), found[2])
-    places = known.page(project._graph, place, limit + 1)
+    places = run_list.page(project._graph, place, limit + 1)
     last = places[limit - 1] if len(places) > limit else None
     return {
-        "runs": [asked.document(project, one.uid, tasks=False) for one in places[:limit]],
+        "runs": [run_requests.document(project, one.uid, tasks=False) for one in places[:limit]],
         "next": f"{last.at}-{last.uid}" if last else None,
     }
 
 
-@router.post("/runs", response_model=runshapes.RunWithTasks, status_code=201)
-def create_run(service: Served, project: Opened, wanted: runshapes.Wanted) -> Any:
+@router.post("/runs", response_model=run_schemas.RunWithTasks, status_code=201)
+def create_run(service: Served, project: Opened, wanted: run_schemas.Wanted) -> Any:
     """Queue a run of a compiled pipeline."""
     words = wanted.model_dump()
     if words.pop("on_host") and not service.on_host:
@@ -51,51 +51,51 @@ def create_run(service: Served, project: Opened, wanted: runshapes.Wanted) -> An
             "this server runs container components in their images alone",
             hint="clew server --on-host, there, lets them be processes of its machine",
         )
-    uid = asked.queue(project._graph, **words)
+    uid = run_requests.queue(project._graph, **words)
     service.work.set()
-    return asked.document(project, uid)
+    return run_requests.document(project, uid)
 
 
-@router.get("/runs/{id}", response_model=runshapes.RunWithTasks)
+@router.get("/runs/{id}", response_model=run_schemas.RunWithTasks)
 def get_run(project: Opened, id: Id) -> Any:  # noqa: A002
-    return asked.document(project, id)
+    return run_requests.document(project, id)
 
 
-@router.post("/runs/{id}/cancel", response_model=runshapes.RunWithTasks, status_code=202)
+@router.post("/runs/{id}/cancel", response_model=run_schemas.RunWithTasks, status_code=202)
 def cancel_run(project: Opened, id: Id) -> Any:  # noqa: A002
     """Let it end; one that is over stays as it is. The answer does not wait for the end."""
-    uid = asked.uid_of(project._graph, id)
-    if known.asked(project._graph, uid) is not None:
+    uid = run_requests.uid_of(project._graph, id)
+    if run_list.asked(project._graph, uid) is not None:
         runs.stop(project._graph, uid)
     else:
         project.pipelines.stop(uid)
-    return asked.document(project, uid)
+    return run_requests.document(project, uid)
 
 
-@router.post("/runs/{id}/resume", response_model=runshapes.RunWithTasks, status_code=202)
+@router.post("/runs/{id}/resume", response_model=run_schemas.RunWithTasks, status_code=202)
 def resume_run(
     service: Served,
     project: Opened,
     id: Id,  # noqa: A002
-    wanted: runshapes.Resumed | None = None,
+    wanted: run_schemas.Resumed | None = None,
 ) -> Any:
     """Go on with a run that failed or was canceled: what is done stays done."""
-    uid = asked.uid_of(project._graph, id)
-    if known.asked(project._graph, uid) is None:
+    uid = run_requests.uid_of(project._graph, id)
+    if run_list.asked(project._graph, uid) is None:
         raise UsageError(
             f"{id} was run by hand, not asked of a server", hint=f"clew pipeline resume {id}"
         )
     runs.retry(project._graph, uid, jobs=wanted.jobs if wanted else None)
     service.work.set()
-    return asked.document(project, uid)
+    return run_requests.document(project, uid)
 
 
-@router.get("/runs/{id}/tasks", response_model=runshapes.Tasks)
+@router.get("/runs/{id}/tasks", response_model=run_schemas.Tasks)
 def list_tasks(project: Opened, id: Id) -> Any:  # noqa: A002
-    return {"tasks": asked.document(project, id)["tasks"]}
+    return {"tasks": run_requests.document(project, id)["tasks"]}
 
 
-@router.get("/runs/{id}/artifacts", response_model=runshapes.Artifacts)
+@router.get("/runs/{id}/artifacts", response_model=run_schemas.Artifacts)
 def list_artifacts(project: Opened, id: Id) -> Any:  # noqa: A002
     """What the tasks made. The bytes of one that is a single file are those of its `version`."""
     return {
@@ -107,17 +107,17 @@ def list_artifacts(project: Opened, id: Id) -> Any:  # noqa: A002
                 "name": name,
                 "metadata": one.get("metadata") or {},
             }
-            for task in asked.document(project, id)["tasks"]
+            for task in run_requests.document(project, id)["tasks"]
             for name, found in task["artifacts"].items()
             for one in found
         ]
     }
 
 
-@router.get("/runs/{id}/metrics", response_model=runshapes.Metrics)
+@router.get("/runs/{id}/metrics", response_model=run_schemas.Metrics)
 def get_metrics(project: Opened, id: Id) -> Any:  # noqa: A002
     """The numbers that the tasks gave."""
-    found = asked.document(project, id)
+    found = run_requests.document(project, id)
     lines = [
         {"task": task["id"], "state": task["state"], "values": values}
         for task in found["tasks"]
@@ -126,20 +126,20 @@ def get_metrics(project: Opened, id: Id) -> Any:  # noqa: A002
     return {"run": found["id"] or found["uid"], "metrics": lines}
 
 
-@router.get("/tasks/{run}/{task:path}/why", response_model=runshapes.Why)
+@router.get("/tasks/{run}/{task:path}/why", response_model=run_schemas.Why)
 def get_why(project: Opened, run: Id, task: Named) -> Any:
     """Why it ran, or did not have to, fact by fact."""
     return project.pipelines.why(whole_name(project, run, task))
 
 
-@router.get("/tasks/{run}/{task:path}", response_model=runshapes.Task)
+@router.get("/tasks/{run}/{task:path}", response_model=run_schemas.Task)
 def get_task(project: Opened, run: Id, task: Named) -> Any:
     return project.pipelines.task(whole_name(project, run, task))
 
 
 def whole_name(project: Opened, run: str, task: str) -> str:
     """What a task is called anywhere: r1/train, also where the run is named by its uid."""
-    found = asked.document(project, run, tasks=False)
+    found = run_requests.document(project, run, tasks=False)
     if found["id"] is None:
         raise NotFound(f"the run {run} has not begun", hint="ask again when it runs")
     return f"{found['id']}/{task}"

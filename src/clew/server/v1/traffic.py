@@ -6,10 +6,10 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from clew.prov.questions.shapes import moment
-from clew.server.catalogue import traffic
-from clew.server.v1.asking import Served
-from clew.server.v1.shapes import Document
+from clew.prov.queries.formats import moment
+from clew.server.catalogue import proxy_traffic
+from clew.server.v1.dependencies import Served
+from clew.server.v1.schemas import Document
 
 router = APIRouter(tags=["traffic"])
 
@@ -33,5 +33,5 @@ class Traffic(Document):
 def list_traffic(service: Served) -> Any:
     """By target, through all servers that share the database."""
     with service.graph() as graph:
-        found = traffic.every(graph)
+        found = proxy_traffic.every(graph)
     return {"traffic": [{**vars(one), "last_activity": moment(one.last_activity)} for one in found]}

@@ -11,14 +11,14 @@ from urllib.parse import quote
 from fastapi import APIRouter, Header, Path, Query, Response
 from starlette.responses import StreamingResponse
 
-from clew.api.versions import stored
+from clew.api.local.versions import stored
 from clew.errors import NoContent
-from clew.prov.questions.shapes import place
-from clew.prov.questions.targets import Target
-from clew.server.problems import answer
+from clew.prov.queries.formats import place
+from clew.prov.queries.targets import Target
+from clew.server.http.problems import answer
 from clew.server.service import Service
-from clew.server.v1 import shapes
-from clew.server.v1.asking import Opened, Served, Text
+from clew.server.v1 import schemas
+from clew.server.v1.dependencies import Opened, Served, Text
 from clew.server.v1.previews import MOST, MOST_IMAGE, image_type, preview
 from clew.store import Store
 
@@ -35,7 +35,7 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
-@router.get("/versions", response_model=shapes.Versions)
+@router.get("/versions", response_model=schemas.Versions)
 def list_versions(
     project: Opened, path: Annotated[Text, Query(description="A path on the server's machine.")]
 ) -> Any:
@@ -44,7 +44,7 @@ def list_versions(
     return {"versions": [version.as_json() for version in found]}
 
 
-@router.get("/versions/{id:path}/preview", response_model=shapes.Preview)
+@router.get("/versions/{id:path}/preview", response_model=schemas.Preview)
 def get_preview(service: Served, id: Id) -> Any:  # noqa: A002
     with _opened(service, id) as (target, size, store):
         digest = target.digest or ""

@@ -15,6 +15,6 @@ digests: what an execution is stays with whoever writes its document.
 
 from __future__ import annotations
 
-from clew.store.remotes.catalogue import Remote, document_name, open_remote
+from clew.store.remotes.remote_index import Remote, document_name, open_remote
 
 __all__ = ["Remote", "document_name", "open_remote"]

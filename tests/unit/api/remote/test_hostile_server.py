@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from clew import settings
-from clew.api.records import Execution
-from clew.api.remote import fetching
-from clew.api.remote.asking import Server
+from clew.api.remote import downloads
+from clew.api.remote.http_client import Server
 from clew.api.remote.project import RemoteProject
+from clew.api.results import Execution
 from clew.errors import ClewError, Damaged, NotAllowed
 from clew.safe_path import escape_names
 from clew.store import Store
@@ -100,7 +100,7 @@ def test_an_archive_writes_nothing_outside(
     (outside / "victim").write_text("mine")
     told = [(n.format(outside=outside), k, t.format(outside=outside)) for n, k, t in members]
     try:
-        fetching.unpack(archive(*told), outside / "kept")
+        downloads.unpack(archive(*told), outside / "kept")
     except ClewError:
         assert not (outside / "kept").exists()
     assert (outside / "victim").read_text() == "mine"
@@ -113,7 +113,7 @@ def test_an_archive_of_files_folders_and_links_is_extracted(tmp_path: Path) -> N
     told = archive(
         (".", FOLDER, ""), ("./a", FOLDER, ""), ("./a/x", FILE, "text"), ("./l", LINK, "/etc")
     )
-    fetching.unpack(told, tmp_path / "kept")
+    downloads.unpack(told, tmp_path / "kept")
     assert (tmp_path / "kept/a/x").read_text() == "text"
     assert (tmp_path / "kept/a/x").stat().st_mode & 0o7022 == 0
     assert os.readlink(tmp_path / "kept/l") == "/etc"
@@ -122,12 +122,12 @@ def test_an_archive_of_files_folders_and_links_is_extracted(tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["a/.clew/config.toml", ".git/config", "a/.clew-checkout"])
 def test_an_archive_brings_no_project_and_no_repository(name: str, tmp_path: Path) -> None:
     with pytest.raises(Damaged):
-        fetching.unpack(archive((name, FILE, "evil")), tmp_path / "kept")
+        downloads.unpack(archive((name, FILE, "evil")), tmp_path / "kept")
     assert list(tmp_path.iterdir()) == []
-    fetching.unpack(
+    downloads.unpack(
         archive((escape_names(name.encode()).decode(), FILE, "fine")), tmp_path / "kept"
     )
-    fetching.unpack(archive((name, FILE, "an image's")), tmp_path / "image", escaped=False)
+    downloads.unpack(archive((name, FILE, "an image's")), tmp_path / "image", escaped=False)
 
 
 def test_a_server_prints_on_nothing_but_the_output(tmp_path: Path) -> None:
@@ -138,13 +138,13 @@ def test_a_server_prints_on_nothing_but_the_output(tmp_path: Path) -> None:
             answering({"commands/repeat": lambda _: printed}) as server,
             pytest.raises(Damaged, match="prints where"),
         ):
-            fetching.told(server, "repeat", {}, lambda _: None)
+            downloads.told(server, "repeat", {}, lambda _: None)
     assert (tmp_path / "mine").read_bytes() == b""
 
 
 def test_what_is_no_archive_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(Damaged):
-        fetching.unpack(iter([b"x" * 2000]), tmp_path / "kept")
+        downloads.unpack(iter([b"x" * 2000]), tmp_path / "kept")
     assert list(tmp_path.iterdir()) == []
 
 

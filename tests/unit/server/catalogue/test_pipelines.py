@@ -8,7 +8,7 @@ import pytest
 
 from clew.errors import Exists, NotFound, UsageError
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments, pipelines, runs, schedules, specs, versions
+from clew.server.catalogue import experiments, pipeline_specs, pipelines, runs, schedules, versions
 from clew.server.catalogue.versions import Asked
 
 
@@ -25,7 +25,7 @@ def test_a_pipeline_comes_with_its_first_version(graph: Graph) -> None:
     assert found.tags == {"a": "ü"}
     version = versions.named(graph, made, "")
     assert (version.name, version.display_name, version.tags) == ("p", "Pipeline", {"a": "ü"})
-    assert specs.text_of(graph, version.spec) == "one"
+    assert pipeline_specs.text_of(graph, version.spec) == "one"
 
 
 def test_the_newest_version_is_meant_where_none_is_named(graph: Graph) -> None:

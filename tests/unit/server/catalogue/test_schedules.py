@@ -6,9 +6,9 @@ import pytest
 
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
-from clew.server.catalogue import schedules, specs
+from clew.server.catalogue import pipeline_specs, schedules
 from clew.server.catalogue.schedules import Asked
-from clew.server.cron import SECOND
+from clew.server.parsing.cron import SECOND
 
 HOUR = 3600 * SECOND
 
@@ -39,7 +39,7 @@ def test_what_was_asked_is_kept(graph: Graph) -> None:
     assert (found.pipeline, found.version, found.service_account) == ("p", "v", "robot")
     assert found.config == {"parameters": {"n": 1}}
     assert found.spec is not None
-    assert specs.text_of(graph, found.spec) == "root: {}"
+    assert pipeline_specs.text_of(graph, found.spec) == "root: {}"
 
 
 def test_the_first_tick_of_an_interval_is_one_interval_after_the_start(graph: Graph) -> None:
@@ -91,7 +91,7 @@ def test_a_spec_goes_with_the_last_that_is_of_it(graph: Graph) -> None:
     digest = schedules.get(graph, first).spec
     assert digest is not None
     schedules.delete(graph, first)
-    assert specs.text_of(graph, digest) == "root: {}"
+    assert pipeline_specs.text_of(graph, digest) == "root: {}"
     schedules.delete(graph, second)
     assert graph.connection.one("SELECT 1 FROM spec") is None
 

@@ -1,0 +1,332 @@
+"""Getting an execution's files, seeing what was changed, and running it again with that."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from clew.api.local import notes
+from clew.api.local.repeat import Say, done
+from clew.errors import NotAllowed, NotFound
+from clew.prov.locators import path_json
+from clew.prov.queries import live_digests
+from clew.prov.queries.execution_record import Recorded, recorded
+from clew.replay.checkout import atomic_directory, working_tree
+from clew.replay.checkout.changes import Changes, changes, credential_files, files
+from clew.replay.checkout.commit_files import amended
+from clew.replay.checkout.layout import BITS, laid
+from clew.replay.checkout.working_tree import Checkout, Kept
+from clew.replay.compare.output_comparison import Comparison
+from clew.replay.repeat import repeat_plan
+from clew.replay.repeat.repeat_report import Verdict
+from clew.replay.sandbox.initial_files import Names, Scenery, scenery
+from clew.replay.stored_listings import listings
+from clew.safe_path import SafeFolder
+from clew.store import Store
+
+if TYPE_CHECKING:
+    from clew.api.local.project import Project
+
+
+class Described(NamedTuple):
+    """What a checkout of an execution holds."""
+
+    execution: str
+    """Its uid."""
+    id: str
+    cwd: str
+    files: tuple[Kept, ...]
+    missing: list[dict[str, str]]
+
+
+def described(project: Project, text: str) -> Described:
+    record = recorded(project._graph, text)
+    with Store(project._folder.store) as store:
+        found = scenery(record, listings(store))
+    cwd = record.itself.cwd or "/"
+    return Described(
+        execution=record.execution.uid,
+        id=record.execution.id,
+        cwd=cwd,
+        files=tuple(working_tree.layout(record, found)),
+        missing=[path_json(laid(path, cwd)) for path in found.missing],
+    )
+
+
+def checkout(project: Project, text: str, folder: Path | None) -> dict[str, Any]:
+    """Lay out the files of an execution; the document of `clew checkout --json`."""
+    found = described(project, text)
+    with Store(project._folder.store) as store:
+        return laid_out(project, store, found, text, folder)
+
+
+def laid_out(
+    project: Project, store: Store, found: Described, text: str, folder: Path | None
+) -> dict[str, Any]:
+    """As `checkout`, from a store that has the bytes."""
+    at = (folder or Path(_name(text, found.id))).absolute().resolve()
+    made = Checkout(
+        folder=at,
+        project=project.uid,
+        root=str(project.root),
+        execution=found.execution,
+        id=found.id,
+        cwd=found.cwd,
+        files=found.files,
+    )
+    _outermost(at)
+    if at.exists():
+        with atomic_directory.alone(at):
+            _lay_out(project, store, made)
+    else:
+        _lay_out(project, store, made)
+    return {
+        "execution": made.id,
+        "uid": made.execution,
+        "folder": str(at),
+        "files": len(made.files),
+        "bytes": sum(kept.size for kept in made.files),
+        "missing": found.missing,
+    }
+
+
+def _name(text: str, own: str) -> str:
+    """What a checkout is called: as the user called the execution, but by its id for its uid."""
+    return own if len(text) == 32 or text in (".", "..") else text
+
+
+def _outermost(folder: Path) -> None:
+    outer = working_tree.above(folder.parent)
+    if outer is not None:
+        raise NotAllowed(
+            f"{folder} would lie in a checkout of {outer.id}",
+            hint=f"choose another folder, or let that one change: clew checkout ID {outer.folder}",
+        )
+
+
+def _lay_out(project: Project, store: Store, made: Checkout) -> None:
+    def unchanged(folder: Path) -> None:
+        _may_go(project, store, made.folder, folder)
+
+    if made.folder.exists():
+        unchanged(made.folder)
+    with atomic_directory.draft(made.folder) as draft:
+        places = SafeFolder(draft)
+        for kept in made.files:
+            to = places.join(kept.place)
+            store.restore(kept.digest, to, mode=kept.mode & BITS, mtime=kept.mtime, sync=False)
+        made.of(draft).write()
+        atomic_directory.place(draft, made.folder, unchanged=unchanged)
+
+
+def _may_go(project: Project, store: Store, name: Path, folder: Path) -> None:
+    """Whether what is in `folder` (called `name` by its owner) may be replaced."""
+    there = working_tree.read(folder)
+    if there is None:
+        if any(folder.iterdir()):
+            raise NotAllowed(
+                f"{name} is not empty, and not a checkout",
+                hint="name another folder: clew checkout ID DIR",
+            )
+        return
+    if there.project != project.uid:
+        raise NotAllowed(f"{name} is a checkout of another project", hint="name another folder")
+    now = files(there, store)
+    unkept = _unkept(project, there)
+    changed = [at for at in changes(there, now).places if at in now or at not in unkept]
+    if changed:
+        raise NotAllowed(
+            f"{name}, a checkout of {there.id}, has changes: {_some(changed)}",
+            hint=f"clew commit them, or check out to another folder; clew status {name} shows all",
+        )
+    lost = [place for place in unkept if place in now]
+    if lost:
+        raise NotAllowed(
+            f"{name} holds what no execution has read: {_some(lost)}",
+            hint="move it elsewhere, or check out to another folder",
+        )
+
+
+def _some(places: list[bytes]) -> str:
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    return ", ".join(map(os.fsdecode, places[:3])) + more
+
+
+def _unkept(project: Project, checkout: Checkout) -> list[bytes]:
+    """Files that were committed, and that no execution has: with the folder they would go."""
+    known = project._kept(checkout.execution, {kept.digest for kept in checkout.files})
+    return [kept.place for kept in checkout.files if kept.digest not in known]
+
+
+def kept(project: Project, execution: str, digests: set[str]) -> set[str]:
+    """Those of some contents that an execution has: this one, or else any."""
+    try:
+        record = recorded(project._graph, execution)
+        met = {version.digest for version in record.versions.values() if version.stored}
+    except NotFound:  # forgotten since
+        met = set()
+    known = live_digests.digests(project._graph) if digests - met else set()
+    return digests & (met | known)
+
+
+def status(project: Project, folder: Path | None) -> dict[str, Any]:
+    """The document of `clew status --json`."""
+    with Store(project._folder.store) as store:
+        return status_of(find(project, folder), store, project._folder.credentials)
+
+
+def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> dict[str, Any]:
+    """As `status`; the store remembers what files hold."""
+    without = credential_files(found, credentials)
+    return {
+        "execution": found.id,
+        "uid": found.execution,
+        "folder": str(found.folder),
+        **changes(found, files(found, store, without=without)).as_json(),
+    }
+
+
+def find(project: Project, folder: Path | None) -> Checkout:
+    found = working_tree.find((folder or Path()).absolute().resolve())
+    if found.project != project.uid:
+        asks = project._settings.server is not None
+        raise NotFound(
+            f"{found.folder} is a checkout of another project, that was in {found.root}",
+            hint="CLEW_SERVER names another, or is not to be set"
+            if asks
+            else "CLEW_PROJECT names the project to use, if it was moved",
+        )
+    return found
+
+
+def commit(
+    project: Project,
+    folder: Path | None,
+    *,
+    message: str | None,
+    network: bool,
+    gpu: bool,
+    quiet: bool,
+    say: Say,
+) -> dict[str, Any]:
+    """Run the checked-out execution again with what was changed: the document of `clew commit
+    --json`. The checkout is one of the new execution then, if that ended well."""
+    notes.check({"message": message or ""})
+    found = find(project, folder)
+    with atomic_directory.alone(found.folder), Store(project._folder.store) as store:
+        now = store_files(found, store, project._folder.credentials, say)
+        return carried_out(
+            project,
+            found,
+            now,
+            message=message,
+            network=network,
+            gpu=gpu,
+            quiet=quiet,
+            say=say,
+            settle=lambda execution: settle(found, now, execution),
+        )
+
+
+def store_files(
+    found: Checkout, store: Store, credentials: tuple[str, ...], say: Say
+) -> dict[bytes, Kept]:
+    """Store what is committed: all that lies in the checkout but credential files."""
+    without = credential_files(found, credentials)
+    for path in map(os.fsdecode, without.values()):
+        say(
+            f"{path} is a credential file, and not committed: if the command reads it, "
+            f"give it with --secret {path}=FILE"
+        )
+    now = files(found, store, keep=True, without=without)
+    store.flush()
+    return now
+
+
+def carried_out(
+    project: Project,
+    found: Checkout,
+    now: dict[bytes, Kept],
+    *,
+    message: str | None,
+    network: bool,
+    gpu: bool,
+    quiet: bool,
+    say: Say,
+    settle: Callable[[Mapping[str, Any]], None] = lambda _: None,
+) -> dict[str, Any]:
+    """As `commit`, of files `now` whose bytes are stored; `settle` is given the new execution as
+    soon as it is recorded."""
+    changed = changes(found, now)
+    if not changed:
+        return unchanged(project, found)
+
+    def settled(execution: Mapping[str, Any]) -> None:
+        if message:
+            project.note(execution["uid"], message=message)
+        settle(execution)
+
+    with Store(project._folder.store) as store:
+        record, plan = _plan(project, found, list(now.values()), store, network=network, gpu=gpu)
+        for warning in plan.warnings:
+            say(warning)
+        document = done(
+            project,
+            record,
+            plan,
+            kind="modification",
+            network=network,
+            incremental=True,
+            quiet=quiet,
+            settle=settled,
+        )
+    return {**document, "changes": changed.as_json()}
+
+
+def unchanged(project: Project, found: Checkout) -> dict[str, Any]:
+    """What a commit answers where there is nothing to commit."""
+    verdict = Verdict(
+        execution=project.execution(found.execution).as_json(),
+        of=found.id,
+        comparison=Comparison(()),
+        divergence=None,
+        ran=(),
+        reused=(),
+        warnings=(),
+    )
+    return verdict.as_json() | {"changes": Changes((), (), ()).as_json()}
+
+
+def _plan(
+    project: Project, found: Checkout, now: list[Kept], store: Store, *, network: bool, gpu: bool
+) -> tuple[Recorded, repeat_plan.Plan]:
+    try:
+        record = recorded(project._graph, found.execution)
+    except NotFound as error:
+        raise NotFound(
+            f"{found.id}, which this is a checkout of, was forgotten", hint="clew list"
+        ) from error
+    names = listings(store)
+    plan = repeat_plan.plan(record, names=names, values=project._secrets, network=network, gpu=gpu)
+    line = [(record, plan.scenery), *_ancestors(project, record, names)]
+    entries = amended(line, found.files, now, lambda digest: b"".join(store.read(digest)))
+    return record, plan.with_files(entries)
+
+
+def _ancestors(project: Project, record: Recorded, names: Names) -> list[tuple[Recorded, Scenery]]:
+    """What it was modified from, nearest first, as far as that is still recorded."""
+    found: list[tuple[Recorded, Scenery]] = []
+    while True:
+        line = project.execution(record.execution.uid).as_json()
+        if line["kind"] != "modification" or line["parent"] is None:
+            return found
+        record = recorded(project._graph, line["parent"])
+        found.append((record, scenery(record, names)))
+
+
+def settle(found: Checkout, now: dict[bytes, Kept], execution: Mapping[str, Any]) -> None:
+    """It was committed: if it ended well, this is a checkout of it from now on."""
+    if execution["state"] == "done":
+        found.at(execution["uid"], execution["id"], now.values()).write()

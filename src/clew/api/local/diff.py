@@ -1,0 +1,72 @@
+"""Comparing two executions of a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import ClewError
+from clew.prov.queries.execution_record import Recorded, recorded
+from clew.replay.compare.output_comparison import Comparison, Read, compare
+from clew.replay.compare.volatile_rules import rules
+from clew.store import Store
+
+if TYPE_CHECKING:
+    from clew.api.local.project import Project
+
+CONFIRMING = 60.0
+"""For how many seconds the cause of a difference is looked for."""
+
+
+@contextmanager
+def reading(
+    project: Project, *, mask: Callable[[bytes], bytes] = lambda content: content
+) -> Iterator[Read]:
+    """The bytes of contents, where they are stored, after `mask` was applied to them."""
+    with Store(project._folder.store) as store:
+
+        def read(digest: str) -> bytes | None:
+            try:
+                return mask(b"".join(store.read(digest)))
+            except ClewError:
+                return None
+
+        yield read
+
+
+def explained(
+    project: Project, a: Recorded, b: Recorded, comparison: Comparison, *, seconds: float
+) -> dict[str, Any] | None:
+    """Which process diverged first, and why; None where nothing that matters differs.
+
+    For at most `seconds` it is tried which causes can be confirmed.
+    """
+    from clew.replay.explain.confirmation import confirm
+    from clew.replay.explain.diagnostic_runner import Laboratory
+    from clew.replay.explain.divergence import explain
+
+    with reading(project) as read:
+        found = explain(a, b, comparison, read, rules(project._folder.ignore))
+        if found is not None and seconds:
+            # where no experiment can be made, on a full disk say, candidates stay candidates
+            with (
+                suppress(ClewError, OSError),
+                Laboratory(project._folder, seconds=seconds, values=project._secrets) as laboratory,
+            ):
+                found = confirm(found, comparison.serious, laboratory)
+    return found.as_json() if found else None
+
+
+def diff(project: Project, a: str, b: str, *, confirm: bool) -> dict[str, Any]:
+    """The document of `clew diff --json`."""
+    from clew.replay.compare.execution_diff import differ
+
+    known = rules(project._folder.ignore)
+    one, other = recorded(project._graph, a), recorded(project._graph, b)
+    with reading(project) as read:
+        comparison = compare(one, other, read, known)
+        document = differ(one, other, comparison, read, known)
+    seconds = CONFIRMING if confirm else 0
+    divergence = explained(project, one, other, comparison, seconds=seconds)
+    return {**document, "divergence": divergence}

@@ -1,0 +1,177 @@
+"""An execution in the forms other people and programs take."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from clew.errors import NotAllowed, UsageError
+
+if TYPE_CHECKING:
+    from clew.api.local.archive import Archive
+    from clew.replay.export.portable_execution import Portable
+
+Say = Callable[[str], None]
+
+_FOLDERS = {"ro-crate": "an RO-Crate", "dockerfile": "a Dockerfile with its files"}
+
+
+def report(project: Archive, text: str, kind: str) -> str:
+    """The execution's `requirements`, `packages` or `readme`."""
+    from clew.prov.export import reports
+
+    shown = project.show(text, detail=True)
+    if kind == "requirements":
+        return reports.requirements(shown["files"])
+    if kind == "packages":
+        return reports.system_packages(shown["files"])
+    if kind == "readme":
+        return reports.readme(shown, shown["files"])
+    raise UsageError(f"no report is called {kind!r}", hint="requirements, packages or readme")
+
+
+def export(
+    project: Archive,
+    text: str,
+    *,
+    format: str,  # noqa: A002
+    to: Path | BinaryIO | None,
+    say: Say,
+) -> bytes | Path | None:
+    """W3C PROV as bytes, or in the file `to`; an image in the file `to`; folders in `to`."""
+    may_be_exported(format, to)
+    if format in _FOLDERS:
+        assert isinstance(to, Path)
+        with new_folder(to) as draft:
+            (_crate if format == "ro-crate" else _dockerfile)(project, text, draft, say)
+        return to
+    if format == "oci":
+        assert to is not None
+        with writing(to) as out:
+            _image(project, text, out, say)
+        return to if isinstance(to, Path) else None
+    document = _document(project, text, format)
+    if to is None:
+        return document
+    with writing(to) as out:
+        out.write(document)
+    return to if isinstance(to, Path) else None
+
+
+def may_be_exported(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A002
+    """Whether this can be written there."""
+    if format in _FOLDERS and not isinstance(to, Path):
+        raise UsageError(f"{_FOLDERS[format]} is a folder", hint="name one with -o DIR")
+    if format == "oci" and to is None:
+        raise UsageError("an image is a file", hint="name one with -o FILE")
+
+
+def _document(project: Archive, text: str, format: str) -> bytes:  # noqa: A002
+    from clew.prov.export import w3c
+
+    writers = {"prov-json": w3c.prov_json, "prov-n": w3c.prov_n}
+    if format not in writers:
+        known = ", ".join([*writers, *_FOLDERS])
+        raise UsageError(f"no format is called {format!r}", hint=f"{known} or oci")
+    return writers[format](project._graph, text)
+
+
+def _crate(project: Archive, text: str, folder: Path, say: Say) -> None:
+    from clew.prov.export.ro_crate import write_crate
+    from clew.store import Store
+
+    with Store(project._folder.store) as store:
+        write_crate(project._graph, text, folder, alive=project._alive, copy=store.restore)
+
+
+def _dockerfile(project: Archive, text: str, folder: Path, say: Say) -> None:
+    from clew.replay.export.build_context import write_context
+    from clew.store import Store
+
+    what = _portable(project, text, say)
+    with Store(project._folder.store) as store:
+        write_context(what, folder, restore=store.restore)
+
+
+def _image(project: Archive, text: str, out: BinaryIO, say: Say) -> None:
+    from clew.replay.export.oci_image import write_image
+    from clew.run import execution_locks
+    from clew.store import Store
+
+    what = _portable(project, text, say)
+    scratch, lock = execution_locks.scratch(project._folder, secrets.token_hex(8))
+    try:
+        with Store(project._folder.store) as store:
+            write_image(what, out, read=store.read, scratch=scratch)
+    finally:
+        execution_locks.discard(scratch)
+        os.close(lock)
+
+
+def _portable(project: Archive, text: str, say: Say) -> Portable:
+    from clew.prov.queries.execution_record import recorded
+    from clew.replay.export.portable_execution import portable
+    from clew.replay.stored_listings import listings
+    from clew.store import Store
+
+    with Store(project._folder.store) as store:
+        what = portable(recorded(project._graph, text), listings(store))
+    for warning in what.warnings:
+        say(warning)
+    return what
+
+
+@contextlib.contextmanager
+def writing(to: Path | BinaryIO) -> Iterator[BinaryIO]:
+    """A file that is there whole, or as it was before; a pipe or a device is simply written."""
+    if not isinstance(to, Path):
+        yield to
+        return
+    special = to.exists() and not to.is_file()
+    target = to if special else Path(os.path.realpath(to))
+    place = target if special else _beside(target)
+    with _refusing(to):
+        try:
+            with open(place, "wb") as out:
+                yield out
+            if not special:
+                place.rename(target)
+        finally:
+            if not special:
+                place.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_folder(to: Path) -> Iterator[Path]:
+    """A folder of its own: one that is there whole, or not at all."""
+    target = to.absolute()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise NotAllowed(f"{to} exists already", hint="name a new folder with -o DIR")
+    draft = _beside(target)
+    with _refusing(to):
+        try:
+            yield draft
+            draft.rename(target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+
+
+@contextlib.contextmanager
+def _refusing(to: Path) -> Iterator[None]:
+    from clew.store.errors import from_os
+
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise from_os(error, doing=f"write {to}") from error

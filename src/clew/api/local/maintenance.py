@@ -1,0 +1,116 @@
+"""Keeping the store in order: free what nobody names, prove what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from blake3 import blake3
+
+from clew import disk_reserve, log, signing
+from clew.api.results import Check, Problem, Reclaimed
+from clew.errors import Busy, ClewError, Full
+from clew.prov.events import from_batch
+from clew.prov.import_scope import facts_out_of_scope
+from clew.prov.queries.formats import execution_id
+from clew.prov.queries.live_digests import digests
+from clew.prov.signatures import all_signatures, uncovered
+from clew.store import Store
+from clew.store.types import named
+
+if TYPE_CHECKING:
+    from clew.api.local.project import Project
+    from clew.run.recovery import Unsettled
+
+_LOGGED = 100
+"""Problems of one check that are logged one by one."""
+
+
+def _settle(project: Project) -> list[Unsettled]:
+    """Killed executions are told as far as they were seen: what they stored is named by that."""
+    from clew.run.recovery import recover
+
+    return recover(project._folder, project._settings)
+
+
+@contextmanager
+def in_reserve(project: Project) -> Iterator[None]:
+    """Let the body work on a full disk, in the project's reserve."""
+    with disk_reserve.spent(project._folder.path):
+        try:
+            yield
+        except Full as error:
+            hint = "delete some files outside .clew first: its reserve is not enough"
+            raise Full(error.message, hint=hint) from error
+        finally:
+            project.close()  # what the database wrote beside its file goes before the reserve comes
+
+
+def gc(project: Project, *, dry_run: bool) -> Reclaimed:
+    with in_reserve(project):
+        return _gc(project, dry_run=dry_run)
+
+
+def _gc(project: Project, *, dry_run: bool) -> Reclaimed:
+    from clew.replay.sandbox.file_cache import clear
+
+    cached = clear(project._folder.cache, dry_run=dry_run)  # first: this needs no room
+    for left in _settle(project):
+        raise Busy(
+            f"the record of the killed execution {left.uid[:8]} is not complete: {left.why}",
+            hint=f"clew rm {left.uid} forgets it",
+        )
+    with Store(project._folder.store) as store:
+        # A function: the store asks it after the sweep began, as an execution may end meanwhile.
+        found = store.gc(lambda: digests(project._graph), dry_run=dry_run)
+    if not dry_run:
+        text = f"freed {found.bytes} bytes of {found.files} contents, {cached} bytes of the cache"
+        log.write(project._folder, "info", text)
+    return Reclaimed(files=found.files, bytes=found.bytes, cached=cached)
+
+
+def fsck(project: Project) -> Check:
+    """Check the store; that whatever the graph says is stored is there; that no execution says
+    anything about another; and that signed executions are as they were signed."""
+    unsettled = _settle(project)
+    with Store(project._folder.store) as store:
+        report = store.fsck()
+        problems = [Problem(what=found.what, where=found.where) for found in report.problems]
+        problems += [
+            Problem(what="the record names these bytes, and they are not stored", where=digest)
+            for digest in sorted(digests(project._graph))
+            if not store.has(digest)
+        ]
+        problems += _check_signatures(project, store)
+    problems += [
+        Problem(what=what, where=where) for what, where in facts_out_of_scope(project._graph)
+    ]
+    problems += [
+        Problem(what=f"a killed execution could not be settled: {left.why}", where=left.uid)
+        for left in unsettled
+    ]
+    log.write(
+        project._folder,
+        "error" if problems else "info",
+        f"checked {report.checked} contents and chunks: {len(problems)} problems",
+    )
+    for problem in problems[:_LOGGED]:
+        log.write(project._folder, "error", f"{problem.where}: {problem.what}")
+    return Check(checked=report.checked, problems=tuple(problems))
+
+
+def _check_signatures(project: Project, store: Store) -> Iterator[Problem]:
+    for uid, number, signature in all_signatures(project._graph):
+        id_ = execution_id(number)
+        try:
+            found = signing.verify(signature.signature, signing.message(uid, signature.events))
+            data = b"".join(store.read(signature.events))
+        except ClewError as error:
+            yield Problem(what=f"the signature cannot be checked: {error.message}", where=id_)
+            continue
+        if found != signature.key or named(blake3(data).digest()) != signature.events:
+            yield Problem(what="the signature is not of this record", where=id_)
+            continue
+        for what, where in uncovered(project._graph, uid, from_batch(data)):
+            yield Problem(what=f"{id_} is not what was signed: {what}", where=where)

@@ -1,0 +1,42 @@
+"""Notes: what people say about things."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from clew.api.local.versions import Here, noted
+from clew.errors import UsageError
+from clew.prov.queries import notes
+from clew.witness.environment import user_name
+
+if TYPE_CHECKING:
+    from clew.api.local.archive import Archive
+
+LONGEST = 10_000
+
+
+def note(
+    project: Archive,
+    target: str,
+    remarks: Mapping[str, str],
+    here: Here | None = None,
+    agent: str | None = None,
+) -> list[dict[str, Any]]:
+    """Add remarks, and answer with all there are."""
+    check(remarks)
+    found = noted(project, target, here)
+    agent = agent or user_name(os.getuid())
+    for name, value in remarks.items():
+        notes.note(project._graph, found, name, value, agent=agent)
+    return notes.notes(project._graph, found)
+
+
+def check(remarks: Mapping[str, str]) -> None:
+    """Whether these can be noted."""
+    for name, value in remarks.items():
+        if not name.strip() or len(name) > LONGEST or len(value) > LONGEST:
+            raise UsageError(
+                f"a note needs a name, and at most {LONGEST} characters", hint="say less"
+            )

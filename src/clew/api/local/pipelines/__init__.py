@@ -1,0 +1,1 @@
+"""The pipelines of a local project: runs, their tasks, logs and artifacts."""

@@ -1,0 +1,119 @@
+"""What pipeline runs and their tasks made, as the files that it is: an artifact is one, or a folder
+of them. A run, a task and an artifact are named as everywhere: r1, r1/train, r1/train:model."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from clew.errors import NotFound
+
+if TYPE_CHECKING:
+    from clew.api.local.project import Project
+
+_NAMED = re.compile(r"(r[1-9]\d{0,15})(?:/([^:]+)(?::(.+))?)?", re.DOTALL)
+_SMALL = 1 << 20
+"""Bytes of a file that is looked into."""
+
+
+class Made(NamedTuple):
+    """A file that belongs to an artifact."""
+
+    version: str
+    """What it is called in the record."""
+    name: str
+    """`train/model/weights`: its place in the folder of a run."""
+    within: str
+    """`weights`: its place in the artifact; empty where that is a file."""
+    digest: str
+    size: int
+
+
+def is_artifact(text: str) -> bool:
+    named = _NAMED.fullmatch(text)
+    return named is not None and named[3] is not None
+
+
+def is_of_a_run(text: str) -> bool:
+    """Whether it names a run, a task or an artifact."""
+    return _NAMED.fullmatch(text) is not None
+
+
+def maker(text: str) -> str:
+    """The task that made an artifact; whatever else is named, itself."""
+    named = _NAMED.fullmatch(text)
+    return f"{named[1]}/{named[2]}" if named and named[3] else text
+
+
+def made(project: Project, text: str) -> list[Made]:
+    """All files of the artifacts of a run or a task, or of one artifact."""
+    named = _NAMED.fullmatch(text)
+    assert named is not None
+    pipelines = project.pipelines
+    tasks = [pipelines.task(maker(text))] if named[2] else pipelines.show(named[1])["tasks"]
+    found = [
+        file
+        for task in tasks
+        for name, artifacts in task["artifacts"].items()
+        if named[3] in (None, name)
+        for artifact in artifacts
+        for file in _files(project, task, artifact)
+    ]
+    if not found:
+        raise NotFound(
+            f"no file that {text} made was recorded", hint=f"clew pipeline show {named[1]}"
+        )
+    return found
+
+
+def diff(project: Project, a: str, b: str) -> dict[str, Any]:
+    """In what two artifacts differ, file by file; small texts line by line."""
+    from clew.replay.compare.output_comparison import text_difference
+
+    sides = [{one.within: one for one in made(project, text)} for text in (a, b)]
+    files: list[dict[str, Any]] = []
+    for path in sorted({*sides[0], *sides[1]}):
+        then, now = (side.get(path) for side in sides)
+        if then is None or now is None:
+            kind = "extra" if then is None else "missing"
+        elif then.digest == now.digest:
+            continue
+        else:
+            kind = "changed"
+        lines: tuple[str, ...] = ()
+        if then and now and max(then.size, now.size) <= _SMALL:
+            before, after = project.read(then.version), project.read(now.version)
+            lines = text_difference(before, after, path)
+        shown = path or a.rpartition(":")[2]
+        found = {"path": shown, "kind": kind, "lines": list(lines)}
+        files.append(found | {"a": then and then.digest, "b": now and now.digest})
+    return {"a": a, "b": b, "verdict": "different" if files else "identical", "files": files}
+
+
+def _files(project: Project, task: dict[str, Any], artifact: dict[str, Any]) -> list[Made]:
+    if artifact["version"]:
+        version = artifact["version"]
+        path = version.partition(":")[2].rpartition("@")[0]
+        return [Made(version, _name(path), "", artifact["digest"], artifact["size"])]
+    place, execution = artifact.get("custom_path") or artifact["uri"], task["execution"]
+    if not execution or not place.startswith("/"):
+        return []
+    return [
+        Made(
+            f"{execution}:{one['path']}",
+            _name(one["path"]),
+            one["path"].removeprefix(f"{place}/"),
+            one["digest"],
+            one["size"],
+        )
+        for one in project.show(execution, detail=True)["files"]
+        if one["written"] and one["digest"] and one["path"].startswith(f"{place}/")
+    ]
+
+
+def _name(path: str) -> str:
+    """Where a file is below the folder of a run; of one that is elsewhere, its last part."""
+    from clew.pipelines.runs.task_reuse import RUNS
+
+    below = path.partition(f"/{RUNS}/")[2].partition("/")[2]
+    return below or path.rpartition("/")[2]

@@ -1,0 +1,84 @@
+"""What a task printed: while it runs from the folder of its run, after that from the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from clew.api.local.versions import chunks
+from clew.errors import NotFound
+from clew.pipelines.runs.live_logs import MOST, Said, Sayings
+from clew.prov.queries.executions import find
+from clew.prov.queries.pipelines.runs import find_run
+
+if TYPE_CHECKING:
+    from clew.api.local.project import Project
+
+_PAUSE = 0.1
+"""Seconds between looks at whether a task has said more."""
+
+
+def said(project: Project, text: str, offset: int) -> Said:
+    now = _now(project, text, offset)
+    if now is not None:
+        return now
+    task = project.pipelines.task(text)
+    if task["id"] != text:  # it was called by its last name alone
+        return said(project, task["id"], offset)
+    if not task["execution"]:
+        return Said(b"", task["state"] not in ("pending", "running"), "")
+    data = b""
+    for piece in _stored(project, task, offset):
+        data += piece
+        if len(data) > MOST:
+            break
+    return Said(data[:MOST], len(data) <= MOST, find(project._graph, task["execution"]).uid)
+
+
+def logs(project: Project, text: str, *, follow: bool) -> Iterator[bytes]:
+    begun = _now(project, text, 0) is not None  # which the graph need not know yet
+    id_ = text if begun else str(project.pipelines.task(text)["id"])
+    offset, attempt = 0, ""
+    while (now := _now(project, id_, offset)) or (follow and _goes_on(project, id_)):
+        if now and now.attempt != attempt:
+            again, offset, attempt = bool(offset), 0, now.attempt
+            if again:
+                continue
+        if now and now.data:
+            yield now.data
+            offset += len(now.data)
+        elif not follow or (now and now.over):
+            return
+        else:
+            time.sleep(_PAUSE)
+    task = project.pipelines.task(id_)
+    if not task["execution"]:
+        why = task["why"] or task["error"] or task["state"]
+        raise NotFound(f"{task['id']} has printed nothing: {why}", hint="clew pipeline show")
+    if attempt not in ("", find(project._graph, task["execution"]).uid):
+        offset = 0
+    yield from _stored(project, task, offset)
+
+
+def _now(project: Project, text: str, offset: int) -> Said | None:
+    """What a task that runs has printed, by its whole name; None: it does not run."""
+    run, _, name = text.partition("/")
+    uid = find_run(project._graph, run).uid
+    goes_on = project._alive(uid)
+    found = Sayings(project._folder.spool / uid).read(name, offset)
+    if found is None or goes_on:
+        return found
+    return found._replace(over=len(found.data) < MOST)  # the run was killed
+
+
+def _goes_on(project: Project, text: str) -> bool:
+    return project.pipelines.task(text)["state"] in ("pending", "running")
+
+
+def _stored(project: Project, task: dict[str, Any], offset: int) -> Iterator[bytes]:
+    try:
+        yield from chunks(project, f"{task['execution']}:stdout", start=offset)
+    except NotFound as error:
+        if error.code != "not-found":
+            raise  # it printed something, of which only the digest was kept

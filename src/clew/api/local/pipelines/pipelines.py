@@ -1,0 +1,292 @@
+"""Kubeflow pipelines of a project: run one, and ask how runs and their tasks went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import UsageError
+
+if TYPE_CHECKING:
+    from clew.api.local.project import Project
+    from clew.pipelines.engine.scopes import Values
+    from clew.pipelines.runs.live_logs import Said
+    from clew.pipelines.runs.runner import Change
+    from clew.pipelines.spec.ir import Pipeline
+    from clew.pipelines.tasks.kfp_python import Search
+
+_STATES = {
+    "pending": "has not begun",
+    "running": "is still running",
+    "succeeded": "has succeeded",
+    "failed": "has failed",
+    "canceled": "was canceled",
+}
+
+
+def not_running(run: dict[str, Any]) -> UsageError:
+    state = run["state"]
+    return UsageError(
+        f"{run['id']} does not run here: it {_STATES.get(state, state)}", hint="clew pipeline list"
+    )
+
+
+def may_be_resumed(run: dict[str, Any]) -> None:
+    if run["state"] in ("pending", "running", "succeeded"):
+        raise UsageError(
+            f"{run['id'] or 'the run'} cannot be gone on with: it {_STATES[run['state']]}",
+            hint="clew pipeline run runs it anew",
+        )
+
+
+def _has_functions(file: Path) -> bool:
+    """Whether the pipeline in a file probably has Python functions, which a worker forks."""
+    try:
+        return file.suffix == ".py" or b"kfp.dsl.executor_main" in file.read_bytes()
+    except OSError:
+        return False
+
+
+class Pipelines:
+    """`project.pipelines`; every document is that of the command of the same name."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def run(
+        self,
+        file: str | PathLike[str],
+        parameters: Mapping[str, str] | None = None,
+        *,
+        jobs: int | None = None,
+        reuse: bool = True,
+        on_host: bool = False,
+        platform: str | PathLike[str] | None = None,
+        say: Callable[[str], None] = lambda _: None,
+        watch: Callable[[Change], None] = lambda _: None,
+        brief: bool = False,
+    ) -> dict[str, Any]:
+        """Run a compiled pipeline (`.yaml`), or the one that a Python file defines, to its end.
+
+        `parameters` are texts, read by the types that the pipeline declares. At most `jobs` tasks
+        run at once; as many as there are cores, if it is not given. `reuse`: what an earlier
+        run did need not be done again, as far as every fact it relied on still holds. `on_host`:
+        container components run as processes of this machine, without their images. `platform`:
+        the file that says what secrets, configuration maps and volumes are here; without it, the
+        `pipeline-platform.toml` beside the pipeline. `say` is
+        told what is different here from a cluster, `watch` of every change of a task. `brief`: the
+        answer has, in place of the tasks, how many there are in each state (`counts`). A run that
+        fails is no error: see `state`.
+        """
+        from clew.pipelines.tasks.kfp_python import Search, compiled
+        from clew.pipelines.tasks.worker_pool import PLAIN, Workers
+
+        self._ready()
+        path = Path(fspath(file))
+        folder, settings = self._project._folder, self._project._settings
+        workers = Workers(folder, settings)
+        with closing(Search(folder.cache / "python")) as search, closing(workers):
+            if _has_functions(path):
+                workers.start(search.guess(), PLAIN)  # it starts while the pipeline is read
+            from clew.pipelines.spec import arguments, parser
+
+            is_source = path.suffix == ".py"
+            text = compiled(path, search.result()) if is_source else parser.text_of(path)
+            pipeline = parser.parse(text, str(path))
+            inputs = arguments.bind(pipeline, parameters or {})
+            return self._run(
+                pipeline,
+                inputs,
+                file=path.resolve(),
+                text=text,
+                search=search,
+                jobs=jobs,
+                reuse=reuse,
+                on_host=on_host,
+                platform=platform,
+                say=say,
+                watch=watch,
+                brief=brief,
+                workers=workers,
+            )
+
+    def resume(
+        self,
+        id: str,  # noqa: A002
+        *,
+        jobs: int | None = None,
+        say: Callable[[str], None] = lambda _: None,
+        watch: Callable[[Change], None] = lambda _: None,
+        brief: bool = False,
+    ) -> dict[str, Any]:
+        """Go on with a run that failed, was canceled or was killed: what is done stays done."""
+        return self._resume(id, jobs=jobs, say=say, watch=watch, brief=brief)
+
+    def stop(self, id: str) -> None:  # noqa: A002
+        """Let a run end that goes on here, and do not wait for it."""
+        from clew.pipelines.runs.recorder import stop
+
+        stop(self._project._folder, self.show(id)["uid"])
+
+    def _resume(self, id: str, **more: Any) -> dict[str, Any]:  # noqa: A002
+        from clew.pipelines.engine.scopes import Values
+        from clew.pipelines.runs import event_journal, runner
+        from clew.pipelines.runs.recorder import Earlier
+        from clew.pipelines.runs.task_reuse import RUNS
+        from clew.pipelines.spec import parser
+        from clew.pipelines.tasks.kfp_python import Search
+        from clew.prov.queries.pipelines.runs import find_run
+        from clew.prov.queries.pipelines.tasks import begun_with, done_in, last_number
+        from clew.run.recovery import recover
+
+        self._ready()
+        project = self._project
+        before = self.show(id)
+        may_be_resumed(before)
+        recover(project._folder, project._settings)
+        event_journal.fold(project._folder, project._settings, before["uid"])
+        before = self.show(id)
+        may_be_resumed(before)
+        found = find_run(project._graph, before["id"])
+        begun = begun_with(project._graph, found.key)
+        file = project._folder.root / RUNS / before["id"] / runner.PIPELINE
+        text = parser.text_of(file)
+        with closing(Search()) as search:
+            return self._run(
+                parser.parse(text, str(file)),
+                Values(dict(before["inputs"])),
+                file=file,
+                text=text,
+                search=search,
+                earlier=Earlier(
+                    found.uid,
+                    last_number(project._graph, found.key),
+                    begun["facts"],
+                    done_in(project._graph, found.key),
+                ),
+                **begun["options"],
+                **more,
+            )
+
+    def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Stop a run that goes on, and wait for its end."""
+        from clew.pipelines.runs.recorder import cancel
+
+        found = self.show(id)
+        if not cancel(self._project._folder, found["uid"]):
+            raise not_running(found)
+        return self.show(id)
+
+    def why(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Why a task ran, or did not have to, fact by fact."""
+        from clew.pipelines.runs.task_reuse import facts
+
+        found = self.task(id)
+        project = self._project
+        words = ("id", "state", "why", "reused_from", "execution", "key", "parts")
+        document = {name: found[name] for name in words}
+        asked = facts(project._folder, project._settings, found["execution"])
+        return {**document, "facts": asked}
+
+    def diff(self, a: str, b: str) -> dict[str, Any]:
+        """In what run `b` differs from run `a`, task by task."""
+        from clew.api.local.pipelines.runs import diff
+
+        return diff(self._project, a, b)
+
+    def repeat(
+        self,
+        id: str,  # noqa: A002
+        *,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> dict[str, Any]:
+        """Every task of a run again, each in isolation, compared with what it made."""
+        from clew.api.local.pipelines.runs import repeat
+
+        return repeat(self._project, id, say=say)
+
+    def _ready(self) -> None:
+        from clew.witness.syscalls import tracer_binary
+
+        tracer_binary.require()
+        if tracer_binary.outer_execution() is not None:
+            raise UsageError(
+                "a pipeline cannot be run within an execution", hint="clew pipeline run, by itself"
+            )
+
+    def _run(
+        self,
+        pipeline: Pipeline,
+        inputs: Values,
+        *,
+        file: Path,
+        search: Search,
+        on_host: bool = False,
+        platform: str | PathLike[str] | None = None,
+        say: Callable[[str], None],
+        brief: bool = False,
+        **more: Any,
+    ) -> dict[str, Any]:
+        from clew.pipelines.runs import runner
+        from clew.pipelines.tasks import attempt_factory, cluster_mapping, volumes
+        from clew.run.launch import inherited_env
+
+        project = self._project
+        named = Path(fspath(platform)).resolve() if platform else None
+        mapped = cluster_mapping.load(file, named, inherited_env.environment())
+        components = pipeline.components.values()
+        volumes.check(mapped, components, project.root, on_host=on_host)
+        for remark in (*pipeline.remarks, *attempt_factory.admit(pipeline, on_host=on_host)):
+            say(remark)
+        more["on_host"] = on_host
+        folder, settings = volumes.guarded(project._folder, project._settings, components)
+        more |= {"file": file, "mapped": mapped, "say": say, "python": search.result()}
+        made = runner.run(folder, settings, pipeline, inputs, **more)
+        return self._counted(made) if brief else self.show(made)
+
+    def _counted(self, id: str) -> dict[str, Any]:  # noqa: A002
+        from clew import db
+        from clew.pipelines.runs.task_reuse import CACHE
+        from clew.prov.graph import Graph
+        from clew.prov.queries.pipelines.runs import counted
+
+        folder, address = self._project._folder, self._project._settings.graph
+        with db.connect(folder.graph, address=address, cache=CACHE) as connection:
+            return counted(Graph(connection, folder.uid), id, alive=self._project._alive)
+
+    def list(self) -> list[dict[str, Any]]:
+        """All runs, oldest first, without their tasks."""
+        from clew.prov.queries.pipelines.runs import runs
+
+        return runs(self._project._graph, alive=self._project._alive)
+
+    def show(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """One run with its tasks, by id (`r1`) or uid."""
+        from clew.prov.queries.pipelines.runs import run
+
+        return run(self._project._graph, id, alive=self._project._alive)
+
+    def task(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """One task, by id (`r1/train`)."""
+        from clew.prov.queries.pipelines.runs import task
+
+        return task(self._project._graph, id, alive=self._project._alive)
+
+    def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
+        """What a task printed in its last attempt, piece by piece: so far, if it still runs; with
+        `follow`, until it ends."""
+        from clew.api.local.pipelines.logs import logs
+
+        return logs(self._project, id, follow=follow)
+
+    def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
+        """What a task printed in its last attempt from byte `offset` on, as far as is known now:
+        a piece of at most 256 KiB, whether that is all there will be, and which attempt said it.
+        The bytes are those of the log that is stored in the end, at the same offsets. After
+        another `attempt` than the last time, begin again at 0."""
+        from clew.api.local.pipelines.logs import said
+
+        return said(self._project, id, offset)

@@ -1,0 +1,157 @@
+"""Runs that a server was asked for: begun under a uid that is known before, or gone on with."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import Busy, ClewError, NotFound
+
+if TYPE_CHECKING:
+    from clew.api.local.project import Project
+    from clew.pipelines.tasks.worker_pool import Workers
+
+
+_PATIENCE = 30.0
+"""Seconds that whoever was at a run before has to let go of it."""
+
+
+class Waiting:
+    """A worker that waits for the next run, so that the run need not wait for it."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._workers: Workers | None = None
+
+    def prepare(self) -> None:
+        """Have one at hand; where none can be had the run will say why."""
+        if self._workers is not None:
+            return
+        from clew.pipelines.tasks import kfp_python
+        from clew.pipelines.tasks.worker_pool import PLAIN, Workers
+
+        workers = Workers(self._project._folder, self._project._settings)
+        try:
+            workers.ready(kfp_python.interpreter(), PLAIN)
+        except ClewError:
+            return
+        self._workers = workers
+
+    def take(self) -> Workers | None:
+        found, self._workers = self._workers, None
+        return found
+
+
+def perform(
+    project: Project,
+    waiting: Waiting,
+    *,
+    uid: str,
+    name: str,
+    text: str,
+    values: Mapping[str, Any],
+    scheduled: int | None,
+    since: int | None,
+    stopped: bool,
+    on_host: bool,
+    say: Callable[[str], None],
+    jobs: int | None = None,
+    reuse: bool = True,
+) -> tuple[str, str | None]:
+    """Do a run to its end; the answer is its state, and why it is that.
+
+    One that was begun before is resumed, unless it has succeeded, or has come to its end after
+    `since`: then only its end was not heard of. A run that was canceled is resumed, too, unless a
+    user has `stopped` it: then its server had ended. `scheduled`: when it was due. `jobs`: tasks
+    that run at once, at most as many as there are cores.
+    """
+    jobs = min(jobs, len(os.sched_getaffinity(0))) if jobs else None
+    known = _left_alone(project, uid)
+    try:
+        if known is None or known["started"] is None:
+            how = {"on_host": on_host, "jobs": jobs, "reuse": reuse, "say": say}
+            found = _begin(project, waiting, uid, name, text, values, scheduled, how)
+        elif _is_over(known, since, stopped):
+            found = known
+        else:
+            found = project.pipelines._resume(uid, workers=waiting.take(), jobs=jobs, say=say)
+    except ClewError:
+        late = _known(project, uid)
+        if late is None or not _is_over(late, since, stopped):
+            raise
+        found = late  # whatever failed then, it has come to its end
+    return found["state"], found["error"]
+
+
+def _left_alone(project: Project, uid: str) -> dict[str, Any] | None:
+    """What is known of a run, once nobody on this machine is at it, and what was left by whoever
+    was killed at it is put in order."""
+    from clew.pipelines.runs import event_journal
+    from clew.run.recovery import recover
+
+    left = project._folder.spool / uid
+    until = time.monotonic() + _PATIENCE
+    while project._alive(uid) or left.exists():
+        if time.monotonic() > until:
+            raise Busy(f"the run {uid} still goes on on this machine", hint="clew pipeline list")
+        recover(project._folder, project._settings)
+        time.sleep(0.02)
+    event_journal.fold(project._folder, project._settings, uid)
+    return _known(project, uid)
+
+
+def _is_over(known: dict[str, Any], since: int | None, stopped: bool) -> bool:
+    if known["state"] == "succeeded":
+        return True
+    if known["state"] == "canceled" and not stopped:
+        return False
+    return bool(known["ended"]) and _ns(known["ended"]) > (since or 0)
+
+
+def _known(project: Project, uid: str) -> dict[str, Any] | None:
+    try:
+        return project.pipelines.show(uid)
+    except NotFound:
+        return None
+
+
+def _begin(
+    project: Project,
+    waiting: Waiting,
+    uid: str,
+    name: str,
+    text: str,
+    values: Mapping[str, Any],
+    scheduled: int | None,
+    how: Mapping[str, Any],
+) -> dict[str, Any]:
+    from clew.pipelines.spec import arguments, parser
+    from clew.pipelines.tasks.kfp_python import Search
+
+    pipelines = project.pipelines
+    pipelines._ready()
+    pipeline = parser.parse(text)
+    facts = {"pipeline_job_name": name}
+    if scheduled is not None:
+        due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(scheduled // 10**9))
+        facts["pipeline_job_schedule_time_utc"] = due
+    with closing(Search()) as search:
+        return pipelines._run(
+            pipeline,
+            arguments.fit(pipeline, values),
+            file=project.root / "pipeline.yaml",  # what is mapped here stands beside it
+            text=text,
+            search=search,
+            uid=uid,
+            facts=facts,
+            workers=waiting.take(),
+            **how,
+        )
+
+
+def _ns(stamp: str) -> int:
+    return int(datetime.fromisoformat(stamp).timestamp() * 1e9)

@@ -1,0 +1,89 @@
+"""Whole pipeline runs: comparing two, and doing one again task by task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import UsageError
+
+if TYPE_CHECKING:
+    from clew.api.local.project import Project
+
+_RUN = re.compile(r"r[1-9]\d{0,15}")
+_VERDICTS = ("identical", "equivalent", "different")
+
+
+def is_run(text: str) -> bool:
+    """Whether `text` is what a user calls a run: r2."""
+    return _RUN.fullmatch(text) is not None
+
+
+def diff(project: Project, a: str, b: str) -> dict[str, Any]:
+    """In what two runs differ: parameters, outputs, and each task that differs. `divergence` names
+    the first task that came out otherwise though it was given the same."""
+    one, other = project.pipelines.show(a), project.pipelines.show(b)
+    mine = {task["name"]: task for task in one["tasks"]}
+    theirs = {task["name"]: task for task in other["tasks"]}
+    tasks = []
+    divergence = None
+    for name in [*mine, *(name for name in theirs if name not in mine)]:
+        found = _task(mine.get(name), theirs.get(name))
+        if found is None:
+            continue
+        tasks.append({"name": name, **found})
+        if divergence is None and found.get("given") == "same" and found["made"]:
+            divergence = name
+    return {
+        "a": one["id"],
+        "b": other["id"],
+        "inputs": _changes(one["inputs"], other["inputs"]),
+        "outputs": _changes(one["outputs"], other["outputs"]),
+        "tasks": tasks,
+        "divergence": divergence,
+    }
+
+
+def _task(a: dict[str, Any] | None, b: dict[str, Any] | None) -> dict[str, Any] | None:
+    """How a task of two runs differs; None: in nothing."""
+    if a is None or b is None:
+        return {"state": [a and a["state"], b and b["state"]], "given": None, "made": {}}
+    ends = [("succeeded" if one["state"] == "reused" else one["state"]) for one in (a, b)]
+    made = _changes({**a["outputs"], **_digests(a)}, {**b["outputs"], **_digests(b)})
+    if ends[0] == ends[1] and not made and a["parts"] == b["parts"]:
+        return None
+    return {
+        "state": [a["state"], b["state"]],
+        "given": "same" if a["parts"] == b["parts"] else "different",
+        "parameters": _changes(a["parameters"], b["parameters"]),
+        "made": made,
+    }
+
+
+def _digests(task: dict[str, Any]) -> dict[str, Any]:
+    """What it made, by content, with what is said of it."""
+    return {
+        name: [one["digest"] or one["metadata"] for one in found]
+        for name, found in task["artifacts"].items()
+    }
+
+
+def _changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, list[Any]]:
+    return {n: [a.get(n), b.get(n)] for n in {**a, **b} if a.get(n) != b.get(n)}
+
+
+def repeat(project: Project, text: str, *, say: Callable[[str], None]) -> dict[str, Any]:
+    """Every task of a run again, each in isolation with what it was given, compared with what it
+    made. The verdict of all is the worst."""
+    run = project.pipelines.show(text)
+    tasks = [task for task in run["tasks"] if task["execution"]]
+    if not tasks:
+        raise UsageError(f"no task of {run['id']} has run", hint=f"clew pipeline show {run['id']}")
+    found = []
+    for task in tasks:
+        repeated = project.repeat(task["execution"], say=say).as_json()
+        say(f"{task['id']}: {repeated['verdict']}")
+        found.append({"task": task["id"], **repeated})
+    verdict = max((one["verdict"] for one in found), key=_VERDICTS.index)
+    return {"of": run["id"], "verdict": verdict, "tasks": found}

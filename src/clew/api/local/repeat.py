@@ -1,0 +1,220 @@
+"""Doing an execution again: as it was, or with other parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import NotAllowed
+
+if TYPE_CHECKING:
+    from clew.api.local.project import Project
+    from clew.prov.queries.execution_record import Recorded
+    from clew.redaction import Redactor
+    from clew.replay.repeat.repeat_plan import Plan
+    from clew.replay.reuse.incremental import Incremental
+    from clew.replay.sandbox.initial_files import Entry
+    from clew.store import Store
+
+Say = Callable[[str], None]
+"""Told what a person should know before it starts."""
+Bring = Callable[[str], "Entry | None"]
+"""What a word of a command brings in; None: it names no file."""
+
+
+def repeat(
+    project: Project,
+    text: str,
+    *,
+    parameters: Mapping[int, str],
+    network: bool,
+    gpu: bool,
+    incremental: bool,
+    keep: Path | None,
+    quiet: bool,
+    say: Say,
+    bring: Bring | None = None,
+) -> dict[str, Any]:
+    """The document of `clew repeat --json`. `bring`: where the files that parameters name are, if
+    not on this machine."""
+    from clew.prov.queries.execution_record import recorded
+    from clew.replay.repeat import repeat_plan
+    from clew.replay.stored_listings import listings
+    from clew.store import Store
+
+    if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise NotAllowed(f"{keep} exists already", hint="name a new folder with --keep")
+    record = recorded(project._graph, text)
+    with Store(project._folder.store) as store:
+        plan = repeat_plan.plan(
+            repeat_plan.without_secrets_of(record, parameters),
+            names=listings(store),
+            values=project._secrets,
+            network=network,
+            gpu=gpu,
+        )
+    if parameters:
+        plan = _changed(plan, parameters, bring or (lambda word: _file(project, Path(word), say)))
+    for warning in plan.warnings:
+        say(warning)
+    kind = "modification" if parameters else "repetition"
+    document = done(
+        project, record, plan, kind=kind, network=network, incremental=incremental, quiet=quiet
+    )
+    if keep is not None:
+        lay_out(project, document["execution"]["uid"], keep)
+    return document
+
+
+def done(
+    project: Project,
+    record: Recorded,
+    plan: Plan,
+    *,
+    kind: str,
+    network: bool,
+    incremental: bool,
+    quiet: bool,
+    settle: Callable[[Mapping[str, Any]], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Carry out a plan made from `record`, and compare what came of it; `settle` is given the new
+    execution as soon as it is recorded."""
+    from clew.api.local.diff import CONFIRMING, explained, reading
+    from clew.prov.queries.execution_record import recorded
+    from clew.replay.compare.output_comparison import compare
+    from clew.replay.compare.volatile_rules import rules
+    from clew.replay.repeat import repeat_report
+    from clew.replay.repeat.replay_runner import Workshop
+    from clew.run.launch.execution_host import Descent
+
+    uid = record.execution.uid
+    descent = Descent(kind, parent=uid, collection=record.facets.get("collection", uid))
+    project.close()  # nothing is held open while the command runs
+    workshop = Workshop(project._folder, project._settings)
+    memo = _memo(project, record, plan) if incremental else None
+    outcome = workshop.run(
+        plan, descent, network=network, show=None if quiet else (1, 2), decider=memo
+    )
+    settle(outcome.execution)
+    again = recorded(project._graph, outcome.execution["uid"], looks=False)
+    with reading(project, mask=_redactor(plan).text) as read:
+        comparison = compare(record, again, read, rules(project._folder.ignore))
+    divergence = None
+    if comparison.serious:
+        again = recorded(project._graph, outcome.execution["uid"])
+        # what was changed on purpose needs no proof that it made the difference
+        seconds = CONFIRMING if kind == "repetition" else 0
+        divergence = explained(project, record, again, comparison, seconds=seconds)
+    verdict = repeat_report.Verdict(
+        execution=outcome.execution,
+        of=record.execution.id,
+        comparison=comparison,
+        divergence=divergence,
+        ran=memo.ran if memo else repeat_report.ran(again, lambda _: "asked for"),
+        reused=memo.reused if memo else [],
+        warnings=[*plan.warnings, *repeat_report.strangers(again, plan)],
+    )
+    return verdict.as_json()
+
+
+def _redactor(plan: Plan) -> Redactor:
+    """Masks what the repeat was given. Of what it left, only kept output is stored masked."""
+    from clew.redaction import Redactor
+
+    redactor = Redactor({})
+    redactor.add_secrets(plan.secrets)
+    for file in plan.credentials.values():
+        redactor.add_values(file.secrets)
+    return redactor
+
+
+def _memo(project: Project, record: Recorded, plan: Plan) -> Incremental:
+    """Who knows what need not run again."""
+    from clew.replay.reuse.incremental import Incremental
+
+    return Incremental(
+        project._folder,
+        project._settings,
+        reference=record,
+        machine=plan.machine,
+        pinned=plan.facets.get("pinned"),
+    )
+
+
+def _changed(plan: Plan, parameters: Mapping[int, str], bring: Bring) -> Plan:
+    """The plan with other words, and with the files these name, where the record has none."""
+    from dataclasses import replace
+
+    from clew.replay.repeat import repeat_plan
+
+    changed = replace(plan, command=repeat_plan.parameters(plan.command, parameters))
+    entries: dict[bytes, Entry | None] = {}
+    for word in parameters.values():
+        place = repeat_plan.place_of(word, plan.cwd)
+        if place not in plan.scenery.entries and (entry := bring(word)) is not None:
+            entries[place] = entry
+    return changed.with_files(entries) if entries else changed
+
+
+def _file(project: Project, path: Path, say: Say) -> Entry | None:
+    from clew.store import Store
+
+    if not may_bring(path, project._folder.credentials, say):
+        return None
+    with Store(project._folder.store) as store:
+        return file_of(store, path)
+
+
+def may_bring(path: Path, credentials: tuple[str, ...], say: Say) -> bool:
+    """Whether `path` is a file that a parameter brings in. A credential file is not: it would be
+    stored, and sent to a server."""
+    from clew.redaction import matcher
+
+    if not os.path.isfile(path):  # False also for a word that is too long for a path
+        return False
+    is_credential = matcher(credentials)
+    if is_credential(os.fspath(path.absolute())) or is_credential(os.fspath(path.resolve())):
+        say(f"{path} is a credential file, and not brought in: --secret PATH=FILE gives one")
+        return False
+    return True
+
+
+def file_of(store: Store, path: Path) -> Entry:
+    """A file of this machine, in the store, as an entry of a scenery."""
+    import stat
+
+    from clew.replay.sandbox.initial_files import Entry
+
+    found = store.put_file(os.fsencode(path))
+    store.flush()
+    status = path.stat()
+    mode = stat.S_IMODE(status.st_mode)
+    return Entry("file", mode, status.st_mtime_ns, found.size, found.digest)
+
+
+def lay_out(project: Project, uid: str, folder: Path) -> None:
+    """What the execution left, laid out in a folder of its own."""
+    import stat
+
+    from clew.prov.locators import path_of
+    from clew.prov.queries.execution_record import recorded
+    from clew.replay.checkout.layout import BITS, laid
+    from clew.safe_path import SafeFolder
+    from clew.store import Store
+
+    record = recorded(project._graph, uid)
+    folder.mkdir(parents=True, exist_ok=True)
+    places = SafeFolder(folder)
+    with Store(project._folder.store) as store:
+        for locator, version in record.left.items():
+            path = path_of(locator)
+            if path is None or version.digest is None or not version.stored:
+                continue
+            to = places.join(laid(path, record.itself.cwd or "/"))
+            if stat.S_ISLNK(version.mode or 0):
+                os.symlink(b"".join(store.read(version.digest)), to)  # noqa: PTH211 (bytes)
+            else:
+                mode = None if version.mode is None else version.mode & BITS
+                store.restore(version.digest, to, mode=mode, mtime=version.mtime)

@@ -1,0 +1,467 @@
+"""Handing executions over: push to a folder or a bucket, pull from there.
+
+An execution travels as its bytes, its events and a small document that names them. The bytes go
+first and the document last; here the bytes are stored before the events are folded, in one
+transaction. So on either side an execution is there whole, or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from clew import signing
+from clew.api.results import Execution, Transfer
+from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected, UsageError
+from clew.prov.events import AnyEvent, Started, from_batch, to_batch
+from clew.prov.export.notes import Remark, remarks_of, take
+from clew.prov.export.recorded_events import contents_of, events_of
+from clew.prov.queries.executions import Found, find
+from clew.prov.queries.inherited_reads import source_of
+from clew.prov.queries.live_digests import digests
+from clew.prov.signatures import Signature, add_signatures, signatures_of
+from clew.prov.tables import IMPORTED
+from clew.store import Store
+from clew.store.remotes import Remote, document_name, open_remote
+from clew.store.remotes.download import Receiving
+from clew.store.remotes.object_storage import REPAIR
+from clew.store.types import digest_of
+
+if TYPE_CHECKING:
+    from clew.api.local.project import Project
+
+Progress = Callable[[int, int], None]
+SHORTEST = 6
+"""Digits of a uid that stand for it."""
+
+
+class Pushed(msgspec.Struct, frozen=True):
+    """What is read of the execution in a document, which may be anybody's."""
+
+    id: str
+    uid: str
+    name: str | None
+    command: list[str]
+    state: str
+    status: int | None
+    signal: int | None
+    started: datetime | None
+
+
+class Document(msgspec.Struct, frozen=True):
+    """What a remote says of an execution; `docs/formats/remote.md`."""
+
+    execution: dict[str, Any]
+    """As `clew list --json` shows it where it was pushed."""
+    events: str
+    """The digest of its events, a content in the packs."""
+    remarks: list[Remark]
+    inherits: str | None = None
+    """The uid of the execution without which it is not whole."""
+    signature: str | None = None
+    """An SSH signature of the uid and the digest of the events."""
+
+
+Records = list[list[AnyEvent]]
+"""The events of one execution, as each of its documents has them."""
+
+Offers = dict[str, list[Document]]
+"""By uid, what was said of it: by several pushers, or before and after a note was made."""
+
+
+class End(Protocol):
+    """A project, as executions are handed over from it and to it."""
+
+    config: Path
+    """The user's folder of settings, which has the keys."""
+    keeps_signatures: bool
+
+    def executions(self) -> list[Execution]: ...
+
+    def execution(self, id: str) -> Execution: ...  # noqa: A002
+
+    def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]: ...
+
+    def store(self, lease: str) -> AbstractContextManager[Store]:
+        """Where content that is handed over lies, or comes to lie."""
+
+    def settle(self) -> None:
+        """Have all that was recorded told."""
+
+    # -- what is handed over
+
+    def source(self, uid: str) -> str | None:
+        """The uid of the execution without which this one is not whole."""
+
+    def remarks(self, uid: str) -> list[Remark]: ...
+
+    def contents(self, uid: str) -> set[str]: ...
+
+    def events(self, uid: str) -> bytes:
+        """A batch of all of them; NotFound when it was forgotten meanwhile."""
+
+    def signed(self, uid: str) -> tuple[bytes, str] | None:
+        """The events as they were signed by whom they were pulled from, and the signature."""
+
+    def recorded_here(self, uid: str) -> bool: ...
+
+    def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
+        """Have these contents in the store, as far as the remote may lack them: which are."""
+
+    # -- what is taken
+
+    def lacking(self, uid: str, contents: list[str]) -> list[str]:
+        """Those of these contents that must be fetched."""
+
+    def take(
+        self,
+        store: Store,
+        uid: str,
+        records: Records,
+        noted: list[Remark],
+        signatures: list[Signature],
+    ) -> None:
+        """Import an execution, whose contents are in the store, whole or not at all.
+
+        The signatures are those of the first of the records.
+        """
+
+    def note(self, uid: str, noted: list[Remark]) -> None:
+        """Add what others noted about an execution that is here."""
+
+
+def push(
+    end: End,
+    url: str,
+    ids: Iterable[str] | None,
+    progress: Progress | None,
+    *,
+    sign: bool = True,
+) -> Transfer:
+    """`sign`: with the user's key, if there is one, what was recorded here."""
+    end.settle()
+    sign = sign and signing.signing_key(end.config) is not None
+    executions, remarks = _to_push(end, ids)
+    with end.store("push") as store, end.remote(url, make=True) as remote:
+        if ids is None:
+            offers, _ = _offers(remote, {execution.uid for execution in executions})
+            executions = [e for e in executions if not _is_told(end, e, offers, sign=sign)]
+        sent = _send(end, store, remote, executions, progress or _silent, sign=sign)
+    return Transfer(url=url, executions=tuple(executions), bytes=sent, remarks=tuple(remarks))
+
+
+def _to_push(end: End, ids: Iterable[str] | None) -> tuple[list[Execution], list[str]]:
+    if ids is not None:
+        chosen = {found.uid: found for found in map(end.execution, ids)}
+        sources = {end.source(uid) for uid in chosen}
+        for uid in sources - chosen.keys():
+            with suppress(NotFound):  # it was forgotten
+                chosen[uid or ""] = end.execution(uid or "")
+        for execution in chosen.values():
+            if execution.state == "running":
+                raise Busy(f"{execution.id} is still running", hint="push it when it has ended")
+        return list(chosen.values()), []
+    known = end.executions()
+    running = [execution for execution in known if execution.state == "running"]
+    remarks = [f"{execution.id} is still running, and was left out" for execution in running]
+    return [execution for execution in known if execution.state != "running"], remarks
+
+
+def _is_told(end: End, execution: Execution, offers: Offers, *, sign: bool) -> bool:
+    """Whether the remote says all there is to say: what was witnessed never changes, notes do."""
+    documents = offers.get(execution.uid)
+    if not documents:
+        return False
+    if sign and end.recorded_here(execution.uid) and not any(d.signature for d in documents):
+        return False
+    told = set(_remarks(documents))
+    names = {document.execution.get("name") for document in documents} | {None}
+    return execution.name in names and told.issuperset(end.remarks(execution.uid))
+
+
+def _send(
+    end: End,
+    store: Store,
+    remote: Remote,
+    executions: list[Execution],
+    progress: Progress,
+    *,
+    sign: bool,
+) -> int:
+    with store.sending(remote, progress) as sending:
+        contents: set[str] = set()
+        for execution in executions:
+            contents |= end.contents(execution.uid)
+        sending.send(end.hold(store, contents, remote))
+        documents: dict[str, tuple[str, bytes]] = {}
+        for execution in executions:
+            uid = execution.uid
+            data, signature = end.signed(uid) or (end.events(uid), None)
+            events = sending.send_bytes(data)
+            if sign and signature is None and end.recorded_here(uid):
+                signature = signing.sign(end.config, signing.message(uid, events))
+            document = Document(
+                execution.as_json(), events, end.remarks(uid), end.source(uid), signature
+            )
+            encoded = msgspec.json.encode(document, order="sorted")
+            documents[document_name(uid, encoded)] = uid, encoded
+        sending.finish()
+        intact = remote.read(documents.keys() & set(remote.documents()))
+        for name, (uid, encoded) in documents.items():
+            if name not in intact:
+                sending.bytes += remote.publish(uid, encoded)
+        return sending.bytes
+
+
+def shared(end: End, url: str, warn: Callable[[str], None] | None) -> list[dict[str, Any]]:
+    here = {execution.uid: execution.id for execution in end.executions()}
+    with end.remote(url) as remote:
+        offers, damaged = _offers(remote)
+    if warn is not None:
+        for name in damaged:
+            warn(_left_out(name))
+    return [{**offers[uid][-1].execution, "here": here.get(uid)} for uid in _oldest_first(offers)]
+
+
+def pull(end: End, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:
+    here = {execution.uid for execution in end.executions()}
+    with end.store("pull") as store, end.remote(url) as remote:
+        offers, damaged = _offers(remote)
+        remarks = list(map(_left_out, damaged))
+        lost = [name for name in damaged if name[:32] not in offers.keys() | here]
+        if ids is None:
+            wanted = offers.keys() - here
+        else:
+            try:
+                wanted = {choose(offers, text, url) for text in ids}
+            except NotFound as error:
+                if lost:  # it may be one of these
+                    raise _lost(url, lost) from error
+                raise
+            lost = []
+            sources = {document.inherits for uid in wanted for document in offers[uid]}
+            wanted |= {uid for uid in sources if uid in offers} - here
+        receiving = store.receiving(remote, progress or _silent)
+        came = [uid for uid in _oldest_first(offers) if uid in wanted]
+        refused: ClewError | None = _lost(url, lost) if lost else None
+        for uid in came:
+            try:
+                remarks += _bring(end, store, receiving, uid, offers[uid])
+            except Rejected as error:  # it keeps no other execution from being pulled
+                refused = refused or error
+        for uid in sorted(offers.keys() & here - wanted):
+            if noted := _remarks(offers[uid]):
+                end.note(uid, noted)
+    if refused is not None:
+        raise refused
+    return Transfer(
+        url=url,
+        executions=tuple(map(end.execution, came)),
+        bytes=receiving.bytes,
+        remarks=tuple(remarks),
+    )
+
+
+def _bring(
+    end: End, store: Store, receiving: Receiving, uid: str, documents: list[Document]
+) -> Iterator[str]:
+    """One execution, whole; what is to be said about it.
+
+    Several documents may have different events. Those that a known signer signed count alone;
+    else none overrides another: the largest record is imported, and the others must agree.
+    """
+    signatures = [_verified(uid, document) for document in documents if document.signature]
+    known = signing.allowed(end.config)
+    believed = {signature.events for signature in signatures if signature.key in known}
+    digests = sorted(believed or {document.events for document in documents})
+    read = {digest: _events(receiving, uid, digest) for digest in digests}
+    digests.sort(key=lambda digest: len(read[digest]), reverse=True)
+    kept = end.keeps_signatures and not end.recorded_here(uid)
+    signatures = [s for s in signatures if kept and s.events == digests[0]]
+    records = [read[digest] for digest in digests]
+    named = {name for events in records for name in contents_of(events)}
+    named |= {signature.events for signature in signatures}
+    contents = end.lacking(uid, sorted(named))
+    receiving.receive(raw for name in contents if (raw := digest_of(name)))
+    end.take(store, uid, records, _remarks(documents), signatures)
+    arrived = end.execution(uid)
+    for event in records[0]:
+        if isinstance(event, Started) and event.activity == uid and event.name:
+            if arrived.name != event.name:
+                yield f"{arrived.id}: the name {event.name!r} is taken here, and was dropped"
+            return
+
+
+def _verified(uid: str, document: Document) -> Signature:
+    text = document.signature or ""
+    try:
+        key = signing.verify(text, signing.message(uid, document.events))
+    except Rejected as error:
+        raise Rejected(f"the record of {uid[:8]}: {error.message}", hint=error.hint) from error
+    return Signature(key, document.events, text)
+
+
+_EVENTS = 512 << 20
+"""Bytes of the events of one execution: some millions of them."""
+
+
+def _events(receiving: Receiving, uid: str, digest: str) -> list[AnyEvent]:
+    try:
+        events = from_batch(receiving.read(digest_of(digest) or b"", most=_EVENTS))
+    except msgspec.DecodeError:
+        events = []
+    if not events or any(event.execution != uid for event in events):
+        raise Damaged(f"what was pushed as the events of {uid} is something else", hint=REPAIR)
+    return events
+
+
+def choose(offers: Offers, text: str, url: str) -> str:
+    """The uid of the one execution that `text` names: by uid, name, or the pusher's number."""
+    found = {text} & offers.keys()
+    found = found or {
+        uid
+        for uid, documents in offers.items()
+        if any(text in (d.execution.get("id"), d.execution.get("name")) for d in documents)
+    }
+    if not found and len(text) >= SHORTEST:
+        found = {uid for uid in offers if uid.startswith(text)}
+    if not found:
+        raise NotFound(f"no execution {text} is at {url}", hint=f"clew pull {url} --list")
+    if len(found) > 1:
+        raise UsageError(
+            f"{text} names several: {', '.join(sorted(uid[:8] for uid in found))}",
+            hint=f"name it by its uid; clew pull {url} --list",
+        )
+    return found.pop()
+
+
+def _remarks(documents: list[Document]) -> list[Remark]:
+    return [remark for document in documents for remark in document.remarks]
+
+
+def _oldest_first(offers: Offers) -> list[str]:
+    def made(uid: str) -> tuple[str, str]:
+        return min(str(document.execution.get("started")) for document in offers[uid]), uid
+
+    return sorted(offers, key=made)
+
+
+def _offers(remote: Remote, uids: set[str] | None = None) -> tuple[Offers, list[str]]:
+    """What the intact documents say, and the names of the damaged ones."""
+    names = [name for name in remote.documents() if uids is None or name[:32] in uids]
+    read = remote.read(names)
+    offers: Offers = {}
+    damaged: list[str] = []
+    for name in names:
+        document = _decoded(name, read.get(name))
+        if document is None:
+            damaged.append(name)
+        else:
+            offers.setdefault(name[:32], []).append(document)
+    return offers, damaged
+
+
+def _decoded(name: str, data: bytes | None) -> Document | None:
+    """None when it is damaged, or not a document of the execution in its name."""
+    try:
+        document = msgspec.json.decode(data or b"", type=Document)
+        pushed = msgspec.convert(document.execution, Pushed)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return document if pushed.uid == name[:32] else None
+
+
+def _lost(url: str, names: list[str]) -> Damaged:
+    """No intact document is left of some executions."""
+    named = ", ".join(f"executions/{name}" for name in names[:5])
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return Damaged(f"the remote {url} is damaged: {named}{more} cannot be read", hint=REPAIR)
+
+
+def _left_out(name: str) -> str:
+    return f"executions/{name} is damaged, and was left out"
+
+
+class Own:
+    """The project of a folder, as an end."""
+
+    keeps_signatures = True
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self.config = project._settings.config
+        self.executions = project.executions
+        self.execution = project.execution
+
+    def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]:
+        cache, options = self._project._folder.cache, self._project._settings.s3
+        return open_remote(url, options, cache=cache, make=make)
+
+    def store(self, lease: str) -> AbstractContextManager[Store]:
+        return Store(self._project._folder.store, lease=lease)
+
+    def settle(self) -> None:
+        from clew.run.recovery import recover
+
+        recover(self._project._folder, self._project._settings)
+
+    def source(self, uid: str) -> str | None:
+        return source_of(self._project._graph, uid)
+
+    def remarks(self, uid: str) -> list[Remark]:
+        return remarks_of(self._project._graph, self._find(uid))
+
+    def contents(self, uid: str) -> set[str]:
+        return digests(self._project._graph, self._find(uid).key)
+
+    def events(self, uid: str) -> bytes:
+        found = to_batch(events_of(self._project._graph, self._find(uid)))
+        self._find(uid)  # forgotten meanwhile: then this was not all of it
+        return found
+
+    def signed(self, uid: str) -> tuple[bytes, str] | None:
+        for signature in signatures_of(self._project._graph, uid):
+            with self.store("push") as store:
+                return b"".join(store.read(signature.events)), signature.signature
+        return None
+
+    def recorded_here(self, uid: str) -> bool:
+        return self._project._graph.made_elsewhere(uid) not in (None, IMPORTED)
+
+    def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
+        return store.hold(sorted(contents))
+
+    def lacking(self, uid: str, contents: list[str]) -> list[str]:
+        return contents
+
+    def take(
+        self,
+        store: Store,
+        uid: str,
+        records: Records,
+        noted: list[Remark],
+        signatures: list[Signature],
+    ) -> None:
+        graph = self._project._graph
+
+        def add_rest() -> None:
+            take(graph, uid, noted)
+            add_signatures(graph, uid, signatures, records[0])
+
+        graph.import_events(*records, also=add_rest)
+
+    def note(self, uid: str, noted: list[Remark]) -> None:
+        graph = self._project._graph
+        graph.connection.atomically(lambda: take(graph, uid, noted))
+
+    def _find(self, uid: str) -> Found:
+        return find(self._project._graph, uid)
+
+
+def _silent(done: int, total: int) -> None:
+    pass

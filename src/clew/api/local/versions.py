@@ -1,0 +1,248 @@
+"""From what a user typed to a version, and from a version to its bytes.
+
+Nothing is overwritten unseen: before a file is put where another stands, that one is hashed,
+and whether its content could be brought back decides what is allowed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.api.results import Restored, Version
+from clew.errors import NoContent, NotAllowed, NotFound, UsageError
+from clew.prov.locators import file_locator, path_of
+from clew.prov.queries.files import versions_of
+from clew.prov.queries.pipelines.runs import recorded_as
+from clew.prov.queries.targets import Target, resolve
+from clew.replay.checkout.layout import BITS, laid
+from clew.safe_path import SafeFolder, check_relative
+from clew.settings import machine_id
+from clew.store import Store
+
+if TYPE_CHECKING:
+    from clew.api.local.archive import Archive
+
+
+def locate(path: bytes) -> bytes:
+    """A path as the witness would name it: absolute, without links on the way."""
+    return os.path.realpath(path)
+
+
+_KERNEL = (b"/dev/", b"/proc/", b"/sys/")
+"""Files that the kernel makes up: reading them fails, has no end, or changes something."""
+
+
+def digest_now(project: Archive, path: bytes) -> str | None:
+    """What the file at `path` holds now; None where no file is."""
+    if os.path.realpath(path).startswith(_KERNEL):
+        return None
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        with Store(project._folder.store) as store:
+            return store.put_file(path, keep=False).digest
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        shown = os.fsdecode(path)
+        raise NotAllowed(f"cannot read {shown}: {error.strerror}", hint=f"ls -l {shown}") from error
+
+
+@dataclass(frozen=True)
+class Here:
+    """Where whoever asks is: what a path means, and what lies there now."""
+
+    machine: str
+    locate: Callable[[bytes], bytes]
+    digest: Callable[[bytes], str | None]
+
+
+def on_this_machine(project: Archive) -> Here:
+    return Here(machine_id(project._settings), locate, lambda path: digest_now(project, path))
+
+
+def find(project: Archive, text: str, here: Here | None = None) -> Target:
+    """What `text` names: an execution, a process, a version, or a file as it is now; a task of a
+    pipeline run is its execution, an artifact the version it is."""
+    here = here or on_this_machine(project)
+    return resolve(
+        project._graph,
+        recorded_as(project._graph, text) or text,
+        machine=here.machine,
+        locate=here.locate,
+        digest_of=here.digest,
+    )
+
+
+def versions(project: Archive, path: str, here: Here | None = None) -> list[Version]:
+    """All versions of the file at `path`, or of the file that a version so called is of."""
+    here = here or on_this_machine(project)
+    found = versions_of(project._graph, file_locator(here.machine, here.locate(os.fsencode(path))))
+    if not found:
+        with suppress(NotFound):
+            locator = find(project, path, here).locator
+            found = versions_of(project._graph, locator) if locator else []
+    return [Version.read(version) for version in found]
+
+
+def stored(project: Archive, text: str, here: Here | None = None) -> Target:
+    """The version `text` names, whose bytes must be known."""
+    found = find(project, text, here)
+    if found.kind in ("execution", "process"):
+        raise UsageError(
+            f"{found.label} is not a version of a file", hint=f"clew show {found.label} --detail"
+        )
+    if found.digest is None:
+        raise NoContent(
+            f"the bytes of {found.label} were never seen", hint=f"clew restore --list {text}"
+        )
+    return found
+
+
+def chunks(project: Archive, text: str, *, start: int = 0) -> Iterator[bytes]:
+    """The bytes of a version, from `start` on; only of all of them is the digest proved."""
+    found = stored(project, text)
+    assert found.digest is not None
+    with Store(project._folder.store) as store:
+        must_have(store, found)
+        if start:
+            yield from store.read_part(found.digest, start, store.size(found.digest))
+        else:
+            yield from store.read(found.digest)
+
+
+def restore(
+    project: Archive, text: str, *, to: str | None, overwrite: bool, dry_run: bool
+) -> Restored:
+    found = stored(project, text)
+    with Store(project._folder.store) as store:
+        must_have(store, found)
+        below = None if to else elsewhere(project, found)
+        plan = aimed(project, found, to, below, store)
+        if not dry_run:
+            put(store, found, plan, overwrite=overwrite, below=below)
+    return plan
+
+
+def elsewhere(project: Archive, found: Target) -> str | None:
+    """The working folder of the execution that a version belongs to, if that was made elsewhere:
+    then its paths are not ours, and it is put below the current folder."""
+    if found.execution is None:
+        return None
+    execution = project.execution(f"e{found.execution}")
+    return (execution.cwd or "/") if execution.made_elsewhere else None
+
+
+def aimed(
+    project: Archive, found: Target, to: str | None, below: str | None, store: Store
+) -> Restored:
+    """Where a version would be put, and what is there."""
+    assert found.digest is not None
+    place = destination(found, to, below)
+    now = digest_now(project, place)
+    differs = now is not None and now != found.digest
+    return Restored(
+        version=found.label,
+        path=os.fsdecode(place),
+        digest=found.digest,
+        size=store.size(found.digest) if found.size is None else found.size,
+        replaces=now if differs else None,
+        loses=now is not None and differs and not store.has(now),
+    )
+
+
+def put(store: Store, found: Target, plan: Restored, *, overwrite: bool, below: str | None) -> None:
+    """Put it there, unless something would be lost."""
+    assert found.digest is not None
+    digest, place = found.digest, os.fsencode(plan.path)
+    may_be_put(plan, overwrite=overwrite)
+
+    def write(mode: int | None) -> None:
+        store.restore(digest, place, mode=mode, mtime=found.mtime)
+
+    written(found, place, write, below=below)
+
+
+def may_be_put(plan: Restored, *, overwrite: bool) -> None:
+    if plan.loses and not overwrite:
+        raise NotAllowed(
+            f"{plan.path} is different now, and its present content is stored nowhere",
+            hint="restore it elsewhere with --to, or overwrite it with --yes",
+        )
+
+
+def must_have(store: Store, found: Target) -> None:
+    assert found.digest is not None
+    if not store.has(found.digest):
+        raise NoContent(
+            f"the bytes of {found.label} are not stored: only their digest was kept",
+            hint="it was excluded, or recorded with --no-content",
+        )
+
+
+def destination(found: Target, to: str | None, below: str | None) -> bytes:
+    """Where to: the version's own place, the file named, or the folder named under its own name.
+    `below`: see `elsewhere`."""
+    own = path_of(found.locator) if found.locator else None
+    if to is None:
+        if own is None:
+            raise UsageError(f"{found.label} was never a file", hint="name one with --to")
+        return own if below is None else _below_current(own, below)
+    place = os.path.abspath(os.fsencode(to))
+    if os.fsencode(to).endswith(b"/") or os.path.isdir(place):
+        name = (
+            own if own is not None else os.fsencode((found.locator or found.label).rsplit("/")[-1])
+        )
+        return os.path.join(place, os.path.basename(name))
+    return place
+
+
+def _below_current(own: bytes, cwd: str) -> bytes:
+    """The place of a file in the current folder: its own if that is there, else as a checkout would
+    lay it out, relative to the working folder of its execution."""
+    here = os.getcwdb()
+    inside = own.startswith(here.rstrip(b"/") + b"/")
+    relative = laid(own, os.fsdecode(here) if inside else cwd)
+    check_relative(relative)
+    return os.path.join(here, relative)
+
+
+def written(
+    found: Target, place: bytes, write: Callable[[int | None], None], *, below: str | None
+) -> None:
+    """Have a version written to a place; `write` is given the mode. `below`: see `elsewhere`."""
+    shown = os.fsdecode(place)
+    if os.path.isdir(place):
+        raise NotAllowed(f"{shown} is a folder", hint="name a file with --to")
+    mode = None if found.mode is None else stat.S_IMODE(found.mode)
+    try:
+        if below is None:
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+        else:
+            here = os.getcwdb()
+            SafeFolder(here).join(os.path.relpath(place, here))
+            mode = None if mode is None else mode & BITS
+        write(mode)
+    except OSError as error:
+        raise NotAllowed(
+            f"cannot write {shown}: {error.strerror}", hint="restore it elsewhere with --to"
+        ) from error
+
+
+def noted(project: Archive, text: str, here: Here | None = None) -> Target:
+    """As `find`; a file that no execution has met yet may be spoken of, too."""
+    here = here or on_this_machine(project)
+    try:
+        return find(project, text, here)
+    except NotFound:
+        place = here.locate(os.fsencode(text))
+        digest = here.digest(place)
+        if digest is None:
+            raise
+        locator = file_locator(here.machine, place)
+        return Target("file", text, (), locator=locator, digest=digest)

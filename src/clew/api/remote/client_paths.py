@@ -1,0 +1,87 @@
+"""What words typed here mean: told to the server with every question that holds a path."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clew.errors import NotAllowed
+from clew.settings import Settings, machine_id
+
+if TYPE_CHECKING:
+    from clew.api.local.versions import Here
+
+_PIECE = 1 << 20
+
+
+class Asker(msgspec.Struct):
+    """Where whoever asks is. Paths are texts, as Python has them where they are no UTF-8."""
+
+    machine: str
+    cwd: str
+    agent: str
+    places: dict[str, str] = {}
+    """Where paths lead that lie behind links."""
+    digests: dict[str, str] = {}
+    """What files hold now, by their places."""
+
+    def here(self) -> Here:
+        from clew.api.local.versions import Here
+
+        return Here(self.machine, self._locate, lambda path: self.digests.get(os.fsdecode(path)))
+
+    def _locate(self, path: bytes) -> bytes:
+        found = self.places.get(os.fsdecode(path))
+        if found is not None:
+            return os.fsencode(found)
+        return os.path.normpath(os.path.join(os.fsencode(self.cwd), path))
+
+
+def asker(settings: Settings, text: str) -> dict[str, Any]:
+    """Where this is asked, and what the paths that `text` may hold lead to."""
+    from clew.witness.environment import user_name
+
+    path = os.path.realpath(os.fsencode(text))
+    digest = digest_now(path)
+    found = Asker(
+        machine=machine_id(settings),
+        cwd=os.path.realpath("."),
+        agent=user_name(os.getuid()),
+        places={word: os.path.realpath(word) for word in _words(text)},
+        digests={os.fsdecode(path): digest} if digest else {},
+    )
+    return msgspec.structs.asdict(found)
+
+
+def named(text: str) -> set[str]:
+    """The files of this machine that `text` may name."""
+    return {os.path.realpath(word) for word in _words(text)}
+
+
+def _words(text: str) -> set[str]:
+    """What in `text` may be a path: all of it, or what stands between : and @."""
+    found = {text, text.partition(":")[2]}
+    found |= {word.rpartition("@")[0] for word in found}
+    return {word for word in found if word and "\0" not in word}
+
+
+def digest_now(path: bytes) -> str | None:
+    """What the file at `path` holds now; None where no file is."""
+    import blake3
+
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        digest = blake3.blake3(max_threads=blake3.blake3.AUTO)
+        with open(path, "rb") as file:
+            while piece := file.read(_PIECE):
+                digest.update(piece)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    except OSError as error:
+        shown = os.fsdecode(path)
+        raise NotAllowed(f"cannot read {shown}: {error.strerror}", hint=f"ls -l {shown}") from error
+    return f"blake3:{digest.hexdigest()}"

@@ -1,0 +1,82 @@
+"""Content that passes through here: from the server, or to it; only what is missing travels."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from clew import project_directory as folders
+from clew.api.remote.delivery import Door, Progress
+from clew.api.remote.http_client import Server
+from clew.settings import Settings
+from clew.store import Store
+from clew.store.remotes.server_fetch import bring
+from clew.store.types import digest_of, named
+
+_PACK = 128 << 20
+"""Bytes of a pack: the server's are far smaller."""
+
+
+@contextmanager
+def through(settings: Settings) -> Iterator[Store]:
+    """A store for what passes: that of the project here, which may have some of it already and
+    sweeps the rest when it is asked to; where there is none, one that goes with us."""
+    found = folders.here(settings)
+    if found is not None:
+        with Store(found.store) as store:
+            if store.writable:
+                yield store
+                return
+    with tempfile.TemporaryDirectory(prefix="clew-") as scratch, Store(Path(scratch)) as store:
+        yield store
+
+
+class _Window:
+    """A server, as the store is given content by it."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def records(self, contents: Sequence[bytes]) -> bytes:
+        return self._pack("records", contents=contents)
+
+    def chunks(self, chunks: Sequence[bytes], alone: Sequence[bytes]) -> bytes:
+        return self._pack("chunks", chunks=chunks, contents=alone)
+
+    def _pack(self, name: str, **digests: Sequence[bytes]) -> bytes:
+        asked = {kind: [named(digest) for digest in some] for kind, some in digests.items()}
+        headers = {"Content-Type": "application/json"}
+        body = json.dumps(asked).encode()
+        with self._server.open("POST", f"/api/v1/content/{name}", body, headers=headers) as answer:
+            return answer.whole(most=_PACK)
+
+
+def fetch(
+    server: Server, store: Store, digests: Iterable[str], progress: Progress = lambda *_: None
+) -> None:
+    """Have these contents in the store."""
+    raw = [found for digest in dict.fromkeys(digests) if (found := digest_of(digest))]
+    bring(store.taking(), _Window(server), raw, progress)
+
+
+def send(
+    server: Server,
+    store: Store,
+    digests: Iterable[str],
+    *,
+    transfer: str | None = None,
+    progress: Progress = lambda *_: None,
+) -> str:
+    """Have contents of this store there; the name of the transfer by which they are kept."""
+    name = transfer or secrets.token_hex(16)
+    door = Door(server, name)
+    contents = store.hold(sorted(set(digests)))
+    missing = door.untold(contents)
+    with store.sending(door, progress) as sending:
+        sending.send([digest for digest in contents if digest in missing])
+        sending.finish()
+    return name

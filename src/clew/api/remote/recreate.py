@@ -1,0 +1,117 @@
+"""Making a file again on the server, and putting it here.
+
+What lies on this machine's disk as it was counts as there: the server says what it would take, and
+is sent what is found.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from clew.api.local import versions
+from clew.api.remote import client_paths, content_transfer, downloads
+from clew.api.remote.http_client import problem
+from clew.errors import ClewError
+from clew.prov.queries.targets import Target
+from clew.redaction import CREDENTIALS, matcher
+from clew.store import Store, content_reader
+
+if TYPE_CHECKING:
+    from clew.api.remote.project import RemoteProject
+    from clew.api.results import Restored
+
+_LONG = 3600.0
+"""Seconds in which all that is stored of a long way is read."""
+
+
+def recreate(
+    project: RemoteProject,
+    text: str,
+    *,
+    to: str | None,
+    overwrite: bool,
+    dry_run: bool,
+    network: bool,
+    gpu: bool,
+    say: Callable[[str], None],
+) -> dict[str, Any]:
+    asked: dict[str, Any] = {
+        "target": text,
+        "asker": client_paths.asker(project._settings, text),
+        "network": network,
+        "gpu": gpu,
+        "secrets": project._given,
+    }
+    with content_transfer.through(project._settings) as store:
+        plan, sent = _planned(project, store, asked)
+    found = Target(**plan["target"], keys=())
+    below = None if to else project._elsewhere(found)
+    aim = project._aimed(text, found, to, below)
+    document = {**aim.as_json(), **plan["way"], "dry_run": dry_run}
+    if dry_run:
+        return document
+    versions.may_be_put(aim, overwrite=overwrite)
+    document |= downloads.told(project._server, "recreate", asked, say, transfer=sent)
+    if document["verdict"] == "identical":
+        put(project, found, aim, below)
+    return document
+
+
+def _planned(
+    project: RemoteProject, store: Store, asked: dict[str, Any]
+) -> tuple[dict[str, Any], str | None]:
+    """The way there, and the transfer of what was brought for it, if anything was."""
+    brought: dict[str, str] = {}
+    transfer: str | None = None
+    asked["brought"] = brought
+    while True:
+        plan: dict[str, Any] = project._ask("recreatable", seconds=_LONG, **asked)
+        lying = {digest: path for digest, path, size in plan["sought"] if _lies(path, size)}
+        new = {
+            digest: path
+            for digest, path in lying.items()
+            if digest not in brought and _stored(store, path) == digest
+        }
+        if not new:
+            break
+        store.flush()
+        transfer = content_transfer.send(project._server, store, new, transfer=transfer)
+        brought |= new
+    if "error" in plan:
+        said = plan["error"]
+        raise problem(said["code"], said["message"], said["hint"], 404)
+    return plan, transfer
+
+
+def _lies(path: str, size: int) -> bool:
+    try:
+        now = os.lstat(path)
+    except OSError:
+        return False
+    if os.path.realpath(path) != path:
+        return False  # no record names a file so; `.aws/./credentials` would not be known as one
+    # no server is sent a credential file, whatever it knows of it
+    return stat.S_ISREG(now.st_mode) and now.st_size == size and not matcher(CREDENTIALS)(path)
+
+
+def _stored(store: Store, path: str) -> str | None:
+    try:
+        return store.put_file(os.fsencode(path)).digest
+    except (OSError, ClewError):
+        return None
+
+
+def put(project: RemoteProject, found: Target, aim: Restored, below: str | None) -> None:
+    """A version that the server has, written to its place here."""
+    assert found.digest is not None
+    pieces = project.chunks(found.digest)
+    place = os.fsencode(aim.path)
+    versions.written(
+        found,
+        place,
+        lambda mode: content_reader.restore(pieces, place, mode=mode, mtime=found.mtime, sync=True),
+        below=below,
+    )

@@ -1,0 +1,113 @@
+"""The project of a server, as an end that executions are handed over from and to.
+
+A remote that a user names is one that this machine can reach, with this user's keys; the server
+need not. So what travels passes through here: only what the other side lacks, and it stays no
+longer than its lease.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clew import project_directory as folders
+from clew.api.local.share import Records
+from clew.api.remote import content_transfer
+from clew.api.remote.delivery import Door
+from clew.prov.events import to_batch
+from clew.prov.export.notes import Remark
+from clew.prov.signatures import Signature
+from clew.store import Store
+from clew.store.remotes import Remote, open_remote
+from clew.store.types import digest_of, named
+
+if TYPE_CHECKING:
+    from clew.api.remote.project import RemoteProject
+
+
+class Served:
+    """One project, on a server. It neither signs nor keeps signatures; those of what is pulled
+    into it are checked here."""
+
+    keeps_signatures = False
+
+    def __init__(self, project: RemoteProject) -> None:
+        self._project = project
+        self.config = project._settings.config
+        self._server = project._server
+        self._told: dict[str, dict[str, Any]] = {}
+        self._lacking: dict[str, list[str]] = {}
+        self.executions = project.executions
+        self.execution = project.execution
+
+    def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]:
+        here = folders.here(self._project._settings)
+        cache = here.cache if here else None
+        return open_remote(url, self._project._settings.s3, cache=cache, make=make)
+
+    def store(self, lease: str) -> AbstractContextManager[Store]:
+        return content_transfer.through(self._project._settings)
+
+    def settle(self) -> None:
+        """The server has what it was told."""
+
+    # -- what is handed over
+
+    def source(self, uid: str) -> str | None:
+        found: str | None = self._about(uid)["source"]
+        return found
+
+    def remarks(self, uid: str) -> list[Remark]:
+        return msgspec.convert(self._about(uid)["remarks"], type=list[Remark])
+
+    def contents(self, uid: str) -> set[str]:
+        return set(self._project._ask("contents", id=uid))
+
+    def events(self, uid: str) -> bytes:
+        accept = {"Accept": "application/msgpack"}
+        path = f"/api/v1/executions/{uid}/events"
+        with self._server.open("GET", path, headers=accept, seconds=600) as answer:
+            return answer.whole()
+
+    def signed(self, uid: str) -> tuple[bytes, str] | None:
+        return None
+
+    def recorded_here(self, uid: str) -> bool:
+        return False
+
+    def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
+        raw = [found for digest in sorted(contents) if (found := digest_of(digest))]
+        wanted = [named(digest) for digest in remote.lacking(list(remote.untold(raw)))]
+        content_transfer.fetch(self._server, store, wanted)
+        return store.hold(sorted(wanted))
+
+    # -- what is taken
+
+    def lacking(self, uid: str, contents: list[str]) -> list[str]:
+        raw = [found for digest in contents if (found := digest_of(digest))]
+        missing = self._lacking[uid] = list(map(named, Door(self._server, uid).untold(raw)))
+        return missing
+
+    def take(
+        self,
+        store: Store,
+        uid: str,
+        records: Records,
+        noted: list[Remark],
+        signatures: list[Signature],
+    ) -> None:
+        content_transfer.send(self._server, store, self._lacking.pop(uid), transfer=uid)
+        for events in records:
+            Door(self._server, uid).fold(to_batch(events))
+        self.note(uid, noted)
+
+    def note(self, uid: str, noted: list[Remark]) -> None:
+        if noted:
+            self._project._ask("take_remarks", id=uid, remarks=msgspec.to_builtins(noted))
+
+    def _about(self, uid: str) -> dict[str, Any]:
+        if uid not in self._told:
+            self._told[uid] = self._project._ask("handed_over", id=uid)
+        return self._told[uid]

@@ -1,0 +1,40 @@
+"""`clew given`: Sciunit's way to say `repeat --set`."""
+
+from __future__ import annotations
+
+import click
+
+from clew.cli.commands.repeat import run
+from clew.cli.main import COMMANDS
+from clew.cli.options import json_option
+
+
+@click.command(
+    "given",
+    short_help=COMMANDS["given"],
+    context_settings={"ignore_unknown_options": True},
+    epilog="Example: clew given 0.01 repeat e2 %2",
+)
+@json_option
+@click.argument("words", metavar="VALUE... repeat ID %N...", nargs=-1, type=click.UNPROCESSED)
+def command(as_json: bool, words: tuple[str, ...]) -> int:
+    """Repeat an execution with other parameters: the first %N becomes the first VALUE, and so on.
+
+    N counts the words of the command from 0, the program. A VALUE may be a file.
+    """
+    values, execution, places = _parts(words)
+    return run(execution, dict(zip(places, values, strict=True)), as_json=as_json)
+
+
+def _parts(words: tuple[str, ...]) -> tuple[list[str], str, list[int]]:
+    ctx = click.get_current_context()
+    if "repeat" not in words:
+        raise click.UsageError("Missing the word repeat", ctx)
+    at = len(words) - 1 - words[::-1].index("repeat")  # a value may be called so, too
+    values, rest = list(words[:at]), words[at + 1 :]
+    places = [word[1:] for word in rest[1:] if word[:1] == "%" and word[1:].isdigit()]
+    if not rest or len(places) != len(rest) - 1:
+        raise click.UsageError("After repeat come an execution and %N for each value", ctx)
+    if len(places) != len(values):
+        raise click.UsageError(f"{len(values)} values for {len(places)} places", ctx)
+    return values, rest[0], list(map(int, places))

@@ -1,0 +1,26 @@
+"""Open the database the settings name, at the schema this program knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clew.db.connection import Connection
+from clew.errors import UsageError
+
+
+def connect(path: Path, *, address: str | None = None, cache: int = 64) -> Connection:
+    """The project's own SQLite file, or the PostgreSQL database at `address`. `cache`: how many
+    MB of the file are kept in memory at most."""
+    if address is None:
+        from clew.db.sqlite import SQLite
+
+        return SQLite(path, cache=cache)
+    try:
+        from clew.db.postgres import PostgreSQL
+    except ImportError as error:
+        raise UsageError(
+            "CLEW_GRAPH names a PostgreSQL database, and its driver is not installed",
+            hint="pip install 'clew[postgres]'",
+        ) from error
+
+    return PostgreSQL(address)

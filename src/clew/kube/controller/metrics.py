@@ -1,0 +1,111 @@
+"""What a Prometheus reads of the operator: upstream's names, counted right, and our own."""
+
+from __future__ import annotations
+
+from collections import Counter as Count
+from collections.abc import Iterator
+from datetime import datetime
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from clew.kube.cluster_cache import Seen
+from clew.kube.controller.model import is_stopped
+from clew.kube.objects import Key, Object, condition_of, is_ready, name_of, namespace_of
+
+
+class Metrics:
+    def __init__(self, seen: Seen) -> None:
+        self.registry = CollectorRegistry()
+        self.registry.register(_Resources(seen))
+        self.seconds = Histogram(
+            "clew_reconcile_seconds",
+            "Time to compare what is wanted with what is there, and to carry it out.",
+            ("kind",),
+            registry=self.registry,
+        )
+        self._errors = Counter(
+            "clew_reconcile_errors",
+            "Attempts that failed and are made again.",
+            ("kind",),
+            registry=self.registry,
+        )
+        self._culled = Counter(
+            "clew_culled", "Idle resources that were ended.", ("kind",), registry=self.registry
+        )
+        self._created = Counter(
+            "notebook_create", "Notebooks made.", ("namespace",), registry=self.registry
+        )
+        self._create_failed = Counter(
+            "notebook_create_failed",
+            "Attempts to make a Notebook that failed.",
+            ("namespace",),
+            registry=self.registry,
+        )
+        self._culling = Counter(
+            "notebook_culling",
+            "Notebooks stopped because they were idle.",
+            ("namespace", "name"),
+            registry=self.registry,
+        )
+        self._last_culling = Gauge(
+            "last_notebook_culling_timestamp_seconds",
+            "When a notebook was last stopped because it was idle.",
+            ("namespace", "name"),
+            registry=self.registry,
+        )
+
+    def failed(self, key: Key) -> None:
+        self._errors.labels(key.kind).inc()
+
+    def created(self, resource: Object) -> None:
+        if resource["kind"] == "Notebook":
+            self._created.labels(namespace_of(resource)).inc()
+
+    def not_created(self, resource: Object) -> None:
+        if resource["kind"] == "Notebook":
+            self._create_failed.labels(namespace_of(resource)).inc()
+
+    def culled(self, resource: Object, now: datetime) -> None:
+        self._culled.labels(resource["kind"]).inc()
+        if resource["kind"] == "Notebook":
+            place = namespace_of(resource), name_of(resource)
+            self._culling.labels(*place).inc()
+            self._last_culling.labels(*place).set(now.timestamp())
+
+
+def state_of(resource: Object) -> str:
+    """running, stopped, or what keeps it from either."""
+    if is_ready(resource):
+        return "running"
+    reason = condition_of(resource, "Ready").get("reason")
+    return "stopped" if is_stopped(resource) else str(reason or "unknown")
+
+
+class _Resources(Collector):
+    """Counted when somebody looks, so that what is gone is gone here, too."""
+
+    def __init__(self, seen: Seen) -> None:
+        self._seen = seen
+
+    def collect(self) -> Iterator[Metric]:
+        found = self._seen.resources()
+        states = Count((each["kind"], state_of(each)) for each in found)
+        all_ = GaugeMetricFamily("clew_resources", "Resources by state.", labels=["kind", "state"])
+        for (kind, state), count in sorted(states.items()):
+            all_.add_metric([kind, state], count)
+        yield all_
+        running = GaugeMetricFamily("notebook_running", "Notebooks that run.", labels=["namespace"])
+        spaces: Count[str] = Count()
+        for each in found:
+            if each["kind"] == "Notebook":
+                spaces[namespace_of(each)] += state_of(each) == "running"
+        for namespace, count in sorted(spaces.items()):
+            running.add_metric([namespace], count)
+        yield running
+
+    def describe(self) -> list[Metric]:
+        """What is counted is known without looking."""
+        return []

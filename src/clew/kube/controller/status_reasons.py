@@ -1,0 +1,195 @@
+"""Why something does not run, in the words of whoever wants to use it.
+
+Kubernetes says why in many places: in the conditions of Pods and Deployments, in the states of
+containers, and of what never became a Pod only in events. Here they become one reason with a stable
+name (`docs/reference/operator.md` lists them) and a sentence with what Kubernetes itself said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clew.kube.controller.model import Event
+from clew.kube.objects import (
+    Json,
+    Object,
+    condition_of,
+    dig,
+    is_leaving,
+    is_ready,
+    name_of,
+    uid_of,
+)
+
+LONGEST = 1000
+"""What Kubernetes says is cut to this: events of a large cluster name every node."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    name: str
+    text: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", self.text[:LONGEST])
+
+
+RUNNING = Reason("Running", "")
+STOPPED = Reason("Stopped", "It is stopped; its volumes are kept. Start it to go on.")
+STOPPING = Reason("Stopping", "It is being stopped.")
+STARTING = Reason("Starting", "Kubernetes is about to make its Pod.")
+
+_REFUSALS: Sequence[tuple[str, str, str]] = (
+    ("exceeded quota", "QuotaExceeded", "The quota of this namespace leaves no room for it"),
+    ("must specify", "QuotaExceeded", "The quota of this namespace wants requests and limits"),
+    ("violates PodSecurity", "NotAllowed", "The rules of this namespace forbid such a Pod"),
+    ('User "[^"]*" cannot ', "NotAllowed", "The operator lacks the right to make it"),
+    ("service ?account .*not found", "ServiceAccountMissing", "Its service account does not exist"),
+    ("forbidden", "NotAllowed", "Kubernetes refuses the Pod"),
+    ("", "PodRefused", "Kubernetes cannot make the Pod"),
+)
+_UNSCHEDULABLE: Sequence[tuple[str, str, str]] = (
+    ("persistentvolumeclaim .*not found", "VolumeMissing", "A volume that it wants does not exist"),
+    ("ReadWriteOncePod", "VolumeInUse", "A volume is in use by another Pod"),
+    ("unbound immediate", "VolumeNotReady", "A volume that it wants has no storage yet"),
+    ("no available persistent volumes", "VolumeNotReady", "There is no storage for a volume"),
+    ("[vV]olume('s)? node affinity", "VolumeElsewhere", "No node that fits can reach its volume"),
+    ("Insufficient", "NoRoom", "No node has enough free"),
+    ("", "NoNodeFits", "No node fits"),
+)
+_WAITING: Mapping[str, tuple[str, str]] = {
+    "ErrImagePull": ("ImageNotPulled", "The image cannot be pulled"),
+    "ImagePullBackOff": ("ImageNotPulled", "The image cannot be pulled"),
+    "ErrImageNeverPull": ("ImageNotPulled", "The image is not on the node, and may not be pulled"),
+    "RegistryUnavailable": ("ImageNotPulled", "The registry of the image does not answer"),
+    "InvalidImageName": ("ImageNotPulled", "The image has an impossible name"),
+    "CreateContainerConfigError": ("ConfigMissing", "A Secret or ConfigMap cannot be had"),
+    "CreateContainerError": ("CannotStart", "The container cannot be made"),
+    "RunContainerError": ("CannotStart", "The container cannot be started"),
+}
+_VOLUMES: Sequence[tuple[str, str, str]] = (
+    ("Multi-Attach", "VolumeInUse", "A volume is in use on another node"),
+    ("", "VolumeNotMounted", "A volume cannot be mounted"),
+)
+
+
+def ready(resource: Object, reason: Reason, now: str) -> Json:
+    """The condition of a resource that everybody asks for; it keeps the time of its last change."""
+    status = "True" if reason is RUNNING else "False"
+    before = condition_of(resource, "Ready")
+    since = before.get("lastTransitionTime") if before.get("status") == status else None
+    return {
+        "type": "Ready",
+        "status": status,
+        "reason": reason.name,
+        **({"message": reason.text} if reason.text else {}),
+        "lastTransitionTime": since or now,
+    }
+
+
+def of_workload(status: Object, events: Iterable[Event]) -> Reason:
+    """Why there is no Pod: what its maker says, or said last."""
+    for found in status.get("conditions") or ():
+        if found.get("type") == "ReplicaFailure" and found.get("status") == "True":
+            return _match(_REFUSALS, str(found.get("message", "")))
+    said = [event for event in events if event.about_kind != "Pod"]
+    if said and said[-1].warning and said[-1].reason == "FailedCreate":
+        return _match(_REFUSALS, said[-1].message)
+    return STARTING
+
+
+def of_refusal(said: str, *, invalid: bool) -> Reason:
+    """Why Kubernetes does not take a child at all."""
+    if invalid:
+        return Reason("InvalidSpec", _sentence("Kubernetes cannot make this of it", said))
+    return _match(_REFUSALS, said)
+
+
+def of_pod(pod: Object, events: Iterable[Event], *, stopped: bool) -> Reason:
+    """Why a Pod is not ready, or `RUNNING`; whether what it belongs to was told to stop."""
+    if is_leaving(pod):
+        return _of_leaving(pod, stopped)
+    if is_ready(pod):
+        return RUNNING
+    scheduled = condition_of(pod, "PodScheduled")
+    if scheduled.get("status") == "False":
+        return _match(_UNSCHEDULABLE, str(scheduled.get("message", "")))
+    containers = [
+        *(dig(pod, "status", "initContainerStatuses") or ()),
+        *(dig(pod, "status", "containerStatuses") or ()),
+    ]
+    found = next(filter(None, map(_of_container, containers)), None) or _of_volumes(pod, events)
+    return found or _of_phase(pod, containers)
+
+
+def _of_leaving(pod: Object, stopped: bool) -> Reason:
+    """A node that is silent ends no Pod, so what was told to leave it stays as long as that."""
+    evicted = condition_of(pod, "DisruptionTarget").get("reason") == "DeletionByTaintManager"
+    if not is_ready(pod) and (evicted or _is_silent(pod)):
+        return _unreachable(pod, "; it goes when that is back, or taken out of the cluster")
+    return STOPPING if stopped else Reason("Starting", f"Its Pod {name_of(pod)} is being replaced.")
+
+
+def _is_silent(pod: Object) -> bool:
+    """Whether the node of a Pod that is not ready said of each container that it is: so it is
+    others who say that of the Pod, since they do not hear of the node."""
+    found = dig(pod, "status", "containerStatuses")
+    return bool(found) and all(container.get("ready") for container in found)
+
+
+def _unreachable(pod: Object, more: str = "") -> Reason:
+    node = dig(pod, "spec", "nodeName")
+    return Reason("NodeUnreachable", f"Nothing is heard of the node {node} on which it runs{more}.")
+
+
+def _of_phase(pod: Object, containers: Sequence[Object]) -> Reason:
+    if dig(pod, "status", "phase") in ("Failed", "Succeeded"):
+        return Reason("Ended", _sentence("Its Pod ended", str(dig(pod, "status", "message") or "")))
+    if _is_silent(pod):
+        return _unreachable(pod)
+    if any(dig(c, "state", "running") for c in containers):
+        return Reason("NotReady", "It runs, but does not answer yet.")
+    return Reason("Starting", f"Its Pod {name_of(pod)} is being started.")
+
+
+def _of_container(container: Object) -> Reason | None:
+    waiting = dig(container, "state", "waiting") or {}
+    said = str(waiting.get("reason", ""))
+    if said in _WAITING:
+        name, text = _WAITING[said]
+        image = container.get("image", "")
+        return Reason(name, _sentence(f"{text} ({image})", str(waiting.get("message", ""))))
+    ended = dig(container, "state", "terminated") or (
+        dig(container, "lastState", "terminated") if said == "CrashLoopBackOff" else None
+    )
+    if not ended or (ended.get("exitCode") == 0 and said != "CrashLoopBackOff"):
+        return None
+    if ended.get("reason") == "OOMKilled":
+        return Reason("OutOfMemory", "It used more memory than its limit, and was ended.")
+    return Reason(
+        "Crashing",
+        _sentence(
+            f"Its container {container.get('name')} ended with status {ended.get('exitCode')}",
+            str(ended.get("message") or ""),
+        ),
+    )
+
+
+def _of_volumes(pod: Object, events: Iterable[Event]) -> Reason | None:
+    said = [event for event in events if event.about_uid == uid_of(pod)]
+    faults = [e for e in said if e.reason in ("FailedAttachVolume", "FailedMount")]
+    if not faults or said[-1].reason in ("SuccessfulAttachVolume", "Pulling", "Pulled", "Created"):
+        return None
+    attach = [event for event in faults if "Multi-Attach" in event.message]
+    return _match(_VOLUMES, (attach or faults)[-1].message)
+
+
+def _match(rules: Sequence[tuple[str, str, str]], said: str) -> Reason:
+    name, text = next((n, t) for pattern, n, t in rules if re.search(pattern, said))
+    return Reason(name, _sentence(text, said))
+
+
+def _sentence(text: str, said: str) -> str:
+    return f"{text}: {said}" if said else f"{text}."

@@ -1,0 +1,61 @@
+"""The ways to a server: its Service, and the VirtualService where Istio leads there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from clew.kube.controller.model import manifest
+from clew.kube.controller.options import Istio, Options
+from clew.kube.objects import Json, Object, namespace_of
+from clew.kube.proxy_route import Way, noted
+
+
+def service(
+    parent: Object,
+    name: str,
+    *,
+    port: str,
+    target: int | str,
+    selector: Mapping[str, str],
+    way: Way = Way(),  # noqa: B008 - it cannot change
+) -> Json:
+    """`way` is for our own proxy, where no Istio leads there."""
+    spec = {
+        "type": "ClusterIP",
+        "selector": dict(selector),
+        "ports": [{"name": port, "port": 80, "targetPort": target, "protocol": "TCP"}],
+    }
+    return manifest(parent, "v1", "Service", name, spec, selector, noted(way))
+
+
+def virtual_service(
+    parent: Object,
+    name: str,
+    *,
+    to: str,
+    prefix: str,
+    rewrite: str,
+    istio: Istio,
+    options: Options,
+    headers: Mapping[str, str] | None = None,
+    timeout: str = "",
+) -> Json:
+    """`to` is the Service; headers are set on each request, if only to none."""
+    route: Json = {
+        "match": [{"uri": {"prefix": prefix}}],
+        "rewrite": {"uri": rewrite},
+        "route": [
+            {
+                "destination": {
+                    "host": f"{to}.{namespace_of(parent)}.svc.{options.cluster_domain}",
+                    "port": {"number": 80},
+                }
+            }
+        ],
+    }
+    if headers is not None:
+        route["headers"] = {"request": {"set": dict(headers)}}
+    if timeout:
+        route["timeout"] = timeout
+    spec = {"hosts": [istio.host], "gateways": [istio.gateway], "http": [route]}
+    return manifest(parent, "networking.istio.io/v1alpha3", "VirtualService", name, spec, {})

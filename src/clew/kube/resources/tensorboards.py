@@ -1,0 +1,158 @@
+"""A Tensorboard: a Deployment that reads logs from a claim or an object store, and its ways."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from clew.kube.controller import status_reasons
+from clew.kube.controller.model import Decision, World
+from clew.kube.controller.options import Options
+from clew.kube.controller.status_reasons import Reason
+from clew.kube.objects import (
+    Json,
+    Object,
+    annotations_of,
+    dig,
+    name_of,
+    namespace_of,
+    written,
+)
+from clew.kube.proxy_route import Way
+from clew.kube.resources.deployments import RESOURCES, decided, deployment
+from clew.kube.resources.name_check import fault
+from clew.kube.resources.network_policies import network_policy
+from clew.kube.resources.node_affinity import FOLLOWS, node_for, rank, required_on
+from clew.kube.resources.pod_security import restrict
+from clew.kube.resources.services import service, virtual_service
+
+SECRET = "clew.dev/secret"  # noqa: S105 - the annotation that names one
+"""Names the Secret whose entries become variables: AWS_ACCESS_KEY_ID and the like."""
+S3_SECRET = "clew-s3"  # noqa: S105
+GCP_SECRET = "user-gcp-sa"  # noqa: S105
+LEGACY_CLAIM = "tb-volume"
+PORT = 6006
+_LOGS = "/tensorboard_logs/"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where logs are read from."""
+
+    directory: str
+    claim: str = ""
+    path: str = ""
+    mount: str = ""
+    fault: str = ""
+
+
+def source(logspath: str) -> Source:
+    """What a logspath means, which is upstream's: a plain path is one in the claim `tb-volume`."""
+    if logspath.startswith("pvc://"):
+        claim, _, path = logspath.removeprefix("pvc://").partition("/")
+        path = path.strip("/")
+        if not claim:
+            return Source("", fault="The logspath names no claim: write pvc://CLAIM/PATH.")
+        if path and (posixpath.normpath(path).startswith("..") or ".." in path.split("/")):
+            return Source("", fault="The logspath leads out of its volume.")
+        return Source(_LOGS, claim, path, _LOGS)
+    if "://" in logspath or logspath.startswith("/cns/"):
+        bucket = logspath.startswith("s3://") and logspath.count("/") == 2
+        return Source(f"{logspath}/" if bucket else logspath)  # TensorBoard fails without the slash
+    if not logspath.startswith("/"):
+        return Source("", fault="The logspath must be pvc://CLAIM/PATH or s3://BUCKET/PATH.")
+    return Source(logspath, LEGACY_CLAIM, "", logspath)
+
+
+def prefix(board: Object) -> str:
+    return f"/tensorboard/{namespace_of(board)}/{name_of(board)}"
+
+
+def decide(board: Object, world: World, options: Options) -> Decision:
+    name = name_of(board)
+    logs = source(str(dig(board, "spec", "logspath") or ""))
+    if wrong := fault("Tensorboard", name):
+        return Decision(_status(board, world, Reason("InvalidName", wrong)))
+    if logs.fault:
+        return Decision(_status(board, world, Reason("InvalidSpec", logs.fault)))
+    why, decision = decided(board, world, _children(board, logs, world, options), name)
+    return replace(decision, status=_status(board, world, why))
+
+
+def _children(board: Object, logs: Source, world: World, options: Options) -> Sequence[Json]:
+    name = name_of(board)
+    selector = {"app": name}
+    way = Way(rewrite="/")
+    pods = {**selector, FOLLOWS: rank(board)}
+    made = [
+        service(board, name, port=f"http-{name}", target=PORT, selector=selector, way=way),
+        network_policy(board, name, selector=pods, options=options),
+    ]
+    if options.istio:
+        made.append(
+            virtual_service(
+                board,
+                name,
+                to=name,
+                prefix=f"{prefix(board)}/",
+                rewrite="/",
+                timeout="300s",
+                istio=options.istio,
+                options=options,
+            )
+        )
+    pod = _pod(board, logs, world, options)
+    return [*made, deployment(board, name, pod=pod, selector=selector)]
+
+
+def _pod(board: Object, logs: Source, world: World, options: Options) -> Json:
+    container: Json = {
+        "name": "tensorboard",
+        "image": options.tensorboard_image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["/usr/local/bin/tensorboard"],
+        "args": [f"--logdir={logs.directory}", "--bind_all"],
+        "workingDir": "/",
+        "ports": [{"containerPort": PORT, "protocol": "TCP"}],
+        "readinessProbe": {"httpGet": {"path": "/", "port": PORT}, "periodSeconds": 2},
+        "resources": RESOURCES,
+    }
+    pod: Json = {"restartPolicy": "Always", "containers": [container]}
+    if logs.claim:
+        mount = {"name": "tbpd", "mountPath": logs.mount, "readOnly": True}
+        container["volumeMounts"] = [{**mount, **({"subPath": logs.path} if logs.path else {})}]
+        claim = {"claimName": logs.claim}
+        pod["volumes"] = [{"name": "tbpd", "persistentVolumeClaim": claim}]
+        node = node_for(logs.claim, rank(board), world) if options.rwo_scheduling else None
+        if node:
+            pod["affinity"] = required_on(node, None)
+    elif logs.directory.startswith("gs://"):
+        container["volumeMounts"] = [
+            {"name": "gcp-creds", "mountPath": "/secret/gcp", "readOnly": True}
+        ]
+        secret = {"secretName": GCP_SECRET, "optional": True}
+        pod["volumes"] = [{"name": "gcp-creds", "secret": secret}]
+    if named := annotations_of(board).get(SECRET):
+        container["envFrom"] = [{"secretRef": {"name": named}}]
+    elif logs.directory.startswith("s3://"):
+        container["envFrom"] = [{"secretRef": {"name": S3_SECRET, "optional": True}}]
+    return restrict(pod)
+
+
+def _status(board: Object, world: World, reason: Reason) -> Json:
+    """One condition, the present one: upstream's only added to theirs, and never took one away."""
+    found = world.own(board, "Deployment", name_of(board))
+    ready = status_reasons.ready(board, reason, written(world.now))
+    ready["deploymentState"] = (
+        "Available"
+        if reason is status_reasons.RUNNING
+        else "ReplicaFailure"
+        if reason.name in ("QuotaExceeded", "NotAllowed", "PodRefused", "ServiceAccountMissing")
+        else "Progressing"
+    )
+    ready["lastProbeTime"] = ready["lastTransitionTime"]
+    return {
+        "conditions": [ready],
+        "readyReplicas": int((found and found.status.get("readyReplicas")) or 0),
+    }

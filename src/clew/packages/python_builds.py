@@ -1,0 +1,63 @@
+"""Pythons that no package manager owns (built by pyenv, fetched by uv), known by their shape.
+
+A Python's home is a folder with `bin/pythonX.Y` and a `lib/pythonX.Y` that holds `os.py` and
+the `encodings` package. A virtual environment has the first without the second, and a
+`pyvenv.cfg` that says which Python it is of.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import lru_cache
+
+from clew.packages.owner_index import Package
+from clew.prov.package_urls import purl
+
+_INSIDE = re.compile(
+    rb"(?s)(?P<home>.*)/(?:"
+    rb"(?:lib|lib64|include)/python(?P<version>\d+\.\d+)t?/(?!(?:site|dist)-packages/)"
+    rb"|bin/python(?P<program>\d+\.\d+)t?(?:-config)?$"
+    rb"|lib/libpython(?P<library>\d+\.\d+)t?\.(?:so|a)"
+    rb"|lib/libpython(?P<stable>3)\.so$)"
+)
+_VENV_VERSION = re.compile(rb"^version(?:_info)? *= *(\d+\.\d+\.\d+)", re.MULTILINE)
+_PATCH = re.compile(rb'^#define\s+PY_VERSION\s+"([^"]+)"', re.MULTILINE)
+
+
+def python_of(path: bytes) -> Package | None:
+    """The Python whose own part a path is: its standard library, headers, program or library."""
+    if path.endswith(b"/pyvenv.cfg"):
+        return _venv(path)
+    found = _INSIDE.match(path)
+    if found is None:
+        return None
+    version = found["version"] or found["program"] or found["library"]
+    return _home(found["home"], version) if version else None
+
+
+def _venv(path: bytes) -> Package | None:
+    try:
+        with open(path, "rb") as file:
+            version = _VENV_VERSION.search(file.read(4096))
+    except OSError:
+        return None
+    return Package(purl("generic", "python", version[1].decode()), None) if version else None
+
+
+@lru_cache(maxsize=64)
+def _home(home: bytes, version: bytes) -> Package | None:
+    library = home + b"/lib/python" + version
+    needed = (
+        library + b"/os.py",
+        library + b"/encodings/__init__.py",
+        home + b"/bin/python" + version,
+    )
+    if not all(map(os.path.isfile, needed)):
+        return None
+    try:
+        with open(home + b"/include/python" + version + b"/patchlevel.h", "rb") as file:
+            exact = _PATCH.search(file.read())
+    except OSError:
+        exact = None
+    return Package(purl("generic", "python", (exact[1] if exact else version).decode()), None)

@@ -1,0 +1,125 @@
+"""What runs a component: the function of a lightweight one, a command in an image, or an import.
+
+The SDK compiles a lightweight component to a line of shell that writes the module to a file and
+calls the SDK's executor on it, behind another one that installs packages. Both are recognised by
+their shape; the module and the function are taken from them, and the rest is not run. Whatever has
+another shape is a command, to be run as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from clew.pipelines.spec.document_part import Part
+from clew.pipelines.spec.ir import (
+    ArtifactSlot,
+    Command,
+    Constant,
+    FromInput,
+    Importer,
+    Input,
+    PythonFunction,
+    Slots,
+)
+from clew.pipelines.spec.task_inputs import constant
+from clew.pipelines.tasks.container_command import NotAStructure, stranger
+from clew.pipelines.tasks.venvs import packages
+
+_INSTALL = ["python3", "-m", "pip", "install"]
+_RUNTIME = re.compile(r"kfp(?:==.*)?$|typing-extensions\b")
+"""What the SDK installs for itself; here it is there already."""
+
+HOST = "Python components run as processes of this machine, not in the images that they name"
+
+
+def executor(part: Part, outputs: Slots, remarks: list[str]) -> PythonFunction | Command | Importer:
+    if "importer" in part:
+        part.only("importer")
+        return _importer(part.part("importer"), outputs)
+    part.only("container")
+    container = part.part("container")
+    container.only("image", "command", "args", "env", "resources")
+    found = _function(container)
+    if found is None:
+        return _command(container, outputs)
+    remarks.append(HOST)
+    return found
+
+
+def _function(container: Part) -> PythonFunction | None:
+    command, arguments = container.words("command"), container.words("args")
+    prologue = ""
+    if command[:2] == ["sh", "-c"] and len(command) > 3 and "pip install" in command[2]:
+        prologue, command = command[2], command[3:]
+    lightweight = (
+        len(command) == 4
+        and command[:2] == ["sh", "-ec"]
+        and "kfp.dsl.executor_main" in command[2]
+        and arguments[:3] == ["--executor_input", "{{$}}", "--function_to_execute"]
+        and len(arguments) == 4
+    )
+    if not lightweight:
+        return None
+    installs = tuple(_installs(prologue))
+    return PythonFunction(command[3], arguments[3], _environment(container), installs)
+
+
+def _command(container: Part, outputs: Slots) -> Command:
+    for name in ("command", "args"):
+        for number, word in enumerate(container.words(name)):
+            try:
+                strange = stranger(word, outputs)
+            except NotAStructure as error:
+                raise container.refused(f"{name}[{number}]", str(error)) from error
+            if strange is not None:
+                raise container.refused(
+                    f"{name}[{number}]", f"the placeholder {strange} is not supported"
+                )
+    image = str(constant(container, "image") or "")
+    if image.startswith("argostub/"):
+        raise container.refused("image", f"{image} is a volume of a cluster, and not supported")
+    return Command(
+        image,
+        tuple(container.words("command")),
+        tuple(container.words("args")),
+        _environment(container),
+        container.place,
+    )
+
+
+def _installs(script: str) -> Iterator[tuple[str, ...]]:
+    """What each call of pip in the SDK's prologue is given, but for the SDK itself."""
+    for line in script.splitlines():
+        words = shlex.split(line) if "pip install" in line else []
+        while _INSTALL[-1] in words:
+            begin = words.index(_INSTALL[-1]) + 1
+            end = words.index("&&", begin) if "&&" in words[begin:] else len(words)
+            given = words[begin:end]
+            if words[begin - len(_INSTALL) : begin] == _INSTALL and not all(
+                map(_RUNTIME.match, packages(given))
+            ):
+                yield tuple(given)
+            words = words[end:]
+
+
+def _environment(container: Part) -> dict[str, str]:
+    found = container.get("env") or []
+    variables = {}
+    for number, one in enumerate(found):
+        part = Part(one, f"{container.place}.env[{number}]")
+        part.only("name", "value")
+        variables[part.text("name")] = str(constant(part, "value") or "")
+    return variables
+
+
+def _importer(part: Part, outputs: Slots) -> Importer:
+    part.only("artifactUri", "typeSchema", "metadata", "reimport", "downloadToWorkspace")
+    uri = part.part("artifactUri")
+    uri.only("constant", "runtimeParameter")
+    name = uri.get("runtimeParameter")
+    slot = outputs.artifacts.get("artifact") or ArtifactSlot("system.Artifact", "0.0.1")
+    source = Input(FromInput(str(name)) if name else Constant(constant(uri, "constant")))
+    copied = bool(part.get("downloadToWorkspace"))
+    return Importer(source, slot, constant(part, "metadata") or {}, copied)

@@ -1,0 +1,234 @@
+"""From a compiled pipeline, one or two YAML documents, to what it says.
+
+Everything is looked at before anything runs: what is malformed, or not supported here, is
+refused with its place in the file. Nothing that is written there is left out silently.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from clew.errors import NotFound, UsageError
+from clew.pipelines.engine import resources
+from clew.pipelines.spec import executors, kubernetes_platform, task_inputs
+from clew.pipelines.spec.document_part import Part, Refused
+from clew.pipelines.spec.ir import (
+    ArtifactSlot,
+    Component,
+    Dag,
+    FromTask,
+    Parameter,
+    Pipeline,
+    Slots,
+)
+from clew.pipelines.spec.nesting_limit import too_deep
+from clew.pipelines.spec.values import TYPES, WrongType, typed
+
+NO_POD = "what a task would pass on to its own Pod is empty: there is none here"
+
+
+def text_of(file: Path) -> str:
+    """The text of a compiled pipeline."""
+    try:
+        return file.read_text()
+    except FileNotFoundError as error:
+        raise NotFound(f"no file {file}", hint="clew pipeline run FILE.yaml") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}", hint=f"ls -l {file}") from error
+
+
+def parse(text: str, name: str = "the pipeline") -> Pipeline:
+    """The pipeline that a YAML text holds."""
+    found = _documents(text, name)
+    if not found or not isinstance(found[0], dict) or "root" not in found[0]:
+        raise Refused(f"{name} is no compiled pipeline", hint="compile it with the kfp SDK")
+    if len(found) > 2:
+        raise Refused(f"{name} has {len(found)} documents, more than two", hint="kfp dsl compile")
+    second = Part(found[1] if len(found) > 1 else None, "platform document")
+    pipeline = _pipeline(Part(found[0], ""), second)
+    if not pipeline.workspace and (place := next(kubernetes_platform.unshared(found[0], ""), None)):
+        raise Refused(f"{place}: the pipeline has no workspace", hint="dsl.WorkspaceConfig(size=…)")
+    return pipeline
+
+
+def _documents(text: str, name: str) -> list[Any]:
+    """What the text holds. JSON, as a server keeps it, is read as such: YAML takes some of its
+    numbers for texts, and much longer."""
+    if text.startswith("{"):
+        with suppress(ValueError, RecursionError):
+            return [json.loads(one) for one in text.split("\n---\n")]
+    import yaml
+
+    if too_deep(text):
+        raise Refused(f"{name} nests too deeply", hint="kfp dsl compile")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return [one for one in yaml.load_all(text, Loader=loader) if one is not None]
+    except (yaml.YAMLError, ValueError) as error:  # such as a day that there is not
+        raise Refused(f"{name} is no YAML: {error}", hint="kfp dsl compile") from error
+
+
+def _pipeline(document: Part, second: Part) -> Pipeline:
+    document.only(
+        "pipelineInfo", "components", "deploymentSpec", "root", "schemaVersion", "sdkVersion",
+        "defaultPipelineRoot",
+    )  # fmt: skip
+    if not str(document.get("schemaVersion", "")).startswith("2."):
+        raise document.refused("schemaVersion", "only 2.x is known")
+    known = dict(document.part("deploymentSpec").parts("executors"))
+    remarks: list[str] = []
+    if document.get("defaultPipelineRoot"):
+        remarks.append("artifacts are kept in this project, not at the pipeline's own root")
+    second.only("platforms")
+    second.part("platforms").only("kubernetes")
+    kubernetes = second.part("platforms").part("kubernetes")
+    kubernetes.only("deploymentSpec", "pipelineConfig")
+    workspace, deadline = kubernetes_platform.config(kubernetes.part("pipelineConfig"))
+    asked = kubernetes.part("deploymentSpec").part("executors")
+    kubernetes_platform.unused(asked, set(known))
+    components = {
+        name: _component(name, part, known, asked, remarks)
+        for name, part in document.parts("components")
+    }
+    root = _component("root", document.part("root"), known, asked, remarks)
+    if not isinstance(root.body, Dag):
+        raise document.refused("root", "has no tasks")
+    root = kubernetes_platform.given(root, components)
+    components = {
+        name: kubernetes_platform.given(one, components) for name, one in components.items()
+    }
+    for component in (root, *components.values()):
+        _check(component, components)
+    name = document.part("pipelineInfo").text("name")
+    said = tuple(dict.fromkeys(remarks))
+    return Pipeline(name, root, components, said, workspace, deadline)
+
+
+def _component(
+    name: str, part: Part, known: dict[str, Part], asked: Part, remarks: list[str]
+) -> Component:
+    part.only(
+        "inputDefinitions", "outputDefinitions", "executorLabel", "dag", "taskConfigPassthroughs"
+    )
+    if part.get("taskConfigPassthroughs"):
+        remarks.append(NO_POD)
+    outputs = _slots(part.part("outputDefinitions"))
+    slots = _slots(part.part("inputDefinitions"))
+    if "dag" in part:
+        return Component(name, slots, outputs, _dag(part.part("dag")))
+    label = part.text("executorLabel")
+    if label not in known:
+        raise part.refused("executorLabel", f"there is no executor {label}")
+    container = known[label].part("container")
+    return Component(
+        name,
+        slots,
+        outputs,
+        kubernetes_platform.claim(container) or executors.executor(known[label], outputs, remarks),
+        resources.read(container.part("resources")),
+        kubernetes_platform.read(asked.part(label), remarks),
+    )
+
+
+def _slots(part: Part) -> Slots:
+    part.only("parameters", "artifacts")
+    return Slots(
+        {name: _parameter(found) for name, found in part.parts("parameters")},
+        {name: _artifact(found) for name, found in part.parts("artifacts")},
+    )
+
+
+def _parameter(part: Part) -> Parameter:
+    part.only("parameterType", "isOptional", "defaultValue", "description", "literals")
+    kind = part.text("parameterType")
+    if kind not in TYPES:
+        raise part.refused("parameterType", f"{kind} is not supported")
+    try:
+        literals = tuple(typed(one, kind) for one in part.get("literals") or ())
+    except (TypeError, WrongType) as error:
+        raise part.refused("literals", str(error)) from error
+    try:
+        default = typed(part.get("defaultValue"), kind, literals)
+    except WrongType as error:
+        raise part.refused("defaultValue", str(error)) from error
+    optional = bool(part.get("isOptional")) or default is not None
+    return Parameter(kind, optional, default, literals)
+
+
+def _artifact(part: Part) -> ArtifactSlot:
+    part.only("artifactType", "isArtifactList", "isOptional", "description")
+    kind = part.part("artifactType")
+    return ArtifactSlot(
+        title=str(kind.get("schemaTitle") or kind.get("instanceSchema") or "system.Artifact"),
+        version=str(kind.get("schemaVersion") or "0.0.1"),
+        many=bool(part.get("isArtifactList")),
+        optional=bool(part.get("isOptional")),
+    )
+
+
+def _dag(part: Part) -> Dag:
+    part.only("tasks", "outputs")
+    outputs = part.part("outputs")
+    outputs.only("parameters", "artifacts")
+    return Dag(
+        {name: task_inputs.task(name, found) for name, found in part.parts("tasks")},
+        {name: _sources(found) for name, found in outputs.parts("parameters")},
+        {name: _artifact_sources(found) for name, found in outputs.parts("artifacts")},
+    )
+
+
+def _sources(part: Part) -> tuple[FromTask, ...]:
+    part.only("valueFromParameter", "valueFromOneof")
+    if "valueFromParameter" in part:
+        return (_source(part.part("valueFromParameter"), "outputParameterKey"),)
+    several = part.part("valueFromOneof")
+    return _several(several, "parameterSelectors", "outputParameterKey")
+
+
+def _artifact_sources(part: Part) -> tuple[FromTask, ...]:
+    part.only("artifactSelectors")
+    return _several(part, "artifactSelectors", "outputArtifactKey")
+
+
+def _several(part: Part, name: str, key: str) -> tuple[FromTask, ...]:
+    found = part.get(name) or []
+    if not isinstance(found, list) or not found:
+        raise part.refused(name, "names no source")
+    return tuple(
+        _source(Part(one, f"{part.place}.{name}[{number}]"), key)
+        for number, one in enumerate(found)
+    )
+
+
+def _source(part: Part, key: str) -> FromTask:
+    part.only("producerSubtask", key)
+    return FromTask(part.text("producerSubtask"), part.text(key))
+
+
+def _check(component: Component, components: dict[str, Component]) -> None:
+    """Names that name nothing, and tasks that wait for each other."""
+    dag = component.body
+    if not isinstance(dag, Dag):
+        return
+    place = "root.dag" if component.name == "root" else f"components.{component.name}.dag"
+    for task in dag.tasks.values():
+        where = f"{place}.tasks.{task.name}"
+        if task.component not in components:
+            raise Refused(f"{where}: there is no component {task.component}", hint="recompile it")
+        if missing := sorted(task.after - dag.tasks.keys()):
+            raise Refused(f"{where}: there is no task {missing[0]}", hint="recompile it")
+        inner = isinstance(components[task.component].body, Dag)
+        if task.loop and not inner:
+            raise Refused(f"{where}: a loop needs a component with tasks", hint="recompile it")
+    for sources in (*dag.parameters.values(), *dag.artifacts.values()):
+        for source in sources:
+            if source.task not in dag.tasks:
+                raise Refused(f"{place}.outputs: no task {source.task}", hint="recompile it")
+    done: set[str] = set()
+    while ready := [t.name for t in dag.tasks.values() if t.name not in done and t.after <= done]:
+        done.update(ready)
+    if stuck := sorted(dag.tasks.keys() - done):
+        raise Refused(f"{place}.tasks.{stuck[0]}: waits for itself", hint="recompile it")

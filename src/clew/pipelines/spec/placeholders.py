@@ -1,0 +1,101 @@
+"""Placeholders: `{{$.…}}` in a text stands for an input of its task, or a fact of the run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping
+from typing import Any
+
+from clew.pipelines.spec.values import text
+
+RUN = frozenset(
+    {
+        "pipeline_job_name", "pipeline_job_resource_name", "pipeline_job_uuid", "pipeline_root",
+        "pipeline_job_create_time_utc", "pipeline_job_schedule_time_utc", "workspace_path",
+    }
+)  # fmt: skip
+"""Facts of a run."""
+TASK = frozenset({"pipeline_task_name", "pipeline_task_uuid"})
+
+_ANY = re.compile(r"\{\{\$((?:\.(?:(?!\}\}).)*)?)\}\}", re.DOTALL)
+_PARAMETER = re.compile(r"\.inputs\.parameters\[(['\"])(.*?)\1\]")
+_ARTIFACT = re.compile(
+    r"\.inputs\.artifacts\[(['\"])(.*?)\1\](?:\.(uri|path|metadata))?(?:\[(['\"])(.*?)\4\])?"
+)
+_PLACES = {"gs://": "/gcs/", "s3://": "/s3/", "minio://": "/minio/"}
+
+
+class NoValue(ValueError):
+    """A placeholder names an input that has no value."""
+
+
+def unknown(value: Any, known: Container[str] = ()) -> str | None:
+    """The first placeholder, at any depth, that nothing can stand for. `known`: what is a fact
+    there, beside those of the run and the task."""
+    if isinstance(value, dict):
+        return next(filter(None, (unknown(one, known) for one in value.values())), None)
+    if isinstance(value, list | tuple):
+        return next(filter(None, (unknown(one, known) for one in value)), None)
+    if isinstance(value, str):
+        for found in _ANY.finditer(value):
+            inside = found[1]
+            fact = inside[1:] in RUN | TASK or inside[1:] in known
+            if not fact and not _PARAMETER.fullmatch(inside) and not _ARTIFACT.fullmatch(inside):
+                return found[0]
+    return None
+
+
+def path_of(artifact: Mapping[str, Any]) -> str:
+    """Where its file is, as the SDK reckons it."""
+    if artifact.get("custom_path"):
+        return str(artifact["custom_path"])
+    uri = str(artifact["uri"])
+    if uri.startswith("oci://"):
+        return f"/oci/{uri[6:].replace('/', '_')}/models"
+    for scheme, place in _PLACES.items():
+        if uri.startswith(scheme):
+            return place + uri[len(scheme) :]
+    return uri
+
+
+def fill(
+    value: Any,
+    parameters: Mapping[str, Any],
+    artifacts: Mapping[str, list[dict[str, Any]]],
+    facts: Mapping[str, str],
+) -> Any:
+    """The constant with each placeholder's value in its place; alone, it keeps its type."""
+    if isinstance(value, dict):
+        return {name: fill(one, parameters, artifacts, facts) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [fill(one, parameters, artifacts, facts) for one in value]
+    if not isinstance(value, str):
+        return value
+
+    def found(match: re.Match[str]) -> Any:
+        inside = match[1]
+        if named := _PARAMETER.fullmatch(inside):
+            if parameters.get(named[2]) is None:
+                raise NoValue(f"{match[0]} has no value")
+            return parameters[named[2]]
+        if named := _ARTIFACT.fullmatch(inside):
+            if not artifacts.get(named[2]):
+                raise NoValue(f"{match[0]} has no value")
+            return _of_artifact(artifacts[named[2]], named[3], named[5], match[0])
+        return facts.get(inside[1:], match[0])
+
+    if whole := _ANY.fullmatch(value):
+        return found(whole)
+    return _ANY.sub(lambda match: text(found(match)), value)
+
+
+def _of_artifact(found: list[dict[str, Any]], what: str | None, key: str | None, name: str) -> Any:
+    if what is None:
+        return found
+    if what == "path":
+        return path_of(found[0])
+    if key is None:
+        return found[0].get(what, {})
+    if key not in found[0].get(what, {}):
+        raise NoValue(f"{name} has no value")
+    return found[0][what][key]

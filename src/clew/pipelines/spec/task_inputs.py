@@ -1,0 +1,167 @@
+"""One task of a compiled pipeline: where its inputs come from, and when it runs."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from clew.pipelines.spec.conditions import Condition, NotACondition, parse
+from clew.pipelines.spec.document_part import Part
+from clew.pipelines.spec.ir import (
+    Constant,
+    FinalStatus,
+    FromInput,
+    FromTask,
+    Input,
+    Loop,
+    Retry,
+    Task,
+)
+from clew.pipelines.spec.placeholders import unknown
+from clew.pipelines.spec.values import tidy
+
+_MEMBER = re.compile(r"""parseJson\(string_value\)\[(["'])(.*)\1\]""")
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
+_ALWAYS = "ALL_UPSTREAM_TASKS_COMPLETED"
+_STRATEGIES = ("TRIGGER_STRATEGY_UNSPECIFIED", "ALL_UPSTREAM_TASKS_SUCCEEDED", _ALWAYS, None, "")
+
+
+def task(name: str, part: Part) -> Task:
+    part.only(
+        "taskInfo", "componentRef", "inputs", "dependentTasks", "cachingOptions", "triggerPolicy",
+        "parameterIterator", "artifactIterator", "iteratorPolicy", "retryPolicy",
+    )  # fmt: skip
+    inside = part.part("inputs")
+    inside.only("parameters", "artifacts")
+    parameters = {key: parameter(found) for key, found in inside.parts("parameters")}
+    artifacts = {key: _artifact(found) for key, found in inside.parts("artifacts")}
+    sources = [one.source for one in (*parameters.values(), *artifacts.values())]
+    named = {source.task for source in sources if isinstance(source, FromTask | FinalStatus)}
+    caching = part.part("cachingOptions")
+    caching.only("enableCache", "cacheKey")
+    trigger = part.part("triggerPolicy")
+    trigger.only("condition", "strategy")
+    if trigger.get("strategy") not in _STRATEGIES:
+        raise trigger.refused("strategy", f"{trigger.get('strategy')} is not known")
+    return Task(
+        name=name,
+        component=part.part("componentRef").text("name"),
+        parameters=parameters,
+        artifacts=artifacts,
+        after=frozenset(part.words("dependentTasks")) | named,
+        condition=_condition(trigger),
+        always=trigger.get("strategy") == _ALWAYS,
+        loop=_loop(part),
+        retry=_retry(part.part("retryPolicy")),
+        reuse=bool(caching.get("enableCache")),
+        cache_key=str(caching.get("cacheKey") or ""),
+    )
+
+
+def constant(part: Part, name: str) -> Any:
+    """A constant of the document: its doubles that are integers are integers."""
+    value = part.get(name)
+    if (stranger := unknown(value)) is not None:
+        raise part.refused(name, f"the placeholder {stranger} is not supported")
+    return tidy(value)
+
+
+def parameter(part: Part) -> Input:
+    part.only(
+        "runtimeValue", "componentInputParameter", "taskOutputParameter", "taskFinalStatus",
+        "parameterExpressionSelector",
+    )  # fmt: skip
+    key = None
+    if (selector := part.get("parameterExpressionSelector")) is not None:
+        found = _MEMBER.fullmatch(str(selector))
+        if found is None:
+            raise part.refused("parameterExpressionSelector", f"{selector} is not supported")
+        key = found[2]
+    if "componentInputParameter" in part:
+        return Input(FromInput(part.text("componentInputParameter")), key)
+    if "taskOutputParameter" in part:
+        source = part.part("taskOutputParameter")
+        source.only("producerTask", "outputParameterKey")
+        produced = FromTask(source.text("producerTask"), source.text("outputParameterKey"))
+        return Input(produced, key)
+    if "taskFinalStatus" in part:
+        return Input(FinalStatus(part.part("taskFinalStatus").text("producerTask")), key)
+    value = part.part("runtimeValue")
+    value.only("constant")
+    return Input(Constant(constant(value, "constant")), key)
+
+
+def _artifact(part: Part) -> Input:
+    part.only("componentInputArtifact", "taskOutputArtifact")
+    if "componentInputArtifact" in part:
+        return Input(FromInput(part.text("componentInputArtifact")))
+    source = part.part("taskOutputArtifact")
+    source.only("producerTask", "outputArtifactKey")
+    return Input(FromTask(source.text("producerTask"), source.text("outputArtifactKey")))
+
+
+def _condition(trigger: Part) -> Condition | None:
+    text = trigger.get("condition")
+    if not text:
+        return None
+    constant(trigger, "condition")
+    try:
+        return parse(str(text))
+    except NotACondition as error:
+        raise trigger.refused("condition", str(error)) from error
+
+
+def _loop(part: Part) -> Loop | None:
+    policy = part.part("iteratorPolicy")
+    policy.only("parallelismLimit")
+    limit = int(policy.get("parallelismLimit") or 0)
+    for name, key, artifacts in (
+        ("parameterIterator", "inputParameter", False),
+        ("artifactIterator", "inputArtifact", True),
+    ):
+        if name not in part:
+            continue
+        iterator = part.part(name)
+        iterator.only("items", "itemInput")
+        items = iterator.part("items")
+        items.only("raw", key)
+        item = iterator.text("itemInput")
+        if key in items:
+            return Loop(item, source=items.text(key), artifacts=artifacts, limit=limit)
+        return Loop(item, items=_literal(items), limit=limit)
+    return None
+
+
+def _literal(items: Part) -> tuple[Any, ...]:
+    try:
+        found = json.loads(items.text("raw"))
+    except ValueError as error:
+        raise items.refused("raw", "is no JSON") from error
+    if not isinstance(found, list):
+        raise items.refused("raw", "is no list")
+    if (stranger := unknown(found)) is not None:
+        raise items.refused("raw", f"the placeholder {stranger} is not supported")
+    return tuple(tidy(found))
+
+
+def _retry(part: Part) -> Retry:
+    part.only("maxRetryCount", "backoffDuration", "backoffFactor", "backoffMaxDuration")
+    if not part:
+        return Retry()
+    return Retry(
+        most=int(part.get("maxRetryCount") or 0),
+        wait=_seconds(part, "backoffDuration", 0.0),
+        factor=float(part.get("backoffFactor") or 2.0),
+        longest=_seconds(part, "backoffMaxDuration", 3600.0),
+    )
+
+
+def _seconds(part: Part, name: str, default: float) -> float:
+    text = part.get(name)
+    if text is None:
+        return default
+    found = _SECONDS.fullmatch(str(text))
+    if found is None:
+        raise part.refused(name, f"{text} is no time in seconds")
+    return float(found[1])

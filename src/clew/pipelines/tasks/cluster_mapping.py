@@ -1,0 +1,162 @@
+"""What stands on this machine for the secrets, configuration maps and claims of a cluster.
+
+A file says it, `pipeline-platform.toml` beside the pipeline or another one. It names where a
+secret is, and never holds one. All that a pipeline names is looked up when it is loaded; what is
+not there is refused then, with the lines to write.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from clew.errors import NotFound, UsageError
+from clew.pipelines.spec.document_part import Refused
+from clew.pipelines.spec.ir import Claim, Component, Mount, Setting
+from clew.redaction import SHORTEST
+
+NAME = "pipeline-platform.toml"
+_TABLES = ("secrets", "configmaps", "pvcs")
+
+
+class Mapped(Struct, frozen=True):
+    """Names of the cluster, and what they are here. A secret is read when it is asked for."""
+
+    file: Path
+    secrets: Mapping[str, Mapping[str, Callable[[], bytes]]] = field(default_factory=dict)
+    configmaps: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    claims: Mapping[str, Path] = field(default_factory=dict)
+
+    def keys(self, kind: str, name: str) -> Mapping[str, bytes] | None:
+        """What a secret, or a configuration map, holds."""
+        if kind != "secret":
+            return self.configmaps.get(name)
+        found = self.secrets.get(name)
+        return None if found is None else {key: read() for key, read in found.items()}
+
+
+def load(pipeline: Path, named: Path | None, environ: Mapping[str, str]) -> Mapped:
+    """The file that is `named`, or the one beside the pipeline, if there is one."""
+    file = named or pipeline.with_name(NAME)
+    try:
+        words = tomllib.loads(file.read_text())
+    except FileNotFoundError as error:
+        if named is None:
+            return Mapped(file)
+        raise NotFound(f"no file {file}", hint="--platform FILE") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}", hint=f"cat {file}") from error
+    for table in words:
+        if table not in _TABLES:
+            raise _wrong(file, table, f"there is no such table: {', '.join(_TABLES)}")
+    tables = {table: _table(file, table, words.get(table, {})) for table in _TABLES}
+    return Mapped(
+        file,
+        secrets={
+            name: {
+                key: partial(_secret, file, f"secrets.{name}.{key}", value, environ)
+                for key, value in _table(file, f"secrets.{name}", keys).items()
+            }
+            for name, keys in tables["secrets"].items()
+        },
+        configmaps={
+            name: {
+                key: _text(file, f"configmaps.{name}.{key}", value).encode()
+                for key, value in _table(file, f"configmaps.{name}", keys).items()
+            }
+            for name, keys in tables["configmaps"].items()
+        },
+        claims={
+            name: _folder(file, f"pvcs.{name}", value) for name, value in tables["pvcs"].items()
+        },
+    )
+
+
+def lacking(mapped: Mapped, one: Setting | Mount, name: str) -> str | None:
+    """What is missing of what a task names; None: it is all there."""
+    keys = mapped.keys(one.kind, name)
+    if keys is None:
+        return None if one.optional else f"there is no {_WORDS[one.kind]} {name} here"
+    if isinstance(one, Setting) and one.key not in keys and not one.optional:
+        return f"the {_WORDS[one.kind]} {name} has no key {one.key} here"
+    return None
+
+
+def check(mapped: Mapped, components: Iterable[Component], volumes: Path) -> None:
+    """Refuse what is named and is not here; a name that no one knows yet is not looked up."""
+    components = list(components)
+    makes = any(isinstance(one.body, Claim) and not one.body.delete for one in components)
+    for component in components:
+        platform = component.platform
+        asked: list[Setting | Mount] = [*platform.settings, *platform.mounts]
+        for one in asked:
+            if one.kind not in _WORDS or "{{$" in one.name:
+                continue
+            if one.kind == "pvc":
+                there = makes or one.name in mapped.claims or (volumes / one.name).is_dir()
+                why = None if there else f"there is no volume {one.name} here"
+            else:
+                why = lacking(mapped, one, one.name)
+            if why is not None:
+                raise Refused(f"{one.place}: {why}", hint=_hint(mapped, one))
+
+
+_WORDS = {"secret": "secret", "configmap": "configuration map", "pvc": "volume"}
+
+
+def _hint(mapped: Mapped, one: Setting | Mount) -> str:
+    """The lines that would help."""
+    key = one.key if isinstance(one, Setting) else "KEY"
+    lines = {
+        "secret": f'[secrets.{one.name}]\n{key} = {{ env = "VARIABLE" }}  # or {{ file = "PATH" }}',
+        "configmap": f'[configmaps.{one.name}]\n{key} = "VALUE"',
+        "pvc": f'[pvcs]\n{one.name} = "FOLDER"',
+    }
+    return f"write in {mapped.file}:\n{lines[one.kind]}"
+
+
+def _secret(file: Path, place: str, value: Any, environ: Mapping[str, str]) -> bytes:
+    if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in ("env", "file"):
+        raise _wrong(file, place, 'is to be { env = "VARIABLE" } or { file = "PATH" }')
+    (way, where), *_ = value.items()
+    if way == "env":
+        found = environ.get(_text(file, place, where), "").encode(errors="surrogateescape")
+        if not found:
+            raise _wrong(file, place, f"the variable {where} is not set")
+    else:
+        try:
+            found = (file.parent / Path(_text(file, place, where)).expanduser()).read_bytes()
+        except OSError as error:
+            raise _wrong(file, place, f"{where} cannot be read: {error.strerror}") from error
+    if len(found.strip()) < SHORTEST:
+        why = f"is shorter than {SHORTEST} characters: it could not be kept out of what is printed"
+        raise _wrong(file, place, why)
+    return found
+
+
+def _folder(file: Path, place: str, value: Any) -> Path:
+    found = (file.parent / Path(_text(file, place, value)).expanduser()).resolve()
+    if not found.is_dir():
+        raise _wrong(file, place, f"there is no folder {found}")
+    return found
+
+
+def _table(file: Path, place: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong(file, place, "is no table")
+    return value
+
+
+def _text(file: Path, place: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise _wrong(file, place, "is no text")
+    return value
+
+
+def _wrong(file: Path, place: str, why: str) -> UsageError:
+    return UsageError(f"{file}: {place}: {why}", hint="docs/how-to/run-a-pipeline.md says how")

@@ -1,0 +1,141 @@
+"""Workers: witnessed Pythons that have the kfp SDK loaded, and fork a process for each task.
+
+There is one for each Python and each set of variables, so that a task finds exactly what it would
+find if it were started by itself. A worker is asked for work only while all that it read is as it
+was; else another one takes its place.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from clew.errors import ClewError
+from clew.project_directory import Folder
+from clew.prov.text import shown
+from clew.redaction import Redactor
+from clew.replay.reuse.reuse_types import Surroundings
+from clew.run.launch.execution_host import Host
+from clew.run.session.worker_session import Session
+from clew.settings import Settings
+
+PLAIN = {"_KFP_RUNTIME": "true"}
+"""What every lightweight component finds: it makes the SDK load what a task needs, and no more."""
+LAUNCHER = Path(__file__).with_name("launcher.py")
+_MOST = 200
+"""Tasks of one worker: what is known of their files is kept as long as it lives."""
+_OF_THE_TERMINAL = frozenset(
+    {
+        "_", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION",
+        "TERM_SESSION_ID", "COLORTERM", "LS_COLORS", "WINDOWID", "SSH_CLIENT", "SSH_CONNECTION",
+        "SSH_TTY", "XDG_SESSION_ID", "STY", "TMUX", "TMUX_PANE",
+    }
+)  # fmt: skip
+"""Variables that tell of the terminal: no task has them, so none can depend on them."""
+
+
+class Workers:
+    """Those of one run."""
+
+    def __init__(self, folder: Folder, settings: Settings) -> None:
+        self._folder = folder
+        self._settings = settings
+        self._at_work: dict[tuple[str, frozenset[tuple[str, str]]], Session] = {}
+        self._surroundings: dict[frozenset[tuple[str, str]], Surroundings] = {}
+        self._leaving: list[Session] = []
+        self.lock = threading.Lock()
+        """Held by whoever asks for a worker, until it has its task."""
+
+    @staticmethod
+    def command(python: str) -> tuple[str, ...]:
+        return python, os.fspath(LAUNCHER)
+
+    def surroundings(self, variables: Mapping[str, str]) -> Surroundings:
+        """What a task with these variables of its own finds, as it is recorded."""
+        key = frozenset(variables.items())
+        found = self._surroundings.get(key)
+        if found is None:
+            stage = task_stage(self._settings, variables)
+            redactor = Redactor(stage.environ, self._settings.redact, key=self._folder.key)
+            told = {shown(name): shown(value) for name, value in stage.environ.items()}
+            found = Surroundings(redactor.environment(told), redactor.seals(told))
+            self._surroundings[key] = found
+        return found
+
+    def ready(self, python: str, variables: Mapping[str, str]) -> Session:
+        """One that can take another task."""
+        key = (python, frozenset(variables.items()))
+        found = self._at_work.get(key)
+        if found is not None and not found.is_ready:
+            del self._at_work[key]
+            found.await_ready()
+            self._at_work[key] = found
+        if found is None or found.ended or found.count >= _MOST or found.stale() is not None:
+            found = self._started(python, variables)
+            found.await_ready()
+            with suppress(KeyError):
+                self._leaving.append(self._at_work.pop(key))
+            self._at_work[key] = found
+        return found
+
+    def start(self, python: str, variables: Mapping[str, str]) -> None:
+        """Start a worker that will probably be needed, and do not wait for it."""
+        with suppress(ClewError, OSError):
+            self._at_work[python, frozenset(variables.items())] = self._started(python, variables)
+
+    def prepare(self, python: str, variables: Mapping[str, str]) -> None:
+        """Have one ready. What prevents that prevents the task, too, which says so."""
+        with self.lock, suppress(ClewError, OSError):
+            found = self._at_work.get((python, frozenset(variables.items())))
+            if found is None or not found.is_ready:
+                self.ready(python, variables)
+
+    def _started(self, python: str, variables: Mapping[str, str]) -> Session:
+        stage = task_stage(self._settings, variables)
+        found = Session(self._folder, self._settings, self.command(python), stage, "worker")
+        found.start()
+        return found
+
+    def guard(self, folder: Folder, settings: Settings) -> None:
+        """What workers with variables of their own must keep out of the record."""
+        self._folder, self._settings = folder, settings
+
+    def release(self) -> list[Session]:
+        """All of them: they get no more tasks."""
+        found = self.all()
+        self._leaving.clear()
+        self._at_work.clear()
+        return found
+
+    def close(self) -> None:
+        """End those that were not released; nothing of them is recorded."""
+        for worker in self.release():
+            worker.close()
+            worker.discard()
+
+    def done(self) -> list[Session]:
+        """Those that will get no more tasks, and of which all is told but their own end."""
+        found = [worker for worker in self._leaving if not worker.untold]
+        self._leaving = [worker for worker in self._leaving if worker.untold]
+        return found
+
+    def look(self) -> None:
+        """Whether tasks are gone of which nobody will hear."""
+        for worker in self.all():
+            worker.look()
+
+    def all(self) -> list[Session]:
+        return [*self._leaving, *self._at_work.values()]
+
+
+def task_stage(settings: Settings, variables: Mapping[str, str]) -> Host:
+    """This machine, as every task finds it."""
+    stage = Host(settings)
+    stage.environ = {
+        **{name: value for name, value in stage.environ.items() if name not in _OF_THE_TERMINAL},
+        **variables,
+    }
+    return stage

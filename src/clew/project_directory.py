@@ -1,0 +1,263 @@
+"""A project's folder: `.clew/`, found by walking up, as git does.
+
+It knows names and the configuration; what is inside the graph and the store is theirs to know.
+A project that is found by walking up may be a trap: in `/tmp`, or in a repository that was cloned.
+So it is not used if another user owns it, nor if links lead from it to where Clew would write.
+A project is made in a draft folder that is renamed into place, so it is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clew import disk_reserve
+from clew.errors import ClewError, NoProject, NotAllowed
+from clew.redaction import CREDENTIALS, credential_globs
+from clew.settings import Settings, trusted_users
+
+NAME = ".clew"
+CHECKOUT = ".clew-checkout"
+"""In a folder that an execution's files were checked out to: says of what, and whose."""
+
+_CONFIG = """\
+# A Clew project. `clew exec -- COMMAND` records here; see docs/reference/settings.md.
+uid = "{uid}"
+
+[record]
+# Paths (globs) whose bytes are not stored; their digests still are.
+exclude = []
+# Credential files, whose bytes are not stored, either. Uncomment it to replace the built-in list,
+# which docs/reference/redaction.md shows.
+# credentials = []
+# How much of stdout and of stderr is kept, in bytes; beyond it the digest alone.
+stream_limit = 67108864
+
+# What two executions may differ in and still be equivalent; see docs/reference/comparing.md.
+# [[compare.rules]]
+# name = "run-id"
+# paths = ["*/report.json"]
+# ignore = '"run_id": "[0-9a-f]+"'
+"""
+
+
+@dataclass(frozen=True)
+class Ignore:
+    """What of some files is not to be compared."""
+
+    name: str
+    paths: tuple[str, ...]
+    pattern: str
+
+
+@dataclass(frozen=True)
+class Folder:
+    """One project's `.clew/`."""
+
+    root: Path
+    """The folder that holds `.clew/`."""
+    uid: str
+    exclude: tuple[str, ...]
+    stream_limit: int
+    credentials: tuple[str, ...] = CREDENTIALS
+    """Globs of credential files, whose bytes are not stored, either."""
+    ignore: tuple[Ignore, ...] = ()
+
+    def credential_files(self, environ: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
+        """Globs of the credential files of a command with these variables."""
+        return credential_globs(self.credentials, environ, os.fspath(cwd))
+
+    @property
+    def path(self) -> Path:
+        return self.root / NAME
+
+    @property
+    def graph(self) -> Path:
+        return self.path / "graph.db"
+
+    @property
+    def store(self) -> Path:
+        return self.path / "store"
+
+    @property
+    def cache(self) -> Path:
+        return self.path / "cache"
+
+    @property
+    def spool(self) -> Path:
+        return self.path / "spool"
+
+    @property
+    def unsent(self) -> Path:
+        return self.path / "unsent"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "log"
+
+    @property
+    def pending(self) -> Path:
+        return self.path / "pending"
+
+    @property
+    def token(self) -> Path:
+        return self.path / "token"
+
+    @property
+    def key(self) -> bytes:
+        """What only this project knows; nothing where that was taken away."""
+        try:
+            return self.token.read_bytes()
+        except OSError:
+            return b""
+
+
+def own(folder: Folder, settings: Settings) -> tuple[bytes, ...]:
+    """How paths of Clew's own begin: a command that is Clew itself goes there, and no record tells
+    of it. The user's cache may be reached through links; a project's folder is known without."""
+    cache = os.fsencode(settings.owners)
+    return (os.fsencode(folder.path) + b"/", cache, os.path.realpath(cache))
+
+
+def find(start: Path, settings: Settings) -> Folder:
+    """The project of `start`: the one CLEW_PROJECT names, else the nearest one upwards."""
+    if settings.project is not None:
+        if (settings.project / NAME).is_dir():
+            return _open(settings.project)
+        raise NoProject(
+            f"CLEW_PROJECT names {settings.project}, which is no project",
+            hint=f"clew init {settings.project}",
+        )
+    for folder in (start, *start.parents):
+        for root in (folder, _root_of_checkout(folder)):
+            if root is not None and _is_project(root):
+                _check_owner(root)
+                return _open(root)
+    raise NoProject(f"no project in {start} or any folder above it", hint="clew init")
+
+
+def here(settings: Settings) -> Folder | None:
+    """The project of the current folder; None where there is none."""
+    try:
+        return find(Path.cwd(), settings)
+    except (ClewError, OSError):
+        return None
+
+
+def _root_of_checkout(folder: Path) -> Path | None:
+    """The project whose files were checked out to this folder."""
+    import json
+
+    try:
+        return Path(json.loads((folder / CHECKOUT).read_text())["root"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None  # no checkout; a spoilt one is told of by who needs it
+
+
+def _is_project(folder: Path) -> bool:
+    try:
+        return (folder / NAME / "config.toml").is_file()
+    except PermissionError as error:
+        raise NotAllowed(
+            f"{folder / NAME} is not yours to read", hint="ask its owner, or set CLEW_PROJECT"
+        ) from error
+
+
+def _check_owner(root: Path) -> None:
+    """Refuse a project of another user, who could read what is recorded there and choose what is
+    repeated."""
+    owner = (root / NAME).stat().st_uid
+    if owner not in trusted_users():
+        try:
+            name = (root / NAME).owner()
+        except KeyError:
+            name = str(owner)
+        raise NotAllowed(
+            f"the project in {root} belongs to {name}",
+            hint=f"if you trust {name}, name it: CLEW_PROJECT={shlex.quote(str(root))}",
+        )
+
+
+def create(root: Path) -> Folder:
+    """Make a project in `root`; one that is there already is opened as it is."""
+    if (root / NAME / "config.toml").is_file():
+        _check_owner(root)
+        return _open(root)
+    draft = root / f"{NAME}.{os.urandom(4).hex()}"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        draft.mkdir(mode=0o700)
+        keep_from_git(draft)
+        for name in ("store", "cache", "spool"):
+            (draft / name).mkdir()
+        (draft / "config.toml").write_text(_CONFIG.format(uid=os.urandom(16).hex()))
+        token = os.open(draft / "token", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(token, "w") as file:
+            file.write(os.urandom(32).hex() + "\n")
+        disk_reserve.make(draft)
+        draft.rename(root / NAME)
+    except OSError as error:
+        shutil.rmtree(draft, ignore_errors=True)
+        if (root / NAME / "config.toml").is_file():  # somebody else made it meanwhile
+            return _open(root)
+        raise NotAllowed(
+            f"cannot make a project in {root}: {error.strerror}",
+            hint="clew init DIR, with a folder you may write",
+        ) from error
+    return _open(root)
+
+
+def keep_from_git(directory: Path) -> None:
+    """Make Git ignore the directory: `git add -A` would publish the token and the record."""
+    with suppress(FileExistsError), open(directory / ".gitignore", "x") as file:
+        file.write("*\n")
+
+
+_WRITTEN = ("cache", "graph.db", "log", "pending", "spool", "token", "unsent")
+
+
+def _open(root: Path) -> Folder:
+    for name in _WRITTEN:  # what is left in the spool is removed, wherever it leads
+        if os.path.islink(root / NAME / name):
+            raise NotAllowed(
+                f"{root / NAME / name} is a link: Clew did not make it",
+                hint="this folder may be malicious; clew init in another one",
+            )
+    config = root / NAME / "config.toml"
+    try:
+        values = tomllib.loads(config.read_text())
+        record = values.get("record", {})
+        return Folder(
+            root=root.resolve(),
+            uid=str(values["uid"]),
+            exclude=_globs(record, "exclude", ()),
+            credentials=_globs(record, "credentials", CREDENTIALS),
+            stream_limit=int(record.get("stream_limit", 64 << 20)),
+            ignore=tuple(map(_ignore, values.get("compare", {}).get("rules", ()))),
+        )
+    except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ClewError(
+            f"{config} cannot be read: {error}", hint="repair it, or restore it from a copy"
+        ) from error
+
+
+def _globs(record: dict[str, Any], name: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    found = record.get(name, default)
+    if isinstance(found, str):
+        raise ValueError(f"record.{name} is no list")
+    return tuple(map(str, found))
+
+
+def _ignore(rule: dict[str, Any]) -> Ignore:
+    missing = {"name", "paths", "ignore"} - rule.keys()
+    if missing or isinstance(rule["paths"], str):
+        wrong = ", ".join(sorted(missing)) or "paths as a list"
+        raise ValueError(f"a rule of [[compare.rules]] lacks {wrong}")
+    return Ignore(str(rule["name"]), tuple(map(str, rule["paths"])), str(rule["ignore"]))

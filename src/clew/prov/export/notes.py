@@ -1,0 +1,154 @@
+"""What people noted about an execution, its processes and its versions, as it travels.
+
+Notes are no events: nobody witnessed them. They travel with an execution, and name what they are
+about by uids, locators and digests. From another party only notes about the execution they came
+with are taken: itself, its processes, the versions that it met. The same note twice is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+import msgspec
+
+from clew.prov.events import Uid, Version
+from clew.prov.graph import Graph
+from clew.prov.queries.executions import Found
+from clew.prov.row_keys import (
+    activity_key,
+    beside,
+    digest_bytes,
+    digest_text,
+    keyer,
+    location_key,
+    version_name,
+)
+
+_COLUMNS = "n.at, n.agent, n.name, n.value, n.activity, n.version, n.location, n.digest"
+_ON_ACTIVITIES = f"""
+SELECT {_COLUMNS} FROM note n
+WHERE n.activity = ? OR n.activity IN (SELECT id FROM started WHERE execution = ?)
+"""  # noqa: S608
+_ON_FILES = f"""
+SELECT DISTINCT {_COLUMNS} FROM version v JOIN note n ON n.location = v.location
+LEFT JOIN content c ON c.version = v.id
+WHERE v.execution = ? AND (n.version = v.id OR n.digest = c.digest)
+AND (n.execution IS NULL OR n.execution = v.execution)
+"""  # noqa: S608
+_ACTIVITY = "SELECT uid FROM started WHERE id = ?"
+_VERSION = """
+SELECT l.locator, s.uid, x.uid, v.ordinal FROM version v JOIN location l ON l.id = v.location
+LEFT JOIN started s ON s.id = v.maker LEFT JOIN execution x ON x.id = v.maker WHERE v.id = ?
+"""
+_LOCATOR = "SELECT locator FROM location WHERE id = ?"
+_SAME = """
+SELECT activity, location FROM note
+WHERE project = ? AND at = ? AND agent = ? AND name = ? AND value = ?
+"""
+_ADD = """
+INSERT INTO note
+(id, project, activity, version, location, digest, at, agent, name, value, execution)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+"""
+_OWN_ACTIVITY = "SELECT 1 FROM started WHERE id = ? AND execution = ?"
+_MET = """
+SELECT v.id, c.digest FROM version v LEFT JOIN content c ON c.version = v.id
+WHERE v.execution = ? AND v.location = ?
+"""
+MOST, LONGEST = 10_000, 100_000
+"""Of one execution: how many notes of another party are taken, and how long each may be."""
+
+
+class Remark(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One note, in words that mean the same in every project."""
+
+    at: int
+    agent: str
+    name: str
+    value: str
+    activity: Uid | None = None
+    version: Version | None = None
+    locator: str | None = None
+    digest: str | None = None
+
+
+def remarks_of(graph: Graph, found: Found) -> list[Remark]:
+    """What was noted of the execution and its processes, and of the versions it met."""
+    connection = graph.connection
+    rows = connection.rows(_ON_ACTIVITIES, (found.key, found.key))
+    rows += connection.rows(_ON_FILES, (found.key,))
+
+    def told(at: int, agent: str, name: str, value: str, *on: object) -> Remark:
+        activity, version, location, digest = on
+        uid = place = None
+        if activity is not None:
+            row = connection.one(_ACTIVITY, (activity,))
+            uid = found.uid if row is None else str(row[0])
+        if location is not None:
+            place = str(connection.rows(_LOCATOR, (location,))[0][0])
+        content = digest_text(bytes(digest)) if isinstance(digest, (bytes, memoryview)) else None
+        return Remark(at, agent, name, value, uid, _version(graph, version), place, content)
+
+    return sorted((told(*row) for row in rows), key=lambda remark: (remark.at, str(remark)))
+
+
+def _version(graph: Graph, key: object) -> Version | None:
+    row = None if key is None else graph.connection.one(_VERSION, (key,))
+    if row is None:
+        return None
+    locator, process, execution, ordinal = row
+    maker = process or execution
+    return None if maker is None else Version(locator, maker, ordinal)
+
+
+def take(graph: Graph, uid: str, remarks: Iterable[Remark]) -> int:
+    """Add notes that came with the execution `uid`, as far as they are about it and not here yet.
+
+    How many were added. To be called within a transaction.
+    """
+    connection, project = graph.connection, graph.project_uid
+    execution = activity_key(project, uid)
+    added = 0
+    for remark in islice(remarks, MOST):
+        about = _about(graph, execution, remark)
+        if about is None or max(map(len, (remark.agent, remark.name, remark.value))) > LONGEST:
+            continue
+        activity, version, location = about
+        said = (remark.at, remark.agent, remark.name, remark.value)
+        if (activity, location) in connection.rows(_SAME, (graph.project, *said)):
+            continue
+        words = f"{remark.activity} {remark.version} {remark.locator}"
+        key = keyer(project, "note")(f"{uid} {words} {remark.at} {remark.name} {remark.value}")
+        digest = None if remark.digest is None else digest_bytes(remark.digest)
+        row = (key, graph.project, activity, version, location, digest, *said, execution)
+        connection.rows(_ADD, row)
+        added += 1
+    return added
+
+
+def _about(
+    graph: Graph, execution: int, remark: Remark
+) -> tuple[int | None, int | None, int | None] | None:
+    """(activity, version, location) of the note; None if it is not about the execution."""
+    project = graph.project_uid
+    if remark.activity is not None:
+        key = activity_key(project, remark.activity)
+        own = key == execution or graph.connection.one(_OWN_ACTIVITY, (key, execution))
+        return (key, None, None) if own and remark.locator is None else None
+    if remark.locator is None:
+        return None
+    location = location_key(project, remark.locator)
+    version = None if remark.version is None else _version_key(project, remark.version)
+    digest = None if remark.digest is None else digest_bytes(remark.digest)
+    met = graph.connection.rows(_MET, (execution, location))
+    if version in {key for key, _ in met}:
+        return None, version, location
+    if digest is not None and digest in {bytes(known) for _, known in met if known is not None}:
+        return None, None, location  # a note on the same bytes, which another execution met as well
+    return None
+
+
+def _version_key(project: str, version: Version) -> int:
+    name = version_name(version.locator, version.maker, version.ordinal)
+    return beside(activity_key(project, version.maker), keyer(project, "version")(name))

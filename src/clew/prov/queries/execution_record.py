@@ -1,0 +1,242 @@
+"""All that is recorded of one execution, read once: for exports, comparing and repeating.
+
+Plain values in the order things happened, so that whoever decides by them needs no database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from clew.errors import NoContent, NotFound
+from clew.prov.graph import Graph
+from clew.prov.queries.executions import Found, find
+from clew.prov.queries.show import facets_of
+from clew.prov.row_keys import digest_text
+
+_ACTIVITIES = """
+SELECT s.id, s.uid, s.kind, s.number, s.parent, s.agent, s.command, s.exe, s.cwd, s.at,
+       (SELECT max(e.at) FROM ended e WHERE e.activity = s.id),
+       (SELECT max(e.status) FROM ended e WHERE e.activity = s.id),
+       (SELECT max(e.signal) FROM ended e WHERE e.activity = s.id), s.environment, s.facets,
+       (SELECT max(e.usage) FROM ended e WHERE e.activity = s.id), s.pid
+FROM started s WHERE s.execution = ? ORDER BY s.id <> s.execution, s.number, s.n
+"""
+_VERSIONS = """
+SELECT v.id, l.locator, v.ordinal, v.maker, v.maker = v.execution, v.at, c.digest, c.size, c.mode,
+       c.mtime, c.stored, c.package
+FROM version v JOIN location l ON l.id = v.location LEFT JOIN content c ON c.version = v.id
+WHERE v.execution = ? ORDER BY l.locator, v.ordinal
+"""
+_EDGES = """
+SELECT edge.activity, edge.version, edge.at, edge.how
+FROM version v JOIN {} edge ON edge.version = v.id WHERE v.execution = ?
+ORDER BY edge.at, edge.n, edge.version
+"""
+_LOOKED = """
+SELECT k.activity, l.locator, k.kind, k.at, k.answer
+FROM started s JOIN looked k ON k.activity = s.id JOIN location l ON l.id = k.location
+WHERE s.execution = ? ORDER BY k.at, k.n
+"""
+_INFORMED = """
+SELECT i.activity, i.source, min(i.at), i.via FROM started s JOIN informed i ON i.activity = s.id
+WHERE s.execution = ? GROUP BY i.activity, i.source, i.via ORDER BY 3, 1, 2
+"""
+_GAPS = """
+SELECT g.activity, g.what, g.why, l.locator
+FROM started s JOIN gap g ON g.activity = s.id LEFT JOIN location l ON l.id = g.location
+WHERE s.execution = ? ORDER BY g.at, g.n
+"""
+
+
+class Activity(NamedTuple):
+    key: int
+    uid: str
+    kind: str
+    number: int | None
+    parent: int | None
+    agent: str | None
+    command: list[str]
+    exe: str | None
+    cwd: str | None
+    started: int
+    ended: int | None
+    status: int | None
+    signal: int | None
+    environment: dict[str, str | None]
+    """The execution's variables; of a process, those that differ from them."""
+    facets: dict[str, Any] = {}
+    """What it was started with; of a process, `begun`."""
+    usage: dict[str, float] = {}
+    pid: int | None = None
+
+
+class Version(NamedTuple):
+    key: int
+    locator: str
+    ordinal: int
+    maker: int
+    found: bool
+    at: int
+    digest: str | None
+    size: int | None
+    mode: int | None
+    mtime: int | None
+    stored: bool
+    package: str | None
+
+
+class Edge(NamedTuple):
+    activity: int
+    version: int
+    at: int
+    how: str
+
+
+class Look(NamedTuple):
+    activity: int
+    locator: str
+    kind: str
+    at: int
+    answer: str
+
+
+class Gap(NamedTuple):
+    activity: int
+    what: str
+    why: str
+    locator: str | None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One execution: its activities (itself first), the versions it met, what it did to them."""
+
+    execution: Found
+    facets: dict[str, Any]
+    activities: dict[int, Activity]
+    versions: dict[int, Version]
+    used: list[Edge]
+    generated: list[Edge]
+    invalidated: list[Edge]
+    looked: list[Look]
+    informed: list[tuple[int, int, int, str]]
+    gaps: list[Gap]
+
+    @property
+    def itself(self) -> Activity:
+        return self.activities[self.execution.key]
+
+    @cached_property
+    def processes(self) -> list[Activity]:
+        """In the order they began."""
+        return [a for a in self.activities.values() if a.key != self.execution.key]
+
+    @cached_property
+    def lines(self) -> dict[str, list[Version]]:
+        """The versions of each locator, in their order."""
+        lines: dict[str, list[Version]] = {}
+        for version in self.versions.values():
+            lines.setdefault(version.locator, []).append(version)
+        return lines
+
+    @cached_property
+    def left(self) -> dict[str, Version]:
+        """By locator, what it wrote and left there: its outputs, streams among them."""
+        gone = {edge.version for edge in self.invalidated}
+        written = {edge.version for edge in self.generated}
+        last = (line[-1] for line in self.lines.values())
+        return {v.locator: v for v in last if v.key in written and v.key not in gone}
+
+    def edges_of(self, edges: list[Edge], activities: set[int]) -> Iterator[tuple[Edge, Version]]:
+        """Those of these activities, with the version each is about."""
+        return ((e, self.versions[e.version]) for e in edges if e.activity in activities)
+
+
+def recorded(graph: Graph, text: str, *, alone: bool = False, looks: bool = True) -> Recorded:
+    """The execution that `text` names (an id, a name, a uid). What it inherits of the command that
+    forked it counts as its own; `alone`: leave that out. `looks`: also what it merely looked at,
+    which is most of a record, and says nothing of what was left."""
+    record = _recorded(graph, find(graph, text), looks)
+    if record.execution.key not in record.activities:  # only of an import that is not complete
+        raise NoContent(
+            f"the record of {record.execution.id} does not tell how it began",
+            hint=f"get it whole from where it was recorded, or clew rm {record.execution.id}",
+        )
+    if not alone and (source := record.facets.get("inherits")):
+        with suppress(NotFound):  # it was removed
+            return _inheriting(record, _recorded(graph, find(graph, str(source)), looks))
+    return record
+
+
+def _inheriting(record: Recorded, source: Recorded) -> Recorded:
+    """The record, with all that another one met as if its own command had met it first."""
+    if not record.processes:
+        return record
+    root = record.processes[0]
+    at = root.facets.get("begun", {}).get("at", root.started)
+    return replace(
+        record,
+        versions={**source.versions, **record.versions},
+        used=[*(edge._replace(activity=root.key, at=at) for edge in source.used), *record.used],
+        looked=[
+            *(look._replace(activity=root.key, at=at) for look in source.looked),
+            *record.looked,
+        ],
+        gaps=[*(gap._replace(activity=root.key) for gap in source.gaps), *record.gaps],
+    )
+
+
+def _recorded(graph: Graph, found: Found, looks: bool) -> Recorded:
+    connection = graph.connection
+    facets, _ = facets_of(graph, found.key)
+    activities = {
+        row[0]: Activity._make(
+            (
+                *row[:6],
+                json.loads(row[6]),
+                *row[7:13],
+                json.loads(row[13]),
+                json.loads(row[14]),
+                json.loads(row[15] or "{}"),
+                row[16],
+            )
+        )
+        for row in connection.rows(_ACTIVITIES, (found.key,))
+    }
+    versions = {
+        row[0]: Version._make(
+            (
+                *row[:4],
+                bool(row[4]),
+                row[5],
+                digest_text(row[6]),
+                *row[7:10],
+                bool(row[10]),
+                row[11],
+            )
+        )
+        for row in connection.rows(_VERSIONS, (found.key,))
+    }
+
+    def edges(table: str) -> list[Edge]:
+        rows = connection.rows(_EDGES.replace("{}", table), (found.key,))
+        return [Edge(*row) for row in rows if row[0] in activities]
+
+    flows: list[tuple[Any, ...]] = connection.rows(_INFORMED, (found.key,))
+    return Recorded(
+        execution=found,
+        facets=facets,
+        activities=activities,
+        versions=versions,
+        used=edges("used"),
+        generated=edges("generated"),
+        invalidated=edges("invalidated"),
+        looked=[Look(*row) for row in connection.rows(_LOOKED, (found.key,))] if looks else [],
+        informed=[(a, b, at, via) for a, b, at, via in flows if b in activities],
+        gaps=[Gap(*row) for row in connection.rows(_GAPS, (found.key,))],
+    )

@@ -1,0 +1,155 @@
+"""What an execution did to each path, and the versions of a path.
+
+A path's role follows from its facts: written and gone at the end is *transient*, written is an
+*output*, anything else an *input*. "Gone" is said of the last version met there: a file that
+was replaced is still there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.prov import tables
+from clew.prov.graph import Graph
+from clew.prov.queries.formats import NETWORK, execution_id, moment, place, version_id
+from clew.prov.row_keys import digest_text, location_key
+
+_VERSIONS = """
+SELECT v.id, v.ordinal, v.maker, l.locator, c.digest, c.size, c.mode, c.stored, c.package
+FROM version v JOIN location l ON l.id = v.location LEFT JOIN content c ON c.version = v.id
+WHERE v.execution = ? ORDER BY l.locator, v.ordinal
+"""
+_EDGES = """
+SELECT DISTINCT edge.version, edge.how FROM version v JOIN {} edge ON edge.version = v.id
+WHERE v.execution = ?
+"""
+_USED, _GENERATED, _INVALIDATED = (
+    _EDGES.replace("{}", table) for table in ("used", "generated", "invalidated")
+)
+_PROCESSES = "SELECT count(*) FROM started WHERE execution = ? AND id <> execution"
+_OF_PATH = (
+    """
+SELECT x.number, v.ordinal, v.maker, v.execution, v.at, c.digest, c.size, c.mode, c.mtime, c.stored
+FROM version v JOIN execution x ON x.id = v.execution LEFT JOIN content c ON c.version = v.id
+WHERE v.id IN ("""
+    + tables.AT_PLACE
+    + ") ORDER BY v.at, x.number, v.ordinal"
+)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One version an execution met."""
+
+    key: int
+    ordinal: int
+    found: bool
+    read: bool
+    written: bool
+    invalidated: bool
+    digest: str | None
+    size: int | None
+    mode: int | None
+    stored: bool
+    package: str | None
+
+
+@dataclass
+class File:
+    """One path, and the versions of it an execution met, in their order."""
+
+    locator: str
+    versions: list[Seen] = field(default_factory=list)
+
+    @property
+    def read(self) -> bool:
+        return any(version.read for version in self.versions)
+
+    @property
+    def written(self) -> bool:
+        return any(version.written for version in self.versions)
+
+    @property
+    def left(self) -> Seen:
+        """What it wrote last, else what it read."""
+        written = [version for version in self.versions if version.written]
+        return (written or self.versions)[-1]
+
+    @property
+    def role(self) -> str:
+        if not self.written:
+            return "input"
+        return "transient" if self.versions[-1].invalidated else "output"
+
+
+def files(graph: Graph, execution: int) -> list[File]:
+    """Every file and stream the execution met, by path; network peers are not files."""
+    connection = graph.connection
+    used: dict[int, set[str]] = {}
+    for version, how in connection.rows(_USED, (execution,)):
+        used.setdefault(version, set()).add(how)
+    generated = {row[0] for row in connection.rows(_GENERATED, (execution,))}
+    invalidated = {row[0] for row in connection.rows(_INVALIDATED, (execution,))}
+    answer: list[File] = []
+    for row in connection.rows(_VERSIONS, (execution,)):
+        key, ordinal, maker, locator, digest, size, mode, stored, package = row
+        if locator.startswith(NETWORK):
+            continue
+        if not answer or answer[-1].locator != locator:
+            answer.append(File(locator))
+        answer[-1].versions.append(
+            Seen(
+                key=key,
+                ordinal=ordinal,
+                found=maker == execution,
+                read=bool(used.get(key, set()) - {"append"}),
+                written=key in generated,
+                invalidated=key in invalidated,
+                digest=digest_text(digest),
+                size=size,
+                mode=mode,
+                stored=bool(stored),
+                package=package,
+            )
+        )
+    return answer
+
+
+def totals(graph: Graph, execution: int) -> tuple[int, int, int, int]:
+    """Processes, inputs, outputs and bytes, counted from the facts that are there."""
+    row = graph.connection.one(_PROCESSES, (execution,))
+    seen = files(graph, execution)
+    roles = [file.role for file in seen]
+    sizes: dict[str, int] = {}
+    for file in seen:
+        for version in file.versions:
+            if version.digest is not None and version.size is not None:
+                sizes[version.digest] = version.size
+    processes = int(row[0]) if row else 0
+    return processes, roles.count("input"), roles.count("output"), sum(sizes.values())
+
+
+def versions_of(graph: Graph, locator: str) -> list[dict[str, Any]]:
+    """Every version of a path the graph knows, oldest first, with the name to restore it by."""
+    key = location_key(graph.project_uid, locator)
+    shown = place(locator)
+    answer = []
+    for row in graph.connection.rows(_OF_PATH, (key, key)):
+        number, ordinal, maker, execution, at, digest, size, mode, mtime, stored = row
+        answer.append(
+            {
+                "version": version_id(number, locator, ordinal),
+                **shown,
+                "execution": execution_id(number),
+                "ordinal": ordinal,
+                "found": maker == execution,
+                "at": moment(at),
+                "digest": digest_text(digest),
+                "size": size,
+                "mode": mode,
+                "mtime": mtime,
+                "stored": bool(stored),
+            }
+        )
+    return answer

@@ -1,0 +1,280 @@
+"""Where a thing came from, and what it went into.
+
+A walk goes level by level: from versions to the processes that made (or used) them, and on to
+what those used (or made). One level is one `depth`; processes joined by pipes count as one
+step. A process is walked through only as far as time allows: what it used after a file was
+finished is not in that file. Each version and process is walked once, so the
+walk ends on any graph.
+
+Edges run the way data flows: `used` from file to process, `generated` from process to file,
+`informed` from sender to receiver, `part` from an execution that was asked for to its processes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from clew.prov.graph import Graph
+from clew.prov.queries.lineage.nodes import activity_node, file_nodes, unrecorded_node, version_ref
+from clew.prov.queries.lineage.steps import FOREVER, MOVES, Edge, Steps, Version
+from clew.prov.queries.show import class_of
+from clew.prov.queries.targets import Target
+
+LIMIT = 20_000
+"""Nodes after which a walk stops and says so."""
+
+_AT_ONCE = frozenset({"fork", "exec"})
+"""Ways of passing data that are over when they happen; a pipe may go on."""
+_DEVICE = re.compile(r"file://[^/]*/(?:dev/(?!shm/)|proc/|sys/)")
+"""Places whose files are no files."""
+_PROCESSES = "SELECT id FROM started WHERE execution = ? AND id <> execution"
+
+
+def lineage(
+    graph: Graph,
+    target: Target,
+    *,
+    direction: str = "up",
+    depth: int | None = None,
+    everything: bool = False,
+    limit: int = LIMIT,
+) -> dict[str, Any]:
+    """The contract's `trace`.
+
+    Files of packages and of the system are counted, not drawn, unless `everything` is asked for.
+    """
+    walk = _Walk(graph, up=direction == "up", everything=everything, limit=limit)
+    if target.kind == "version":
+        walk.from_versions(target.keys, depth)
+    elif target.kind == "process":
+        walk.from_activities(target.keys, depth)
+    elif target.kind == "execution":
+        rows = (graph.connection.rows(_PROCESSES, (key,)) for key in reversed(target.keys))
+        keys = [row[0] for found in rows for row in found]
+        walk.from_activities(keys, depth)
+    return walk.answer(target, direction)
+
+
+class _Walk:
+    def __init__(self, graph: Graph, *, up: bool, everything: bool, limit: int) -> None:
+        self._graph = graph
+        self._steps = Steps(graph.connection)
+        self._up = up
+        self._everything = everything
+        self._limit = limit
+        self._versions: dict[int, Version] = {}
+        self._asked: list[int] = []
+        self._reached: dict[int, int] = {}  # activity → the time its walk is bounded by
+        self._hidden: dict[int, set[int]] = {}
+        self._edges: dict[tuple[int, int, str], dict[str, Any]] = {}
+        self._truncated = False
+
+    def from_versions(self, keys: tuple[int, ...], depth: int | None) -> None:
+        origins = self._steps.origins(keys)
+        self._asked = list(dict.fromkeys(origins.values()))
+        self._load(self._asked)
+        self._walk(set(self._asked), {}, depth)
+
+    def from_activities(self, keys: list[int] | tuple[int, ...], depth: int | None) -> None:
+        self._asked = list(keys)
+        bound = FOREVER if self._up else -1
+        self._walk(set(), dict.fromkeys(keys, bound), depth)
+
+    def _walk(self, versions: set[int], activities: dict[int, int], depth: int | None) -> None:
+        level = 0
+        while (versions or activities) and (depth is None or level < depth):
+            if len(self._versions) + len(self._reached) > self._limit:
+                self._truncated = True
+                return
+            moved: set[int] = set()
+            if versions:
+                bounds, moved = self._makers(versions) if self._up else self._users(versions)
+                activities = self._within_limit(bounds)
+            versions = self._expand(activities) | moved
+            activities = {}
+            level += 1
+
+    def _within_limit(self, activities: dict[int, int]) -> dict[int, int]:
+        room = max(self._limit - len(self._versions) - len(self._reached), 1)
+        if len(activities) <= room:
+            return activities
+        self._truncated = True
+        return dict(list(activities.items())[:room])
+
+    def _makers(self, versions: set[int]) -> tuple[dict[int, int], set[int]]:
+        """Who made these versions, and the times bounding them; and what was only moved here.
+
+        What a process moved comes from the old place, whatever else that process had read;
+        unless it wrote the old one itself: then it is its work under another name.
+        """
+        edges = self._steps.makers(versions)
+        movers = {edge.activity for edge in edges if edge.how in MOVES}
+        sources: dict[tuple[int, int, str], list[Edge]] = {}
+        for edge in self._steps.moved(movers):
+            sources.setdefault((edge.activity, edge.at, edge.how), []).append(edge)
+        loaded = self._steps.versions({e.version for found in sources.values() for e in found})
+        bounds: dict[int, int] = {}
+        moved: list[Edge] = []
+        for edge in edges:
+            self._join(edge.activity, edge.version, "generated", how=edge.how)
+            found = sources.get((edge.activity, edge.at, edge.how), [])
+            if found and all(loaded[e.version].maker != edge.activity for e in found):
+                moved += found
+            else:
+                bounds[edge.activity] = max(bounds.get(edge.activity, edge.at), edge.at)
+        return bounds, self._draw_inputs(moved, loaded)
+
+    def _users(self, versions: set[int]) -> tuple[dict[int, int], set[int]]:
+        """Who used these versions, and the times bounding them; and where they were only moved."""
+        again = self._steps.found_again(versions)
+        origin = {key: key for key in versions}
+        origin.update({later: first for first, found in again.items() for later in found})
+        bounds: dict[int, int] = {}
+        movers: dict[int, set[tuple[int, str]]] = {}
+        for edge in self._steps.users(origin):
+            first = origin[edge.version]
+            if self._versions[first].maker == edge.activity:
+                continue
+            self._join(first, edge.activity, "used", how=edge.how)
+            if edge.how in MOVES:
+                movers.setdefault(edge.activity, set()).add((edge.at, edge.how))
+            else:
+                bounds[edge.activity] = min(bounds.get(edge.activity, edge.at), edge.at)
+        products = self._steps.products(movers)
+        return bounds, self._draw_outputs(
+            [edge for edge in products if (edge.at, edge.how) in movers[edge.activity]]
+        )
+
+    def _expand(self, activities: dict[int, int]) -> set[int]:
+        """Go through these activities, and those that pipes tie to them; the versions beyond."""
+        gathered: dict[int, int] = {}
+        while activities:
+            fresh = {
+                key: at
+                for key, at in activities.items()
+                if self._is_further(at, self._reached.get(key))
+            }
+            self._reached.update(fresh)
+            gathered.update(fresh)
+            activities = self._flows(fresh)
+        return self._inputs(gathered) if self._up else self._outputs(gathered)
+
+    def _is_further(self, at: int, known: int | None) -> bool:
+        return known is None or (at > known if self._up else at < known)
+
+    def _inputs(self, activities: dict[int, int]) -> set[int]:
+        edges = [
+            edge
+            for edge in self._steps.uses(activities, owned=self._everything)
+            if edge.at <= activities[edge.activity]
+        ]
+        loaded = self._steps.versions({edge.version for edge in edges})
+        foreign = [edge for edge in edges if loaded[edge.version].maker != edge.activity]
+        return self._draw_inputs(foreign, loaded)
+
+    def _draw_inputs(self, edges: list[Edge], loaded: dict[int, Version]) -> set[int]:
+        origins = self._steps.origins({edge.version for edge in edges})
+        loaded |= self._steps.versions(set(origins.values()) - loaded.keys())
+        fresh = set()
+        for edge in edges:
+            origin = loaded[origins[edge.version]]
+            if self._hide(edge.activity, origin):
+                continue
+            if origin.key not in self._versions:
+                self._versions[origin.key] = origin
+                fresh.add(origin.key)
+            seen = version_ref(loaded[edge.version])
+            self._join(origin.key, edge.activity, "used", how=edge.how, version=seen)
+        return fresh
+
+    def _outputs(self, activities: dict[int, int]) -> set[int]:
+        products = self._steps.products(activities)
+        return self._draw_outputs(
+            [edge for edge in products if edge.at >= activities[edge.activity]]
+        )
+
+    def _draw_outputs(self, edges: list[Edge]) -> set[int]:
+        loaded = self._steps.versions({edge.version for edge in edges})
+        fresh = set()
+        for edge in edges:
+            version = loaded[edge.version]
+            if self._hide(edge.activity, version):
+                continue
+            if version.key not in self._versions:
+                self._versions[version.key] = version
+                fresh.add(version.key)
+            self._join(edge.activity, version.key, "generated", how=edge.how)
+        return fresh
+
+    def _flows(self, activities: dict[int, int]) -> dict[int, int]:
+        """The other ends of pipes and sockets, with the bounds that hold there."""
+        bounds: dict[int, int] = {}
+        flows = self._steps.senders if self._up else self._steps.receivers
+        for receiver, sender, at, via in flows(activities):
+            near, far = (receiver, sender) if self._up else (sender, receiver)
+            at_once = via in _AT_ONCE
+            if at_once and (at > activities[near] if self._up else at < activities[near]):
+                continue
+            self._join(sender, receiver, "informed", via=via)
+            bound = at if at_once else FOREVER if self._up else -1
+            known = bounds.get(far, bound)
+            bounds[far] = max(known, bound) if self._up else min(known, bound)
+        return bounds
+
+    def _hide(self, activity: int, version: Version) -> bool:
+        """Is it only what programs are made of? What a recorded process made is never that."""
+        if self._everything:
+            return False
+        hidden = version.package is not None or bool(_DEVICE.match(version.locator))
+        if not hidden and version.found:
+            hidden = class_of(version.locator, None, version.mode) in ("package", "system")
+        if hidden:
+            self._hidden.setdefault(activity, set()).add(version.key)
+        return hidden
+
+    def _load(self, keys: Iterable[int]) -> None:
+        self._versions.update(self._steps.versions(keys))
+
+    def _join(self, start: int, end: int, kind: str, **facts: str) -> None:
+        self._edges.setdefault((start, end, kind), facts)
+
+    def answer(self, target: Target, direction: str) -> dict[str, Any]:
+        activities = dict.fromkeys(self._reached)
+        for start, end, kind in self._edges:
+            if kind == "generated":
+                activities[start] = None
+            elif kind == "used":
+                activities[end] = None
+            else:
+                activities.update({start: None, end: None})
+        nodes, names = file_nodes(self._graph, self._steps, self._versions)
+        owned = {} if self._everything or not self._up else self._steps.owned(activities)
+        for key, row in self._steps.activities(activities).items():
+            hidden = len(self._hidden.get(key, ())) + owned.get(key, 0)
+            names[key] = (node := activity_node(row, hidden))["id"]
+            nodes.append(node)
+        edges = [
+            {"from": names[start], "to": names[end], "kind": kind, **facts}
+            for (start, end, kind), facts in self._edges.items()
+            if start in names and end in names
+        ]
+        if target.kind == "file":
+            nodes.append(unrecorded_node(self._graph, target))
+        if target.kind == "execution":
+            nodes.insert(0, {"id": target.label, "kind": "execution", "label": target.label})
+            edges += [
+                {"from": target.label, "to": names[key], "kind": "part"}
+                for key in self._asked
+                if key in names
+            ]
+        asked = [names[key] for key in self._asked if key in names]
+        return {
+            "target": asked[0] if len(asked) == 1 else target.label,
+            "direction": direction,
+            "nodes": nodes,
+            "edges": edges,
+            "roots": asked or [target.label],
+            "truncated": self._truncated,
+        }

@@ -1,0 +1,100 @@
+"""How two things are tied: everything that lies on a way from one to the other.
+
+What leads to the later thing is walked back, as in any lineage, with its times; of that, what can
+also be reached from the earlier one lies between.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from clew.prov.graph import Graph
+from clew.prov.queries.lineage.lineage import lineage
+from clew.prov.queries.targets import Target
+
+
+def between(graph: Graph, a: Target, b: Target, *, everything: bool = False) -> dict[str, Any]:
+    """The ways from `a` to `b`, or else from `b` to `a`: `from` and `to` say which; without any
+    there are no nodes. `shortest` is one of the ways, node by node."""
+    truncated = False
+    for start, end in ((a, b), (b, a)):
+        above = lineage(graph, end, direction="up", everything=everything)
+        truncated = truncated or above["truncated"]
+        found = _ways(above, _ids(graph, start, above), set(above["roots"]))
+        if found is not None:
+            return {
+                "a": a.label,
+                "b": b.label,
+                "from": start.label,
+                "to": end.label,
+                **found,
+                "truncated": above["truncated"],
+            }
+    none: dict[str, Any] = {"from": None, "to": None, "nodes": [], "edges": [], "shortest": []}
+    return {"a": a.label, "b": b.label, **none, "truncated": truncated}
+
+
+def _ids(graph: Graph, target: Target, above: dict[str, Any]) -> set[str]:
+    """The nodes that the target is."""
+    if target.kind == "execution":
+        marks = "SELECT number FROM execution WHERE id IN ({})"
+        numbers = {f"e{number}" for (number,) in graph.connection.among(marks, target.keys)}
+        return {
+            node["id"]
+            for node in above["nodes"]
+            if node["id"] == target.label
+            or (node.get("execution") in numbers and "command" in node)
+        }
+    if target.kind == "version":
+        return set(lineage(graph, target, depth=0)["roots"])
+    return {target.label}
+
+
+def _ways(above: dict[str, Any], starts: set[str], ends: set[str]) -> dict[str, Any] | None:
+    after: dict[str, list[str]] = {}
+    for edge in above["edges"]:
+        after.setdefault(edge["from"], []).append(edge["to"])
+    known = {node["id"] for node in above["nodes"]}
+    before: dict[str, str | None] = dict.fromkeys(sorted(starts & known))
+    waiting = deque(before)
+    while waiting:
+        here = waiting.popleft()
+        for there in after.get(here, ()):
+            if there not in before:
+                before[there] = here
+                waiting.append(there)
+    reached = [node for node in before if node in ends]
+    if not reached:
+        return None
+    kept = _leading(above["edges"], before.keys(), ends)
+    return {
+        "nodes": [node for node in above["nodes"] if node["id"] in kept],
+        "edges": [edge for edge in above["edges"] if {edge["from"], edge["to"]} <= kept],
+        "shortest": _way(before, reached[0]),
+    }
+
+
+def _leading(edges: list[dict[str, Any]], reached: Any, ends: set[str]) -> set[str]:
+    """Of what was reached, that from which an end can be reached."""
+    earlier: dict[str, list[str]] = {}
+    for edge in edges:
+        if edge["from"] in reached and edge["to"] in reached:
+            earlier.setdefault(edge["to"], []).append(edge["from"])
+    kept = {end for end in ends if end in reached}
+    waiting = deque(kept)
+    while waiting:
+        for node in earlier.get(waiting.popleft(), ()):
+            if node not in kept:
+                kept.add(node)
+                waiting.append(node)
+    return kept
+
+
+def _way(before: dict[str, str | None], end: str) -> list[str]:
+    way: list[str] = []
+    here: str | None = end
+    while here is not None:
+        way.append(here)
+        here = before[here]
+    return way[::-1]

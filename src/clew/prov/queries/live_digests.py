@@ -1,0 +1,30 @@
+"""Which bytes are still named by somebody: what a collection of garbage must keep."""
+
+from __future__ import annotations
+
+from clew.prov.graph import Graph
+from clew.prov.row_keys import digest_text
+
+_DIGESTS = """
+SELECT DISTINCT c.digest FROM execution x JOIN version v ON v.execution = x.id
+JOIN content c ON c.version = v.id WHERE x.project = ? AND c.stored = 1
+"""
+_LISTINGS = """
+SELECT DISTINCT l.answer FROM execution x JOIN started s ON s.execution = x.id
+JOIN looked l ON l.activity = s.id WHERE x.project = ? AND l.kind = 'listing' AND l.answer <> ''
+"""
+_SIGNED = """
+SELECT DISTINCT g.events FROM execution x JOIN signature g ON g.execution = x.id WHERE x.project = ?
+"""
+
+
+def digests(graph: Graph, execution: int | None = None) -> set[str]:
+    """Every digest whose bytes some execution of this project (or the one with this key) says are
+    stored: of versions, of names in folders that were listed, and of events that were signed."""
+    one = "" if execution is None else " AND x.id = ?"
+    about = (graph.project,) if execution is None else (graph.project, execution)
+    found = graph.connection.rows(_DIGESTS + one, about)
+    named = {text for (stored,) in found if (text := digest_text(stored)) is not None}
+    for question in (_LISTINGS, _SIGNED):
+        named |= {str(answer) for (answer,) in graph.connection.rows(question + one, about)}
+    return named

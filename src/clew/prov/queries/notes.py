@@ -1,0 +1,123 @@
+"""What people said about things: remarks, and where a file came from.
+
+A note stands on an execution, a process or a version; or, for a file as it is now, on its
+place and bytes, so that it holds for every version with these bytes there, before and after.
+Nothing is overwritten: several values of one name are kept in the order they were given.
+A note that came with an imported execution says something about that execution only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from clew.prov.graph import Graph
+from clew.prov.queries.formats import moment
+from clew.prov.queries.lineage.steps import Version
+from clew.prov.queries.targets import Target
+from clew.prov.row_keys import digest_bytes, digest_text, keyer, location_key
+
+SOURCE = "source"
+"""The name under which a file's origin is noted."""
+
+_ADD = """
+INSERT INTO note (id, project, activity, version, location, digest, at, agent, name, value)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+"""
+_PLACE = "INSERT INTO location (id, project, locator) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+_SELECT = "SELECT at, agent, name, value, digest, version, location, execution FROM note WHERE "
+_ON_ACTIVITY = _SELECT + "activity = ? ORDER BY at, id"
+_ON_PLACES = _SELECT + "location IN ({}) ORDER BY at, id"
+_FETCHED = "SELECT version, source FROM content WHERE source IS NOT NULL AND version IN ({})"
+_FETCHED_HERE = """
+SELECT c.source FROM version AS v JOIN content AS c ON c.version = v.id
+JOIN execution AS x ON x.id = v.execution WHERE v.location = ? AND c.digest = ?
+AND c.source IS NOT NULL AND x.made_elsewhere = 0 ORDER BY v.at DESC LIMIT 1
+"""
+_EXECUTIONS = "SELECT DISTINCT execution FROM version WHERE id IN ({})"
+
+
+def note(graph: Graph, target: Target, name: str, value: str, *, agent: str) -> None:
+    """Remember `name` = `value` about the target."""
+    at = time.time_ns()
+    activity = target.keys[0] if target.kind in ("execution", "process") else None
+    one = target.kind == "version" and len(target.keys) == 1
+    version = target.keys[0] if one else None
+    locator = target.locator if activity is None else None
+    location = None if locator is None else location_key(graph.project_uid, locator)
+    digest = None if target.digest is None else digest_bytes(target.digest)
+    key = keyer(graph.project_uid, "note")(
+        f"{target.kind} {target.keys} {locator} {at} {name} {value}"
+    )
+
+    def add() -> None:
+        if location is not None:
+            graph.connection.rows(_PLACE, (location, graph.project, locator))
+        graph.connection.rows(
+            _ADD,
+            (key, graph.project, activity, version, location, digest, at, agent, name, value),
+        )
+
+    graph.connection.atomically(add)
+
+
+def notes(graph: Graph, target: Target) -> list[dict[str, Any]]:
+    """What was said about the target, in order."""
+    if target.kind in ("execution", "process"):
+        rows = graph.connection.rows(_ON_ACTIVITY, (target.keys[0],))
+    else:
+        location = location_key(graph.project_uid, target.locator or "")
+        about = {key for (key,) in graph.connection.among(_EXECUTIONS, target.keys)}
+        rows = [
+            row
+            for row in graph.connection.among(_ON_PLACES, [location])
+            if _holds(row, target.keys, target.digest, about)
+        ]
+    return [
+        {"key": name, "value": value, "at": moment(at), "agent": agent}
+        for at, agent, name, value, *_ in rows
+    ]
+
+
+def sources_of(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
+    """The origin of each version: what was noted last, of it or of its place and bytes, else what
+    was seen when it was fetched."""
+    by_place: dict[int, list[Version]] = {}
+    for version in versions:
+        by_place.setdefault(version.location, []).append(version)
+    keys = [version.key for at in by_place.values() for version in at]
+    answer: dict[int, str] = dict(graph.connection.among(_FETCHED, keys))
+    rows = [row for row in graph.connection.among(_ON_PLACES, by_place) if row[2] == SOURCE]
+    for row in sorted(rows, key=lambda row: row[7] is None):  # what was noted here is said last
+        for version in by_place[row[6]]:
+            if _holds(row, (version.key,), digest_text(version.digest), {version.execution}):
+                answer[version.key] = row[3]
+    return answer
+
+
+def source_now(graph: Graph, locator: str, digest: str | None) -> str | None:
+    """The origin of a file as it is now: what was noted, else what was seen when it was fetched."""
+    location = location_key(graph.project_uid, locator)
+    found = [
+        row[3]
+        for row in graph.connection.among(_ON_PLACES, [location])
+        if row[2] == SOURCE and _holds(row, (), digest, set())
+    ]
+    if not found and digest is not None:
+        found = [
+            row[0] for row in graph.connection.rows(_FETCHED_HERE, (location, digest_bytes(digest)))
+        ]
+    return found[-1] if found else None
+
+
+def _holds(
+    row: tuple[Any, ...], keys: tuple[int, ...], digest: str | None, executions: set[int]
+) -> bool:
+    """A note on a version holds for it, and for the same bytes in the same place; one that came
+    with an imported execution, for what these executions met only if it is among them."""
+    if row[7] is not None and row[7] not in executions:
+        return False
+    if row[5] in keys:
+        return True
+    return row[4] is not None and digest is not None and bytes(row[4]) == digest_bytes(digest)

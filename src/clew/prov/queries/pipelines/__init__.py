@@ -1,0 +1,1 @@
+"""Pipeline runs and their tasks, as the graph knows them."""

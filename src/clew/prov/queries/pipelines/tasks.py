@@ -1,0 +1,131 @@
+"""Tasks of earlier runs: those that did the same as one that is to be run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew.prov.graph import Graph
+from clew.prov.queries.formats import execution_id
+from clew.prov.queries.same_command import started_alike
+from clew.prov.row_keys import activity_key
+
+PROGRAM = "task"
+"""A task is found again as a program is, by its words: this one, and its key."""
+
+_TASK = """
+SELECT x.number, s.name, e.facets
+FROM started s JOIN execution x ON x.id = s.execution JOIN ended e ON e.activity = s.id
+WHERE s.id = ? ORDER BY e.n DESC
+"""
+_RUNS = """
+SELECT x.uid, r.facets FROM execution x JOIN started r ON r.id = x.id
+WHERE x.project = ? AND x.number < 0 ORDER BY x.number LIMIT 50
+"""
+
+
+_IN_RUN = """
+SELECT x.number, s.name, e.facets
+FROM started s JOIN execution x ON x.id = s.execution JOIN ended e ON e.activity = s.id
+WHERE s.execution = ? ORDER BY e.n
+"""
+_FIRST = "SELECT uid FROM started WHERE execution = ? AND number = 1 AND id <> execution"
+_LAST_NUMBER = """
+SELECT max(n) FROM (
+    SELECT n FROM started WHERE execution = ? UNION ALL
+    SELECT e.n FROM ended e JOIN started s ON s.id = e.activity WHERE s.execution = ?
+) AS told
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A task that was run to its end."""
+
+    task: str
+    """As a user calls it: r1/train."""
+    execution: str
+    """The uid of the execution that did it."""
+    place: str
+    """Where what it was given, and what it made, was laid out."""
+    inputs: tuple[str, ...]
+    """The paths of its declared inputs."""
+    outputs: dict[str, Any] = field(default_factory=dict)
+    artifacts: dict[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    parts: dict[str, Any] = field(default_factory=dict)
+    """What its key was made of."""
+
+
+def done_alike(graph: Graph, key: str, *, run: str) -> Iterator[Done]:
+    """Tasks of the same key that succeeded in other runs than this, the latest first. Those of one
+    run all run: which of two equal ones ends first is chance, and each may have been wanted."""
+    found = started_alike(graph, PROGRAM, (key,), "")
+    for activity in [activity for uid, activity in found if uid != run]:
+        for row in graph.connection.rows(_TASK, (activity,))[:1]:
+            if (done := _done(*row)) is not None and done.key == key:
+                yield done
+
+
+def runs_of(graph: Graph, pipeline: str) -> list[str]:
+    """The uids of the last runs of a pipeline of this name, the latest first."""
+    rows = graph.connection.rows(_RUNS, (graph.project,))
+    return [str(uid) for uid, facets in rows if json.loads(facets).get("pipeline") == pipeline]
+
+
+def last_of(graph: Graph, runs: Sequence[str], name: str) -> Done | None:
+    """The task of this name in the first of these runs in which it was run."""
+    for uid in runs:
+        activity = activity_key(graph.project_uid, f"{uid}/{name}")
+        for row in graph.connection.rows(_TASK, (activity,))[:1]:
+            if (done := _done(*row)) is not None:
+                return done
+    return None
+
+
+def done_in(graph: Graph, run: int) -> dict[str, Done]:
+    """Of one run, by name, the tasks that were done and need not be done again."""
+    found: dict[str, Done | None] = {}
+    for number, name, ended in graph.connection.rows(_IN_RUN, (run,)):
+        if name is not None:
+            found[name] = _done(number, name, ended, states=("succeeded", "reused"))
+    return {name: done for name, done in found.items() if done is not None}
+
+
+def begun_with(graph: Graph, run: int) -> dict[str, Any]:
+    """What a run was begun with: what its placeholders stand for, and its options."""
+    row = graph.connection.one("SELECT facets FROM started WHERE id = ?", (run,))
+    return dict(json.loads(row[0])) if row else {}
+
+
+def first_process(graph: Graph, execution: str) -> str | None:
+    """The uid of the process that an execution began with."""
+    key = activity_key(graph.project_uid, execution)
+    row = graph.connection.one(_FIRST, (key,))
+    return str(row[0]) if row else None
+
+
+def last_number(graph: Graph, run: int) -> int:
+    """The number of the last event that was told of a run."""
+    return int(graph.connection.rows(_LAST_NUMBER, (run, run))[0][0] or 0)
+
+
+def _done(
+    number: int, name: str, ended: str, *, states: Sequence[str] = ("succeeded",)
+) -> Done | None:
+    last = json.loads(ended)
+    if last.get("state") not in states or not last.get("executions"):
+        return None
+    given = last.get("inputs", {}).values()
+    return Done(
+        task=f"{execution_id(number)}/{name}",
+        execution=last["executions"][-1],
+        place=last.get("place", ""),
+        inputs=tuple(one["uri"] for found in given for one in found),
+        outputs=last.get("outputs", {}),
+        artifacts=last.get("artifacts", {}),
+        key=last.get("key"),
+        parts=last.get("parts", {}),
+    )

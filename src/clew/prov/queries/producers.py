@@ -1,0 +1,78 @@
+"""Who made which bytes, and what each execution needs to be run again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from clew.prov.graph import Graph
+from clew.prov.locators import path_of
+from clew.prov.queries.formats import STREAM
+from clew.prov.row_keys import digest_bytes, digest_text
+
+_MADE = """
+SELECT DISTINCT c.digest, x.id, x.number, l.locator, x.made_elsewhere
+FROM content c JOIN version v ON v.id = c.version JOIN execution x ON x.id = v.execution
+JOIN location l ON l.id = v.location
+WHERE c.digest = ? AND x.project = ?
+AND EXISTS (SELECT 1 FROM generated g WHERE g.version = v.id)
+AND EXISTS (SELECT 1 FROM ended e WHERE e.activity = x.id)
+ORDER BY x.made_elsewhere, x.number, l.locator
+"""
+_NEEDED = """
+SELECT DISTINCT l.locator, c.digest FROM version v JOIN location l ON l.id = v.location
+JOIN used u ON u.version = v.id LEFT JOIN content c ON c.version = v.id
+WHERE v.execution = ? AND v.maker = v.execution AND v.ordinal = 1
+AND u.how NOT IN ('rename', 'link', 'exchange', 'metadata')
+"""
+_PRODUCTS = """
+SELECT DISTINCT c.digest FROM version v JOIN content c ON c.version = v.id
+WHERE v.execution = ? AND EXISTS (SELECT 1 FROM generated g WHERE g.version = v.id)
+"""
+_PLACES = """
+SELECT DISTINCT l.locator, c.size FROM content c JOIN version v ON v.id = c.version
+JOIN execution x ON x.id = v.execution JOIN location l ON l.id = v.location
+WHERE c.digest = ? AND x.project = ?
+"""
+
+
+class Made(NamedTuple):
+    """A content that an execution made, and where."""
+
+    digest: str
+    execution: int
+    number: int
+    locator: str
+
+
+def made(graph: Graph, digest: str) -> list[Made]:
+    """Where these bytes were made, by executions that have ended: by those that were recorded
+    here first, and of these by the first."""
+    rows = graph.connection.rows(_MADE, (digest_bytes(digest), graph.project))
+    return [Made(digest, int(key), int(number), str(at)) for _, key, number, at, _ in rows]
+
+
+def needed(graph: Graph, execution: int) -> list[tuple[str, str | None]]:
+    """What an execution found and read: locators, and digests where they are known."""
+    rows = graph.connection.rows(_NEEDED, (execution,))
+    found = ((str(at), digest_text(digest)) for at, digest in rows)
+    return [(at, digest) for at, digest in found if _matters(at, digest)]
+
+
+def products(graph: Graph, execution: int) -> frozenset[str]:
+    """All bytes that an execution made, as far as they are known."""
+    rows = graph.connection.rows(_PRODUCTS, (execution,))
+    return frozenset(text for (digest,) in rows if (text := digest_text(digest)) is not None)
+
+
+def places(graph: Graph, digest: str) -> list[tuple[str, int]]:
+    """Where these bytes were ever seen, and how many they are."""
+    rows = graph.connection.rows(_PLACES, (digest_bytes(digest), graph.project))
+    return [(str(at), int(size)) for at, size in rows]
+
+
+def _matters(locator: str, digest: str | None) -> bool:
+    """Files, and what came through stdin; nobody knows of a terminal whether it was read."""
+    path = path_of(locator)
+    if path is None:
+        return digest is not None and locator.startswith(STREAM)
+    return not path.startswith((b"/proc/", b"/sys/", b"/dev/"))

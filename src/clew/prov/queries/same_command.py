@@ -1,0 +1,51 @@
+"""Programs that were started by the same words in the same folder, in any execution.
+
+What another party recorded is not believed: it may claim that a command makes other bytes than it
+does. So an imported execution counts only if the caller names it, or if a known signer signed it.
+So does a repeat of one: the command that was repeated is not trusted either.
+"""
+
+# ruff: noqa: S608  (only our own constant and placeholders are put into the SQL)
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clew.prov.graph import Graph
+from clew.prov.row_keys import activity_key, keyer, words_name
+from clew.prov.tables import IMPORTED
+
+_MOST = 24
+_ANCESTORS = f"""
+WITH RECURSIVE line (id, parent, made_elsewhere) AS (
+  SELECT x.id, s.parent, x.made_elsewhere
+  FROM execution x JOIN started s ON s.id = x.id WHERE x.id = ?
+  UNION
+  SELECT x.id, s.parent, x.made_elsewhere
+  FROM line JOIN execution x ON x.id = line.parent JOIN started s ON s.id = x.id
+  WHERE line.made_elsewhere <> {IMPORTED}
+) SELECT id FROM line
+"""
+_ALIKE = f"""
+SELECT x.uid, s.id FROM started s JOIN execution x ON x.id = s.execution
+WHERE s.words = ? AND x.project = ? AND (x.made_elsewhere = 0 OR x.id IN ({_ANCESTORS}) OR EXISTS (
+  SELECT 1 FROM signature g WHERE g.execution = x.id AND g.key IN ({{}})))
+ORDER BY s.at DESC LIMIT ?
+"""
+
+
+def started_alike(
+    graph: Graph, program: str, command: Sequence[str], cwd: str, *, believed: str = ""
+) -> list[tuple[str, int]]:
+    """(execution, process) of each, the latest first, and not more than could be of use.
+
+    `believed` is the uid of an execution that counts wherever it was made, and so do those that it
+    repeats, as far as that was recorded here: an imported record may claim any parent.
+    """
+    words = keyer(graph.project_uid, "words")(words_name(program, command, cwd))
+    keys = list(graph.signers) or [""]
+    rows = graph.connection.rows(
+        _ALIKE.replace("{}", ",".join("?" * len(keys))),
+        (words, graph.project, activity_key(graph.project_uid, believed), *keys, _MOST),
+    )
+    return [(str(uid), int(key)) for uid, key in rows]

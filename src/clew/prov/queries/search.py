@@ -1,0 +1,123 @@
+"""Finding things by what one remembers: a part of a path or a command, a name, a digest."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from clew.prov.graph import Graph
+from clew.prov.queries.formats import execution_id, kind_of, moment, place, process_id, version_id
+from clew.prov.queries.targets import SHORTEST
+from clew.prov.row_keys import digest_text
+
+_ESCAPES = str.maketrans({"%": r"\%", "_": r"\_", "\\": r"\\"})
+_LIKE = r"LIKE ? ESCAPE '\'"
+_NAMED = f"""
+SELECT x.number, x.name, s.command, s.at FROM execution x JOIN started s ON s.id = x.id
+WHERE x.project = ? AND x.number > 0 AND (lower(x.name) {_LIKE} OR lower(s.command) {_LIKE})
+ORDER BY x.number DESC LIMIT ?
+"""  # noqa: S608
+_RUNS = """
+SELECT x.number, s.facets, s.at FROM execution x JOIN started s ON s.id = x.id
+WHERE x.project = ? AND x.number < 0 ORDER BY x.number LIMIT 1000
+"""
+_PROCESSES = f"""
+SELECT x.number, s.number, s.uid, s.command, s.at FROM started s
+JOIN execution x ON x.id = s.execution
+WHERE x.project = ? AND s.kind = 'process' AND lower(s.command) {_LIKE}
+ORDER BY s.at DESC LIMIT ?
+"""  # noqa: S608
+_PATHS = f"""
+SELECT l.id, l.locator FROM location l WHERE l.project = ? AND lower(l.locator) {_LIKE} LIMIT ?
+"""  # noqa: S608
+_VERSIONS = """
+SELECT v.location, x.number, l.locator, v.ordinal, v.at, c.digest, c.size FROM version v
+JOIN location l ON l.id = v.location JOIN execution x ON x.id = v.execution
+LEFT JOIN content c ON c.version = v.id WHERE v.location IN ({}) ORDER BY v.at
+"""
+_HOLDING = """
+SELECT v.location, x.number, l.locator, v.ordinal, v.at, c.digest, c.size FROM content c
+JOIN version v ON v.id = c.version JOIN location l ON l.id = v.location
+JOIN execution x ON x.id = v.execution
+WHERE x.project = ? AND c.digest >= ? AND c.digest <= ? ORDER BY v.at DESC LIMIT ?
+"""
+
+
+def search(graph: Graph, text: str, *, limit: int) -> list[dict[str, Any]]:
+    """What `text` is a part of, executions and runs first; at most `limit` of each kind."""
+    if (digits := _digits(text)) is not None:
+        return _by_digest(graph, digits, limit)
+    part = f"%{text.lower().translate(_ESCAPES)}%"
+    # In its row a command is JSON: what JSON escapes is looked for as it stands there.
+    inner = f"%{json.dumps(text.lower())[1:-1].translate(_ESCAPES)}%"
+    rows = graph.connection.rows
+    found = _runs(graph, text.lower())[:limit]
+    found += [_execution(*row) for row in rows(_NAMED, (graph.project, part, inner, limit))]
+    found += [_process(*row) for row in rows(_PROCESSES, (graph.project, inner, limit))]
+    return found + _by_path(graph, part, limit)
+
+
+def _digits(text: str) -> str | None:
+    digits = text.removeprefix("blake3:").lower()
+    if SHORTEST <= len(digits) <= 64 and not set(digits) - set("0123456789abcdef"):
+        return digits
+    return None
+
+
+def _by_digest(graph: Graph, digits: str, limit: int) -> list[dict[str, Any]]:
+    low, high = bytes.fromhex(digits.ljust(64, "0")), bytes.fromhex(digits.ljust(64, "f"))
+    rows = graph.connection.rows(_HOLDING, (graph.project, low, high, limit))
+    return [_version(row, "digest") for row in rows]
+
+
+def _by_path(graph: Graph, part: str, limit: int) -> list[dict[str, Any]]:
+    places = [row[0] for row in graph.connection.rows(_PATHS, (graph.project, part, limit))]
+    last = {row[0]: row for row in graph.connection.among(_VERSIONS, places)}
+    return [_version(row, "path") for row in last.values()]
+
+
+def _runs(graph: Graph, text: str) -> list[dict[str, Any]]:
+    """The latest runs whose pipelines are called like that."""
+    found = []
+    for number, facets, at in graph.connection.rows(_RUNS, (graph.project,)):
+        name = json.loads(facets).get("pipeline") or ""
+        if text in name.lower():
+            answer = {"kind": "run", "id": execution_id(number), "label": name, "by": "name"}
+            found.append({**answer, "execution": None, "at": moment(at)})
+    return found
+
+
+def _execution(number: int, name: str | None, command: str, at: int) -> dict[str, Any]:
+    return {
+        "kind": "execution",
+        "id": execution_id(number),
+        "label": name or " ".join(json.loads(command)),
+        "by": "name" if name else "command",
+        "execution": execution_id(number),
+        "at": moment(at),
+    }
+
+
+def _process(execution: int, number: int | None, uid: str, command: str, at: int) -> dict[str, Any]:
+    return {
+        "kind": "process",
+        "id": process_id(execution, number, uid),
+        "label": " ".join(json.loads(command)),
+        "by": "command",
+        "execution": execution_id(execution),
+        "at": moment(at),
+    }
+
+
+def _version(row: tuple[Any, ...], by: str) -> dict[str, Any]:
+    _, number, locator, ordinal, at, digest, size = row
+    return {
+        "kind": kind_of(locator),
+        "id": version_id(number, locator, ordinal),
+        "label": place(locator)["path"],
+        "by": by,
+        "execution": execution_id(number),
+        "at": moment(at),
+        "digest": digest_text(digest),
+        "size": size,
+    }

@@ -1,0 +1,190 @@
+"""One execution in full: processes, environment, gaps; in detail its files and network peers."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any
+
+from clew.prov.graph import Graph
+from clew.prov.locators import path_of
+from clew.prov.queries.executions import Alive, Found, execution, find
+from clew.prov.queries.files import File, files
+from clew.prov.queries.formats import moment, place, process_id
+
+_TREE = """
+SELECT s.id, s.number, s.uid, s.parent, s.pid, s.command, s.exe, s.cwd, s.at,
+       e.at, e.status, e.signal
+FROM started s LEFT JOIN ended e ON e.activity = s.id
+WHERE s.execution = ? AND s.id <> s.execution ORDER BY s.number, s.n, e.n
+"""
+_FACETS = "SELECT environment, facets FROM started WHERE id = ?"
+_LEARNT = "SELECT facets FROM ended WHERE activity = ? ORDER BY n"
+_GAPS = """
+SELECT g.what, g.why, l.locator, g.activity FROM gap g LEFT JOIN location l ON l.id = g.location
+WHERE g.activity = ? OR g.activity IN (SELECT id FROM started WHERE execution = ?) ORDER BY g.n
+"""
+_PEERS = """
+SELECT DISTINCT l.locator, u.activity FROM version v JOIN location l ON l.id = v.location
+JOIN used u ON u.version = v.id
+WHERE v.execution = ? AND l.locator NOT LIKE 'file:' || ? ORDER BY 1, 2
+"""
+_PORT = re.compile(r"[0-9]{1,5}")
+_OWN = frozenset(
+    {
+        "kind",
+        "collection",
+        "packages",
+        "git",
+        "processes",
+        "inputs",
+        "outputs",
+        "bytes",
+        "new_bytes",
+        "sealed",
+    }
+)
+"""Facets that stand elsewhere in the answer than under `environment`."""
+
+
+def show(graph: Graph, text: str, *, alive: Alive, detail: bool = False) -> dict[str, Any]:
+    """The contract's `show`, and with `detail` the files and the network peers."""
+    found = find(graph, text)
+    facets, variables = facets_of(graph, found.key)
+    names, tree = processes(graph, found)
+    answer = {
+        **execution(graph, found.id, alive=alive),
+        "tree": tree,
+        "environment": {
+            **{name: value for name, value in facets.items() if name not in _OWN},
+            "variables": variables,
+        },
+        "git": facets.get("git"),
+        "gaps": _gaps(graph, found, names),
+    }
+    if detail:
+        asked = facets.get("packages")
+        packages = asked if isinstance(asked, dict) else {}
+        answer["files"] = [described(file, packages) for file in files(graph, found.key)]
+        answer["network"] = _network(graph, found, names)
+    return answer
+
+
+def facets_of(graph: Graph, execution: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An activity's facets, those it began with and those learnt on the way; and its variables."""
+    row = graph.connection.one(_FACETS, (execution,))
+    variables = json.loads(row[0]) if row else {}
+    facets: dict[str, Any] = json.loads(row[1]) if row else {}
+    for (learnt,) in graph.connection.rows(_LEARNT, (execution,)):
+        facets.update(json.loads(learnt))
+    return facets, variables
+
+
+def processes(graph: Graph, found: Found) -> tuple[dict[int, str], list[dict[str, Any]]]:
+    """The ids of an execution's processes by key, and its tree."""
+    merged: dict[int, tuple[Any, ...]] = {}
+    for row in graph.connection.rows(_TREE, (found.key,)):
+        known = merged.get(row[0])
+        if known is not None:
+            pairs = zip(known[9:], row[9:], strict=True)
+            row = (*row[:9], *(old if new is None else new for old, new in pairs))  # noqa: PLW2901
+        merged[row[0]] = row
+    names = {key: process_id(found.number, row[1], row[2]) for key, row in merged.items()}
+    return names, [_process(row, names) for row in merged.values()]
+
+
+def _process(row: tuple[Any, ...], names: dict[int, str]) -> dict[str, Any]:
+    key, _, uid, parent, pid, command, exe, cwd, started, ended, status, signal = row
+    return {
+        "id": names[key],
+        "uid": uid,
+        "parent": names.get(parent),
+        "pid": pid,
+        "command": json.loads(command),
+        "exe": exe,
+        "cwd": cwd,
+        "started": moment(started),
+        "ended": moment(ended),
+        "status": status,
+        "signal": signal,
+    }
+
+
+def described(file: File, packages: dict[str, Any]) -> dict[str, Any]:
+    """One line of `files`."""
+    left = file.left
+    owner = next((v.package for v in file.versions if v.package is not None), None)
+    return {
+        **place(file.locator),
+        "role": file.role,
+        "class": class_of(file.locator, owner, left.mode),
+        "read": file.read,
+        "written": file.written,
+        "digest": left.digest,
+        "size": left.size,
+        "stored": left.stored,
+        "package": None if owner is None else _package(owner, packages),
+        "versions": len(file.versions),
+    }
+
+
+def class_of(locator: str, owner: str | None, mode: int | None) -> str:
+    """Whose file it is: the package that installed it decides, and only then its path and mode."""
+    return _class(locator, owner, bool((mode or 0) & 0o111))
+
+
+@lru_cache(maxsize=65536)
+def _class(locator: str, package: str | None, executable: bool) -> str:
+    path = path_of(locator)
+    if path is None:
+        return "data"
+    from clew.prov.file_classes import classify
+
+    return classify(path, package, executable=executable)
+
+
+def _package(owner: str, packages: dict[str, Any]) -> dict[str, Any] | None:
+    from clew.prov import package_urls
+
+    facts = packages.get(owner)
+    requested = facts.get("requested") if isinstance(facts, dict) else None
+    try:
+        return package_urls.described(owner, requested)
+    except ValueError:  # a newer witness may know package URLs that this one cannot read
+        return None
+
+
+def _gaps(graph: Graph, found: Found, names: dict[int, str]) -> list[dict[str, Any]]:
+    rows = graph.connection.rows(_GAPS, (found.key, found.key))
+    return [
+        {
+            "what": what,
+            "why": why,
+            **({"path": None} if locator is None else place(locator)),
+            "by": names.get(activity),
+        }
+        for what, why, locator, activity in rows
+    ]
+
+
+def _network(graph: Graph, found: Found, names: dict[int, str]) -> list[dict[str, Any]]:
+    peers = []
+    for locator, activity in graph.connection.rows(_PEERS, (found.key, "%")):
+        if not locator.startswith("stream:"):
+            peers.append({**_peer(locator), "by": names.get(activity, found.id)})
+    return peers
+
+
+def _peer(locator: str) -> dict[str, Any]:
+    if locator.startswith("unix:"):
+        return {"address": locator, "host": None, "port": None}
+    scheme, _, rest = locator.partition("://")
+    authority = rest.split("/")[0].rpartition("@")[2]
+    host, colon, port = authority.rpartition(":")
+    if not colon or not _PORT.fullmatch(port):
+        host, port = authority, {"https": "443", "http": "80", "ftp": "21"}.get(scheme, "")
+    address = {"address": host.strip("[]"), "host": None}
+    if scheme not in ("tcp", "udp"):
+        address = {"address": locator, "host": host.strip("[]")}
+    return {**address, "port": int(port) if port else None}

@@ -1,0 +1,253 @@
+"""From what a user typed to what it names.
+
+    e2  NAME                an execution
+    r2                      a pipeline run: the executions of its tasks
+    e2.p3                   one of its processes
+    e2:PATH                 the version it left: what it wrote last, else what it read
+    e2:PATH@input  @N       the version it found; the N-th it met
+    PATH                    the file as it is now
+    blake3:HEX              bytes, by any unambiguous 8 or more digits
+
+What a path means (relative to where) and what a file holds now are the caller's to know: they
+come in as functions.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from clew.errors import NotFound, UsageError
+from clew.prov import tables
+from clew.prov.graph import Graph
+from clew.prov.locators import file_locator, path_of
+from clew.prov.queries.executions import Found, find
+from clew.prov.queries.formats import STREAM, process_id, version_id
+from clew.prov.queries.pipelines.runs import executions_of
+from clew.prov.row_keys import digest_text, location_key
+
+_PROCESS = re.compile(r"(.+)\.p(\d{1,15})")
+_INSIDE = re.compile(r"([^:/@]+):(.+)", re.DOTALL)
+_WHICH = re.compile(r"(.+)@(input|[1-9]\d{0,15})", re.DOTALL)
+_EXECUTION = re.compile(r"e\d+")
+_HEX = re.compile(r"[0-9a-f]+")
+SHORTEST = 8
+
+_NUMBERED = "SELECT id, uid FROM started WHERE execution = ? AND number = ? AND id <> execution"
+_COLUMNS = """
+SELECT v.id, x.number, v.ordinal, l.locator, c.digest, c.size, c.mode, c.mtime, c.stored,
+       v.maker = v.execution, EXISTS (SELECT 1 FROM generated g WHERE g.version = v.id)
+FROM version v JOIN location l ON l.id = v.location JOIN execution x ON x.id = v.execution
+LEFT JOIN content c ON c.version = v.id
+"""
+_MET = _COLUMNS + "WHERE v.execution = ? AND v.location = ? ORDER BY v.ordinal"
+# The last is taken: of what was recorded here, before what is claimed by records made elsewhere.
+_ORDER = " ORDER BY CASE x.made_elsewhere WHEN 0 THEN 1 ELSE 0 END, v.at, x.number, v.ordinal"
+_AT = _COLUMNS + f"WHERE v.id IN ({tables.AT_PLACE})" + _ORDER
+_HOLDING = _COLUMNS + "WHERE x.project = ? AND c.digest >= ? AND c.digest <= ?" + _ORDER
+_CWD = "SELECT cwd FROM started WHERE id = ?"
+_ELSEWHERE = """
+SELECT DISTINCT l.locator FROM version v JOIN location l ON l.id = v.location WHERE v.execution = ?
+"""
+_NOTED = "SELECT 1 FROM note WHERE location = ?"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What was named. A version carries what is known of its bytes."""
+
+    kind: str
+    """execution, process, version; or file: one as it is now, which no execution met like this."""
+    label: str
+    """Its id in the user's words."""
+    keys: tuple[int, ...]
+    """The rows it names: one, but for bytes that several versions hold."""
+    locator: str | None = None
+    digest: str | None = None
+    size: int | None = None
+    mode: int | None = None
+    mtime: int | None = None
+    stored: bool = False
+    execution: int | None = None
+    """The number of the execution it belongs to."""
+
+
+def resolve(
+    graph: Graph,
+    text: str,
+    *,
+    machine: str,
+    locate: Callable[[bytes], bytes],
+    digest_of: Callable[[bytes], str | None],
+) -> Target:
+    """What `text` names.
+
+    `locate` makes a path absolute; `digest_of` hashes a file, or answers None where there is none.
+    """
+    if text.startswith("blake3:"):
+        return _bytes(graph, text)
+    inside = _INSIDE.fullmatch(text)
+    if inside and (_EXECUTION.fullmatch(inside[1]) or _known(graph, inside[1])):
+        return _version(graph, find(graph, inside[1]), inside[2], machine, locate)
+    if (process := _PROCESS.fullmatch(text)) and _known(graph, process[1]):
+        return _process(graph, find(graph, process[1]), int(process[2]))
+    if executions := executions_of(graph, text):
+        keys = tuple(find(graph, uid).key for uid in executions)
+        return Target("execution", text, keys)
+    found = _known(graph, text)
+    # another party may have named its execution as a file of the user, which then is meant
+    certain = found and (not found.made_elsewhere or text in (found.id, found.uid))
+    path = locate(os.fsencode(text))
+    digest = None if certain else digest_of(path)
+    if found and digest is None:
+        return Target("execution", found.id, (found.key,), execution=found.number)
+    if digest is None and (_EXECUTION.fullmatch(text) or "/" not in text):
+        _explain_absence(graph, text, machine, path)
+    return _now(graph, text, file_locator(machine, path), digest)
+
+
+def _known(graph: Graph, text: str) -> Found | None:
+    try:
+        return find(graph, text)
+    except NotFound:
+        return None
+
+
+def _explain_absence(graph: Graph, text: str, machine: str, path: bytes) -> None:
+    """Neither an id, nor a name, nor a file anybody knew: say what it was most likely meant as."""
+    key = location_key(graph.project_uid, file_locator(machine, path))
+    if graph.connection.one(tables.AT_PLACE, (key, key)):
+        return
+    try:
+        find(graph, text)
+    except NotFound as unknown:
+        if _EXECUTION.fullmatch(text):
+            raise
+        raise _neither(text, unknown.hint) from unknown
+
+
+def _neither(text: str, hint: str) -> NotFound:
+    return NotFound(f"no execution and no file is called {text}", hint=hint)
+
+
+def _process(graph: Graph, found: Found, number: int) -> Target:
+    row = graph.connection.one(_NUMBERED, (found.key, number))
+    if row is None:
+        raise NotFound(f"{found.id} has no process {number}", hint=f"clew show {found.id}")
+    label = process_id(found.number, number, row[1])
+    return Target("process", label, (int(row[0]),), execution=found.number)
+
+
+def _version(
+    graph: Graph, found: Found, text: str, machine: str, locate: Callable[[bytes], bytes]
+) -> Target:
+    attempts = [(text, "")]
+    if which := _WHICH.fullmatch(text):
+        attempts.insert(0, (which[1], which[2]))
+    for name, wanted in attempts:
+        for locator in _places(graph, found, name, machine, locate):
+            key = location_key(graph.project_uid, locator)
+            if rows := graph.connection.rows(_MET, (found.key, key)):
+                return _target(_choose(rows, wanted, found, name))
+    raise NotFound(
+        f"{found.id} neither read nor wrote {text}", hint=f"clew show {found.id} --detail"
+    )
+
+
+def _places(
+    graph: Graph, found: Found, name: str, machine: str, locate: Callable[[bytes], bytes]
+) -> list[str]:
+    """Where `name` may be: as the caller sees it, as the execution saw it, a stream, anywhere."""
+    raw = os.fsencode(name)
+    paths = [locate(raw)]
+    row = graph.connection.one(_CWD, (found.key,))
+    if row and row[0]:
+        paths.append(os.path.normpath(os.path.join(os.fsencode(row[0]), raw)))
+    places = [file_locator(machine, path) for path in paths]
+    if name in ("stdin", "stdout", "stderr"):
+        places.append(f"{STREAM}{found.uid}/{name}")
+    if name.startswith("/") and "%" in name:  # a path that is not text, as we show it
+        places.append(f"file://{machine}{name}")
+    if "://" in name or name.startswith("unix:"):
+        places.append(name)
+    ours = f"file://{machine}/"
+    for (locator,) in graph.connection.rows(_ELSEWHERE, (found.key,)):
+        if not locator.startswith(ours) and path_of(locator) in paths:
+            places.append(locator)
+    return places
+
+
+def _choose(rows: list[tuple[Any, ...]], wanted: str, found: Found, name: str) -> tuple[Any, ...]:
+    if wanted == "input":
+        there = [row for row in rows if row[9]]
+        if not there:
+            raise NotFound(
+                f"{found.id} found nothing at {name}: it made it", hint=f"use {found.id}:{name}"
+            )
+        return there[0]
+    if wanted:
+        for row in rows:
+            if row[2] == int(wanted):
+                return row
+        raise NotFound(
+            f"{found.id} met {len(rows)} version(s) of {name}, not {wanted}",
+            hint=f"clew restore --list {name}",
+        )
+    return ([row for row in rows if row[10]] or rows)[-1]
+
+
+def _bytes(graph: Graph, text: str) -> Target:
+    digits = text.removeprefix("blake3:").lower()
+    if len(digits) < SHORTEST or len(digits) > 64 or not _HEX.fullmatch(digits):
+        raise UsageError(f"{text} is no digest", hint=f"blake3: and {SHORTEST} to 64 hex digits")
+    low, high = bytes.fromhex(digits.ljust(64, "0")), bytes.fromhex(digits.ljust(64, "f"))
+    rows = graph.connection.rows(_HOLDING, (graph.project, low, high))
+    if not rows:
+        raise NotFound(f"no version holds {text}", hint="clew list")
+    if len({bytes(row[4]) for row in rows}) > 1:
+        raise UsageError(f"{text} names several contents", hint="give more digits")
+    target = _target(next((row for row in reversed(rows) if row[8]), rows[-1]))
+    return Target(
+        "version",
+        target.digest or text,
+        tuple(int(row[0]) for row in rows),
+        **{
+            name: getattr(target, name)
+            for name in ("locator", "digest", "size", "mode", "mtime", "stored", "execution")
+        },
+    )
+
+
+def _now(graph: Graph, text: str, locator: str, digest: str | None) -> Target:
+    key = location_key(graph.project_uid, locator)
+    rows = graph.connection.rows(_AT, (key, key))
+    if digest is None:
+        if rows:
+            last = _target(rows[-1])
+            raise NotFound(f"{text} is not there now", hint=f"its last version is {last.label}")
+        raise _neither(text, "clew list")
+    for row in reversed(rows):
+        if digest_text(row[4]) == digest:
+            return _target(row)
+    if not rows and not graph.connection.one(_NOTED, (key,)):
+        raise NotFound(f"no execution read or wrote {text}", hint="clew list")
+    return Target("file", text, (), locator=locator, digest=digest)
+
+
+def _target(row: tuple[Any, ...]) -> Target:
+    key, number, ordinal, locator, digest, size, mode, mtime, stored = row[:9]
+    return Target(
+        kind="version",
+        label=version_id(number, locator, ordinal),
+        keys=(int(key),),
+        locator=locator,
+        digest=digest_text(digest),
+        size=size,
+        mode=mode,
+        mtime=mtime,
+        stored=bool(stored),
+        execution=number,
+    )

@@ -1,0 +1,137 @@
+"""A folder made beside its place and put there in one step: whole, or not at all.
+
+Where a folder is already, the two are exchanged, so that at no moment there is less than one of
+them. Whoever stands in the old folder stands in the new one afterwards: the old is then filled
+with second names of the new files and exchanged back. What a killed Clew leaves beside is
+removed by the next one that comes there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import fcntl
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from clew.errors import Busy, ClewError, NotAllowed
+from clew.run.execution_locks import discard
+from clew.store.errors import from_os
+
+_PREFIX = ".clew-checkout-"
+_EXCHANGE = 2
+_AT_FDCWD = -100
+_UNABLE = (errno.EINVAL, errno.ENOSYS, errno.EXDEV, errno.EBUSY)
+
+
+@contextlib.contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else places anything there, or commits from there, meanwhile."""
+    try:
+        descriptor = _locked(folder)
+    except NotADirectoryError as error:
+        raise NotAllowed(f"{folder} is not a folder", hint="name another folder") from error
+    except OSError as error:
+        raise from_os(error, doing=f"open {folder}") from error
+    if descriptor is None:
+        raise Busy(f"somebody else is at work in {folder}", hint="wait for its end")
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def draft(folder: Path) -> Iterator[Path]:
+    """An empty folder beside `folder`; what bears its name at the end is removed."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        for left in folder.parent.glob(f"{_PREFIX}*"):
+            _sweep(left)
+        descriptor = None
+        while descriptor is None:  # swept between its making and its locking
+            made = folder.parent / f"{_PREFIX}{secrets.token_hex(8)}"
+            made.mkdir()
+            descriptor = _locked(made)
+    except OSError as error:
+        raise from_os(error, doing=f"make {folder}") from error
+    try:
+        yield made
+    finally:
+        discard(made)
+        os.close(descriptor)
+
+
+def place(made: Path, folder: Path, *, unchanged: Callable[[Path], None]) -> None:
+    """Put the draft where `folder` is, or is to be. `unchanged` is shown what was there, when
+    nobody can reach it by its name any more: what it raises undoes all."""
+    try:
+        if not folder.exists():
+            made.rename(folder)
+            return
+        _exchange(made, folder)
+    except OSError as error:
+        if error.errno in _UNABLE:
+            raise ClewError(
+                f"{folder} cannot be replaced in one step here: {error.strerror}",
+                hint="check out to a folder that does not exist yet",
+            ) from error
+        raise from_os(error, doing=f"replace {folder}") from error
+    try:
+        unchanged(made)
+    except BaseException:
+        _exchange(made, folder)
+        raise
+    with contextlib.suppress(OSError):  # then it is another folder, under the same name
+        _refill(made, folder)
+        _exchange(made, folder)
+
+
+def _refill(old: Path, new: Path) -> None:
+    """Empty the old folder and give all that is in the new one a second name in it."""
+    for entry in list(old.iterdir()):
+        if entry.is_dir() and not entry.is_symlink():
+            discard(entry)
+        else:
+            entry.unlink()
+    for path, folders, files in os.walk(new):
+        to = old / Path(path).relative_to(new)
+        for name in folders:
+            (to / name).mkdir()
+        for name in files:
+            os.link(os.path.join(path, name), to / name, follow_symlinks=False)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    names = os.fsencode(one), os.fsencode(other)
+    if libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _locked(folder: Path) -> int | None:
+    """A descriptor that holds the folder's lock; None: somebody else does, or it is gone."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+    except BlockingIOError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _sweep(left: Path) -> None:
+    """Remove what a dead one left."""
+    descriptor = _locked(left)
+    if descriptor is not None:
+        discard(left)
+        os.close(descriptor)

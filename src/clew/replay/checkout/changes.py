@@ -1,0 +1,135 @@
+"""What was changed in a checkout: by digest, and by the bits of the mode.
+
+A file whose state the store remembers is not read again, so that asking costs a look at each.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from blake3 import blake3
+
+from clew.errors import ClewError, NotFound
+from clew.redaction import matcher
+from clew.replay.checkout.layout import BITS, OWN, STATE, origin
+from clew.replay.checkout.working_tree import Checkout, Kept
+from clew.store import Store
+from clew.store.errors import from_os
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The difference between a checkout and what lies in its folder."""
+
+    modified: tuple[tuple[Kept, Kept], ...]
+    """Before and after; of those whose mode alone changed the digests are equal."""
+    added: tuple[Kept, ...]
+    deleted: tuple[Kept, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.modified or self.added or self.deleted)
+
+    @property
+    def places(self) -> list[bytes]:
+        after = [new for _, new in self.modified]
+        return sorted(kept.place for kept in (*after, *self.added, *self.deleted))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "modified": [
+                {
+                    **new.shown(),
+                    "content": old.digest != new.digest,
+                    "mode": None if old.mode == new.mode else [_bits(old), _bits(new)],
+                }
+                for old, new in self.modified
+            ],
+            "added": [kept.shown() for kept in self.added],
+            "deleted": [kept.shown() for kept in self.deleted],
+        }
+
+
+def _bits(kept: Kept) -> str:
+    return f"{kept.mode:04o}"
+
+
+def changes(checkout: Checkout, now: dict[bytes, Kept]) -> Changes:
+    """What differs between the state of a checkout and its files `now`."""
+    before = {kept.place: kept for kept in checkout.files}
+    pairs = ((before[place], kept) for place, kept in now.items() if place in before)
+    return Changes(
+        modified=tuple((old, new) for old, new in pairs if _facts(old) != _facts(new)),
+        added=tuple(kept for place, kept in now.items() if place not in before),
+        deleted=tuple(kept for place, kept in before.items() if place not in now),
+    )
+
+
+def _facts(kept: Kept) -> tuple[str, int, bool]:
+    return kept.digest, kept.mode, kept.link
+
+
+def files(
+    checkout: Checkout, store: Store, *, keep: bool = False, without: Iterable[bytes] = ()
+) -> dict[bytes, Kept]:
+    """What lies in the folder now, by place, but for some places; with `keep` all of it is put
+    into the store."""
+    top = os.fsencode(checkout.folder)
+    left_out = set(without)
+    found = {place: status for place, status in _walk(top) if place not in left_out}
+    regular = [place for place, status in found.items() if stat.S_ISREG(status.st_mode)]
+    answers = store.put_files([os.path.join(top, place) for place in regular], keep=keep)
+    now: dict[bytes, Kept] = {}
+    for place, answer in zip(regular, answers, strict=True):
+        if isinstance(answer, NotFound):
+            continue  # gone since it was listed
+        if isinstance(answer, ClewError):
+            raise answer
+        now[place] = _kept(place, checkout.cwd, found[place], answer.digest, answer.size)
+    for place in found.keys() - set(regular):
+        target = os.readlink(os.path.join(top, place))
+        digest = f"blake3:{blake3(target).hexdigest()}"
+        if keep:
+            store.put_bytes(target)
+        now[place] = _kept(place, checkout.cwd, found[place], digest, len(target), link=True)
+    return dict(sorted(now.items()))
+
+
+def credential_files(checkout: Checkout, credentials: tuple[str, ...]) -> dict[bytes, bytes]:
+    """Credential files that were added to the folder, with their paths in the sandbox: a commit
+    leaves them out, because it stores what it has."""
+    is_credential = matcher(credentials)
+    known = {kept.place for kept in checkout.files}
+    added = (place for place, _ in _walk(os.fsencode(checkout.folder)) if place not in known)
+    paths = {place: origin(place, checkout.cwd) for place in added}
+    return {place: path for place, path in paths.items() if is_credential(os.fsdecode(path))}
+
+
+def _kept(
+    place: bytes, cwd: str, status: os.stat_result, digest: str, size: int, *, link: bool = False
+) -> Kept:
+    mode = BITS if link else status.st_mode & BITS
+    return Kept(place, origin(place, cwd), digest, mode, size, status.st_mtime_ns, link)
+
+
+def _walk(top: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Every file and link below, by its place; folders count for what is in them."""
+    waiting = [b""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(os.path.join(top, folder)) as listed:
+                for entry in listed:
+                    place = os.path.join(folder, entry.name)
+                    if place in OWN or place.startswith(STATE + b"."):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(place)
+                    elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
+                        yield place, entry.stat(follow_symlinks=False)
+        except OSError as error:
+            shown = os.fsdecode(os.path.join(top, folder))
+            raise from_os(error, doing=f"read {shown}") from error

@@ -1,0 +1,75 @@
+"""The files of a commit: what the checked-out execution found, with the checkout's own in place.
+
+Of what a person may change, the checkout's folder is the truth: what is not there is not there.
+All else (packages, system files, links, names that were only looked at) comes from the record,
+and from those of the executions it was modified from: they had the same around them, and a run
+that ended early has not met all of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from clew.prov.queries.execution_record import Recorded
+from clew.replay.checkout.layout import BITS
+from clew.replay.checkout.working_tree import Kept, own
+from clew.replay.sandbox.initial_files import Entry, Scenery
+
+_FURTHEST = 40
+"""Links that are followed on the way to one file."""
+
+
+def amended(
+    line: Sequence[tuple[Recorded, Scenery]],
+    before: Iterable[Kept],
+    now: Iterable[Kept],
+    target: Callable[[str], bytes],
+) -> dict[bytes, Entry | None]:
+    """How the first scenery of `line` is to be changed: the rest are those it descends from,
+    nearest first. `before` and `now`: the files of the checkout; `target` reads where a link
+    leads."""
+    around = dict(line[0][1].entries)
+    entries: dict[bytes, Entry | None] = {}
+    for older, scenery in line[1:]:
+        theirs = own(older, scenery)
+        for path, entry in scenery.entries.items():
+            if path not in theirs and (path not in around or _better(entry, around[path])):
+                around[path] = entries[path] = entry
+    entries |= dict.fromkeys(settled(kept.path, around) for kept in before)
+    for kept in now:
+        path = settled(kept.path, around)
+        entries[path] = _entry(kept, around.get(path), target)
+    return entries
+
+
+def _better(older: Entry, newer: Entry) -> bool:
+    """Whether more was known of it: its bytes, that it is a folder, or at least its time."""
+    if newer.kind == "stub" and older.kind != "stub":
+        return True
+    return older.kind == newer.kind and newer.kind in ("stub", "folder") and not newer.mtime
+
+
+def _entry(kept: Kept, before: Entry | None, target: Callable[[str], bytes]) -> Entry:
+    if kept.link:
+        return Entry("link", mode=0o777, target=target(kept.digest))
+    if before and (before.kind, before.digest, before.mode & BITS) == (
+        "file",
+        kept.digest,
+        kept.mode,
+    ):
+        return before  # as it was, also in its time
+    return Entry("file", kept.mode, kept.mtime, kept.size, kept.digest)
+
+
+def settled(path: bytes, entries: Mapping[bytes, Entry]) -> bytes:
+    """The path without the links that lead to its folder."""
+    for _ in range(_FURTHEST):
+        parts = path.split(b"/")
+        above = (b"/".join(parts[:count]) for count in range(2, len(parts)))
+        link = next((f for f in above if f in entries and entries[f].kind == "link"), None)
+        if link is None:
+            break
+        to = os.path.join(os.path.dirname(link), entries[link].target)
+        path = os.path.normpath(to + path[len(link) :])
+    return path

@@ -1,0 +1,158 @@
+"""A checkout: the files an execution found, in a folder where a person may change them.
+
+What it is of stands in a state file in the folder, and is compared with what lies there by
+digest. Laid out is what a person works on (data, configuration, source); what packages and the
+system installed, and links, stay in the record and are there again when it is run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from clew.errors import ClewError, Damaged, NotFound
+from clew.prov.file_classes import classify
+from clew.prov.locators import path_json, path_of
+from clew.prov.queries.execution_record import Recorded
+from clew.replay.checkout.layout import BITS, STATE, laid
+from clew.replay.sandbox.initial_files import Entry, Scenery
+from clew.store.errors import from_os
+
+FORMAT = 1
+LAID = ("data", "configuration", "source")
+"""The classes of files that are laid out."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One file of a checkout, as it was laid out or last committed."""
+
+    place: bytes
+    """Relative to the checkout."""
+    path: bytes
+    """Where the execution found it."""
+    digest: str
+    mode: int
+    size: int
+    mtime: int
+    link: bool = False
+    """A symbolic link, whose content is where it leads."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As a state file has it: paths are texts, as Python has them where they are no UTF-8."""
+        return {**asdict(self), "place": os.fsdecode(self.place), "path": os.fsdecode(self.path)}
+
+    @classmethod
+    def read(cls, document: dict[str, Any]) -> Kept:
+        place, path = os.fsencode(document["place"]), os.fsencode(document["path"])
+        return cls(**{**document, "place": place, "path": path})
+
+    def shown(self) -> dict[str, str]:
+        """In documents: its place, and beside it where the execution has it."""
+        where = path_json(self.path)
+        return {**path_json(self.place), **{f"original{n[4:]}": v for n, v in where.items()}}
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """What a folder is a checkout of."""
+
+    folder: Path
+    project: str
+    """The project's uid."""
+    root: str
+    """Where the project was: from inside the checkout it is found by this."""
+    execution: str
+    """The execution's uid."""
+    id: str
+    cwd: str
+    files: tuple[Kept, ...]
+
+    def of(self, folder: Path) -> Checkout:
+        """The same in another folder."""
+        return replace(self, folder=folder)
+
+    def at(self, execution: str, id: str, files: Iterable[Kept]) -> Checkout:  # noqa: A002
+        """The same folder, as a checkout of another execution."""
+        return replace(self, execution=execution, id=id, files=tuple(files))
+
+    def write(self) -> None:
+        """Put the state into the folder: whole, or as it was."""
+        fields = asdict(self) | {"format": FORMAT}
+        fields["files"] = [kept.as_json() for kept in self.files]
+        del fields["folder"]
+        state = self.folder / os.fsdecode(STATE)
+        draft = state.with_name(f"{state.name}.{secrets.token_hex(4)}")
+        try:
+            with draft.open("w") as file:
+                json.dump(fields, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(state)
+        except OSError as error:
+            raise from_os(error, doing=f"write {state}") from error
+        finally:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+
+
+def read(folder: Path) -> Checkout | None:
+    """What this very folder is a checkout of; None where it is none."""
+    state = folder / os.fsdecode(STATE)
+    try:
+        fields = json.loads(state.read_text())
+        if fields.pop("format") > FORMAT:
+            raise ClewError(f"{state} was written by a later Clew", hint="use that one")
+        files = tuple(map(Kept.read, fields.pop("files")))
+        return Checkout(folder=folder, files=files, **fields)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise from_os(error, doing=f"read {state}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Damaged(
+            f"{state} cannot be read: {error}", hint="check out anew, to another folder"
+        ) from error
+
+
+def above(start: Path) -> Checkout | None:
+    """The checkout that `start` lies in."""
+    found = (read(folder) for folder in (start, *start.parents))
+    return next((checkout for checkout in found if checkout is not None), None)
+
+
+def find(start: Path) -> Checkout:
+    """As `above`, where there must be one."""
+    found = above(start)
+    if found is None:
+        raise NotFound(
+            f"{start} is not in a checkout", hint="clew checkout ID makes one; cd there, or name it"
+        )
+    return found
+
+
+def own(record: Recorded, scenery: Scenery) -> dict[bytes, Entry]:
+    """By path, the files of a scenery that a checkout holds."""
+    packages = {path_of(v.locator): v.package for v in record.versions.values() if v.package}
+    return {
+        path: entry
+        for path, entry in scenery.entries.items()
+        if entry.kind == "file"
+        and classify(path, packages.get(path), executable=bool(entry.mode & 0o111)) in LAID
+    }
+
+
+def layout(record: Recorded, scenery: Scenery) -> Iterator[Kept]:
+    """What a checkout of this execution holds, by place."""
+    cwd = record.itself.cwd or "/"
+    for path, entry in sorted(own(record, scenery).items()):
+        if os.path.normpath(path) != path:  # from a record that was made elsewhere, with intent
+            raise Damaged(f"{os.fsdecode(path)} is not a normalised path", hint="clew fsck")
+        mode = entry.mode & BITS
+        yield Kept(laid(path, cwd), path, entry.digest, mode, entry.size, entry.mtime)

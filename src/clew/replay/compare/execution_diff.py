@@ -1,0 +1,177 @@
+"""All in which two executions differ, as the document of `clew diff`: only what differs."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from clew.prov.package_urls import parse
+from clew.prov.queries.execution_record import Recorded, Version
+from clew.prov.queries.formats import place, process_id
+from clew.replay.compare.entity_names import Names
+from clew.replay.compare.output_comparison import (
+    Comparison,
+    Contents,
+    Difference,
+    Read,
+    ending,
+    is_stream,
+)
+from clew.replay.compare.process_alignment import align
+from clew.replay.compare.volatile_rules import Rule
+from clew.replay.explain.divergence import HARDWARE
+
+_MACHINE = (*HARDWARE, "memory")
+_ELSEWHERE = frozenset(
+    {
+        *(
+            "kind",
+            "collection",
+            "packages",
+            "boot",
+            "redacted",
+            "argument_secrets",
+            "variables_b64",
+            "streams",
+            "sealed",
+            "masked",
+            "network",
+            "typed",
+        ),
+        *("processes", "inputs", "outputs", "bytes", "new_bytes", "pinned", "cwd"),
+    }
+)
+"""Facets that are told in another part, or say nothing about what surrounded the command."""
+
+Two = dict[str, Any]
+"""`{"a": …, "b": …}`"""
+
+
+def differ(
+    a: Recorded, b: Recorded, comparison: Comparison, read: Read, rules: Sequence[Rule]
+) -> dict[str, Any]:
+    """Everything but the divergence."""
+    packages = list(_packages(a, b))
+    return {
+        "a": a.execution.id,
+        "b": b.execution.id,
+        "verdict": comparison.verdict,
+        "command": _two(a.itself.command, b.itself.command),
+        "environment": _environment(a, b),
+        "packages": packages,
+        "hardware": _facets(a, b, lambda name: name in _MACHINE),
+        "processes": list(_processes(a, b)),
+        "inputs": [one.as_json() for one in _inputs(a, b, packages, Contents(read, rules))],
+        "outputs": [one.as_json() for one in comparison.differences],
+    }
+
+
+def _two(a: Any, b: Any) -> Two | None:
+    return None if a == b else {"a": a, "b": b}
+
+
+def _environment(a: Recorded, b: Recorded) -> dict[str, Any]:
+    found = _facets(a, b, lambda name: name not in _MACHINE and name not in _ELSEWHERE)
+    cwd = _two(a.itself.cwd, b.itself.cwd)
+    if cwd is not None:
+        found["cwd"] = cwd
+    variables = _keys(a.itself.environment, b.itself.environment)
+    if variables:
+        found["variables"] = variables
+    return found
+
+
+def _facets(a: Recorded, b: Recorded, wanted: Any) -> dict[str, Any]:
+    """By name; what is within one that holds several is told apart: `limits.nofile`."""
+    found: dict[str, Any] = {}
+    for name in sorted(name for name in a.facets.keys() | b.facets.keys() if wanted(name)):
+        one, other = a.facets.get(name), b.facets.get(name)
+        if isinstance(one, dict) and isinstance(other, dict):
+            found |= {f"{name}.{key}": two for key, two in _keys(one, other).items()}
+        elif one != other:
+            found[name] = {"a": one, "b": other}
+    return found
+
+
+def _keys(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Two]:
+    names = sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
+    return {name: {"a": a.get(name), "b": b.get(name)} for name in names}
+
+
+def _packages(a: Recorded, b: Recorded) -> Iterator[dict[str, Any]]:
+    one, other = _versions(a), _versions(b)
+    for manager, name in sorted(one.keys() | other.keys()):
+        before, after = one.get((manager, name)), other.get((manager, name))
+        if before != after:
+            yield {"manager": manager, "name": name, "a": before, "b": after}
+
+
+def _versions(record: Recorded) -> dict[tuple[str, str], str]:
+    found: dict[tuple[str, str], str] = {}
+    packages = record.facets.get("packages")
+    for text in packages if isinstance(packages, dict) else ():
+        package = parse(text)
+        found[package.manager, package.name] = package.version
+    return found
+
+
+def _processes(a: Recorded, b: Recorded) -> Iterator[dict[str, Any]]:
+    aligned = align(a, b)
+
+    def named(record: Recorded, process: Any) -> str:
+        return process_id(record.execution.number, process.number, process.uid)
+
+    for pair in aligned.pairs[1:]:
+        changes = {
+            "command": _two(pair.a.command, pair.b.command),
+            "exe": _two(pair.a.exe, pair.b.exe),
+            "status": _two(ending(pair.a), ending(pair.b)),
+        }
+        told = {name: two for name, two in changes.items() if two is not None}
+        if told and (pair.b.exe is not None or "status" in told):
+            ids = {"a": named(a, pair.a), "b": named(b, pair.b)}
+            yield {**ids, "kind": "changed", "command": pair.b.command, "changes": told}
+    for process in aligned.only_a:
+        yield {"a": named(a, process), "b": None, "kind": "missing", "command": process.command}
+    for process in aligned.only_b:
+        yield {"a": None, "b": named(b, process), "kind": "extra", "command": process.command}
+
+
+def _inputs(
+    a: Recorded, b: Recorded, packages: Sequence[dict[str, Any]], contents: Contents
+) -> Iterator[Difference]:
+    """Files that were there before and were read. Those of packages that are told of already,
+    and what only one read of an installed package, are left out."""
+    names = Names(a, b)
+    one = {names.a(v.locator): v for v in _found(a)}
+    other = {names.b(v.locator): v for v in _found(b)}
+    told = {(package["manager"], package["name"]) for package in packages}
+    for name in sorted(one.keys() | other.keys()):
+        before, after = one.get(name), other.get(name)
+        owner = (before and before.package) or (after and after.package)
+        if before is not None and after is not None:
+            if owner is None or _owner(owner) not in told:
+                yield from contents.difference(name, before, after)
+        elif owner is None:
+            there = before or after
+            assert there is not None
+            kind = "extra" if before is None else "missing"
+            yield Difference(
+                place(there.locator), kind, before and before.digest, after and after.digest
+            )
+
+
+def _found(record: Recorded) -> Iterator[Version]:
+    """The version of each file and stream that it found and read."""
+    read = {edge.version for edge in record.used}
+    for line in record.lines.values():
+        first = line[0]
+        known = first.digest is not None and (first.mode is None or stat.S_ISREG(first.mode))
+        if first.found and first.key in read and (known or is_stream(first)):
+            yield first
+
+
+def _owner(package: str) -> tuple[str, str]:
+    found = parse(package)
+    return found.manager, found.name

@@ -1,0 +1,211 @@
+"""What two executions left: identical, equivalent, or different, and in what.
+
+Decided from the record: outputs by their digests, and only where those differ are the bytes
+asked for, to see whether a rule knows the difference and to show small texts line by line.
+Times of files are not compared: no run could keep them.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import Any
+
+from clew.prov.locators import path_of
+from clew.prov.queries.execution_record import Activity, Recorded, Version
+from clew.prov.queries.formats import STREAM, place
+from clew.replay.compare import volatile_rules
+from clew.replay.compare.entity_names import Names
+from clew.replay.compare.volatile_rules import Rule
+from clew.replay.sandbox.initial_files import OUTSIDE
+
+Read = Callable[[str], bytes | None]
+"""The bytes of a content by its digest; None where they are not stored."""
+
+_SECRETS = "secrets"
+"""The rule by which contents are equivalent that differ in masked secrets alone."""
+_TEXT = 64 << 10
+_LINES = 2000
+_SHOWN = 60
+_BUDGET = 256 << 20
+"""How many bytes are read for rules in one comparison; what comes after is compared by digest."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing in which two executions ended differently."""
+
+    path: dict[str, str]
+    """As in every document: `path`, and `path_b64` where it is not UTF-8."""
+    kind: str
+    """content, equivalent, mode, missing (in b), extra (in b), removed, status, unknown."""
+    a: Any
+    b: Any
+    rule: str | None = None
+    lines: tuple[str, ...] = ()
+    """The difference of two small texts, as `diff -u` writes it."""
+
+    def as_json(self) -> dict[str, Any]:
+        document: dict[str, Any] = {**self.path, "kind": self.kind, "a": self.a, "b": self.b}
+        if self.rule is not None:
+            document["rule"] = self.rule
+        if self.lines:
+            document["lines"] = list(self.lines)
+        return document
+
+
+@dataclass(frozen=True)
+class Comparison:
+    differences: tuple[Difference, ...]
+
+    @property
+    def verdict(self) -> str:
+        if not self.differences:
+            return "identical"
+        same = all(difference.kind == "equivalent" for difference in self.differences)
+        return "equivalent" if same else "different"
+
+    @property
+    def serious(self) -> list[Difference]:
+        """Those that no rule knows."""
+        return [one for one in self.differences if one.kind != "equivalent"]
+
+
+def compare(a: Recorded, b: Recorded, read: Read, rules: Sequence[Rule]) -> Comparison:
+    """Compare what `b` left and how it ended with `a`."""
+    return Comparison(tuple(_Comparing(a, b, read, rules).differences()))
+
+
+class _Comparing:
+    def __init__(self, a: Recorded, b: Recorded, read: Read, rules: Sequence[Rule]) -> None:
+        self._a, self._b = a, b
+        self._names = Names(a, b)
+        self._contents = Contents(read, rules)
+
+    def differences(self) -> Iterator[Difference]:
+        if any(gap.what == "trace" for gap in (*self._a.gaps, *self._b.gaps)):
+            yield Difference({"path": "trace"}, "unknown", None, None)  # not seen to its end
+        if ending(self._a.itself) != ending(self._b.itself):
+            path = {"path": "exit status"}
+            yield Difference(path, "status", ending(self._a.itself), ending(self._b.itself))
+        left_a = {self._names.a(locator): v for locator, v in _results(self._a)}
+        left_b = {self._names.b(locator): v for locator, v in _results(self._b)}
+        for name in sorted(left_a.keys() | left_b.keys(), key=_streams_first):
+            yield from self._outputs(name, left_a.get(name), left_b.get(name))
+        gone_a = {self._names.a(locator): v for locator, v in removed(self._a).items()}
+        gone_b = {self._names.b(locator): v for locator, v in removed(self._b).items()}
+        for name in sorted(gone_a.keys() ^ gone_b.keys()):
+            there = gone_a.get(name) or gone_b[name]
+            if name not in left_a and name not in left_b:
+                sides = (None, there.digest) if name in gone_a else (there.digest, None)
+                yield Difference(place(there.locator), "removed", *sides)
+
+    def _outputs(self, name: str, a: Version | None, b: Version | None) -> Iterator[Difference]:
+        if a is None or b is None:
+            there = a or b
+            assert there is not None
+            if is_stream(there) and there.digest is None:
+                return  # nothing was written to it
+            kind = "extra" if a is None else "missing"
+            yield Difference(place(there.locator), kind, a and a.digest, b and b.digest)
+            return
+        yield from self._contents.difference(name, a, b)
+        if a.mode and b.mode and stat.S_IMODE(a.mode) != stat.S_IMODE(b.mode) and not is_stream(a):
+            modes = [f"{stat.S_IMODE(mode):04o}" for mode in (a.mode, b.mode)]
+            yield Difference(place(a.locator), "mode", modes[0], modes[1])
+
+
+class Contents:
+    """Compares the bytes of versions, within bounds."""
+
+    def __init__(self, read: Read, rules: Sequence[Rule]) -> None:
+        self._read = read
+        self._rules = rules
+        self._budget = _BUDGET
+
+    def difference(self, name: str, a: Version, b: Version) -> Iterator[Difference]:
+        path = place(a.locator)
+        if a.digest == b.digest:
+            if a.digest is None and not is_stream(a):
+                yield Difference(path, "unknown", None, None)
+            return
+        if not (a.digest and b.digest) and not is_stream(a):
+            yield Difference(path, "unknown", a.digest, b.digest)
+            return
+        both = self._bytes(a), self._bytes(b)
+        rule: str | None = None
+        lines: tuple[str, ...] = ()
+        if both[0] is not None and both[1] is not None:
+            rule = _SECRETS  # equal as they were read: masked
+            if both[0] != both[1]:
+                rule = volatile_rules.equivalent(
+                    self._rules, place(a.locator)["path"], both[0], both[1]
+                )
+            lines = text_difference(both[0], both[1], path["path"])
+        kind = "content" if rule is None else "equivalent"
+        yield Difference(path, kind, a.digest, b.digest, rule, lines)
+
+    def equivalent(self, a: Version, b: Version) -> bool:
+        """Whether a rule knows the difference between two versions of the same file."""
+        if not (a.digest and b.digest):
+            return False
+        both = self._bytes(a), self._bytes(b)
+        if both[0] is None or both[1] is None:
+            return False
+        path = place(a.locator)["path"]
+        return volatile_rules.equivalent(self._rules, path, both[0], both[1]) is not None
+
+    def _bytes(self, version: Version) -> bytes | None:
+        if version.digest is None:
+            return b""
+        size = version.size or 0
+        if not version.stored or size > volatile_rules.LARGEST or size > self._budget:
+            return None
+        self._budget -= size
+        return self._read(version.digest)
+
+
+def _results(record: Recorded) -> Iterator[tuple[str, Version]]:
+    """What it left, but for devices and files of the kernel: a GPU that was written to, or the name
+    of a thread in /proc, is no result, and no content of it is known."""
+    for locator, version in record.left.items():
+        if not (path_of(locator) or b"").startswith(OUTSIDE):
+            yield locator, version
+
+
+def ending(activity: Activity) -> int | None:
+    """The status as a shell tells it; None: no end was recorded."""
+    return 128 + activity.signal if activity.signal else activity.status
+
+
+def removed(record: Recorded) -> dict[str, Version]:
+    """By locator, what it found and is not there any more."""
+    gone = {edge.version for edge in record.invalidated}
+    lines = record.lines.items()
+    return {where: v[0] for where, v in lines if v[0].found and v[-1].key in gone}
+
+
+def is_stream(version: Version) -> bool:
+    return version.locator.startswith(STREAM)
+
+
+def _streams_first(name: str) -> tuple[bool, str]:
+    return name.startswith("/"), name
+
+
+def text_difference(a: bytes, b: bytes, path: str) -> tuple[str, ...]:
+    """As `diff -u` writes it; nothing where either is no small text."""
+    if max(len(a), len(b)) > _TEXT or b"\0" in a + b:
+        return ()
+    try:
+        before, after = a.decode().splitlines(), b.decode().splitlines()
+    except UnicodeDecodeError:
+        return ()
+    if max(len(before), len(after)) > _LINES:
+        return ()
+    lines = list(unified_diff(before, after, path, path, n=2, lineterm=""))
+    if len(lines) > _SHOWN:
+        lines[_SHOWN:] = [f"… {len(lines) - _SHOWN} more lines"]
+    return tuple(lines)

@@ -1,0 +1,170 @@
+"""Which process of one execution is which of another.
+
+The two trees are walked from their roots; among the children of two that belong together, those
+with the same words are paired first, then those that look alike, each kind in the order they
+were started. So one side may have more, and processes that race may come in either order. What
+found no partner is looked for in the whole tree once more: a program may have been given
+another parent.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+
+from clew.prov.queries.execution_record import Activity, Recorded
+
+_VARYING = re.compile(r"[0-9a-fA-F]{6,}|\d+|(?<=tmp)\w+")
+_MOST = 40
+"""More children than this of one kind are paired by their order, not by their likeness."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same process in two executions."""
+
+    a: Activity
+    b: Activity
+
+    def __hash__(self) -> int:
+        return hash((self.a.key, self.b.key))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pair) and (self.a.key, self.b.key) == (other.a.key, other.b.key)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    pairs: tuple[Pair, ...]
+    """The executions themselves first, then the processes in the order `a` started them."""
+    only_a: tuple[Activity, ...]
+    only_b: tuple[Activity, ...]
+
+    @cached_property
+    def by_a(self) -> dict[int, Pair]:
+        return {pair.a.key: pair for pair in self.pairs}
+
+    @cached_property
+    def by_b(self) -> dict[int, Pair]:
+        return {pair.b.key: pair for pair in self.pairs}
+
+
+def align(a: Recorded, b: Recorded) -> Alignment:
+    """Pair the processes of `a` and `b`."""
+    children_a, children_b = _children(a), _children(b)
+    partner = {a.itself.key: b.itself.key}
+    waiting: deque[tuple[int, int]] = deque()
+
+    def take(pairs: Iterable[tuple[Activity, Activity]]) -> None:
+        for one, other in pairs:
+            partner[one.key] = other.key
+            waiting.append((one.key, other.key))
+
+    take(_match(children_a[a.itself.key], children_b[b.itself.key], (*_PASSES, _anything)))
+    while waiting:
+        one, other = waiting.popleft()
+        take(_match(children_a[one], children_b[other], _PASSES))
+    taken = set(partner.values())
+    rest_a = [process for process in a.processes if process.key not in partner]
+    rest_b = [process for process in b.processes if process.key not in taken]
+    take(_match(rest_a, rest_b, (_exactly,)))
+    taken = set(partner.values())
+    return Alignment(
+        pairs=tuple(
+            Pair(process, b.activities[partner[process.key]])
+            for process in (a.itself, *a.processes)
+            if process.key in partner
+        ),
+        only_a=tuple(process for process in a.processes if process.key not in partner),
+        only_b=tuple(process for process in b.processes if process.key not in taken),
+    )
+
+
+Kind = Callable[[Activity], Hashable]
+
+
+def _exactly(process: Activity) -> Hashable:
+    return process.exe, *process.command, process.cwd
+
+
+def _words(process: Activity) -> Hashable:
+    return process.exe is None, *process.command
+
+
+def _shape(process: Activity) -> Hashable:
+    return process.exe, *(_VARYING.sub("#", word) for word in process.command)
+
+
+def _program(process: Activity) -> Hashable:
+    return process.exe
+
+
+def _called(process: Activity) -> Hashable:
+    return os.path.basename(process.command[0]) if process.command else ""
+
+
+def _anything(_process: Activity) -> Hashable:
+    return ()
+
+
+_PASSES: tuple[Kind, ...] = (_exactly, _words, _shape, _program, _called)
+
+
+def _match(
+    a: list[Activity], b: list[Activity], kinds: tuple[Kind, ...]
+) -> list[tuple[Activity, Activity]]:
+    found: list[tuple[Activity, Activity]] = []
+    for kind in kinds:
+        groups: dict[Hashable, tuple[list[Activity], list[Activity]]]
+        groups = defaultdict(lambda: ([], []))
+        for process in a:
+            groups[kind(process)][0].append(process)
+        for process in b:
+            groups[kind(process)][1].append(process)
+        new = [pair for ours, theirs in groups.values() for pair in _couples(ours, theirs)]
+        found += new
+        a = _without(a, {one.key for one, _ in new})
+        b = _without(b, {other.key for _, other in new})
+    return found
+
+
+def _couples(a: list[Activity], b: list[Activity]) -> Iterable[tuple[Activity, Activity]]:
+    """Of two groups of one kind: the most alike first, those alike in their order."""
+    if max(len(a), len(b)) > _MOST or len({tuple(process.command) for process in (*a, *b)}) == 1:
+        return zip(a, b, strict=False)
+    likeness = [
+        (-_likeness(one, other), abs(i - j), i, j)
+        for i, one in enumerate(a)
+        for j, other in enumerate(b)
+    ]
+    ours: set[int] = set()
+    theirs: set[int] = set()
+    couples = []
+    for _, _, i, j in sorted(likeness):
+        if i not in ours and j not in theirs:
+            ours.add(i)
+            theirs.add(j)
+            couples.append((a[i], b[j]))
+    return couples
+
+
+def _likeness(a: Activity, b: Activity) -> float:
+    return SequenceMatcher(None, a.command, b.command, autojunk=False).ratio()
+
+
+def _without(processes: list[Activity], taken: set[int]) -> list[Activity]:
+    return [process for process in processes if process.key not in taken]
+
+
+def _children(record: Recorded) -> dict[int, list[Activity]]:
+    children: dict[int, list[Activity]] = defaultdict(list)
+    for process in record.processes:
+        parent = process.parent if process.parent in record.activities else record.itself.key
+        assert parent is not None
+        children[parent].append(process)
+    return children

@@ -1,0 +1,134 @@
+"""Which differences do not matter: the rules, those built in and those of the project.
+
+A rule has a name, tells which paths it is for, and takes something out of a file. Two contents
+that are equal after that are *equivalent*, by the name of the rule, and never called identical.
+Rules are bounded: a file too large, a format that is broken or a pattern that takes too long is
+not looked through, and stays different.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from clew.errors import ClewError
+from clew.project_directory import Ignore
+from clew.replay.compare import normalizers
+from clew.replay.compare.normalizers import Unfit
+
+LARGEST = 32 << 20
+"""Larger files are compared by their digests alone."""
+
+_SECONDS = 5.0
+_LOGS = ("*.log", "*.log.*", "stdout", "stderr")
+_STREAMS = ("stdout", "stderr")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is overlooked, and where. The globs are matched against the whole path."""
+
+    name: str
+    paths: tuple[str, ...]
+    what: str
+    normalise: Callable[[bytes], bytes]
+
+    def concerns(self, path: str) -> bool:
+        return any(fnmatchcase(path, glob) for glob in self.paths)
+
+
+def _built_in(
+    name: str, normalise: Callable[[bytes], bytes], paths: tuple[str, ...] = ("*",)
+) -> Rule:
+    return Rule(name, paths, (normalise.__doc__ or "").rstrip("."), normalise)
+
+
+BUILT_IN = (
+    _built_in("zip", normalizers.zips),
+    _built_in("tar", normalizers.tars),
+    _built_in("gzip", normalizers.gzips),
+    _built_in("ar", normalizers.libraries),
+    _built_in("pyc", normalizers.compiled, ("*.pyc",)),
+    _built_in("notebook", normalizers.notebooks, ("*.ipynb",)),
+    _built_in("png", normalizers.pngs),
+    _built_in("pdf", normalizers.pdfs),
+    _built_in("svg", normalizers.drawings, ("*.svg",)),
+    _built_in("terminal", normalizers.terminals, _STREAMS),
+    _built_in("times", normalizers.times, _LOGS),
+    _built_in("durations", normalizers.durations, _LOGS),
+    _built_in("addresses", normalizers.places, _LOGS),
+)
+
+
+def rules(own: Sequence[Ignore]) -> tuple[Rule, ...]:
+    """The project's rules, then those built in."""
+    return (*(_of_project(ignore) for ignore in own), *BUILT_IN)
+
+
+def _of_project(ignore: Ignore) -> Rule:
+    try:
+        re.compile(ignore.pattern.encode())
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ClewError(
+            f"the rule {ignore.name} has a pattern that cannot be read: {error}",
+            hint="repair [[compare.rules]] in .clew/config.toml",
+        ) from error
+    what = f"What matches {ignore.pattern}"
+    return Rule(ignore.name, ignore.paths, what, lambda content: _without(ignore.pattern, content))
+
+
+def equivalent(rules: Sequence[Rule], path: str, a: bytes, b: bytes) -> str | None:
+    """The names of the rules by which two contents are the same; None: they are different."""
+    fit = [rule for rule in rules if rule.concerns(path)]
+    needed: list[Rule] = []
+    left = (a, b)
+    for rule in fit:
+        after = _applied(rule, left)
+        if after is not None and after != left:
+            needed.append(rule)
+            left = after
+        if left[0] == left[1]:
+            return ", ".join(rule.name for rule in _fewest(needed, a, b))
+    return None
+
+
+def _fewest(needed: list[Rule], a: bytes, b: bytes) -> list[Rule]:
+    """Without those whose work others do as well."""
+    for rule in needed:
+        others = [other for other in needed if other is not rule]
+        left: tuple[bytes, bytes] | None = (a, b)
+        for other in others:
+            left = _applied(other, left) if left else None
+        if left is not None and left[0] == left[1]:
+            return _fewest(others, a, b)
+    return needed
+
+
+def _applied(rule: Rule, both: tuple[bytes, bytes]) -> tuple[bytes, bytes] | None:
+    try:
+        return rule.normalise(both[0]), rule.normalise(both[1])
+    except Unfit:
+        return None
+
+
+_PROGRAM = """
+import re, sys
+content = sys.stdin.buffer.read()
+sys.stdout.buffer.write(re.sub(sys.argv[1].encode(), b"", content, flags=re.MULTILINE))
+"""
+
+
+def _without(pattern: str, content: bytes) -> bytes:
+    """In a process of its own: some patterns never come to an end, and nothing else stops them."""
+    command = (sys.executable, "-I", "-S", "-c", _PROGRAM, pattern)
+    try:
+        done = subprocess.run(
+            command, input=content, capture_output=True, timeout=_SECONDS, check=True
+        )
+    except (subprocess.SubprocessError, OSError) as error:
+        raise Unfit from error
+    return done.stdout

@@ -1,0 +1,290 @@
+"""Trying what may have made a process diverge: a cause is confirmed when pinning it alone decides.
+
+Chance and the clock are tried by pinning both: what then comes out the same every time, and
+otherwise when only the clock, or only the randomness, is pinned to another value, depended on
+that. Something from outside is tried by giving the process of `b` what the one of `a` had of it,
+with all else as it was: it must do as `a` did. The order is tried by letting one process run
+after the other.
+
+The process is run alone where it can be, else the nearest ancestor that can. Nothing is decided
+by an experiment that does not end as the recorded process did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from clew.prov.locators import file_locator, path_of
+from clew.prov.queries.execution_record import Activity, Recorded
+from clew.replay.compare.entity_names import name_of
+from clew.replay.compare.execution_index import Side
+from clew.replay.compare.output_comparison import Difference, ending
+from clew.replay.explain import isolated_process
+from clew.replay.explain.diagnostic_runner import Observation
+from clew.replay.explain.divergence import Cause, Divergence, Suspect
+from clew.replay.repeat.repeat_plan import Plan
+from clew.replay.sandbox.initial_files import Entry
+from clew.run.launch.pins import Pins
+
+_SEEDS = ("5eed" * 8, "0dd5" * 8)
+_MOST = 12
+"""Suspects that are tried."""
+
+
+class Lab(Protocol):
+    """Where experiments are made; see `experiments`."""
+
+    def plan(self, record: Recorded) -> Plan | None: ...
+
+    def observe(self, plan: Plan, pins: Pins, *, seconds: float) -> Observation | None: ...
+
+
+def confirm(divergence: Divergence, differences: Sequence[Difference], lab: Lab) -> Divergence:
+    """The same with the first suspect named for which a cause could be confirmed, if any."""
+    return _Confirming(divergence, differences, lab).settle()
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A process that can be run again alone, and what of its work is looked at."""
+
+    side: Side
+    process: Activity
+    plan: Plan
+    names: frozenset[str]
+
+    @property
+    def seconds(self) -> float:
+        return max(0.0, (self.side.end(self.process) - self.process.started) / 1e9)
+
+
+View = tuple[tuple[str, str | None], ...]
+
+
+class _Confirming:
+    def __init__(self, divergence: Divergence, differences: Sequence[Difference], lab: Lab) -> None:
+        self._divergence = divergence
+        self._views = divergence.views
+        self._lab = lab
+        self._wholes: dict[str, Plan | None] = {}
+        self._wanted = {name_of(f"file://{d.path['path']}") for d in differences}
+        self._wanted |= {d.path["path"] for d in differences}
+
+    def settle(self) -> Divergence:
+        for suspect in self._in_turn():
+            causes = self._tried(suspect)
+            if any(cause.confirmed for cause in causes):
+                return self._divergence.naming(replace(suspect, causes=tuple(causes)))
+        return self._divergence
+
+    def _in_turn(self) -> list[Suspect]:
+        """As they are ranked; but whoever passed something on before those it passed it to."""
+        suspects = self._divergence.suspects[:_MOST]
+        places: dict[int, int] = {}
+        for suspect in suspects:
+            places.setdefault(suspect.origin.felt, len(places))
+
+        def turn(suspect: Suspect) -> tuple[int, bool, int]:
+            origin = suspect.origin
+            return places[origin.felt], origin.observed, origin.at
+
+        return sorted(suspects, key=turn)
+
+    def _tried(self, suspect: Suspect) -> list[Cause]:
+        given = [c for c in suspect.causes if c.cause in _FROM_OUTSIDE]
+        order = [c for c in suspect.causes if c.cause == "order"]
+        rest = [c for c in suspect.causes if c not in given and c not in order]
+        tried = self._outside(suspect, given)
+        if not any(c.confirmed for c in tried):
+            tried = self._order(suspect, order, others=bool(given)) or tried
+        if not any(c.confirmed for c in tried):
+            tried = self._chance(suspect) or tried
+        confirmed = [c for c in tried if c.confirmed]
+        kept = [c for c in rest if c.cause not in ("clock", "random")]
+        return [*confirmed, *kept] if confirmed else list(suspect.causes)
+
+    # -- who is run
+
+    def _subject(
+        self, side: Side, process: Activity, suspect: Suspect, within: set[int] | None = None
+    ) -> _Subject | None:
+        """The process or its nearest ancestor that can be run alone; `within`: and that all of
+        these came of."""
+        for candidate in (process, *side.ancestors(process)):
+            if candidate.key == side.record.itself.key:
+                return None
+            if within and not within <= isolated_process.subtree(side, candidate):
+                continue
+            if not isolated_process.alone(side, candidate):
+                continue
+            plan = self._plan(side, candidate)
+            if plan is not None:
+                names = self._names(side, candidate, suspect)
+                return _Subject(side, candidate, plan, names)
+        return None
+
+    def _plan(self, side: Side, process: Activity) -> Plan | None:
+        own = self._lab.plan(isolated_process.unit(side, process))
+        if own is None:
+            return None
+        uid = side.record.execution.uid
+        if uid not in self._wholes:
+            self._wholes[uid] = self._lab.plan(side.record)
+        whole = self._wholes[uid] or own
+        return replace(own, scenery=isolated_process.around(side, whole.scenery, own.scenery))
+
+    def _names(self, side: Side, process: Activity, suspect: Suspect) -> frozenset[str]:
+        """Where its work is looked at: where it is known to differ, else what it says."""
+        inside = isolated_process.subtree(side, process)
+        made = {
+            side.name(version.locator): version for key in inside for _, version in side.made[key]
+        }
+        wanted = {name for name in made if name in suspect.origin.names or name in self._wanted}
+        found: set[str] = set()
+        for name in wanted:
+            version = made[name]
+            path = path_of(version.locator)
+            if path is not None:
+                found.add(path.decode(errors="replace"))
+            if isolated_process.handed(side, process, version):
+                found |= {"stdout", "stderr"}
+        return frozenset(found or {"stdout", "stderr", "status"})
+
+    def _look(self, subject: _Subject, pins: Pins, plan: Plan | None = None) -> View | None:
+        """What came of it, where it is looked at; None: it did not end as it should."""
+        seen = self._lab.observe(plan or subject.plan, pins, seconds=subject.seconds)
+        if seen is None:
+            return None
+        if plan is None and seen.status != ending(subject.process):
+            return None
+        contents = {**seen.contents, "status": str(seen.status)}
+        return tuple((name, contents.get(name)) for name in sorted(subject.names))
+
+    # -- what is tried
+
+    def _chance(self, suspect: Suspect) -> list[Cause]:
+        subject = self._subject(self._views.b, suspect.pair.b, suspect)
+        if subject is None:
+            return []
+        now, then = self._pins(suspect)
+        base, moved = self._look(subject, now), self._look(subject, then)
+        if base is None or moved is None or base == moved:
+            return []  # neither makes a difference
+        if self._look(subject, now) != base:
+            return []  # something else does, too
+        causes: list[Cause] = []
+        signs = {cause.cause: cause.detail for cause in suspect.causes if cause.what}
+        for name, pins in (
+            ("random", replace(now, random=then.random)),
+            ("clock", replace(now, clock=then.clock)),
+        ):
+            seen = self._look(subject, pins) if pins != now else base
+            if seen not in (None, base) and seen == self._look(subject, pins):
+                causes.append(Cause(name, signs.get(name, _PINNED[name]), confirmed=True))
+        return causes
+
+    def _pins(self, suspect: Suspect) -> tuple[Pins, Pins]:
+        """Two ways to pin clock and randomness; what both executions had pinned stays."""
+        pinned = self._views.pinned()
+        moments = (suspect.pair.b.started, suspect.pair.a.started)
+        one, other = (
+            Pins(
+                clock=moment if pinned.clock is None else pinned.clock,
+                random=pinned.random or seed,
+                serial=pinned.serial,
+            )
+            for moment, seed in zip(moments, _SEEDS, strict=True)
+        )
+        return one, other
+
+    def _order(self, suspect: Suspect, causes: Sequence[Cause], *, others: bool) -> list[Cause]:
+        if not causes:
+            return []
+        side = self._views.b
+        rivals = {suspect.pair.b.key}
+        for name in (*suspect.origin.names, *(n for c in causes for n in c.names)):
+            for version in side.lines.get(name, ()):
+                rivals |= side.makers[version.key]
+        subject = self._subject(side, suspect.pair.b, suspect, rivals)
+        if subject is None:
+            return []
+        pinned = self._views.pinned()
+        seen = [self._look(subject, replace(pinned, serial=True)) for _ in range(3)]
+        if seen[0] is None or len(set(seen)) > 1:
+            return []
+        if others and len({self._look(subject, pinned) for _ in range(5)}) == 1:
+            return []  # what differed from outside may have done it alone
+        return [replace(cause, confirmed=True) for cause in causes]
+
+    def _outside(self, suspect: Suspect, causes: Sequence[Cause]) -> list[Cause]:
+        if not causes:
+            return []
+        a = self._subject(self._views.a, suspect.pair.a, suspect)
+        b = self._subject(self._views.b, suspect.pair.b, suspect)
+        if a is None or b is None:
+            return []
+        pins, _ = self._pins(suspect)
+        before, after = self._look(a, pins), self._look(b, pins)
+        if before is None or after is None or before == after:
+            return []
+        tried = []
+        for cause in causes:
+            seen = self._look(b, pins, _FROM_OUTSIDE[cause.cause](self, cause, a, b))
+            tried.append(replace(cause, confirmed=seen == before))
+        return tried
+
+    # -- the old version of one thing
+
+    def _old_files(self, cause: Cause, a: _Subject, b: _Subject) -> Plan:
+        if cause.names == ("stdin",):
+            return replace(b.plan, stdin=a.plan.stdin)
+        names = set(cause.names)
+        if cause.cause == "library":
+            package = f"/{cause.what.split('/', 1)[-1]}@"
+            owned = (a.plan.packages.items(), b.plan.packages.items())
+            names |= {
+                name_of(file_locator("", p)) for own in owned for p, by in own if package in by
+            }
+        return self._with(a, b, names)
+
+    def _old_listing(self, cause: Cause, a: _Subject, b: _Subject) -> Plan:
+        """Only the names: what both have stays as `b` has it."""
+        sides = []
+        for subject in (a, b):
+            paths = subject.plan.scenery.entries
+            names = {subject.side.name(file_locator("", path)) for path in paths}
+            sides.append({name for name in names if name.rpartition("/")[0] in cause.names})
+        return self._with(a, b, sides[0] ^ sides[1])
+
+    def _with(self, a: _Subject, b: _Subject, names: set[str]) -> Plan:
+        """The plan of `b` with these files as `a` had them, or without those it had not."""
+        old: dict[bytes, Entry | None] = {}
+        for name in names:
+            path = path_of(f"file://{name}") or b""
+            old[self._views.names.in_b(name)] = a.plan.scenery.entries.get(path)
+        return b.plan.with_files(old)
+
+    def _old_variable(self, cause: Cause, a: _Subject, b: _Subject) -> Plan:
+        environ = dict(b.plan.environ)
+        environ.pop(cause.what, None)
+        if cause.what in a.plan.environ:
+            environ[cause.what] = a.plan.environ[cause.what]
+        return replace(b.plan, environ=environ)
+
+    def _old_words(self, cause: Cause, a: _Subject, b: _Subject) -> Plan:
+        return replace(b.plan, command=a.plan.command, cwd=a.plan.cwd)
+
+
+_FROM_OUTSIDE: dict[str, Callable[[_Confirming, Cause, _Subject, _Subject], Plan]] = {
+    "input": _Confirming._old_files,
+    "library": _Confirming._old_files,
+    "listing": _Confirming._old_listing,
+    "variable": _Confirming._old_variable,
+    "argument": _Confirming._old_words,
+}
+_PINNED = {
+    "random": "with the same random bytes it does the same",
+    "clock": "at the same time of day it does the same",
+}

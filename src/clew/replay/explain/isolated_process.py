@@ -1,0 +1,115 @@
+"""One process, and all that came of it, as an execution of its own: to be run again alone.
+
+What others had made before it began is taken as found there. It can be run alone if all that it
+had from the rest of the run were files, words and variables; what came through pipes and sockets
+nobody kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from clew.prov.locators import path_of
+from clew.prov.queries.execution_record import Activity, Edge, Recorded, Version
+from clew.prov.queries.formats import STREAM
+from clew.replay.compare.entity_names import NETWORK
+from clew.replay.compare.execution_index import Side
+from clew.replay.sandbox.initial_files import Scenery
+
+
+def subtree(side: Side, process: Activity) -> set[int]:
+    """The process, what it became, and its descendants."""
+    found = {process.key}
+    waiting = [process.key]
+    while waiting:
+        below = {child.key for child in side.children[waiting.pop()]} - found
+        found |= below
+        waiting += below
+    return found
+
+
+def alone(side: Side, process: Activity) -> bool:
+    """Whether it got nothing from the rest but what was kept."""
+    if process.exe is None:  # it has its parent's memory
+        return False
+    inside = subtree(side, process)
+    if any(source not in inside for key in inside for source in side.informants[key]):
+        return False
+    used = (version for key in inside for _, version in side.used[key])
+    if any(version.locator.startswith(NETWORK) for version in used):
+        return False
+    return _input(process)[1] == 0
+
+
+def unit(side: Side, process: Activity) -> Recorded:
+    """The record of this process and all that came of it."""
+    record, inside = side.record, subtree(side, process)
+
+    def own(edges: list[Edge]) -> list[Edge]:
+        return [edge for edge in edges if edge.activity in inside]
+
+    used, generated, invalidated = map(own, (record.used, record.generated, record.invalidated))
+    met = {edge.version for edge in (*used, *generated, *invalidated)}
+    whole = record.itself._replace(
+        command=process.command,
+        cwd=process.cwd or record.itself.cwd,
+        environment=dict(side.environment(process)),
+        started=process.started,
+        ended=min(side.end(process), record.itself.ended or side.end(process)),
+        status=process.status,
+        signal=process.signal,
+    )
+    return replace(
+        record,
+        facets={**record.facets, "streams": _streams(process), "pinned": {}},
+        activities={whole.key: whole, **{key: record.activities[key] for key in sorted(inside)}},
+        versions={
+            key: version._replace(found=not side.makers[key] & inside)
+            for key, version in record.versions.items()
+            if key in met
+        },
+        used=used,
+        generated=generated,
+        invalidated=invalidated,
+        looked=[look for look in record.looked if look.activity in inside],
+        informed=[flow for flow in record.informed if {*flow[:2]} <= inside],
+        gaps=[gap for gap in record.gaps if gap.activity in inside],
+    )
+
+
+def _input(process: Activity) -> tuple[str, int]:
+    """What it was handed as its standard input, and how far others had read that."""
+    for number, _, name, *place in process.facets.get("begun", {}).get("held", ()):
+        if number == 0:
+            return name, place[0] if place else 0
+    return "", 0
+
+
+def _streams(process: Activity) -> dict[str, dict[str, str]]:
+    """Its input is the file it was handed open; what it says is kept, wherever it went."""
+    streams = {"stdout": {"kind": "pipe"}, "stderr": {"kind": "pipe"}}
+    name, _ = _input(process)
+    if name.startswith("/") and not name.startswith("/dev/"):
+        path = path_of(f"file://{name}") or b""
+        streams["stdin"] = {"kind": "file", "path": path.decode(errors="replace")}
+    return streams
+
+
+def handed(side: Side, process: Activity, version: Version) -> bool:
+    """Whether it wrote this through a descriptor that it was handed: alone, it is its output."""
+    if version.locator.startswith(STREAM):
+        return True
+    inside = subtree(side, process)
+    edges = (edge for edge in side.record.generated if edge.version == version.key)
+    return any(edge.activity in inside and edge.how == "inherited" for edge in edges)
+
+
+def around(side: Side, whole: Scenery, own: Scenery) -> Scenery:
+    """What the unit met, and beside it all of the run that nobody had touched."""
+    touched = {
+        side.record.versions[edge.version].locator
+        for edge in (*side.record.generated, *side.record.invalidated)
+    }
+    paths = {path_of(locator) for locator in touched}
+    still = {path: entry for path, entry in whole.entries.items() if path not in paths}
+    return Scenery(still).changed(dict(own.entries))

@@ -1,0 +1,182 @@
+"""What an execution's files can be had from again: packages to install, and files to copy.
+
+What a package manager installed is installed again; what nobody installs comes from the record.
+Files of the machine itself that belong to no package (`/etc/passwd`, the linker's cache) are
+left as the new system has them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clew.prov import package_urls
+from clew.replay.export.portable_execution import Portable
+from clew.replay.sandbox.initial_files import Entry
+
+Package = Mapping[str, Any]
+"""As `show --detail` tells of it."""
+
+_SITE = re.compile(rb"(?s)(.*)/lib(?:64)?/python(\d+\.\d+)t?/(?:site|dist)-packages(?=/)")
+_HOME = re.compile(rb"(?s)(.*)/(?:bin/python\d|(?:lib|lib64|include)/python\d+\.\d)")
+_PYTHON = re.compile(r"pkg:generic/python@(\d+(?:\.\d+)*[a-z0-9+]*)(?:\?.*)?")
+_LOCAL = b"/usr/local/"
+_PROGRAMS = (b"/bin", b"/sbin", b"/etc/alternatives")
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where pip put packages."""
+
+    folder: bytes
+    """Of a virtual environment its own, otherwise that of the packages."""
+    python: str
+    """The Python it is for: `3.11`."""
+    virtual: bool
+    packages: tuple[Package, ...]
+
+
+@dataclass(frozen=True)
+class Python:
+    """A Python that no package manager installed: built by pyenv, fetched by uv."""
+
+    home: bytes
+    version: str
+
+    @property
+    def short(self) -> str:
+        """`3.11` of `3.11.7`."""
+        return ".".join(self.version.split(".")[:2])
+
+    @property
+    def parts(self) -> tuple[bytes, ...]:
+        """What is there once it is: all of its home, unless others live there, too."""
+        if self.home + b"/" != _LOCAL:
+            return (self.home,)
+        return tuple(self.home + b"/%s/python" % f + self.short.encode() for f in (b"bin", b"lib"))
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """All that a new system needs."""
+
+    system: tuple[Package, ...]
+    """Of the system's package manager."""
+    python: Python | None
+    sites: tuple[Site, ...]
+    copied: Mapping[bytes, Entry]
+    links: Mapping[bytes, bytes]
+    """Names that programs were called by (`python3`); a record has no owner of a link."""
+    left: int
+    """Files of the machine that nobody installs, and that are not copied."""
+    conda: tuple[Package, ...]
+    """Copied as far as they were used: only conda itself could install them."""
+
+
+def ingredients(what: Portable) -> Ingredients:
+    """Sort the files of an execution by where they come from."""
+    owners = _owners(what)
+    python = _python(what)
+    virtual = _environments(what)
+    copied: dict[bytes, Entry] = {}
+    links: dict[bytes, bytes] = {}
+    left = 0
+    made = (*virtual, *(python.parts if python else ()))
+    for path, entry in what.plan.scenery.entries.items():
+        if _installed(path, owners.get(path), made):
+            continue
+        local = path.startswith(_LOCAL) and entry.kind in ("file", "link")
+        if path in owners or local or what.own(path):
+            copied[path] = entry
+        elif entry.kind == "link" and os.path.dirname(path).endswith(_PROGRAMS):
+            links[path] = entry.target
+        elif entry.kind == "file":
+            left += 1
+    return Ingredients(
+        system=_each(p for p in owners.values() if p["manager"] in ("deb", "rpm")),
+        python=python,
+        sites=_sites(owners, virtual),
+        copied=copied,
+        links=links,
+        left=left,
+        conda=_each(p for p in owners.values() if p["manager"] == "conda"),
+    )
+
+
+def _owners(what: Portable) -> dict[bytes, Package]:
+    facts = what.plan.facets.get("packages", {})
+    owners: dict[bytes, Package] = {}
+    for path, purl in what.plan.packages.items():
+        asked = facts.get(purl, {}).get("requested")
+        try:
+            package = package_urls.described(purl, asked)
+        except ValueError:  # a newer witness may know package URLs that this one cannot read
+            continue
+        if package is not None and path in what.plan.scenery.entries:
+            owners[path] = package
+    return owners
+
+
+def _installed(path: bytes, package: Package | None, made: Iterable[bytes]) -> bool:
+    """Whether installing packages, and making environments, puts this path there."""
+    inside = any(path == folder or path.startswith(folder + b"/") for folder in made)
+    if package is None:
+        return inside
+    if package["manager"] == "pypi":
+        return _from_index(package) and (inside or _SITE.match(path) is not None)
+    return package["manager"] in ("deb", "rpm")
+
+
+def _from_index(package: Package) -> bool:
+    """What was installed from a folder of this machine cannot be had from anywhere else."""
+    return not str(package.get("url") or "").startswith("file:")
+
+
+def _environments(what: Portable) -> dict[bytes, str]:
+    """Virtual environments, and the Python each is of."""
+    found = {}
+    for path in what.plan.scenery.entries:
+        if path.endswith(b"/pyvenv.cfg"):
+            version = _version(what.plan.packages.get(path, "")) or "3"
+            found[os.path.dirname(path)] = ".".join(version.split(".")[:2])
+    return found
+
+
+def _python(what: Portable) -> Python | None:
+    for path, purl in sorted(what.plan.packages.items()):
+        home = _HOME.match(path)
+        version = _version(purl)
+        if home is not None and version is not None:
+            return Python(home[1], version)
+    return None
+
+
+def _version(purl: str) -> str | None:
+    """The version of a Python that no package manager installed."""
+    found = _PYTHON.fullmatch(purl)
+    return found and found[1]
+
+
+def _sites(owners: Mapping[bytes, Package], virtual: Mapping[bytes, str]) -> tuple[Site, ...]:
+    packages: dict[bytes, list[Package]] = {folder: [] for folder in virtual}
+    versions = dict(virtual)
+    for path, package in sorted(owners.items()):
+        match = _SITE.match(path)
+        if package["manager"] != "pypi" or match is None or not _from_index(package):
+            continue
+        place = match[1] if match[1] in virtual else match[0]
+        versions.setdefault(place, match[2].decode())
+        packages.setdefault(place, []).append(package)
+    return tuple(
+        Site(place, versions[place], place in virtual, _each(some))
+        for place, some in sorted(packages.items())
+    )
+
+
+def _each(packages: Iterable[Package]) -> tuple[Package, ...]:
+    """Each once, by name."""
+    found = {(p["name"], p["version"], p.get("arch") or ""): p for p in packages}
+    return tuple(found[key] for key in sorted(found))

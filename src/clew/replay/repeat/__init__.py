@@ -1,0 +1,5 @@
+"""Repeating an execution: the plan, the runner that carries it out, and its report.
+
+Also decides which secrets and credential files a repeat gets, and which executions recreate a
+file. Never compares results (`compare`) and never skips work (`reuse`). Imported by `api`.
+"""

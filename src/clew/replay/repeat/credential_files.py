@@ -1,0 +1,162 @@
+"""Credential files that a repeat is given.
+
+A record has only the digests of credential files (`clew.redaction.files`), so a repeat gets their
+bytes from its caller (`secret_values`). They are written to the layer of the sandbox that takes
+its changes and is removed with it: never to the store or to the cache of initial files, in which
+a file of zeros stands in their place.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from blake3 import blake3
+
+from clew.prov.locators import path_of
+from clew.prov.queries.execution_record import Recorded, Version
+from clew.redaction import credential_globs, matcher, secret_values
+from clew.replay.repeat.secret_values import SecretValues
+from clew.replay.sandbox.initial_files import Entry, Scenery
+from clew.safe_path import SafeFolder
+from clew.store.errors import from_os
+
+_MOST_NAMES = 100
+"""Names of one file that links give it, at most: links can make endless ones."""
+
+
+@dataclass(frozen=True)
+class CredentialFile:
+    """A file that is given to a repeat, with the recorded mode and time."""
+
+    data: bytes = field(repr=False)
+    mode: int
+    mtime: int
+    recorded: str | None
+    """The digest that the record has."""
+    own: bool
+    """Taken from this machine, and not given by name."""
+    secrets: tuple[str, ...] = field(repr=False)
+    """The values in it that are masked in what is shown or recorded."""
+
+    @property
+    def digest(self) -> str:
+        return f"blake3:{blake3(self.data).hexdigest()}"
+
+    @property
+    def as_recorded(self) -> bool:
+        return self.digest == self.recorded
+
+
+def find_credentials(record: Recorded, found: Scenery, values: SecretValues) -> list[bytes]:
+    """The files without bytes that are credentials by their path, or by that of a link to them."""
+    environ = {name: value for name, value in record.itself.environment.items() if value}
+    globs = credential_globs(values.credentials, environ, record.itself.cwd or "/")
+    is_credential = matcher(globs)
+    links = [
+        (path, os.path.normpath(os.path.join(os.path.dirname(path), entry.target)))
+        for path, entry in found.entries.items()
+        if entry.kind == "link"
+    ]
+    return [
+        path
+        for path in found.missing
+        if globs and any(is_credential(os.fsdecode(name)) for name in _names(path, links))
+    ]
+
+
+def _names(path: bytes, links: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
+    """The path, and those that lead to it by `links` (link, target)."""
+    names = [path]
+    for name in names:
+        for link, target in links:
+            if name == target or name.startswith(target + b"/"):
+                alias = link + name[len(target) :]
+                if alias not in names and len(names) < _MOST_NAMES:
+                    names.append(alias)
+    return names
+
+
+def given_files(
+    record: Recorded, paths: Iterable[bytes], given: Mapping[str, str], values: SecretValues
+) -> dict[bytes, CredentialFile]:
+    """What is at these paths in a repeat that was given `given`. A value that the record shows in
+    its command or its variables is not masked: it is no secret."""
+    versions = _first_versions(record)
+    itself = record.itself
+    shown = "\0".join((*itself.command, *filter(None, itself.environment.values())))
+    files: dict[bytes, CredentialFile] = {}
+    for path in paths:
+        name, version = os.fsdecode(path), versions[path]
+        files[path] = CredentialFile(
+            data=given[name].encode(errors="surrogateescape"),
+            mode=stat.S_IMODE(version.mode or 0o600),
+            mtime=version.mtime or 0,
+            recorded=version.digest,
+            own=name not in values.given,
+            secrets=tuple(value for value in secret_values(given[name]) if value not in shown),
+        )
+    return files
+
+
+def _first_versions(record: Recorded) -> dict[bytes, Version]:
+    lines = ((path_of(locator), line[0]) for locator, line in record.lines.items())
+    return {path: first for path, first in lines if path is not None}
+
+
+def placeholders(files: Mapping[bytes, CredentialFile]) -> dict[bytes, Entry | None]:
+    """What stands for the files where their bytes must not be."""
+    return {
+        path: Entry("stub", file.mode, file.mtime, len(file.data)) for path, file in files.items()
+    }
+
+
+def placed(files: Mapping[bytes, CredentialFile], found: Scenery) -> dict[bytes, CredentialFile]:
+    """Those of the files that have a place: where the record contradicts itself, and has a link or
+    a file above one, or something below it, there is none."""
+    stubs = {path for path, entry in found.entries.items() if entry.kind == "stub"}
+    return {path: file for path, file in files.items() if path in stubs}
+
+
+def describe(files: Mapping[bytes, CredentialFile]) -> Iterator[str]:
+    """What a user should know of the files before the repeat starts."""
+    for path, file in files.items():
+        name = os.fsdecode(path)
+        changed = "" if file.as_recorded else ", which has changed since it was recorded"
+        if file.own:
+            yield f"it gets your own {name}{changed}"
+        elif changed:
+            yield f"it gets the {name} that you gave, which is not as it was recorded"
+
+
+def write_files(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> None:
+    """Write them to the upper folder of an overlay, in folders that are as in the lower one."""
+    try:
+        _write(files, upper, lower)
+    except OSError as error:
+        raise from_os(error, doing="give the sandbox its credential files") from error
+
+
+def _write(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> None:
+    places = SafeFolder(upper)
+    folders: set[bytes] = set()
+    for path, file in files.items():
+        place = places.join(path[1:])
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as to:
+            to.write(file.data)
+            to.flush()
+            os.fchmod(descriptor, file.mode)
+            os.utime(descriptor, ns=(file.mtime, file.mtime))
+        folder = os.path.dirname(path)
+        while len(folder) > 1:
+            folders.add(folder)
+            folder = os.path.dirname(folder)
+    for folder in folders:
+        found = os.lstat(os.fsencode(lower) + folder)
+        place = os.fsencode(upper) + folder
+        os.chmod(place, stat.S_IMODE(found.st_mode))  # noqa: PTH101 (bytes)
+        os.utime(place, ns=(found.st_mtime_ns, found.st_mtime_ns))

@@ -1,0 +1,281 @@
+"""What a repeat would do, decided from the record before anything starts.
+
+A plan holds the command, its variables, working folder and files, and says what of the original
+cannot be had again: what makes a repeat impossible is an error, what makes it less than faithful
+a warning. Pure but for the bytes and variables it is given.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from clew.errors import ClewError, NoContent, UsageError
+from clew.prov.locators import file_locator, path_of
+from clew.prov.queries.execution_record import Recorded
+from clew.prov.queries.formats import STREAM
+from clew.redaction import MASK
+from clew.replay.repeat.credential_files import (
+    CredentialFile,
+    describe,
+    find_credentials,
+    given_files,
+    placed,
+    placeholders,
+)
+from clew.replay.repeat.secret_values import SecretValues
+from clew.replay.sandbox.initial_files import Entry, Names, Scenery, scenery
+
+_ORDINARY = tuple(
+    f"/dev/{name}/"
+    for name in (
+        *("null", "zero", "full", "tty", "random", "urandom", "stdin", "stdout", "stderr"),
+        *("fd", "pts", "ptmx", "shm"),
+    )
+)
+"""Devices that every sandbox has."""
+_GPU = re.compile(
+    r"/dev/(nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/nvidia-cap\d+)|dri/(card|renderD)\d+|kfd)"
+)
+"""Device nodes that a sandbox has if the user allows it. No others are ever bound."""
+_SYSTEM = ("/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm")
+"""What /sys says of processors and memory: a sandbox has these, read-only, if they were used. With
+a GPU it has all of /sys, read-only: libraries look for the GPU there."""
+_WIRES = ("tcp://", "udp://", "http://", "https://", "ftp://")
+_HERE = ("tcp://127.", "tcp://[::1]", "udp://127.", "udp://[::1]")
+_UNFAITHFUL = {
+    "set-uid": "a program that lost its privilege then, and will again",
+    "ptrace": "a program that wanted to trace another",
+    "shared-memory": "data that passed unseen through shared memory",
+    "mount": "a file system that was mounted on the way",
+    "root": "a process that went into another root folder",
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A command, and all it will find."""
+
+    command: tuple[str, ...]
+    environ: Mapping[str, str]
+    secrets: Mapping[str, str]
+    """Variables that the caller gave: they are masked in whatever is shown or recorded."""
+    cwd: str
+    machine: str
+    scenery: Scenery
+    facets: Mapping[str, Any]
+    packages: Mapping[bytes, str]
+    stdin: str | None
+    """The digest of what it reads, where that was kept."""
+    begun: Mapping[bytes, tuple[str, int]]
+    """Files its output was appended to: the content at its end, and how much was there before."""
+    devices: tuple[str, ...]
+    warnings: tuple[str, ...]
+    credentials: Mapping[bytes, CredentialFile] = field(default_factory=dict)
+    """Files that the caller gave; in `scenery` stubs stand in their place."""
+
+    def with_files(self, entries: Mapping[bytes, Entry | None]) -> Plan:
+        """The same with other files: some changed, added, or (None) taken away."""
+        after = self.scenery.changed(dict(entries))
+        left = {path: file for path, file in self.credentials.items() if path not in entries}
+        return replace(self, scenery=after, credentials=placed(left, after))
+
+
+def plan(
+    record: Recorded, *, names: Names, values: SecretValues, network: bool, gpu: bool = False
+) -> Plan:
+    """How to do `record` again. `values`: the caller's, for secrets that were not recorded; `gpu`:
+    it may use the GPUs that it used."""
+    itself = record.itself
+    if itself.ended is None:
+        raise ClewError(
+            f"{record.execution.id} was never recorded to its end: it cannot be repeated",
+            hint="repeat one that is done: clew list",
+        )
+    first = scenery(record, names)
+    credentials = find_credentials(record, first, values)
+    missing = [path for path in first.missing if path not in credentials]
+    if missing:
+        some = ", ".join(os.fsdecode(path) for path in missing[:3])
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise NoContent(
+            f"the bytes of {some}{more} were not kept: {record.execution.id} cannot be repeated",
+            hint="record.exclude in .clew/config.toml says what is not kept: "
+            "change that, and record the command again",
+        )
+    wanted = secrets(record)
+    offered = values.select(record.execution, wanted, map(os.fsdecode, credentials))
+    given = {name: offered[name] for name in wanted}
+    files = given_files(record, credentials, offered, values)
+    if files:
+        first = first.changed(placeholders(files))
+    locators = {record.versions[edge.version].locator for edge in record.used}
+    devices, refused = _devices(locators, gpu=gpu)
+    return Plan(
+        command=_command(record, given),
+        environ=_variables(record, given),
+        secrets=given,
+        cwd=itself.cwd or "/",
+        machine=str(record.facets.get("machine", "")),
+        scenery=first,
+        facets=record.facets,
+        packages=_packages(record),
+        stdin=_stdin(record),
+        begun=_begun(record),
+        devices=devices,
+        warnings=(
+            *_restrictions(record, offered, network),
+            *(f"it asks for no secret {n}" for n in values.given if n not in offered),
+            *describe(files),
+            *_warnings(record, locators, devices, refused, network),
+        ),
+        credentials=placed(files, first),
+    )
+
+
+def parameters(command: Iterable[str], changes: Mapping[int, str]) -> tuple[str, ...]:
+    """The command with some of its words replaced; word 0 is the program."""
+    words = list(command)
+    for number, value in changes.items():
+        if not 0 <= number < len(words):
+            raise UsageError(
+                f"there is no word {number}: the command has {len(words)}, counted from 0",
+                hint="clew show tells the command",
+            )
+        words[number] = value
+    return tuple(words)
+
+
+def place_of(word: str, cwd: str) -> bytes:
+    """Where a command started in `cwd` finds the file that a word names."""
+    return os.fsencode(posixpath.normpath(posixpath.join(cwd, word)))
+
+
+def secrets(record: Recorded) -> list[str]:
+    """The names of the values that a repeat needs and the record does not have: of variables, and
+    of what stood in the command."""
+    variables = [n for n in record.facets.get("redacted", ()) if n in record.itself.environment]
+    masks = record.facets.get("argument_secrets", {}).values()
+    return sorted({*variables, *(name for names in masks for name in names if name)})
+
+
+def without_secrets_of(record: Recorded, words: Iterable[int]) -> Recorded:
+    """The record, to be repeated with other words in these places: what they held is not needed."""
+    masked = record.facets.get("argument_secrets", {})
+    replaced = {str(number) for number in words}
+    kept = {number: names for number, names in masked.items() if number not in replaced}
+    return replace(record, facets={**record.facets, "argument_secrets": kept})
+
+
+def _variables(record: Recorded, given: Mapping[str, str]) -> dict[str, str]:
+    variables = {n: v for n, v in record.itself.environment.items() if v is not None}
+    for name, raw in record.facets.get("variables_b64", {}).items():
+        if name in variables:
+            variables[name] = os.fsdecode(b64decode(raw))
+    hidden = [name for name in record.facets.get("redacted", ()) if name in variables]
+    return variables | {name: given[name] for name in hidden}
+
+
+def _command(record: Recorded, given: Mapping[str, str]) -> tuple[str, ...]:
+    """The words, with each secret where it stood."""
+    masked = record.facets.get("argument_secrets", {})
+    words = []
+    for number, word in enumerate(record.itself.command):
+        names = masked.get(str(number), ())
+        first, *rest = word.split(MASK)
+        if names and len(rest) != len(names):  # it had asterisks of its own beside the secret
+            raise UsageError(
+                f"word {number} of the command held a secret that is not recorded",
+                hint=f"give it again: clew repeat {record.execution.id} --set {number}=…",
+            )
+        values = [MASK if name is None else given[name] for name in names or [None] * len(rest)]
+        words.append(first + "".join(map("".join, zip(values, rest, strict=True))))
+    return tuple(words)
+
+
+def _packages(record: Recorded) -> dict[bytes, str]:
+    owned = ((path_of(v.locator), v.package) for v in record.versions.values())
+    return {path: package for path, package in owned if path is not None and package is not None}
+
+
+def _stdin(record: Recorded) -> str | None:
+    locator = f"{STREAM}{record.execution.uid}/stdin"
+    line = record.lines.get(locator, ())
+    if any(version.digest and not version.stored for version in line):
+        raise NoContent(
+            f"what {record.execution.id} read from its input was not kept: it cannot be repeated",
+            hint="give it its input in a file, and record it again; see stream_limit in settings",
+        )
+    return next((version.digest for version in line if version.digest), None)
+
+
+def _begun(record: Recorded) -> dict[bytes, tuple[str, int]]:
+    found: dict[bytes, tuple[str, int]] = {}
+    machine = str(record.facets.get("machine", ""))
+    for word in record.facets.get("streams", {}).values():
+        if word.get("kind") == "file" and word.get("begin"):
+            path = os.fsencode(word["path"])
+            left = record.left.get(file_locator(machine, path))
+            if left is not None and left.digest is not None and left.stored:
+                found[path] = left.digest, word["begin"]
+    return found
+
+
+def _devices(locators: Iterable[str], *, gpu: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What it used of the machine itself: what the sandbox has of that, and what it has not."""
+    given: set[str] = set()
+    refused: set[str] = set()
+    for locator in locators:
+        path = posixpath.normpath(os.fsdecode(path_of(locator) or b"/"))
+        if path.startswith("/sys/"):
+            part = next((one for one in _SYSTEM if f"{path}/".startswith(f"{one}/")), None)
+            (refused if part is None else given).add(part or path)
+        elif path.startswith("/dev/") and not f"{path}/".startswith(_ORDINARY):
+            (given if gpu and _GPU.fullmatch(path) else refused).add(path)
+    if any(_GPU.fullmatch(path) for path in given):
+        given = {path for path in given if not path.startswith("/sys/")} | {"/sys"}
+        refused = {path for path in refused if not path.startswith("/sys/")}
+    return tuple(sorted(given)), tuple(sorted(refused))
+
+
+def _restrictions(record: Recorded, given: Mapping[str, str], network: bool) -> Iterable[str]:
+    """What a record made elsewhere gets of this machine."""
+    if record.execution.made_elsewhere:
+        reach = "the network" if network else "no network"
+        names = f"these secrets: {', '.join(given)}" if given else "none of your secrets"
+        yield f"this record was made elsewhere: it gets {reach} and {names}"
+
+
+def _warnings(
+    record: Recorded,
+    locators: Iterable[str],
+    devices: Iterable[str],
+    refused: Iterable[str],
+    network: bool,
+) -> Iterable[str]:
+    peers = sorted(at for at in locators if at.startswith(_WIRES) and not at.startswith(_HERE))
+    if peers and not network:
+        more = f" and {len(peers) - 1} more" if len(peers) > 1 else ""
+        yield f"it used the network ({peers[0]}{more}), and now has none: --network allows it"
+    elif peers:
+        yield f"it uses the network ({peers[0]}): what answers there may have changed"
+    for device in devices:
+        if not device.startswith("/sys"):
+            yield f"it uses {device}: a device of this machine, not of the record"
+    gpus = [path for path in refused if _GPU.fullmatch(path)]
+    if gpus:
+        yield f"it used a GPU ({gpus[0]}), and now has none: --gpu allows it"
+    others = [path for path in refused if path not in gpus]
+    if others:
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        yield f"it used {others[0]}{more}, which a sandbox does not have"
+    if record.facets.get("typed"):
+        yield "somebody typed at its terminal, and that was not kept: now there is nothing to read"
+    for what in sorted({gap.what for gap in record.gaps}):
+        if what in _UNFAITHFUL:
+            yield f"there was {_UNFAITHFUL[what]}"

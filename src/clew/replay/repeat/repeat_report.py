@@ -1,0 +1,60 @@
+"""What came of doing it again, as the document that `repeat` and `commit` answer with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clew.prov.locators import path_of
+from clew.prov.queries.execution_record import Recorded
+from clew.prov.queries.formats import place
+from clew.replay.compare.output_comparison import Comparison
+from clew.replay.repeat.repeat_plan import Plan
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The comparison of a repetition with what it repeats, and why they differ."""
+
+    execution: Mapping[str, Any]
+    of: str
+    comparison: Comparison
+    divergence: Mapping[str, Any] | None
+    ran: Sequence[Mapping[str, Any]]
+    reused: Sequence[Mapping[str, Any]]
+    warnings: Sequence[str]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "execution": dict(self.execution),
+            "of": self.of,
+            "verdict": self.comparison.verdict,
+            "differences": [one.as_json() for one in self.comparison.differences],
+            "divergence": self.divergence,
+            "ran": list(self.ran),
+            "reused": list(self.reused),
+            "warnings": list(self.warnings),
+        }
+
+
+def ran(record: Recorded, why: Callable[[str], str]) -> list[dict[str, Any]]:
+    """Every program that ran, with why."""
+    programs = (process for process in record.processes if process.exe is not None)
+    return [{"command": process.command, "why": why(process.uid)} for process in programs]
+
+
+def strangers(record: Recorded, plan: Plan) -> list[str]:
+    """What a repetition read of which the record had only the name: its bytes were not there."""
+    read: dict[bytes, str] = {}
+    given = plan.scenery.entries
+    for locator in {record.versions[edge.version].locator for edge in record.used}:
+        path = path_of(locator)
+        if path is None or path in plan.credentials:
+            continue
+        if path in given and given[path].kind == "stub":
+            read[path] = place(locator)["path"]
+    return [
+        f"it read {shown}, which was only looked at before: its bytes are not recorded"
+        for _, shown in sorted(read.items())
+    ]

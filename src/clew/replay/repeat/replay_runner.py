@@ -1,0 +1,138 @@
+"""Doing a recorded execution again: in a sandbox, from the record alone, and recorded itself.
+
+The repetition is an execution like any other, with its parent and how it came from it. Killed
+before its end it is forgotten as a whole: what it saw went with its sandbox.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.errors import ClewError, NotAllowed
+from clew.project_directory import Folder
+from clew.replay.repeat.repeat_plan import Plan
+from clew.replay.sandbox.bubblewrap import Inside, Sandbox
+from clew.replay.sandbox.file_cache import Cache, held
+from clew.replay.sandbox.initial_files import Entry
+from clew.run import execution_locks, recovery
+from clew.run.launch.execution_host import Descent
+from clew.run.launch.pins import Pins
+from clew.run.launch.skip_protocol import Decider
+from clew.run.outcome import Outcome
+from clew.run.recorder import record
+from clew.settings import Settings
+from clew.store import Store
+from clew.witness.environment import user_name
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """A project's tools for doing work again."""
+
+    folder: Folder
+    settings: Settings
+
+    def run(
+        self,
+        plan: Plan,
+        descent: Descent,
+        *,
+        network: bool = False,
+        show: tuple[int, int] | None = (1, 2),
+        name: str | None = None,
+        pins: Pins | None = None,
+        decider: Decider | None = None,
+    ) -> Outcome:
+        """Carry out a plan in a sandbox, and record it as what `descent` says: whole, or not.
+
+        Unless told otherwise what was pinned is pinned again.
+        """
+        self._check_owner()
+        try:
+            return self._run(plan, descent, network, show, name, pins, decider)
+        except ClewError:
+            # on a full disk there may be room again to forget it, now that its files are gone
+            recovery.recover(self.folder, self.settings)
+            raise
+
+    def _run(
+        self,
+        plan: Plan,
+        descent: Descent,
+        network: bool,
+        show: tuple[int, int] | None,
+        name: str | None,
+        pins: Pins | None,
+        decider: Decider | None,
+    ) -> Outcome:
+        with (
+            Store(self.folder.store) as store,
+            held(self.folder.cache),
+            self._scratch() as scratch,
+        ):
+            plan = _with_beginnings(plan, store)
+            root = Cache(self.folder.cache, store).root(plan.scenery)
+            stdin = plan.stdin
+            inside = Inside(
+                environ=plan.environ,
+                cwd=Path(plan.cwd),
+                machine=plan.machine,
+                facets=dict(plan.facets),
+                packages=plan.packages,
+                descent=descent,
+                show=show,
+                stdin=None if stdin is None else lambda: store.read(stdin),
+                secrets=plan.secrets,
+                credentials=plan.credentials,
+                network=network,
+                devices=plan.devices,
+            )
+            stage = Sandbox(root, inside, scratch / "sandbox", boot=secrets.token_hex(4))
+            return record(
+                self.folder,
+                self.settings,
+                plan.command,
+                stage=stage,
+                name=name,
+                exclude=(),
+                pins=Pins.recorded(plan.facets) if pins is None else pins,
+                decider=decider,
+            )
+
+    def _check_owner(self) -> None:
+        """In a name space of one's own the files of others are nobody's."""
+        owner = self.folder.path.stat().st_uid
+        if owner != os.geteuid():
+            name = user_name(owner)
+            raise NotAllowed(
+                f"{self.folder.path} belongs to {name}, who alone can repeat in it",
+                hint=f"as {name}, or after clew push and clew pull into a project of your own",
+            )
+
+    @contextlib.contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        """A folder of its own; whoever cleans up after the dead removes it if we are killed."""
+        place, lock = execution_locks.scratch(self.folder, secrets.token_hex(8))
+        try:
+            yield place
+        finally:
+            execution_locks.discard(place)
+            os.close(lock)
+
+
+def _with_beginnings(plan: Plan, store: Store) -> Plan:
+    """With what stood in the files that its output was appended to."""
+    entries: dict[bytes, Entry | None] = {}
+    for path, (digest, size) in plan.begun.items():
+        begin = b""
+        for data in store.read(digest):
+            begin += data[: size - len(begin)]
+            if len(begin) == size:
+                break
+        entries[path] = Entry("file", 0o644, 0, len(begin), store.put_bytes(begin).digest)
+    return plan.with_files(entries) if entries else plan

@@ -1,0 +1,224 @@
+"""One execution's facts, arranged for asking what any part of it depended on and changed."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from clew.prov.locators import path_of
+from clew.prov.queries.execution_record import Activity, Edge, Look, Recorded, Version
+
+DEEDS = ("made", "removed")
+"""Looks that are none: a folder, pipe or device that was made or removed."""
+
+
+class Deed(NamedTuple):
+    """Something that was done to a path; in the order it was done."""
+
+    at: int
+    rank: int
+    """Of several at one moment: what is replaced goes first, what is deleted goes last."""
+    path: bytes
+    there: bool
+    """Whether something is there afterwards."""
+    activity: int
+    version: int | None
+    mode: int
+    """Of what has no bytes: a folder, a pipe, a device."""
+    how: str
+    mtime: int | None = None
+    """Of a folder whose time was set."""
+
+
+class Ledger:
+    """A record, arranged by process and by path."""
+
+    def __init__(self, record: Recorded) -> None:
+        self.record = record
+        self.paths = {key: path_of(v.locator) for key, v in record.versions.items()}
+
+    @cached_property
+    def children(self) -> dict[int, list[Activity]]:
+        children: dict[int, list[Activity]] = defaultdict(list)
+        for process in self.record.processes:
+            children[process.parent or 0].append(process)
+        return children
+
+    @cached_property
+    def used(self) -> dict[int, list[Edge]]:
+        return _by_activity(self.record.used)
+
+    @cached_property
+    def looked(self) -> dict[int, list[Look]]:
+        looked: dict[int, list[Look]] = defaultdict(list)
+        for look in self.record.looked:
+            looked[look.activity].append(look)
+        return looked
+
+    @cached_property
+    def makers(self) -> dict[int, dict[int, Edge]]:
+        """By version, who wrote it."""
+        makers: dict[int, dict[int, Edge]] = defaultdict(dict)
+        for edge in self._generated:
+            makers[edge.version][edge.activity] = edge
+        return makers
+
+    @cached_property
+    def _generated(self) -> list[Edge]:
+        """Who wrote what, and when at the earliest: to a version that others had begun, a process
+        can have written only once it was there."""
+        edges = []
+        for edge in self.record.generated:
+            process = self.record.activities[edge.activity]
+            began = process.facets.get("begun", {}).get("at", process.started)
+            edges.append(edge if edge.at >= process.started else edge._replace(at=began))
+        return edges
+
+    @cached_property
+    def _made(self) -> dict[bytes, list[tuple[int, int]]]:
+        """By path, the versions that were made there, with when."""
+        made: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+        for edge in self.record.generated:
+            path = self.paths[edge.version]
+            if path is not None:
+                made[path].append((edge.at, edge.version))
+        for line in made.values():
+            line.sort()
+        return made
+
+    def made_by(self, path: bytes, at: int) -> Version | None:
+        """The version that the run itself had made at this path by then, if it had."""
+        line = self._made.get(path, [])
+        count = bisect_right(line, (at, 1 << 63))
+        return self.known(self.record.versions[line[count - 1][1]]) if count else None
+
+    @cached_property
+    def _moved(self) -> dict[tuple[int, int, str], Version]:
+        return {
+            (edge.activity, edge.at, edge.how): self.record.versions[edge.version]
+            for edge in self.record.generated
+            if edge.how in ("rename", "link")
+        }
+
+    @cached_property
+    def _became(self) -> dict[int, Version]:
+        became: dict[int, Version] = {}
+        for edge in self.record.used:
+            after = self._moved.get((edge.activity, edge.at, edge.how))
+            if after is not None:
+                became[edge.version] = after
+        return became
+
+    def known(self, version: Version) -> Version:
+        """The version with its content; that of one nobody read is known by what it became under
+        another name."""
+        if version.digest is not None or version.key not in self._became:
+            return version
+        after = self._became[version.key]
+        return version._replace(
+            digest=after.digest, size=after.size, mode=after.mode, mtime=after.mtime
+        )
+
+    @cached_property
+    def deeds(self) -> dict[int, list[Deed]]:
+        """By process, what it did to which path."""
+        deeds: dict[int, list[Deed]] = defaultdict(list)
+        for deed in self._deeds():
+            deeds[deed.activity].append(deed)
+        return deeds
+
+    @cached_property
+    def _changes(self) -> dict[bytes, list[tuple[int, int]]]:
+        """By path, when somebody did something to it, and who."""
+        changes: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+        for deed in self._deeds():
+            changes[deed.path].append((deed.at, deed.activity))
+        for line in changes.values():
+            line.sort()
+        return changes
+
+    @cached_property
+    def _doers(self) -> set[int]:
+        return {activity for line in self._changes.values() for _, activity in line}
+
+    @cached_property
+    def _entries(self) -> dict[bytes, list[tuple[int, int]]]:
+        """The same by folder: when a name in it came or went."""
+        entries: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
+        for path, line in self._changes.items():
+            entries[os.path.dirname(path)] += line
+        for line in entries.values():
+            line.sort()
+        return entries
+
+    def disturbed(self, path: bytes, since: int, until: int, members: frozenset[int]) -> bool:
+        """Whether somebody else did something to this path, or to a folder above it."""
+        if self._doers <= members:
+            return False
+        return any(_within(self._changes.get(p, ()), since, until, members) for p in above(path))
+
+    def entries_disturbed(
+        self, folder: bytes, since: int, until: int, members: frozenset[int]
+    ) -> bool:
+        """Whether somebody else let a name come or go in this folder."""
+        if self._doers <= members:
+            return False
+        return _within(self._entries.get(folder, ()), since, until, members)
+
+    def _deeds(self) -> Iterator[Deed]:
+        for edge in self._generated:
+            path = self.paths[edge.version]
+            if path is not None:
+                yield Deed(edge.at, 1, path, True, edge.activity, edge.version, 0, edge.how)
+        for edge in self.record.invalidated:
+            path = self.paths[edge.version]
+            if path is not None:
+                rank = 0 if edge.how == "replace" else 2
+                yield Deed(edge.at, rank, path, False, edge.activity, edge.version, 0, edge.how)
+        for look in self.record.looked:
+            if look.kind in DEEDS:
+                path = path_of(look.locator)
+                mode, _, *times = look.answer.split(" ")
+                if path is not None:
+                    yield Deed(
+                        at=look.at,
+                        rank=1 if look.kind == "made" else 2,
+                        path=path,
+                        there=look.kind == "made",
+                        activity=look.activity,
+                        version=None,
+                        mode=int(mode, 8),
+                        how=look.kind,
+                        mtime=int(times[0]) if times else None,
+                    )
+
+
+@lru_cache(1 << 14)
+def above(path: bytes) -> tuple[bytes, ...]:
+    """The path and every folder that it lies in."""
+    places = [path]
+    while len(places[-1]) > 1:
+        places.append(os.path.dirname(places[-1]))
+    return tuple(places)
+
+
+def _within(
+    line: list[tuple[int, int]] | tuple[()], since: int, until: int, members: frozenset[int]
+) -> bool:
+    for at, activity in line[bisect_right(line, (since, 1 << 63)) :]:
+        if at > until:
+            return False
+        if activity not in members:
+            return True
+    return False
+
+
+def _by_activity(edges: list[Edge]) -> dict[int, list[Edge]]:
+    found: dict[int, list[Edge]] = defaultdict(list)
+    for edge in edges:
+        found[edge.activity].append(edge)
+    return found

@@ -1,0 +1,205 @@
+"""A run in which only what must run does: the tracer asks before each program is started.
+
+For every program that is about to be started, earlier ones that were started alike are looked for;
+the first whose every witnessed fact holds now is not run again: what it left is put in place,
+what it printed is printed, and it ends as it ended. Whatever is in doubt runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from clew import db
+from clew.project_directory import Folder
+from clew.prov.graph import Graph
+from clew.prov.queries.execution_record import Activity, Recorded
+from clew.prov.queries.formats import process_id
+from clew.prov.text import shown
+from clew.redaction import MASK
+from clew.replay.reuse.input_check import Check
+from clew.replay.reuse.output_restore import Times, apply, as_now, as_then, possible
+from clew.replay.reuse.previous_runs import Past, Pasts
+from clew.replay.reuse.reuse_report import account
+from clew.replay.reuse.start_match import Start, started_alike
+from clew.replay.reuse.subtree import MACHINE, NotAlone, Unit
+from clew.replay.sandbox.sandbox_files import Seen
+from clew.replay.stored_listings import listings
+from clew.run.launch.skip_protocol import Surroundings
+from clew.settings import Settings
+from clew.store import Store, Stored
+from clew.witness.syscalls import process_start
+from clew.witness.syscalls.content_capture import Known
+from clew.witness.syscalls.reused_subtree import Retold
+from clew.witness.syscalls.trace_format import Facts
+from clew.witness.syscalls.trace_format import Question as Asked
+from clew.witness.syscalls.version_tracker import facts_of
+
+
+@dataclass
+class Incremental:
+    """Decides for one run; see `clew.run.launch.skip_protocol.Decider`."""
+
+    folder: Folder
+    settings: Settings
+    reference: Recorded
+    """The execution that is done again: its processes are asked first."""
+    machine: str
+    pinned: object = None
+    ran: list[dict[str, Any]] = field(default_factory=list)
+    """In the shape of the contract: what was run, and why."""
+    reused: list[dict[str, Any]] = field(default_factory=list)
+    retold: dict[int, Retold] = field(default_factory=dict)
+
+    def begin(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+        self._world = Seen(surroundings.files, surroundings.given)
+        self._leftovers: frozenset[tuple[int, bytes]] | None = None
+        self._stack: ExitStack | None = None
+
+    def decide(self, question: Asked, copies: Mapping[int, int]) -> tuple[int, int] | None:
+        self._world.forget()
+        pasts = self._open()
+        start = self._start(question)
+        command = list(start.command)
+        why = ""
+        for past, process in pasts.alike(start):
+            said = self._try(past, process, start, copies)
+            if said is None:
+                number = past.record.execution.number
+                source = process_id(number, process.number, process.uid)
+                self.reused.append({"command": command, "from": source})
+                token = len(self.retold)
+                return past.unit(process).status, token
+            why = why or said
+        self.ran.append({"command": command, "why": why or pasts.nearest(start)})
+        return None
+
+    def close(self) -> None:
+        if self._stack is not None:
+            self._stack.close()
+
+    # -- what is asked
+
+    def _open(self) -> Pasts:
+        """Opened by the thread that asks, and when it first does."""
+        if self._stack is None:
+            self._stack = ExitStack()
+            self._store = self._stack.enter_context(Store(self.folder.store))
+            connection = self._stack.enter_context(
+                db.connect(self.folder.graph, address=self.settings.graph)
+            )
+            graph = Graph(connection, self.folder.uid, signers=self.settings.config)
+            self._names = listings(self._store)
+            self._pasts = Pasts(graph, self.reference, self._names)
+        return self._pasts
+
+    def _start(self, question: Asked) -> Start:
+        first = self._leftovers is None
+        if self._leftovers is None:
+            self._leftovers = process_start.outside(question.openings)
+        redactor = self._around.redactor
+        entries = (shown(entry).partition("=") for entry in question.variables)
+        variables = {name: value for name, _, value in entries if name}
+        standing = question.standing
+        return Start(
+            program=process_start.text(question.program),
+            command=redactor.arguments([shown(word) for word in question.arguments]).words,
+            cwd=shown(question.cwd),
+            environment=redactor.environment(variables),
+            held=process_start.described(question.openings, self._around.streams, self._leftovers),
+            standing=None if standing is None else shown(standing).replace("\t", " "),
+            reference=self.reference,
+            others=question.others,
+            first=first,
+            seals=redactor.seals(variables),
+        )
+
+    # -- what is answered
+
+    def _try(
+        self, past: Past, process: Activity, start: Start, copies: Mapping[int, int]
+    ) -> str | None:
+        """Let the process stand for the start, or say why it cannot."""
+        try:
+            unit = past.unit(process)
+        except NotAlone as why:
+            return str(why)
+        check = Check(unit, self._world, self._names, past.names_at)
+        why_not = self._untold(unit, start) or started_alike(unit, start) or check.unmet()
+        if why_not is not None:
+            return why_not
+        missing = [one.fd for one in unit.handed if one.fd not in copies]
+        if missing or not possible(unit, self._around.files.path) or not self._whole(unit):
+            return "there is no place for what it left"
+        times = as_now(unit, check.times) if self.ran else as_then
+        self._stand_in(unit, start, copies, times)
+        return None
+
+    def _untold(self, unit: Unit, start: Start) -> str | None:
+        """What neither its words nor its variables say."""
+        if unit.record.facets.get("pinned") != self.pinned:
+            return "the clock or randomness was pinned otherwise"
+        if self.pinned and not (start.first and unit.root.number == 1):
+            return "what it is told of clock and randomness depends on where it is started"
+        if any("\ufffd" in word or MASK in word for word in start.command):
+            return "its words are not all recorded"
+        return None
+
+    def _whole(self, unit: Unit) -> bool:
+        """Whether every byte it left can be had."""
+        versions = [left.version for left in unit.leaves.values()]
+        versions += [one.version for one in unit.handed]
+        versions += [unit.stream(name) for name in unit.output]
+        return all(v is None or self._store.has(v.digest or "") for v in versions)
+
+    def _stand_in(self, unit: Unit, start: Start, copies: Mapping[int, int], times: Times) -> None:
+        before = dict(self._met(unit))
+        opened, after = apply(unit, self._around.files.path, self._read, copies, times)
+        self._learn(unit, before, opened, after)
+        self.retold[len(self.retold) + 1] = account(
+            unit, start, machine=self.machine, before=before, opened=opened, after=after
+        )
+
+    def _read(self, digest: str) -> Iterator[bytes]:
+        return self._store.read(digest)
+
+    def _met(self, unit: Unit) -> Iterator[tuple[bytes, Facts]]:
+        """The files it would have met, as they are."""
+        for key in unit.members:
+            for edge in unit.ledger.used[key]:
+                path = unit.ledger.paths[edge.version]
+                if path is not None and not path.startswith(MACHINE):
+                    yield from self._facts(path)
+        for deed in unit.deeds:
+            if not deed.there:
+                yield from self._facts(deed.path)
+
+    def _facts(self, path: bytes) -> Iterator[tuple[bytes, Facts]]:
+        try:
+            yield path, facts_of(self._world.lstat(path))
+        except OSError:
+            return
+
+    def _learn(
+        self,
+        unit: Unit,
+        before: Mapping[bytes, Facts],
+        opened: Mapping[bytes, Facts],
+        after: Mapping[bytes, Facts],
+    ) -> None:
+        """What these files hold is known without reading them again."""
+        for need in unit.needs:
+            version = need.version
+            if version is not None and version.digest is not None and need.path in before:
+                stored = Stored(version.digest, version.size or 0)
+                self._around.contents.learn(before[need.path], Known(stored, version.stored))
+        appended = {path for path, facts in opened.items() if facts.size}
+        versions = {path: left.version for path, left in unit.leaves.items()}
+        versions |= {one.path: one.version for one in unit.handed}
+        for path, version in versions.items():
+            if version is not None and version.digest and path in after and path not in appended:
+                stored = Stored(version.digest, version.size or 0)
+                self._around.contents.learn(after[path], Known(stored, version.stored))

@@ -1,0 +1,209 @@
+"""What a unit did, to be told in the record of the run in which it was not done again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from clew.prov.locators import file_locator
+from clew.prov.queries.execution_record import Activity, Edge, Version
+from clew.prov.queries.formats import STREAM
+from clew.replay.reuse.start_match import Start, seals, variables
+from clew.replay.reuse.subtree import Unit
+from clew.witness.syscalls.reused_subtree import Actor, Retold, Step, Thing
+from clew.witness.syscalls.trace_format import Facts
+from clew.witness.syscalls.version_tracker import Told
+
+_LOOKED, _USED, _REPLACED, _GONE = 1, 2, 2, 4
+"""The order of what happened at one moment; things are made between the last two."""
+
+
+def account(
+    unit: Unit,
+    start: Start,
+    *,
+    machine: str,
+    before: Mapping[bytes, Facts],
+    opened: Mapping[bytes, Facts],
+    after: Mapping[bytes, Facts],
+) -> Retold:
+    """`before`: the files it met, as they were; `opened`: what it was handed, before it was
+    written; `after`: what it left, as it is now."""
+    return _Account(unit, start, machine, before, opened, after).told()
+
+
+class _Account:
+    def __init__(
+        self,
+        unit: Unit,
+        start: Start,
+        machine: str,
+        before: Mapping[bytes, Facts],
+        opened: Mapping[bytes, Facts],
+        after: Mapping[bytes, Facts],
+    ) -> None:
+        self._unit, self._start, self._machine = unit, start, machine
+        self._before, self._opened, self._after = before, opened, after
+        self._ledger, self._record = unit.ledger, unit.record
+        self._handed = {one.version.key for one in unit.handed}
+        self._appended = {one.version.key for one in unit.handed if opened[one.path].size}
+        """What these hold depends on what was there before."""
+        self._things: dict[int, Thing] = {}
+
+    def told(self) -> Retold:
+        members = [self._record.activities[key] for key in self._unit.members]
+        members.sort(key=lambda process: process.number or 0)
+        steps = sorted(self._steps(members))
+        self._carries(members)
+        return Retold(
+            actors=[self._actor(process) for process in members],
+            things=self._things,
+            steps=steps,
+            held=self._start.held,
+            standing=self._start.standing,
+            printed={name: until - since for name, (since, until) in self._unit.output.items()},
+        )
+
+    def _actor(self, process: Activity) -> Actor:
+        root = process.key == self._unit.root.key
+        parent = self._record.activities.get(process.parent or 0)
+        return Actor(
+            uid=process.uid,
+            parent=None if root or parent is None else parent.uid,
+            pid=process.pid or 0,
+            began=self._unit.begun if root else process.started,
+            ended=process.ended,
+            exe=process.exe,
+            cwd=process.cwd,
+            command=tuple(process.command),
+            variables=variables(self._record, process),
+            begun=self._begun(process),
+            status=process.status,
+            signal=process.signal,
+        )
+
+    def _begun(self, process: Activity) -> dict[str, Any] | None:
+        """With its seals as they are, whatever the execution around it has."""
+        begun: dict[str, Any] | None = process.facets.get("begun")
+        sealed = seals(self._record, process)
+        return {**begun, "sealed": sealed} if begun is not None and sealed else begun
+
+    # -- what was done
+
+    def _steps(self, members: list[Activity]) -> Iterator[Step]:
+        for process in members:
+            for edge in self._ledger.used[process.key]:
+                if self._counts(process, edge.at) and edge.how != "append":
+                    yield from self._edge(process, edge, "used", _USED)
+            for look in self._ledger.looked[process.key]:
+                if self._counts(process, look.at):
+                    words = (look.kind, self._locator(look.locator), look.answer)
+                    yield Step(look.at, _LOOKED, "looked", process.uid, None, words)
+        yield from self._changes(members)
+        inside = self._unit.members
+        for learnt, source, at, via in self._record.informed:
+            if learnt in inside and source in inside:
+                who, by = (self._record.activities[key].uid for key in (learnt, source))
+                yield Step(max(at, self._unit.over), _GONE, "informed", who, None, (by, via))
+
+    def _changes(self, members: list[Activity]) -> Iterator[Step]:
+        by_key = {process.key: process for process in members}
+        for edge in self._record.generated:
+            process = by_key.get(edge.activity)
+            if process is None:
+                continue
+            locator = self._record.versions[edge.version].locator
+            if locator.startswith(STREAM):
+                words = (locator.rpartition("/")[2], "2")
+                at = max(edge.at, self._unit.begun)
+                yield Step(at, _USED, "stream", process.uid, None, words)
+            elif self._counts(process, edge.at) or edge.version in self._handed:
+                self._thing(edge.version)
+        for edge in self._record.invalidated:
+            process = by_key.get(edge.activity)
+            if process is not None and self._counts(process, edge.at):
+                order = _REPLACED if edge.how == "replace" else _GONE
+                yield from self._edge(process, edge, "gone", order)
+
+    def _counts(self, process: Activity, at: int) -> bool:
+        return process.key != self._unit.root.key or at >= self._unit.begun
+
+    def _edge(self, process: Activity, edge: Edge, kind: str, order: int) -> Iterator[Step]:
+        version = self._record.versions[edge.version]
+        if version.locator.startswith(STREAM):
+            words = (version.locator.rpartition("/")[2], "1")
+            yield Step(edge.at, order, "stream", process.uid, None, words)
+        elif self._ledger.paths[edge.version] is not None:
+            self._thing(edge.version)
+            what = "used" if kind == "used" else "gone"
+            yield Step(edge.at, order, what, process.uid, edge.version, (edge.how,))  # type: ignore[arg-type]
+
+    # -- what it was done to
+
+    def _thing(self, key: int) -> None:
+        if key in self._things:
+            return
+        version = self._record.versions[key]
+        path = self._ledger.paths[key] or b""
+        makers = self._makers(key)
+        if not makers:
+            self._things[key] = Thing(path, self._before.get(path))
+            return
+        left = self._unit.leaves.get(path)
+        last = left is not None and left.version is not None and left.version.key == key
+        handed = key in self._handed
+        # who opens a file for a child to write it is no maker: the child was born later
+        born = min(self._record.activities[by].started for by in self._ledger.makers[key])
+        made = max(min(edge.at for edge in self._ledger.makers[key].values()), born)
+        self._things[key] = Thing(
+            path=path,
+            facts=self._after.get(path) if last or handed else None,
+            told=None if key in self._appended else _told(version),
+            made=max(made, self._unit.begun),
+            makers=makers,
+            opened=self._opened.get(path) if handed else None,
+        )
+
+    def _makers(self, key: int) -> dict[str, str]:
+        found = {}
+        for by, edge in self._ledger.makers.get(key, {}).items():
+            process = self._record.activities[by]
+            mine = by in self._unit.members
+            if mine and (self._counts(process, edge.at) or key in self._handed):
+                found[process.uid] = edge.how
+        return found
+
+    def _carries(self, members: list[Activity]) -> None:
+        """Which version's bytes a version keeps: they were met at the same moment."""
+        written = {(edge.activity, edge.version, edge.at) for edge in self._record.generated}
+        for process in members:
+            for edge in self._ledger.used[process.key]:
+                if edge.how != "append":
+                    continue
+                old = self._record.versions[edge.version]
+                for key, thing in list(self._things.items()):
+                    version = self._record.versions[key]
+                    same = version.locator == old.locator and key != old.key
+                    if thing.makers and same and (process.key, key, edge.at) in written:
+                        self._thing(old.key)
+                        self._things[key] = thing._replace(carries=old.key)
+
+    def _locator(self, locator: str) -> str:
+        """The same path, on the machine whose files these are now."""
+        _, _, rest = locator.partition("://")
+        slash = rest.find("/")
+        if not locator.startswith("file://") or slash < 0:
+            return locator
+        return f"{file_locator(self._machine, b'')}{rest[slash:]}"
+
+
+def _told(version: Version) -> Told | None:
+    if version.digest is None:
+        return None
+    return Told(
+        digest=version.digest,
+        size=version.size or 0,
+        mode=version.mode or 0,
+        mtime=version.mtime or 0,
+        kept=version.stored,
+    )

@@ -1,0 +1,186 @@
+# Paths are bytes here, which pathlib does not take:
+# ruff: noqa: PTH101, PTH211
+"""Whole files, ready to be seen by a sandbox: from the store once, then by a second name.
+
+`files/` holds one file for each content, mode and time; `roots/` the file systems that were
+asked for, made of second names of these files. A sandbox has a root as the lower layer of an
+overlay, so nothing it does can reach it. Everything here can be removed when nobody repeats: it is
+made again from the store, and `gc` removes it. A root is built beside its place and renamed, whole
+or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from clew.errors import ClewError, NoContent
+from clew.replay.sandbox.initial_files import Entry, Scenery
+from clew.run.execution_locks import discard
+from clew.safe_path import SafeFolder
+from clew.store import Store
+from clew.store.errors import from_os
+from clew.store.types import digest_of
+
+State = tuple[int, int, int, int]
+"""Inode number, size, modification and change time: what tells that a file is as it was made."""
+
+
+@dataclass(frozen=True)
+class Root:
+    """A read-only file system."""
+
+    path: Path
+    states: dict[State, str]
+    """The content of each file in it, by the state it has there."""
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """While somebody repeats, nothing of the cache is removed."""
+    with _lock(folder) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+
+
+def clear(folder: Path, *, dry_run: bool) -> int:
+    """Remove all that is cached for repeats, unless somebody is at it; how many bytes that is."""
+    files = [path for path in (folder / "files").glob("*/*") if path.is_file()]
+    freed = sum(path.stat().st_size for path in files)
+    if dry_run or not freed:
+        return freed
+    with _lock(folder) as descriptor, contextlib.suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for name in ("files", "roots"):
+            discard(folder / name)
+        return freed
+    return 0
+
+
+@contextlib.contextmanager
+def _lock(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+class Cache:
+    """The files and roots of one project, in its `cache` folder."""
+
+    def __init__(self, folder: Path, store: Store, *, roots: Path | None = None) -> None:
+        """`roots`: where to lay out roots that are not to stay."""
+        self._files = folder / "files"
+        self._roots = roots or folder / "roots"
+        self._store = store
+
+    def root(self, scenery: Scenery) -> Root:
+        """The scenery as files. A second time it is there already, and only looked at."""
+        place = self._roots / scenery.digest
+        states = self._states(scenery, place)
+        if states is None:  # not there, or somebody was at it
+            discard(place)
+            self._build(scenery, place)
+            states = self._states(scenery, place)
+        if states is None:
+            raise ClewError(
+                f"{place} does not stay as it is made", hint="is somebody else changing it?"
+            )
+        return Root(place, states)
+
+    def _states(self, scenery: Scenery, place: Path) -> dict[State, str] | None:
+        """The content of every file by the state it has; None where one is not as it was made."""
+        states: dict[State, str] = {}
+        for path, entry in scenery.entries.items():
+            if entry.kind == "file":
+                state = _state(place, path)
+                if state is None or state[1:3] != (entry.size, entry.mtime):
+                    return None
+                states[state] = entry.digest
+        return states
+
+    def file(self, entry: Entry) -> Path:
+        """One file with this content, mode and time: to be linked to, never to be written."""
+        digest = digest_of(entry.digest)
+        if digest is None:
+            raise NoContent(f"{entry.digest[:100]} is no content id")
+        name = digest.hex()
+        folder = self._files / name[:2]
+        path = folder / f"{name}-{entry.mode:o}-{entry.mtime}"
+        with contextlib.suppress(OSError):
+            found = path.stat()
+            if (found.st_size, found.st_mtime_ns) == (entry.size, entry.mtime):
+                return path
+        self._files.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may hold set-uid programs
+        folder.mkdir(exist_ok=True)
+        self._store.restore(entry.digest, path, mode=entry.mode, mtime=entry.mtime, sync=False)
+        return path
+
+    def _build(self, scenery: Scenery, place: Path) -> None:
+        draft = self._roots / f".{secrets.token_hex(8)}"
+        try:
+            self._roots.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft.mkdir()
+            places = SafeFolder(draft)
+            linked: set[Entry] = set()
+            folders: list[tuple[bytes, Entry]] = []
+            for path, entry in sorted(scenery.entries.items()):
+                if entry.kind == "folder":
+                    folders.append((places.make_folder(path[1:]), entry))
+                else:
+                    self._make(places.join(path[1:]), entry, linked)
+            for folder, entry in reversed(folders):  # last, from the innermost: filling changes it
+                os.utime(folder, ns=(entry.mtime, entry.mtime))
+                os.chmod(folder, entry.mode | 0o700)
+            _settle(draft, place)
+        except OSError as error:
+            raise from_os(error, doing=f"lay out the files in {self._roots}") from error
+        finally:
+            discard(draft)
+
+    def _make(self, path: bytes, entry: Entry, linked: set[Entry]) -> None:
+        if entry.kind == "link":
+            os.symlink(entry.target, path)
+            os.utime(path, ns=(entry.mtime, entry.mtime), follow_symlinks=False)
+        elif entry.kind == "stub":
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            os.ftruncate(fd, entry.size)
+            os.fchmod(fd, entry.mode)
+            os.utime(fd, ns=(entry.mtime, entry.mtime))
+            os.close(fd)
+        elif entry in linked or not self._link(path, entry):
+            # two files that are alike must not turn into one file with two names
+            self._store.restore(entry.digest, path, mode=entry.mode, mtime=entry.mtime, sync=False)
+        linked.add(entry)
+
+    def _link(self, path: bytes, entry: Entry) -> bool:
+        try:
+            os.link(self.file(entry), path)
+        except OSError as error:
+            if error.errno not in (errno.EMLINK, errno.EPERM, errno.EXDEV):
+                raise
+            return False
+        return True
+
+
+def _settle(draft: Path, place: Path) -> None:
+    try:
+        draft.rename(place)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # somebody else was faster
+            raise
+
+
+def _state(place: Path, path: bytes) -> State | None:
+    try:
+        found = os.lstat(os.fsencode(place) + path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -1,0 +1,298 @@
+"""What an execution found when it began: every path it met, as it was before anything happened.
+
+Decided from the record alone. The earliest fact about a path tells what was there: bytes that
+were read, a link that was followed, a name that was looked for and absent. What was only listed
+or looked at, and never read, stands there as a stub: of the right kind, size and times as far
+as they are known, but without its bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+from blake3 import blake3
+
+from clew.errors import Damaged
+from clew.prov.locators import path_of
+from clew.prov.queries.execution_record import Look, Recorded, Version
+
+OUTSIDE = (b"/proc/", b"/sys/", b"/dev/")
+"""The machine's own: a sandbox has these anew, or from the host."""
+
+_UNSETTLED = re.compile(rb"/\.{0,2}(?:/|\Z)")
+"""What a path without dots and doubled slashes does not have."""
+
+Names = Callable[[str], list[bytes]]
+"""The names of a folder that was listed, by the digest that is the answer of the look."""
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """What is at one path."""
+
+    kind: str
+    """file, folder, link or stub."""
+    mode: int = 0o755
+    mtime: int = 0
+    size: int = 0
+    digest: str = ""
+    target: bytes = b""
+
+
+@dataclass(frozen=True)
+class Scenery:
+    """A file system, as far as an execution met it."""
+
+    entries: dict[bytes, Entry]
+    missing: list[bytes] = field(default_factory=list)
+    """Paths that were read, and whose bytes nobody kept."""
+
+    @property
+    def digest(self) -> str:
+        """Its name: equal sceneries have equal names."""
+        return blake3(msgspec.msgpack.encode(sorted(self.entries.items()))).hexdigest(length=16)
+
+    def changed(self, entries: dict[bytes, Entry | None]) -> Scenery:
+        """The same with these paths put there, or taken away (None)."""
+        after = {path: entry for path, entry in self.entries.items() if path not in entries}
+        after |= {path: entry for path, entry in entries.items() if entry is not None}
+        missing = [path for path in self.missing if path not in entries]
+        return Scenery(_with_folders(after), missing)
+
+    def under(self, folder: bytes) -> dict[bytes, Entry]:
+        prefix = folder.rstrip(b"/") + b"/"
+        return {path: e for path, e in self.entries.items() if path.startswith(prefix)}
+
+
+def scenery(record: Recorded, names: Names) -> Scenery:
+    """The file system that `record` began with."""
+    return _Scene(record, names).settle()
+
+
+class _Scene:
+    def __init__(self, record: Recorded, names: Names) -> None:
+        self._record = record
+        self._names = names
+        self._entries: dict[bytes, Entry] = {}
+        self._missing: list[bytes] = []
+        self._links = _links(record)
+        self._ways: dict[bytes, bytes] = {}
+        self._mutated = _first_changes(record)
+        self._lines = [
+            (path, line)
+            for locator, line in record.lines.items()
+            if (path := path_of(locator)) is not None and not path.startswith(OUTSIDE)
+        ]
+        self._looks: dict[bytes, list[Look]] = {}
+        settled: dict[str, bytes] = {}  # many processes look at the same
+        for look in record.looked:
+            place = settled.get(look.locator)
+            if place is None:
+                path = path_of(look.locator)
+                if path is None or path.startswith(OUTSIDE):
+                    continue
+                place = settled[look.locator] = self._settled(path)
+            self._looks.setdefault(place, []).append(look)
+
+        self._searched = {
+            os.path.dirname(path)
+            for path, looks in self._looks.items()
+            if any(look.kind == "absent" and look.answer == "ENOENT" for look in looks)
+        }
+        """What something was looked for in: were it there and no folder, the answer was another."""
+
+    def settle(self) -> Scenery:
+        for link, target in self._links.items():
+            told = (_times(k.answer) for k in self._looks.get(link, ()) if k.kind == "times")
+            mtime = next((mtime for mode, _, mtime in told if stat.S_ISLNK(mode)), 0)
+            self._entries[link] = Entry("link", mode=0o777, mtime=mtime, target=target)
+        for path, line in self._lines:
+            self._found(path, line[0])
+        for path, looks in self._looks.items():
+            if path not in self._entries:
+                self._looked(path, looks)
+        for path, looks in self._looks.items():
+            listed = {""}
+            for look in looks:  # who saw the same names later saw nothing more
+                if look.kind == "listing" and look.answer not in listed:
+                    listed.add(look.answer)
+                    self._listed(path, look)
+        self._parents()
+        self._entries.pop(b"/", None)
+        return Scenery(_with_folders(self._entries), sorted(self._missing))
+
+    def _found(self, path: bytes, first: Version) -> None:
+        """A path that was read or written: what was there first."""
+        if not _plain(path):  # no witness writes that: the record was tampered with
+            raise Damaged(f"{os.fsdecode(path)} is not a normalised path", hint="clew fsck")
+        if not first.found or path in self._entries:
+            return
+        mode = first.mode or 0o100644
+        if first.digest is not None and first.stored:
+            self._entries[path] = Entry(
+                "file",
+                mode=stat.S_IMODE(mode),
+                mtime=first.mtime or 0,
+                size=first.size or 0,
+                digest=first.digest,
+            )
+        elif self._read(first):
+            self._missing.append(path)
+        else:
+            looks = (look for look in self._looks.get(path, ()) if look.kind == "times")
+            told = next((_times(look.answer) for look in looks), (mode, 0, first.mtime or 0))
+            self._entries[path] = Entry("stub", stat.S_IMODE(told[0]), told[2], told[1])
+
+    def _read(self, version: Version) -> bool:
+        unread = ("rename", "exchange", "link", "metadata")
+        edges = (edge for edge in self._record.used if edge.version == version.key)
+        return any(edge.how not in unread for edge in edges)
+
+    def _looked(self, path: bytes, looks: list[Look]) -> None:
+        """A path of which only looks tell: the first that is not of the run's own making."""
+        first, until = looks[0], self._mutated.get(path, looks[-1].at)
+        if first.kind == "absent" or first.at > until:
+            return
+        told = (_times(look.answer) for look in looks if look.kind == "times" and look.at <= until)
+        overwritten = (
+            int(first.answer, 8) if first.kind == "present" and first.answer[:1].isdigit() else 0
+        )
+        mode, size, mtime = next(told, (overwritten, 0, 0))
+        listed = any(look.kind == "listing" for look in looks)
+        if listed or stat.S_ISDIR(mode) or (not mode and path in self._searched):
+            self._entries[path] = Entry("folder", stat.S_IMODE(mode) or 0o755, mtime)
+        elif not stat.S_ISLNK(mode):
+            self._entries[path] = Entry("stub", stat.S_IMODE(mode) or 0o644, mtime, size)
+
+    def _listed(self, folder: bytes, look: Look) -> None:
+        """Names that a listing showed and that nobody looked at more closely."""
+        prefix = os.path.join(folder, b"")
+        for name in self._names(look.answer):
+            path = prefix + name
+            if path in self._entries:
+                continue
+            absent = any(other.kind == "absent" for other in self._looks.get(path, ()))
+            made = self._mutated.get(path, look.at + 1) <= look.at
+            if not absent and not made and not self._inside(path):
+                folder_too = path in self._searched
+                self._entries[path] = Entry("folder") if folder_too else Entry("stub", 0o644)
+
+    def _inside(self, path: bytes) -> bool:
+        """Whether something is known below this path: then it is a folder."""
+        return path in self._folders
+
+    @property
+    def _folders(self) -> set[bytes]:
+        known: set[bytes] | None = self.__dict__.get("_known_folders")
+        if known is None:
+            known = set()
+            for path in self._entries:
+                _add_parents(path, known)
+            self.__dict__["_known_folders"] = known
+        return known
+
+    def _parents(self) -> None:
+        """Where the run wrote there was a folder, unless the run made that as well."""
+        cwd = self._record.itself.cwd
+        places = [os.fsencode(cwd) + b"/."] if cwd else []
+        places += [path for path, line in self._lines if not line[0].found]
+        for path in places:
+            folder = os.path.dirname(path)
+            while folder not in self._entries and len(folder) > 1:
+                if any(look.kind == "absent" for look in self._looks.get(folder, ())):
+                    break
+                self._entries[folder] = Entry("folder")
+                folder = os.path.dirname(folder)
+
+    def _settled(self, path: bytes) -> bytes:
+        """The path without dots, and without the links that lead to its folder."""
+        folder, name = os.path.split(path)
+        way = self._ways.get(folder)
+        if way is None:  # most paths lie in a folder that others were in
+            way = self._ways[folder] = self._way(folder)
+        settled = os.path.join(way, name)
+        return settled if _plain(settled) else os.path.normpath(settled)
+
+    def _way(self, folder: bytes) -> bytes:
+        """The folder without the links that lead to it."""
+        for _ in range(40):
+            above = {folder}
+            _add_parents(folder, above)
+            link = next((f for f in sorted(above, key=len) if f in self._links), None)
+            if link is None:
+                break
+            to = os.path.join(os.path.dirname(link), self._links[link])
+            folder = to + folder[len(link) :]
+        return folder
+
+
+def _links(record: Recorded) -> dict[bytes, bytes]:
+    """Links that were there at the beginning, with where they lead."""
+    made = {
+        record.versions[edge.version].locator: edge.at
+        for edge in reversed(record.generated)
+        if edge.how in ("symlink", "rename", "link", "exchange")
+    }
+    links: dict[bytes, bytes] = {}
+    for look in record.looked:
+        path = path_of(look.locator) if look.kind == "link" else None
+        if path is not None and not (path + b"/").startswith(OUTSIDE):
+            target = path_of(f"file:///{look.answer}") or b""
+            if look.answer and look.at < made.get(look.locator, look.at + 1):
+                links.setdefault(path, target[1:])
+    return links
+
+
+def _first_changes(record: Recorded) -> dict[bytes, int]:
+    """When the run itself first made or removed each path."""
+    first: dict[bytes, int] = {}
+    for edge in (*record.generated, *record.invalidated):
+        path = path_of(record.versions[edge.version].locator)
+        if path is not None and edge.at < first.get(path, edge.at + 1):
+            first[path] = edge.at
+    return first
+
+
+def _times(answer: str) -> tuple[int, int, int]:
+    mode, size, mtime = answer.split(" ")
+    return int(mode, 8), int(size), int(mtime)
+
+
+def _with_folders(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
+    """With every folder that lies above something; what was taken for a stub may be one. What
+    would lie below a file or a link cannot be there: the path was another's by then. Nor can
+    what climbs by `..`: a record that somebody else made must not reach out of a root."""
+    entries = {path: entry for path, entry in entries.items() if _plain(path)}
+    folders: set[bytes] = set()
+    for path in entries:
+        _add_parents(path, folders)
+    blocked = {f for f in folders if f in entries and entries[f].kind in ("file", "link")}
+    if blocked:
+        return _with_folders({p: e for p, e in entries.items() if not _below(p, blocked)})
+    for folder in folders:
+        known = entries.get(folder)
+        if known is None or known.kind == "stub":
+            entries[folder] = Entry("folder", mtime=known.mtime if known else 0)
+    return entries
+
+
+def _plain(path: bytes) -> bool:
+    """Whether a path is written as short as it can be, without dots."""
+    return _UNSETTLED.search(path) is None or os.path.normpath(path) == path
+
+
+def _below(path: bytes, folders: set[bytes]) -> bool:
+    above: set[bytes] = set()
+    _add_parents(path, above)
+    return not above.isdisjoint(folders)
+
+
+def _add_parents(path: bytes, to: set[bytes]) -> None:
+    folder = os.path.dirname(path)
+    while len(folder) > 1 and folder not in to:
+        to.add(folder)
+        folder = os.path.dirname(folder)

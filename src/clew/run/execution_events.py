@@ -1,0 +1,154 @@
+"""What the runner itself tells of an execution: its beginning, what it printed, and its end.
+
+The witness tells the rest. Events of the runner are numbered below `witness.telling.FIRST`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clew.errors import ClewError
+from clew.prov.events import AnyEvent, Content, Ended, Gap, Started, Version
+from clew.prov.text import shown
+from clew.redaction import Redactor
+from clew.run.launch.execution_host import Stage
+from clew.run.launch.pins import UNPINNED, Pins
+from clew.run.stdio.streams import Keeper
+from clew.store import Store
+from clew.witness import environment
+
+if TYPE_CHECKING:
+    from clew.witness.syscalls.trace_state import Story
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """How an execution began, and what is known of its variables."""
+
+    event: Started
+    variables: Mapping[str, str]
+    sealed: Mapping[str, str]
+
+
+def beginning(
+    uid: str,
+    stage: Stage,
+    redactor: Redactor,
+    command: Sequence[str],
+    *,
+    name: str | None = None,
+    pins: Pins = UNPINNED,
+) -> Beginning:
+    facets = stage.facets(redactor)
+    variables: dict[str, str] = facets.pop("variables", {})
+    facets.pop("pinned", None)  # a repeat's: those of what it repeats
+    if pins != UNPINNED:
+        facets["pinned"] = pins.facet()
+    told = {shown(name): shown(value) for name, value in stage.environ.items()}
+    sealed = redactor.seals(told)
+    facets.pop("sealed", None)
+    facets |= {"sealed": sealed} if sealed else {}
+    arguments = redactor.arguments([shown(word) for word in command])
+    facets.pop("argument_secrets", None)
+    if arguments.secrets:
+        names = {name for masks in arguments.secrets.values() for name in masks if name}
+        facets["argument_secrets"] = arguments.secrets
+        facets["redacted"] = sorted(names.union(facets.get("redacted", ())))
+    descent = stage.descent
+    if descent is not None:
+        facets |= {"kind": descent.kind, "collection": descent.collection}
+    started = Started(
+        execution=uid,
+        n=1,
+        at=time.time_ns(),
+        activity=uid,
+        kind="execution",
+        parent=descent.parent if descent else None,
+        agent=environment.user_name(os.getuid()),
+        command=arguments.words,
+        cwd=shown(os.fspath(stage.cwd)),
+        name=name,
+        environment=dict(variables),
+        facets=facets,
+    )
+    return Beginning(started, variables, sealed)
+
+
+def stream_events(
+    uid: str, store: Store, kept: Mapping[str, Keeper], *, keep: bool = True
+) -> list[AnyEvent]:
+    """What it printed, and was given to read, where that was kept."""
+    events: list[AnyEvent] = []
+    for number, (name, keeper) in enumerate(kept.items()):
+        if not keeper.size:
+            continue
+        stored = False
+        if keep and keeper.whole:
+            try:
+                store.put_file(os.fsencode(keeper.path))
+                stored = True
+            except ClewError:
+                stored = False
+        events.append(
+            Content(
+                execution=uid,
+                n=3 + number,
+                at=time.time_ns(),
+                version=Version(f"stream://{uid}/{name}", uid, 1),
+                digest=keeper.digest,
+                size=keeper.size,
+                mode=0o100600,
+                mtime=time.time_ns(),
+                stored=stored,
+            )
+        )
+    return events
+
+
+def gap(uid: str, n: int, what: str, why: str) -> Gap:
+    return Gap(execution=uid, n=n, at=time.time_ns(), activity=uid, what=what, why=why)
+
+
+def ending(
+    uid: str,
+    story: Story,
+    status: int,
+    size: int,
+    facets: Mapping[str, Any],
+    *,
+    at: int | None = None,
+) -> Ended:
+    """`size` of all content that is named; `facets` beside the totals; `at`: now, if not given."""
+    root = story.root_exit()
+    inputs, outputs = story.totals()
+    return Ended(
+        execution=uid,
+        n=2,
+        at=at or time.time_ns(),
+        activity=uid,
+        status=status if not (root and root.signal) else None,
+        signal=root.signal or None if root else None,
+        facets={
+            "processes": len(story.processes),
+            "inputs": inputs,
+            "outputs": outputs,
+            "bytes": size,
+            **facets,
+        },
+    )
+
+
+def called(events: Iterable[AnyEvent], process: str, label: str | None) -> list[AnyEvent]:
+    """The same events, with `label` as the name of a process whose command says little."""
+    if label is None:
+        return list(events)
+    return [
+        msgspec.structs.replace(event, name=label)
+        if isinstance(event, Started) and event.activity == process
+        else event
+        for event in events
+    ]

@@ -1,0 +1,200 @@
+"""Where a command runs, and what it is given there. The host, as its caller left it, is one
+such place; a sandbox (`clew.replay.sandbox.bubblewrap`) another.
+
+A stage knows how the command is started, where its files are seen from here, and what surrounds
+it. What is recorded, and when, is the same on every stage.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec import Struct
+
+from clew.confined_files import HOST, Confined
+from clew.errors import RecordingFailed
+from clew.redaction import Redactor
+from clew.run.launch import inherited_env, tracer_process
+from clew.run.launch.pins import Pins
+from clew.run.stdio import streams
+from clew.run.stdio.stdin_demand import Interest
+from clew.run.stdio.streams import Streams
+from clew.settings import Settings, machine_id
+from clew.witness import environment
+from clew.witness.syscalls import tracer_binary
+from clew.witness.syscalls.content_capture import State
+
+if TYPE_CHECKING:
+    from clew.packages.owners import Packages
+
+
+class Descent(Struct, frozen=True):
+    """What an execution came from, and how."""
+
+    kind: str
+    """repetition or modification."""
+    parent: str
+    collection: str
+
+
+class Start(Struct, frozen=True):
+    """What the tracer is started with, beside what the stage knows."""
+
+    command: tuple[str, ...]
+    trace: Path
+    spool: Path | None
+    notify: int
+    exclude: tuple[str, ...]
+    streams: Streams
+    blocked: Iterable[int]
+    """Signals that the caller held back."""
+    pins: Pins
+    ask: int | None = None
+    """A socket to whoever knows what need not run."""
+    prompt: bool = False
+    """What a child of the command did is written as soon as it ends."""
+
+
+class Stage(Protocol):
+    """What the recording asks of a place."""
+
+    @property
+    def machine(self) -> str:
+        """Whose files these are: the first part of their locators."""
+
+    @property
+    def boot(self) -> str:
+        """What makes the numbers of processes unique."""
+
+    @property
+    def cwd(self) -> Path: ...
+
+    @property
+    def environ(self) -> Mapping[str, str]: ...
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """Values that are secret whatever their names are: those given to a repeat."""
+
+    @property
+    def credential_files(self) -> Mapping[str, Iterable[str]]:
+        """Files that were given to a repeat, by path, with the secret values in them: their bytes
+        are not stored."""
+
+    @property
+    def descent(self) -> Descent | None: ...
+
+    def facets(self, redactor: Redactor) -> dict[str, Any]:
+        """What surrounds the command, for the record; its `variables` among them."""
+
+    def prepare(
+        self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
+    ) -> Streams: ...
+
+    def start(self, what: Start) -> int:
+        """The process id of what was started; it ends as the tracer ends."""
+
+    def target(self, root: int | None) -> int | None:
+        """Whom a signal is passed on to; `root` is the command as the tracer names it."""
+
+    def ready(self) -> tuple[Confined, Mapping[State, str]]:
+        """Once started: the command's files, and what is known of them."""
+
+    def refusal(self) -> RecordingFailed:
+        """Why the command never came to run here."""
+
+    def owners(self, paths: list[bytes]) -> Mapping[bytes, str]: ...
+
+    def packages(self) -> dict[str, Any]: ...
+
+    def close(self) -> None: ...
+
+
+class Host:
+    """This machine, with the caller's variables, descriptors and working folder."""
+
+    descent: Descent | None = None
+    secrets: Mapping[str, str] = MappingProxyType({})
+    credential_files: Mapping[str, Iterable[str]] = MappingProxyType({})
+
+    def __init__(self, settings: Settings) -> None:
+        self.machine = machine_id(settings)
+        self.cwd = _working_folder()
+        self.environ: Mapping[str, str] = inherited_env.environment()
+        self.boot = ""
+        self._settings = settings
+
+    def facets(self, redactor: Redactor) -> dict[str, Any]:
+        facets = environment.facets(self.cwd, self.environ, redactor, machine=self.machine)
+        self.boot = str(facets.get("boot", ""))[:8]
+        git = environment.git(self.cwd, self.environ)
+        return {**facets, "git": git, "streams": streams.described()}
+
+    def prepare(
+        self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
+    ) -> Streams:
+        return streams.prepare(spool, redactor=redactor, limit=limit, interest=interest)
+
+    def start(self, what: Start) -> int:
+        terminal = what.streams.terminal
+        words = tracer_binary.tracer_command(
+            what.command,
+            tracer=os.fspath(tracer_binary.TRACER),
+            library=os.fspath(tracer_binary.LIBRARY),
+            trace=os.fspath(what.trace),
+            spool=os.fspath(what.spool) if what.spool else None,
+            notify=what.notify,
+            exclude=what.exclude,
+            starter=os.getpid(),
+            session=terminal is not None and terminal.both_ways,
+            reading=what.streams.reading.descriptor,
+            pin_clock=what.pins.clock,
+            pin_random=what.pins.random,
+            serial=what.pins.serial,
+            prompt=what.prompt,
+        )
+        return tracer_process.start(
+            words,
+            self.environ,
+            descriptors=what.streams.descriptors,
+            handed=(what.notify, *what.streams.reading.handed),
+            blocked=what.blocked,
+        )
+
+    def target(self, root: int | None) -> int | None:
+        return root
+
+    def ready(self) -> tuple[Confined, Mapping[State, str]]:
+        return HOST, {}
+
+    def refusal(self) -> RecordingFailed:
+        return RecordingFailed("the command could not be traced", hint="is ptrace allowed here?")
+
+    @cached_property
+    def _packages(self) -> Packages:
+        from clew.packages.owners import Packages  # not before the command runs
+
+        return Packages(self._settings.owners)
+
+    def owners(self, paths: list[bytes]) -> Mapping[bytes, str]:
+        return self._packages.owners(paths)
+
+    def packages(self) -> dict[str, Any]:
+        return self._packages.facet()
+
+    def close(self) -> None:
+        pass
+
+
+def _working_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise RecordingFailed(
+            "the working folder no longer exists", hint="cd to a folder that does"
+        ) from error

@@ -1,0 +1,61 @@
+"""An execution inside an execution: the outer one sees everything already.
+
+The command runs as a child of the outer execution, which records it; no second record is made.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+from clew import db
+from clew.errors import CannotExecute, ClewError, NoSuchCommand, UsageError
+from clew.project_directory import Folder
+from clew.prov.graph import Graph
+from clew.prov.queries.executions import execution
+from clew.run import execution_locks
+from clew.run.launch.pins import UNPINNED, Pins
+from clew.run.outcome import Outcome, bare
+from clew.settings import Settings
+
+_NOT_PINNED = UsageError(
+    "nothing is pinned here: this is part of an execution that began before",
+    hint="give --pin to the outer clew exec",
+)
+
+
+def join(
+    folder: Folder, settings: Settings, command: Sequence[str], outer: str, pins: Pins
+) -> Outcome:
+    """Run the command plainly, and name the execution that records it."""
+    try:
+        status = subprocess.run(list(command), check=False).returncode
+    except FileNotFoundError as error:
+        raise NoSuchCommand(
+            f"no such command: {command[0]}", hint=f"is {command[0]} on the PATH?"
+        ) from error
+    except OSError as error:
+        raise CannotExecute(
+            f"cannot execute {command[0]}: {os.strerror(error.errno or 0)}",
+            hint=f"chmod +x {command[0]}",
+        ) from error
+    found = _outer(folder, settings, command, outer)
+    return Outcome(
+        execution=found,
+        status=128 - status if status < 0 else status,
+        joined=found["id"] or outer,
+        warning=None if pins == UNPINNED else _NOT_PINNED,
+    )
+
+
+def _outer(
+    folder: Folder, settings: Settings, command: Sequence[str], outer: str
+) -> dict[str, Any]:
+    try:
+        with db.connect(folder.graph, address=settings.graph) as connection:
+            graph = Graph(connection, folder.uid)
+            return execution(graph, outer, alive=lambda uid: execution_locks.alive(folder, uid))
+    except ClewError:  # it records into another project, or this one cannot be asked: it ran
+        return bare(outer, command, state="running")

@@ -1,0 +1,141 @@
+"""What there is to fold of a session: of its command, and of each piece of work that it forked.
+
+What the command itself read is told once, and not again for each piece: a piece says that it
+`inherits` from it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from clew.packages.owners import Packages
+from clew.project_directory import Folder, own
+from clew.prov.events import AnyEvent, Informed
+from clew.redaction import Redactor
+from clew.run import execution_events, record_errors
+from clew.run.execution_events import Beginning
+from clew.run.launch.execution_host import Host
+from clew.run.launch.input_snapshot import Standing
+from clew.run.session.forked_task import Piece, as_command
+from clew.run.session.trace_branches import Branch, Branches
+from clew.run.stdio.streams import Streams
+from clew.settings import Settings
+from clew.store import Store
+from clew.witness.syscalls.content_capture import Contents
+from clew.witness.syscalls.trace_conversion import EventBuilder
+from clew.witness.syscalls.trace_format import Exec, Held
+
+Names = Mapping[bytes, str]
+"""Streams, as the tracer sees them, and what they are."""
+
+
+class Chronicle:
+    """Of one session; what it names is put into the store."""
+
+    def __init__(
+        self,
+        folder: Folder,
+        settings: Settings,
+        stage: Host,
+        redactor: Redactor,
+        beginning: Beginning,
+        contents: Contents,
+        store: Store,
+        branches: Branches,
+        name: str,
+    ) -> None:
+        """`name`: what to call the command in lineage."""
+        self.standing: Standing | None = None
+        """What the command read, once that was told."""
+        self._uid = beginning.event.execution
+        self._redactor = redactor
+        self._beginning = beginning
+        self._store = store
+        self._branches = branches
+        self._name = name
+        self._packages = Packages(settings.owners)
+        self._builder = EventBuilder(
+            machine=stage.machine,
+            boot=stage.boot,
+            variables=beginning.variables,
+            sealed=beginning.sealed,
+            redactor=redactor,
+            ignore=own(folder, settings),
+            contents=contents,
+            owners=self._packages.owners,
+        )
+
+    def of_command(self, names: Names) -> list[AnyEvent]:
+        """Its beginning, and what it did so far."""
+        own, self._branches.own = self._branches.own, []
+        trace = self._branches.trace(own)
+        self._exec = next(record for record in trace if isinstance(record, Exec))
+        self._openings = next(record for record in trace if isinstance(record, Held))
+        self.standing = Standing.of(trace)
+        built = self._builder.build(self._uid, trace, names)
+        self._used = set(built.owners.values())
+        self._ending = execution_events.ending(self._uid, built.story, 0, 0, {})
+        self._itself = built.first
+        return [
+            self._beginning.event,
+            *execution_events.called(built.events, built.first, self._name),
+        ]
+
+    def of_piece(self, piece: Piece, branch: Branch, failure: Exception | None) -> list[AnyEvent]:
+        """All of a piece that is over; `failure`: why not all it read was taken in."""
+        started = msgspec.structs.replace(
+            self._beginning.event,
+            execution=piece.uid,
+            activity=piece.uid,
+            at=piece.began,
+            command=self._redactor.arguments(piece.command).words,
+            facets={**self._beginning.event.facets, "inherits": self._uid},
+        )
+        before = self._store.added
+        told = as_command(piece, branch, self._exec, self._openings)
+        names, printed = piece.voice.names, {"stdout": piece.voice.keeper}
+        built = self._builder.build(piece.uid, self._branches.trace(told), names)
+        events = [*built.events, *execution_events.stream_events(piece.uid, self._store, printed)]
+        facets: dict[str, Any] = {
+            "packages": self._packages.facet(set(built.owners.values())),
+            "new_bytes": self._store.added - before,
+            **piece.voice.facets(),
+        }
+        if failure is not None:
+            why = record_errors.said(failure).message
+            events.append(
+                execution_events.gap(piece.uid, 6, "content", f"not all was stored: {why}")
+            )
+        first = built.story.processes[branch.spawn.image].uid
+        events = execution_events.called(events, first, piece.name)
+        forked = Informed(
+            execution=piece.uid,
+            n=8,
+            at=piece.began,
+            activity=first,
+            by=self._itself,
+            via="fork",
+        )
+        at = branch.exit.at if branch.exit else None
+        ended = execution_events.ending(
+            piece.uid, built.story, piece.status, built.bytes, facets, at=at
+        )
+        return [started, forked, *events, ended]
+
+    def of_the_end(self, kept: Streams) -> list[AnyEvent]:
+        """The command has ended."""
+        facets = {"packages": self._packages.facet(self._used), "new_bytes": self._store.added}
+        printed = execution_events.stream_events(self._uid, self._store, kept.kept)
+        left = self._branches.exit
+        ended = msgspec.structs.replace(
+            self._ending,
+            at=time.time_ns(),
+            status=None if left and left.signal else 0,
+            signal=left.signal or None if left else None,
+            facets={**self._ending.facets, **facets},
+        )
+        return [*printed, ended]

@@ -1,0 +1,85 @@
+"""What the pieces of work of a session print, kept by one thread for all of them: a thread for
+each would take as long to start as a small piece takes to run."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from pathlib import Path
+from typing import Any
+
+from clew.redaction import Redactor
+from clew.run.stdio.streams import Keeper
+
+_BLOCK = 1 << 16
+
+
+class Voice:
+    """The output of one piece, errors included."""
+
+    def __init__(self, keeper: Keeper, descriptor: int) -> None:
+        self.keeper = keeper
+        self.descriptor = descriptor
+        """What the piece has as its output, until it is `given`."""
+        name = os.readlink(f"/proc/self/fd/{descriptor}")
+        self.names = {os.fsencode(name): "stdout"}
+        """As the tracer will see it."""
+        self.silent = threading.Event()
+        """There is nobody left who could print."""
+
+    def given(self) -> None:
+        """The piece has it: let go of ours."""
+        os.close(self.descriptor)
+
+    def finish(self) -> None:
+        """The piece has ended: take what is still on its way."""
+        self.silent.wait()
+        self.keeper.finish()
+
+    def facets(self) -> dict[str, Any]:
+        """What whoever goes by it has to know, when it has ended."""
+        return {"masked": ["stdout"]} if self.keeper.masked else {}
+
+
+class Voices:
+    """Those of one session."""
+
+    def __init__(self, redactor: Redactor, limit: int) -> None:
+        self._redactor = redactor
+        self._limit = limit
+        self._ready = select.epoll()
+        self._heard: dict[int, Voice] = {}
+        self._end = os.eventfd(0)
+        self._ready.register(self._end, select.EPOLLIN)
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def open(self, file: Path) -> Voice:
+        """Of a piece that is about to begin; what it prints is kept in that file."""
+        keeper = Keeper(file, redactor=self._redactor, limit=self._limit)
+        source, descriptor = os.pipe()
+        voice = self._heard[source] = Voice(keeper, descriptor)
+        self._ready.register(source, select.EPOLLIN)
+        return voice
+
+    def close(self) -> None:
+        """No piece is left."""
+        os.eventfd_write(self._end, 1)
+        self._thread.join()
+
+    def _listen(self) -> None:
+        while True:
+            for source, _ in self._ready.poll():
+                if source == self._end:
+                    self._ready.close()
+                    os.close(self._end)
+                    return
+                data = os.read(source, _BLOCK)
+                if data:
+                    self._heard[source].keeper.feed(data)
+                else:
+                    self._ready.unregister(source)
+                    voice = self._heard.pop(source)  # before its number can be another's
+                    os.close(source)
+                    voice.silent.set()

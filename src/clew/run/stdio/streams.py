@@ -1,0 +1,378 @@
+"""The command's own input and output, kept on their way past.
+
+A pipe is teed, a terminal goes through another terminal, a file is handed on as it is (it is
+an entity of its own). The kept copy is masked and cut at a limit; the digest is of all of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import stat
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import blake3
+from msgspec import Struct, field
+
+from clew.redaction import Redactor
+from clew.run.stdio.read_progress import PIPE, SAME, TERMINAL, Reading
+from clew.run.stdio.stdin_demand import Interest
+from clew.run.stdio.terminal import Terminal, plain_output
+
+NAMES = ("stdin", "stdout", "stderr")
+_BLOCK = 1 << 16
+
+
+class Keeper:
+    """Keeps a masked copy of one stream, up to a limit; beyond it, only the digest."""
+
+    def __init__(self, path: Path, *, redactor: Redactor, limit: int) -> None:
+        self.path = path
+        self.size = 0
+        self._given = 0
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        self._mask = redactor.stream()
+        self._limit = limit
+        self._hash = blake3.blake3()
+        self.failed = False
+        """The disk was full: what was kept is not all there was."""
+
+    def feed(self, data: bytes) -> bytes:
+        """Keep a piece; returns what of the stream is certain by now, masked."""
+        self._given += len(data)
+        return self._put(self._mask.feed(data))
+
+    def flush(self) -> bytes:
+        """Nothing more comes; returns what was held back."""
+        return self._put(self._mask.finish())
+
+    def finish(self) -> None:
+        self.flush()
+        os.close(self._file)
+
+    @property
+    def whole(self) -> bool:
+        return self.size <= self._limit and not self.failed
+
+    @property
+    def masked(self) -> bool:
+        """Whether a secret was masked in it: a mask is shorter than any secret."""
+        return self.size != self._given
+
+    @property
+    def digest(self) -> str:
+        return f"blake3:{self._hash.hexdigest()}"
+
+    def _put(self, data: bytes) -> bytes:
+        self._hash.update(data)
+        room = self._limit - self.size
+        self.size += len(data)
+        if room > 0 and not self.failed:
+            try:
+                _write_all(self._file, data[:room])
+            except OSError:
+                self.failed = True
+        return data
+
+
+class Streams(Struct, eq=False):
+    """What the command gets as descriptors 0, 1 and 2, and the threads that copy."""
+
+    descriptors: tuple[int, int, int]
+    names: Mapping[bytes, str]
+    """`pipe:[N]` or a terminal's path → stdin, stdout or stderr, as the tracer will see them."""
+    kept: dict[str, Keeper]
+    terminal: Terminal | None = None
+    opened: dict[int, tuple[int, str]] = field(default_factory=dict)
+    """Files that are opened where the command runs, as (flags, path) by descriptor."""
+    reading: Reading = field(default_factory=Reading)
+    """How far the output has come, for the tracer."""
+    _ours: list[int] = field(default_factory=list)
+    _copies: list[Callable[[], None]] = field(default_factory=list)
+    _threads: list[threading.Thread] = field(default_factory=list)
+    _over: threading.Event = field(default_factory=threading.Event)
+
+    def started(self) -> None:
+        """The command has its ends: let go of ours, and begin to copy."""
+        for descriptor in self._ours:
+            os.close(descriptor)
+        for copy in self._copies:
+            thread = threading.Thread(target=copy, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def facets(self) -> dict[str, Any]:
+        """What whoever goes by the streams has to know of them, when they have ended."""
+        masked = sorted(name for name, keeper in self.kept.items() if keeper.masked)
+        typed = self.terminal.typed if self.terminal else 0
+        return {**({"masked": masked} if masked else {}), **({"typed": typed} if typed else {})}
+
+    def finish(self) -> None:
+        """The command has ended: take what is still on its way, and no more."""
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+        if self.terminal is not None:
+            self.terminal.restore()
+        for keeper in self.kept.values():
+            keeper.finish()
+        self.reading.close()
+
+
+def prepare(folder: Path, *, redactor: Redactor, limit: int, interest: Interest) -> Streams:
+    """Look at this process's own descriptors and set up the copies."""
+    terminal = Terminal.open() if os.isatty(1) or os.isatty(2) else None
+    streams = Streams(descriptors=(0, 1, 2), names={}, kept={}, terminal=terminal)
+    names: dict[bytes, str] = {}
+    descriptors = [0, 1, 2]
+    shared: dict[tuple[int, int], str] = {}
+    for number in (1, 2):
+        kind = _kind(number)
+        if kind == "terminal" and terminal is not None:
+            descriptors[number] = terminal.slave
+            name = names.setdefault(os.fsencode(terminal.name), NAMES[number])
+            way = TERMINAL if name == NAMES[number] else SAME
+            streams.reading.declare(number, way, master=terminal.master)
+        elif kind == "pipe":
+            same = _identity(number)
+            name = shared.setdefault(same, NAMES[number])
+            if name != NAMES[number]:  # 2>&1: one stream stays one stream, in its order
+                descriptors[number] = descriptors[1]
+                streams.reading.declare(number, SAME)
+                continue
+            read, write = os.pipe()
+            streams.reading.declare(number, PIPE)
+            keeper = Keeper(folder / name, redactor=redactor, limit=limit)
+            streams.kept[name] = keeper
+            names[os.fsencode(os.readlink(f"/proc/self/fd/{write}"))] = name
+            descriptors[number] = write
+            streams._ours.append(write)
+            streams._copies.append(_outward(read, number, keeper, streams.reading, number))
+    if terminal is not None:
+        name = names[os.fsencode(terminal.name)]
+        keeper = Keeper(folder / name, redactor=redactor, limit=limit)
+        streams.kept[name] = keeper
+        if terminal.both_ways:
+            descriptors[0] = terminal.slave
+        streams._ours.append(terminal.slave)
+        number = NAMES.index(name)
+        streams._copies.append(terminal.copy(keeper.feed, streams._over, streams.reading, number))
+    if _kind(0) == "pipe":
+        read, write = os.pipe()
+        keeper = Keeper(folder / "stdin", redactor=redactor, limit=limit)
+        streams.kept["stdin"] = keeper
+        names[os.fsencode(os.readlink(f"/proc/self/fd/{read}"))] = "stdin"
+        descriptors[0] = read
+        interest.watch(read)
+        streams._ours.append(read)
+        streams._copies.append(_inward(write, keeper, interest, streams._over))
+    streams.descriptors = (descriptors[0], descriptors[1], descriptors[2])
+    streams.names = names
+    return streams
+
+
+def described() -> dict[str, Any]:
+    """What this process's descriptors are, for whoever wants to set up the same again."""
+    return {name: _described(number) for number, name in enumerate(NAMES)}
+
+
+def _described(number: int) -> dict[str, Any]:
+    kind = _kind(number)
+    if number == 2 and _same(1, 2):
+        return {"kind": "stdout"}
+    if kind == "other":
+        with contextlib.suppress(OSError, ValueError):
+            path = os.readlink(f"/proc/self/fd/{number}")
+            if stat.S_ISREG(os.fstat(number).st_mode):
+                flags = fcntl.fcntl(number, fcntl.F_GETFL)
+                shown = os.fsencode(path).decode(errors="replace")
+                end = os.fstat(number).st_size if flags & os.O_APPEND else _position(number)
+                return {"kind": "file", "path": shown, "begin": end}
+    return {"kind": kind}
+
+
+def again(
+    folder: Path,
+    words: Mapping[str, Any],
+    *,
+    redactor: Redactor,
+    limit: int,
+    stdin: Callable[[], Iterable[bytes]] | None,
+    show: tuple[int, int] | None,
+) -> Streams:
+    """Descriptors like those that `described` told of: input that was kept, files opened anew
+    where the command runs, output kept and shown. A terminal's keys were not kept: there is
+    nothing to read then.
+
+    The output is shown as it is kept, with secrets masked: the command may be someone else's, and
+    may print the secrets that it was given."""
+    streams = Streams(descriptors=(0, 1, 2), names={}, kept={})
+    names: dict[bytes, str] = {}
+    descriptors = [os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), -1, -1]
+    streams._ours.append(descriptors[0])
+    for number, name in enumerate(NAMES):
+        word = words.get(name, {})
+        kind = word.get("kind", "pipe")
+        if kind == "file" or (kind == "other" and number):
+            flags = os.O_RDONLY
+            if number:
+                flags = os.O_WRONLY | os.O_CREAT
+                flags |= os.O_APPEND if word.get("begin") else os.O_TRUNC
+            streams.opened[number] = flags, word.get("path", os.devnull)
+            descriptors[number] = descriptors[0]
+        elif number == 0 and (stdin is not None or kind == "pipe"):
+            read, write = os.pipe()
+            names[_name(read)] = name
+            descriptors[0] = read
+            streams._ours.append(read)
+            keeper = streams.kept[name] = Keeper(folder / name, redactor=redactor, limit=limit)
+            streams._copies.append(_feeding(write, stdin or tuple, keeper))
+        elif number == 2 and (
+            kind == "stdout" or (kind == "terminal" and streams.reading.master >= 0)
+        ):
+            descriptors[2] = descriptors[1]
+            streams.reading.declare(2, SAME)
+            if 1 in streams.opened:
+                streams.opened[2] = os.O_WRONLY | os.O_APPEND, streams.opened[1][1]
+        elif number:
+            read, write = _terminal(words) if kind == "terminal" else os.pipe()
+            names |= dict.fromkeys(_aliases(write), name)
+            descriptors[number] = write
+            streams._ours.append(write)
+            keeper = streams.kept[name] = Keeper(folder / name, redactor=redactor, limit=limit)
+            shown = show[number - 1] if show else None
+            streams._copies.append(
+                _outward(read, shown, keeper, streams.reading, number, show_masked=True)
+            )
+            if kind == "terminal":
+                streams.reading.declare(number, TERMINAL, master=read)
+            else:
+                streams.reading.declare(number, PIPE)
+    streams.descriptors = (descriptors[0], descriptors[1], descriptors[2])
+    streams.names = names
+    return streams
+
+
+def _terminal(words: Mapping[str, Any]) -> tuple[int, int]:
+    """One that turns newlines into line ends where the first did: where it was used both ways."""
+    master, slave = os.openpty()
+    if any(words.get(name, {}).get("kind") != "terminal" for name in NAMES):
+        plain_output(slave)
+    return master, slave
+
+
+def _name(descriptor: int) -> bytes:
+    return os.fsencode(os.readlink(f"/proc/self/fd/{descriptor}"))
+
+
+def _aliases(descriptor: int) -> tuple[bytes, ...]:
+    """What it is called here, and where the folder of terminals is another one."""
+    name = _name(descriptor)
+    return name, name.removeprefix(b"/dev/pts")
+
+
+def _feeding(
+    target: int, source: Callable[[], Iterable[bytes]], keeper: Keeper
+) -> Callable[[], None]:
+    def feed() -> None:
+        try:
+            for data in source():
+                keeper.feed(data)
+                _write_all(target, data)
+        except OSError:
+            pass  # the command reads no more
+        finally:
+            os.close(target)
+
+    return feed
+
+
+def _outward(
+    source: int,
+    target: int | None,
+    keeper: Keeper,
+    reading: Reading,
+    number: int,
+    *,
+    show_masked: bool = False,
+) -> Callable[[], None]:
+    ends = os.isatty(source)
+
+    def show(data: bytes) -> None:
+        if target is not None:  # the terminal it is shown on makes line ends itself
+            _write_all(target, data.replace(b"\r\n", b"\n") if ends else data)
+
+    def copy() -> None:
+        try:
+            while data := reading.take(number, source):
+                masked = keeper.feed(data)
+                show(masked if show_masked else data)
+            if show_masked:
+                show(keeper.flush())
+        except OSError:
+            pass  # nobody reads any more: closing our end tells the command so
+        finally:
+            os.close(source)
+
+    return copy
+
+
+def _inward(
+    target: int, keeper: Keeper, interest: Interest, over: threading.Event
+) -> Callable[[], None]:
+    def copy() -> None:
+        try:
+            while not over.is_set() and interest.wait(over):
+                ready, _, _ = select.select([0], [], [], 0.05)
+                if not ready:
+                    continue
+                data = os.read(0, _BLOCK)
+                if not data:
+                    break
+                keeper.feed(data)
+                _write_all(target, data)
+        except OSError:
+            pass  # the command reads no more
+        finally:
+            os.close(target)
+
+    return copy
+
+
+def _position(number: int) -> int:
+    return os.lseek(number, 0, os.SEEK_CUR)
+
+
+def _same(a: int, b: int) -> bool:
+    with contextlib.suppress(OSError):
+        return _identity(a) == _identity(b) and not stat.S_ISCHR(os.fstat(a).st_mode)
+    return False
+
+
+def _kind(number: int) -> str:
+    """terminal, pipe (or socket), other (a file, a device), closed."""
+    try:
+        if os.isatty(number):
+            return "terminal"
+        mode = os.fstat(number).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            return "pipe"
+    except OSError:
+        return "closed"
+    return "other"
+
+
+def _identity(number: int) -> tuple[int, int]:
+    status = os.fstat(number)
+    return status.st_dev, status.st_ino
+
+
+def _write_all(target: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(target, view) :]

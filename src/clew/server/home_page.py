@@ -1,0 +1,83 @@
+"""The page that a browser sees first: what this is, and how the latest runs went."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+
+from clew.server import run_requests
+from clew.server.catalogue import run_list
+from clew.server.catalogue.run_list import Place
+from clew.server.http.identity import session_of, set_cookie
+from clew.server.http.problems import answer
+from clew.server.service import Service
+
+_LATEST = 20
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Clew: {project}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+:root {{ color-scheme: light dark; --line: light-dark(#d5d9de, #3a4048);
+  --quiet: light-dark(#59616b, #a3abb5); --ink: light-dark(#14181d, #e8ebee);
+  --paper: light-dark(#fff, #15181c) }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+  color: var(--ink); background: var(--paper) }}
+table {{ border-collapse: collapse; width: 100% }}
+th, td {{ text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line) }}
+th, .quiet {{ color: var(--quiet); font-weight: normal }}
+</style></head><body>
+<h1>Clew</h1>
+<p>This server holds the record of <code>{project}</code>: what ran, what it read and wrote, and
+where every result came from. It runs pipelines of the stock <code>kfp</code> client.</p>
+<p><a href="/api/v1/openapi.json">What can be asked of it</a> (OpenAPI) ·
+<a href="/metrics">metrics</a></p>
+<h2>Latest runs</h2>
+{runs}
+<form method="post" action="/logout"><button>Log out</button></form>
+</body></html>
+"""
+_NONE = """<p class="quiet">None yet. <code>clew pipeline run FILE</code> runs one.</p>"""
+
+
+def shown(request: Request) -> HTMLResponse:
+    service: Service = request.app.state.service
+    with service.project() as project:
+        places = run_list.page(project._graph, Place(), _LATEST)
+        runs = [run_requests.document(project, place.uid, tasks=False) for place in places]
+    text = _PAGE.format(project=escape(str(service.folder.root)), runs=_table(runs))
+    return HTMLResponse(text, headers=_HEADERS)
+
+
+async def log_out(request: Request) -> Response:
+    """End the session of this browser, also where notebooks are served."""
+    session = session_of(request.scope)
+    if session is None:
+        said = "there is no session to end: the request came with the token"
+        return answer("/logout", 400, "usage", said, hint="a new token ends all sessions")
+    await request.app.state.sessions.end(session)
+    found = PlainTextResponse("You are logged out.\n", headers={"Cache-Control": "no-store"})
+    for name in request.app.state.cookies:
+        set_cookie(found, request.scope, name, "", same_site="strict")
+    return found
+
+
+def _table(runs: list[dict[str, Any]]) -> str:
+    if not runs:
+        return _NONE
+    rows = "".join(
+        f'<tr><td><a href="/api/v1/runs/{escape(run["uid"])}">{escape(run["id"] or "–")}</a></td>'
+        f"<td>{escape(run['name'] or '')}</td><td>{escape(run['state'])}</td>"
+        f'<td class="quiet">{escape((run["started"] or run["created"] or "")[:19])}</td></tr>'
+        for run in runs
+    )
+    head = "<tr><th>Run</th><th>Pipeline</th><th>State</th><th>Since (UTC)</th></tr>"
+    return f"<table>{head}{rows}</table>"

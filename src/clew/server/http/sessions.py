@@ -1,0 +1,147 @@
+"""Sessions of browsers: signed values that expire, are valid for one origin, and can be revoked.
+
+A value is its fields and a signature by a key made from the token, so that any server of the
+project can check it, and a new token ends all sessions. It is not the token, and the token cannot
+be computed from it. The database holds only what was revoked; every server reads that again every
+two seconds, and goes on with what it read last while the database does not answer.
+
+The fields are signed together with an audience. The API's sessions are not valid where notebooks
+are served, nor the other way round: a browser sends cookies to every port of a host. A ticket
+carries a session from one origin to the other: in an address, once, within a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from starlette.concurrency import run_in_threadpool
+
+from clew.errors import ClewError
+from clew.server.catalogue import revoked_sessions
+from clew.server.service import Service
+
+_LOG = logging.getLogger("clew.server")
+SESSION_SECONDS = 7 * 24 * 3600
+TICKET_SECONDS = 60
+_REREAD_SECONDS = 2.0
+API = "api"
+
+
+def apps(host: str) -> str:
+    """The audience of sessions for what is served at this host and port."""
+    return f"apps {host}"
+
+
+def _ticket(host: str) -> str:
+    return f"ticket {host}"
+
+
+@dataclass(frozen=True)
+class Session:
+    id: str
+    expires: int
+    """Seconds since the epoch."""
+
+
+class Sessions:
+    """Those of one project. To be used from one event loop."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        subject = f"clew sessions of {service.folder.uid}".encode()
+        self._key = hmac.digest(service.token.encode(), subject, hashlib.sha256)
+        self._revoked: frozenset[str] = frozenset()
+        self._read: float | None = None
+        self._reading = asyncio.Lock()
+
+    def begin(self) -> Session:
+        return Session(secrets.token_hex(16), int(time.time()) + SESSION_SECONDS)
+
+    def value(self, session: Session, audience: str) -> str:
+        """The value of the cookie that stands for this session."""
+        return self._signed(audience, session.id, session.expires)
+
+    async def find(self, values: Iterable[str], audience: str) -> Session | None:
+        """The session that one of these values stands for."""
+        for value in values:
+            fields = self._fields(audience, value, 2)
+            if fields is None:
+                continue
+            session = Session(fields[0], int(fields[1]))
+            if session.expires > time.time() and await self._holds(session):
+                return session
+        return None
+
+    async def end(self, session: Session) -> None:
+        """Revoke a session, at every origin and every server."""
+        await self._revoke(session.id, session.expires)
+        self._revoked |= {session.id}
+
+    def ticket(self, session: Session, host: str) -> str:
+        """A value that opens the session once more, at this host and port."""
+        until = int(time.time()) + TICKET_SECONDS
+        return self._signed(
+            _ticket(host), secrets.token_hex(16), until, session.id, session.expires
+        )
+
+    async def redeem(self, ticket: str, host: str) -> Session | None:
+        """The session of a ticket that nobody has used yet."""
+        fields = self._fields(_ticket(host), ticket, 4)
+        if fields is None or int(fields[1]) <= time.time():
+            return None
+        session = Session(fields[2], int(fields[3]))
+        if not await self._revoke(fields[0], int(fields[1])):
+            return None
+        return session if await self._holds(session) else None
+
+    def _signed(self, audience: str, *fields: object) -> str:
+        text = ".".join(map(str, fields))
+        return f"{text}.{self._signature(audience, text)}"
+
+    def _fields(self, audience: str, value: str, number: int) -> list[str] | None:
+        """The fields of a value that we signed for this audience."""
+        text, _, signature = value.rpartition(".")
+        expected = self._signature(audience, text)
+        if not hmac.compare_digest(signature.encode("utf-8", "replace"), expected.encode()):
+            return None
+        fields = text.split(".")
+        return fields if len(fields) == number else None
+
+    def _signature(self, audience: str, text: str) -> str:
+        signed = f"{audience}\n{text}".encode("utf-8", "replace")
+        return hmac.new(self._key, signed, hashlib.sha256).hexdigest()
+
+    async def _holds(self, session: Session) -> bool:
+        if self._read is None or (
+            time.monotonic() - self._read > _REREAD_SECONDS and not self._reading.locked()
+        ):
+            async with self._reading:
+                await self._reread()
+        return session.id not in self._revoked
+
+    async def _reread(self) -> None:
+        try:
+            self._revoked = await run_in_threadpool(self._every)
+        except ClewError as error:
+            if self._read is None:
+                raise
+            _LOG.error("revoked sessions cannot be read: %s", error.message)
+        self._read = time.monotonic()
+
+    def _every(self) -> frozenset[str]:
+        with self._service.graph() as graph:
+            return revoked_sessions.every(graph, now=int(time.time()))
+
+    async def _revoke(self, id: str, expires: int) -> bool:  # noqa: A002
+        def add() -> bool:
+            with self._service.graph() as graph:
+                return revoked_sessions.add(graph, id, expires, now=int(time.time()))
+
+        return await run_in_threadpool(add)

@@ -1,0 +1,177 @@
+"""The origin at which notebooks, TensorBoards and viewers are served: not the server's own.
+
+Their pages run code that anybody may have written. At the server's own origin that code could ask
+the API whatever its user can, so it gets another one: a second port, or host names made from a
+template, of which each target has its own. The server's own address leads there, and takes the
+user's session along in a ticket.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Container
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from clew.errors import ClewError, UsageError
+from clew.server.http.identity import is_secure, redirect, session_of, set_cookie
+from clew.server.http.problems import answer, of_error
+from clew.server.http.request_heads import host as host_of
+from clew.server.http.sessions import Sessions, apps
+from clew.server.proxy import headers, targets
+from clew.server.proxy.error_page import failed
+from clew.server.proxy.targets import Key
+
+LOGIN = "/.clew/login"
+"""Where a ticket is taken; no target has such an address."""
+_FIELD = re.compile(r"\{(kind|namespace|name|id)\}")
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?")
+_DEFAULT_PORT = re.compile(r"^(http:.*):80$|^(https:.*):443$")
+_PORT = re.compile(r":\d+$")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where browsers find the targets."""
+
+    port: int
+    """The port on which this server serves them."""
+    template: str | None = None
+    """`https://{name}.{namespace}.apps.example.org`; None: the host that the server was asked by,
+    on that port."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether all targets have the same one."""
+        return self.template is None or not _FIELD.search(self.template)
+
+    def of(self, scope: Scope, key: Key) -> str:
+        """The origin of a target, for this request."""
+        if self.template is None:
+            scheme = "https" if is_secure(scope) else "http"
+            return f"{scheme}://{_PORT.sub('', host_of(scope))}:{self.port}"
+        fields = {"kind": key.kind, "namespace": key.namespace, "name": key.name}
+        fields["id"] = hashlib.sha256(str(key).encode()).hexdigest()[:32]
+        return _FIELD.sub(lambda found: fields[found[1]], self.template)
+
+
+def check_template(text: str) -> str:
+    """The template, if it makes an origin: a scheme, a host and perhaps a port. The scheme's own
+    port is left out, as browsers do in `Host`."""
+    text = _DEFAULT_PORT.sub(r"\1\2", text)
+    example = _FIELD.sub("a", text)
+    try:
+        sound = _ORIGIN.fullmatch(example) and urlsplit(example).port != 0
+    except ValueError:
+        sound = False
+    if not sound:
+        raise UsageError(
+            f"{text} is no origin",
+            hint="--apps-origin 'https://{name}.{namespace}.apps.example.org'",
+        )
+    return text
+
+
+class ToApps:
+    """At the server's own address: leads browsers to the origin of a target."""
+
+    def __init__(self, origin: Origin, sessions: Sessions, token: str, ours: Container[str] | None):
+        self._origin = origin
+        self._sessions = sessions
+        self._token = token.encode()
+        self._ours = ours
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = targets.named(scope["raw_path"], self._ours)
+        assert found is not None
+        origin = self._origin.of(scope, found[0])
+        await self._answer(scope, origin)(scope, receive, send)
+
+    def _answer(self, scope: Scope, origin: str) -> Response:
+        if scope.get("method") not in ("GET", "HEAD"):
+            said = f"it is served at {origin}"
+            return answer(scope["path"], 421, "misdirected", said, hint="send the token there")
+        address = scope["raw_path"].decode("latin-1")
+        if query := headers.query(scope["query_string"], self._token):
+            address += "?" + query.decode("latin-1")
+        session = session_of(scope) or self._sessions.begin()
+        ticket = self._sessions.ticket(session, urlsplit(origin).netloc)
+        return redirect(f"{origin}{LOGIN}?token={ticket}&to={quote(address, safe='/')}")
+
+
+class AppsLogin:
+    """At the targets' origin: takes tickets, and lets nothing but targets be asked for."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        origin: Origin,
+        sessions: Sessions,
+        cookie: str,
+        ours: Container[str] | None,
+    ) -> None:
+        self._app = app
+        self._origin = origin
+        self._sessions = sessions
+        self._cookie = cookie
+        self._ours = ours
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if targets.named(scope["raw_path"], self._ours):
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] == "http" and scope["path"] == LOGIN and scope["method"] == "GET":
+            try:
+                found = await self._log_in(HTTPConnection(scope))
+            except ClewError as error:
+                found = of_error(scope["path"], error)
+        else:
+            hint = "the server's own pages are at its other address"
+            found = failed(scope, 404, "not-found", "there is nothing here", hint=hint)
+        await found(scope, receive, send)
+
+    async def _log_in(self, request: HTTPConnection) -> Response:
+        host = host_of(request.scope)
+        to = request.query_params.get("to", "")
+        ticket = request.query_params.get("token", "")
+        there = targets.named(to.encode("utf-8", "replace"), self._ours)
+        session = await self._sessions.redeem(ticket, host) if there else None
+        if session is None:
+            hint = "open it by the server's own address"
+            said = "this address was used before, or is too old"
+            return failed(request.scope, 401, "unauthorised", said, hint=hint)
+        found = redirect(to)
+        value = self._sessions.value(session, apps(host))
+        set_cookie(found, request.scope, self._cookie, value, same_site="lax")
+        return found
+
+
+class OwnHost:
+    """Behind the identity: with a session, each target is served at its own origin alone, or a
+    page of one target could read another's."""
+
+    def __init__(self, app: ASGIApp, origin: Origin, ours: Container[str] | None) -> None:
+        self._app = app
+        self._origin = origin
+        self._ours = ours
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = targets.named(scope["raw_path"], self._ours)
+        assert found is not None
+        origin = self._origin.of(scope, found[0])
+        if session_of(scope) and not self._origin.shared and not _is_at(scope, origin):
+            said = f"it is served at {origin}"
+            refusal = answer(scope["path"], 421, "misdirected", said)
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _is_at(scope: Scope, origin: str) -> bool:
+    return host_of(scope) == urlsplit(origin).netloc

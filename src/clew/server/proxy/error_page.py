@@ -1,0 +1,42 @@
+"""What is answered when a target cannot: a page to a browser, problem+json to a program."""
+
+from __future__ import annotations
+
+from html import escape
+from http import HTTPStatus
+
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, Response
+from starlette.types import Scope
+
+from clew.server.http.problems import answer
+
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "Cache-Control": "no-store",
+}
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+:root {{ color-scheme: light dark }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 15vh auto; padding: 0 1rem;
+  color: light-dark(#14181d, #e8ebee); background: light-dark(#fff, #15181c) }}
+p {{ color: light-dark(#59616b, #a3abb5) }}
+</style></head><body>
+<h1>{title}</h1><p>{hint}</p><p>{status} {phrase}</p>
+</body></html>
+"""
+
+
+def failed(scope: Scope, status: int, code: str, message: str, *, hint: str) -> Response:
+    request = HTTPConnection(scope)
+    if scope["type"] != "http" or "text/html" not in request.headers.get("accept", ""):
+        return answer(scope["path"], status, code, message, hint=hint)
+    text = _PAGE.format(
+        title=escape(message),
+        hint=escape(hint),
+        status=status,
+        phrase=HTTPStatus(status).phrase,
+    )
+    return HTMLResponse(text, status, _HEADERS)

@@ -1,0 +1,196 @@
+"""One HTTP request, carried to its target, and the answer carried back, piece by piece.
+
+Both ways at the same time: a target may answer before it has heard everything. Whoever cannot keep
+up holds up the other side, so no more than some pieces are ever held here. When the client goes,
+the connection to the target is closed; when the target goes, the client's is, so that half an
+answer never looks like a whole one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from starlette.types import Receive, Scope, Send
+
+from clew.server.http.request_heads import body_length
+from clew.server.proxy import headers
+from clew.server.proxy.connection_pool import Pool
+from clew.server.proxy.headers import Headers
+from clew.server.proxy.http_client import Broken, Connection
+from clew.server.proxy.targets import Target
+from clew.server.proxy.usage import Seen
+
+_SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+_BODY_SECONDS = 60.0
+"""In which a client must send something of what it said would come."""
+
+
+class Late(Exception):
+    """The target did not answer, or did not take what it was sent, in time."""
+
+
+class Gone(Exception):
+    """The client went away."""
+
+
+class Slow(Exception):
+    """The client does not send what it said it would."""
+
+
+class CutOff(Exception):
+    """The answer had begun, and will not come to its end."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request, as its target gets it."""
+
+    method: str
+    head: bytes
+    length: int | None
+    """Of the body; None: unknown before its end, so that it is sent in chunks."""
+
+    @property
+    def has_body(self) -> bool:
+        return self.length != 0
+
+    @property
+    def repeatable(self) -> bool:
+        return self.method in _SAFE and not self.has_body
+
+
+def asked(scope: Scope, address: bytes, given: Headers) -> Asked:
+    """The request for a target. The length of its body is stated once, as the server's own parser
+    understood it, so that the target cannot understand another one."""
+    method = str(scope["method"])
+    length = body_length(scope["headers"])
+    lines = [b"%s %s HTTP/1.1" % (method.encode(), address)]
+    lines += [b"%s: %s" % pair for pair in given if pair[0] != b"content-length"]
+    if length is None:
+        lines.append(b"transfer-encoding: chunked")
+    elif length or method not in _SAFE:
+        lines.append(b"content-length: %d" % length)
+    head = b"\r\n".join(lines) + b"\r\n\r\n"
+    return Asked(method, head, length)
+
+
+async def forward(
+    receive: Receive, send: Send, *, pool: Pool, target: Target, request: Asked, seen: Seen
+) -> None:
+    """Answer a request by what the target answers to it.
+
+    Unreachable, Broken, Late, Slow: nothing was answered yet. Gone, CutOff: nothing can be now.
+    """
+    connection = await pool.take(target, new=not request.repeatable)
+    used = connection.used
+    try:
+        await _exchange(connection, receive, send, target, request, seen)
+    except Broken:
+        if not (used and connection.untouched):
+            raise
+        # It had waited for long, and was closed in the very moment it was used again.
+        connection = await pool.take(target, new=True)
+        await _exchange(connection, receive, send, target, request, seen)
+    finally:
+        pool.give(target, connection, reuse=not request.has_body)
+
+
+async def _exchange(
+    connection: Connection,
+    receive: Receive,
+    send: Send,
+    target: Target,
+    request: Asked,
+    seen: Seen,
+) -> None:
+    connection.begin(request.head, more=request.has_body, without_body=request.method == "HEAD")
+    limit = _Limit(target.timeout)
+    hearing = asyncio.create_task(_hear(connection, receive, request, limit, seen))
+    begun = False
+    try:
+        async with limit.until():
+            status, given = await connection.head()
+        bodyless = status in (204, 304)
+        begun = True
+        head = headers.back(given, bodyless=bodyless)
+        await send({"type": "http.response.start", "status": status, "headers": head})
+        while data := await connection.read():
+            seen.answered(len(data))
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+    except TimeoutError:
+        raise Late from None
+    except (Broken, Late, Slow) as error:
+        if begun:
+            raise CutOff(str(error)) from error
+        raise
+    finally:
+        hearing.cancel()
+        await asyncio.wait([hearing])
+
+
+class _Limit:
+    """The time in which an answer must begin, from when the target has heard all."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._timeout: asyncio.Timeout | None = None
+        self._whole = False
+
+    def until(self) -> asyncio.Timeout:
+        self._timeout = asyncio.timeout(self.seconds if self._whole else None)
+        return self._timeout
+
+    def start(self) -> None:
+        self._whole = True
+        if self._timeout is not None and not self._timeout.expired():
+            loop = asyncio.get_running_loop()
+            self._timeout.reschedule(loop.time() + self.seconds)
+
+
+async def _hear(
+    connection: Connection, receive: Receive, request: Asked, limit: _Limit, seen: Seen
+) -> None:
+    """Send on what the client sends; then watch whether it stays."""
+    try:
+        if request.has_body:
+            await _send_on(connection, receive, request, limit.seconds, seen)
+        limit.start()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        raise Gone
+    except (Gone, Late, Slow) as error:
+        connection.abort(error)
+    except Broken:
+        pass  # whoever reads the answer sees it, too, or has the whole answer already
+
+
+async def _send_on(
+    connection: Connection, receive: Receive, request: Asked, seconds: float, seen: Seen
+) -> None:
+    more, sent = True, 0
+    while more:
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                message = await receive()
+        except TimeoutError:
+            raise Slow from None
+        if message["type"] == "http.disconnect":
+            raise Gone
+        body, more = message.get("body", b""), message.get("more_body", False)
+        seen.asked(len(body))
+        sent += len(body)
+        if request.length is not None and (
+            sent > request.length or (sent < request.length and not more)
+        ):
+            raise Slow  # a body of another length than announced must not be passed on
+        if request.length is None:
+            body = b"%x\r\n%s\r\n" % (len(body), body) if body else b""
+            body += b"" if more else b"0\r\n\r\n"
+        connection.write(body, more=more)
+        try:
+            async with asyncio.timeout(seconds):
+                await connection.drain()
+        except TimeoutError:
+            raise Late from None

@@ -1,0 +1,195 @@
+# Paths are bytes here, which pathlib does not take:
+# ruff: noqa: PTH104, PTH108
+"""Getting bytes back: each chunk is hashed before it is given, each file as a whole at its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import blake3
+
+from clew.errors import Damaged, NoContent
+from clew.store.errors import from_os, shown
+from clew.store.index import Index
+from clew.store.packs import pack_format
+from clew.store.types import named
+
+Check = Callable[[], None]
+"""Raises when the work is no longer wanted."""
+
+_ZEROS = bytes(64 << 10)
+_CACHED = 24  # blocks: small files that were stored together are mostly read together
+
+
+class Reader:
+    def __init__(self, folder: Path, index: Index) -> None:
+        self._folder = folder
+        self._index = index
+        self._blocks: OrderedDict[int, bytes] = OrderedDict()
+
+    def parts(self, digest: bytes) -> list[tuple[bytes, int]]:
+        """A content as chunks and holes."""
+        file = self._index.file(digest)
+        if file is not None:
+            return pack_format.parts_of(file[2])
+        size = self._index.chunk_size(digest)
+        if size is None:
+            raise NoContent(f"the bytes of {named(digest)} are not stored")
+        return [(digest, size)]
+
+    def read(self, digest: bytes) -> Iterator[bytes | int]:
+        """Buffers, and holes as lengths, verified."""
+        parts = self.parts(digest)
+        if len(parts) == 1 and parts[0][0] == digest:
+            yield self.chunk(digest)
+            return
+        whole = blake3.blake3(max_threads=blake3.blake3.AUTO)
+        for part, length in parts:
+            if part == pack_format.HOLE:
+                hash_zeros(whole, length)
+                yield length
+                continue
+            data = self.chunk(part)
+            whole.update(data)
+            yield data
+        if whole.digest() != digest:
+            raise Damaged(f"{named(digest)} does not have that digest", hint="clew fsck")
+
+    def part(self, digest: bytes, start: int, stop: int) -> Iterator[bytes | int]:
+        """As `read`, from byte `start` to before `stop`: only the chunks are verified."""
+        at = 0
+        for part, length in self.parts(digest):
+            low, high = max(start - at, 0), min(stop - at, length)
+            if low < high:
+                yield high - low if part == pack_format.HOLE else self.chunk(part)[low:high]
+            at += length
+            if at >= stop:
+                return
+
+    def bad(self, digest: bytes) -> list[bytes]:
+        """The chunks of a content that are not what they should be."""
+        found: list[bytes] = []
+        for part, _ in self.parts(digest):
+            if part != pack_format.HOLE:
+                try:
+                    self.chunk(part)
+                except Damaged:
+                    found.append(part)
+        return found
+
+    def chunk(self, digest: bytes) -> bytes:
+        """One chunk. When a sweep moved it between asking and reading, ask again."""
+        where = ""
+        for _ in range(5):
+            place = self._index.place(digest)
+            if place is None:
+                raise Damaged(f"the chunk {named(digest)} is missing", hint="clew fsck")
+            where = place.pack
+            block = self._blocks.get(place.block)
+            if block is None:
+                try:
+                    block = pack_format.read_block(
+                        self._folder / place.pack,
+                        position=place.position,
+                        stored=place.stored,
+                        length=place.length,
+                        codec=place.codec,
+                    )
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    raise from_os(error, doing=f"read {place.pack}") from error
+                self._blocks[place.block] = block
+                if len(self._blocks) > _CACHED:
+                    self._blocks.popitem(last=False)
+            data = block[place.start : place.start + place.size]
+            if blake3.blake3(data).digest() != digest:
+                self._blocks.pop(place.block, None)
+                raise Damaged(f"{named(digest)} is damaged in {place.pack}", hint="clew fsck")
+            return data
+        raise Damaged(f"the pack {where} is missing", hint="clew fsck")
+
+
+def hash_zeros(hasher: blake3.blake3, length: int, check: Check = lambda: None) -> None:
+    """As if that many zeros had been read. `check` may raise between two pieces."""
+    block = bytes(min(length, 16 << 20))
+    while length:
+        check()
+        data = block if length >= len(block) else block[:length]
+        hasher.update(data)
+        length -= len(data)
+
+
+def filled(buffers: Iterable[bytes | int]) -> Iterator[bytes]:
+    """The same with holes as the zeros they stand for."""
+    for buffer in buffers:
+        if isinstance(buffer, bytes):
+            yield buffer
+            continue
+        zeros = bytes(min(buffer, 1 << 20))
+        for at in range(0, buffer, len(zeros)):
+            yield zeros[: buffer - at]
+
+
+def restore(
+    buffers: Iterable[bytes | int],
+    to: bytes,
+    *,
+    mode: int | None,
+    mtime: int | None,
+    sync: bool,
+) -> None:
+    """Write beside, then rename: the file is there whole or not at all."""
+    folder, name = os.path.split(to)
+    draft = os.path.join(folder, b".%s.%s" % (name[:200], os.urandom(4).hex().encode()))
+    try:
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            write_sparse(fd, buffers)
+            if mode is not None:
+                os.fchmod(fd, mode & 0o7777)
+            if mtime is not None:
+                os.utime(fd, ns=(mtime, mtime))
+            if sync:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.rename(draft, to)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+        if isinstance(error, OSError):
+            raise from_os(error, doing=f"restore to {shown(to)}") from error
+        raise
+
+
+def write_sparse(fd: int, buffers: Iterable[bytes | int]) -> None:
+    """Long runs of zeros become holes."""
+    end = 0
+    for buffer in buffers:
+        if isinstance(buffer, int):
+            end += buffer
+            continue
+        at = written = 0
+        while at < len(buffer):  # write what lies between runs of whole zero blocks
+            if buffer.startswith(_ZEROS, at):
+                _write(fd, buffer[written:at] if at > written else b"", end + written)
+                at += len(_ZEROS)
+                written = at
+            else:
+                at += len(_ZEROS)
+        if written < len(buffer):
+            _write(fd, buffer[written:] if written else buffer, end + written)
+        end += len(buffer)
+    os.ftruncate(fd, end)
+
+
+def _write(fd: int, data: bytes, at: int) -> None:
+    left = memoryview(data)
+    while left:
+        done = os.pwrite(fd, left, at)
+        left, at = left[done:], at + done

@@ -1,0 +1,301 @@
+"""Putting content in: hash it, ask whether it is here, pack what is not.
+
+The writing half of an open store: its lease, its packs on their way, and what it holds. A write
+that fails ends all writing through it, since what waited may be lost; what was flushed is whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import blake3
+
+from clew.errors import ClewError
+from clew.store.content_reader import hash_zeros
+from clew.store.errors import from_os
+from clew.store.index import Index
+from clew.store.leases import Gate, Lease
+from clew.store.packs import chunking, pack_format
+from clew.store.packs.pack_writer import OpenBlock, OpenPack, Packer
+from clew.store.types import Signature, Stored, named
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+_Shares = list[tuple[OpenBlock, int]]
+_Parts = list[tuple[bytes, int]]
+
+
+class Writer:
+    """The writing half of one open store."""
+
+    def __init__(
+        self, path: Path, *, index: Index, gate: Gate, lease: str, refused: ClewError | None
+    ) -> None:
+        self._path = path
+        self._index = index
+        self._gate = gate
+        self._lease_name = lease
+        self._lease: Lease | None = None
+        self._refused = refused
+        self._packer: Packer | None = None
+        self._broken: ClewError | None = None
+        self._seen: list[tuple[Signature, bytes]] = []
+        self.held: dict[bytes, bool] = {}
+        """Digests held by our lease that are in the index or on their way; True: whole contents."""
+        self.added = 0
+        self.holes = 0
+        """Bytes of holes that were hashed since the last flush."""
+
+    @property
+    def broken(self) -> bool:
+        """A write has failed; nothing more can be put."""
+        return self._broken is not None
+
+    # -- data
+
+    def put_data(self, data: bytes, *, kind: int = pack_format.FILE) -> Stored:
+        """Content that is in memory."""
+        return self.put_all([data], kind=kind)[0]
+
+    def put_all(self, contents: list[bytes], *, kind: int = pack_format.FILE) -> list[Stored]:
+        """Several contents; asking about all at once is what makes small ones cheap."""
+        digests = [blake3.blake3(data).digest() for data in contents]
+        self.hold(digests)
+        found: list[Stored] = []
+        for digest, data in zip(digests, contents, strict=True):
+            known = self.held.get(digest)  # asked again: the same content may come twice
+            shares: _Shares = []
+            if known is not True or kind != pack_format.FILE:
+                self._put_new(digest, data, shares, kind=kind, known=known)
+            found.append(Stored(named(digest), len(data), shares))
+        return found
+
+    def _put_new(
+        self, digest: bytes, data: bytes, shares: _Shares, *, kind: int, known: bool | None
+    ) -> None:
+        parts: _Parts = [(digest, len(data))]
+        if known is None:
+            ends = chunking.cuts(data)
+            if len(ends) == 1:
+                shares.append((self.add_chunk(digest, data, whole=True), len(data)))
+                if kind == pack_format.FILE:
+                    return
+            else:  # none for the empty content: a record without parts
+                parts = []
+                chunks = chunking.slices(memoryview(data), ends)
+                self._put_chunks(chunks, _digests(chunks), parts, shares)
+        elif self._index.file(digest) is not None:
+            return
+        self.add_file(pack_format.File(digest, len(data), kind, pack_format.pack_parts(parts)))
+
+    def put_stream(self, chunks: Iterable[bytes]) -> Stored:
+        """Content that comes in pieces of any size."""
+        buffers = _gathered(chunks)
+        first = next(buffers, b"")
+        if len(first) < chunking.BUFFER:  # that was all
+            return self.put_data(first)
+        return self.put_buffers(_chain(first, buffers))
+
+    def put_buffers(
+        self, buffers: Iterable[bytes | int], *, check: Callable[[], None] = lambda: None
+    ) -> Stored:
+        """Content of any length, holes as their lengths. `check` may refuse it at the end.
+
+        While one buffer is being cut here, the one before is being hashed, and those before that
+        are being compressed, on other threads.
+        """
+        whole = blake3.blake3()
+        hashed: Future[object] | None = None
+        flowing: deque[tuple[list[memoryview], Future[list[bytes]]]] = deque()
+        parts: _Parts = []
+        shares: _Shares = []
+
+        def settle(most: int) -> None:
+            while len(flowing) > most:
+                chunks, digests = flowing.popleft()
+                self._put_chunks(chunks, digests.result(), parts, shares)
+
+        submit = self._ready().submit
+        for item in chunking.pieces(buffers):
+            if hashed is not None:
+                hashed.result()
+            if isinstance(item, int):
+                settle(0)
+                hashed = submit(hash_zeros, whole, item)
+                parts.append((pack_format.HOLE, item))
+                continue
+            hashed = submit(_update, whole, item)
+            flowing.append((item, submit(_digests, item)))
+            settle(1)
+        settle(0)
+        if hashed is not None:
+            hashed.result()
+        check()
+        digest, size = whole.digest(), sum(length for _, length in parts)
+        self.hold([digest])
+        if self.held.get(digest) is not True:
+            self.add_file(
+                pack_format.File(digest, size, pack_format.FILE, pack_format.pack_parts(parts))
+            )
+        return Stored(named(digest), size, shares)
+
+    def _put_chunks(
+        self, chunks: list[memoryview], digests: list[bytes], parts: _Parts, shares: _Shares
+    ) -> None:
+        self.hold(digests)
+        for chunk, digest in zip(chunks, digests, strict=True):
+            if digest not in self.held:
+                shares.append((self.add_chunk(digest, chunk, whole=False), len(chunk)))
+            parts.append((digest, len(chunk)))
+
+    # -- keeping
+
+    def recall(self, signatures: list[Signature]) -> list[tuple[bytes, bool] | None]:
+        """What was remembered of each: its digest, and whether it is stored (and now held)."""
+        if self._refused is not None:
+            return self._index.remembered(signatures)
+        self._ready()
+        assert self._lease is not None
+        with self._guarded(), self._gate.shared():
+            found = self._index.remembered(signatures)
+            new = {row[0] for row in found if row and row[1] and self.held.get(row[0]) is not True}
+            self._lease.hold(b"".join(new))
+        self.held.update(dict.fromkeys(new, True))
+        return found
+
+    def remember(self, signature: Signature, digest: bytes) -> None:
+        """Believe this digest of that signature the next time; written down by `flush`."""
+        if self._refused is None:
+            self._seen.append((signature, digest))
+
+    def hold(self, digests: list[bytes]) -> None:
+        """From now on the sweep lets these be; those that are here already enter `held`."""
+        asked = [digest for digest in digests if self.held.get(digest) is not True]
+        if not asked:
+            return
+        self._ready()
+        assert self._lease is not None
+        with self._guarded(), self._gate.shared():
+            self._lease.hold(b"".join(asked))
+            for digest, whole in self._index.known(asked):
+                self.held[digest] = whole or self.held.get(digest, False)
+
+    def flush(self) -> None:
+        if self._broken is not None:
+            raise self._broken
+        self.holes = 0
+        with self._guarded():
+            if self._packer is not None:
+                self._packer.finish()
+            if self._seen:
+                with self._index.writing() as db:
+                    self._index.remember(db, self._seen)
+                self._seen.clear()
+
+    def close(self) -> None:
+        try:
+            if self._broken is None:
+                self.flush()
+        finally:
+            if self._packer is not None:
+                self._packer.abandon()
+                self._packer = None
+            if self._lease is not None:
+                self._lease.release(self._gate)
+                self._lease = None
+
+    def _ready(self) -> Packer:
+        if self._broken is not None:
+            raise self._broken
+        if self._packer is None:
+            if self._refused is not None:
+                raise self._refused
+            with self._guarded():
+                if self._lease is None:
+                    self._lease = Lease(self._path / "leases", self._lease_name)
+                threads = max(1, min(4, len(os.sched_getaffinity(0))))
+                self._packer = Packer(self._path / "packs", self._named, threads=threads)
+        assert self._packer is not None
+        return self._packer
+
+    def add_chunk(self, digest: bytes, data: bytes | memoryview, *, whole: bool) -> OpenBlock:
+        packer = self._ready()
+        try:
+            block = packer.add(digest, data, whole=whole)
+        except (OSError, ClewError) as error:
+            raise self._break(error) from error
+        except BaseException as error:
+            self._break(error)
+            raise
+        self.held[digest] = whole
+        return block
+
+    def add_file(self, file: pack_format.File) -> None:
+        self._ready().add_file(file)
+        self.held[file.digest] = True
+
+    def _named(self, pack: OpenPack) -> None:
+        with self._gate.shared():
+            name = pack.publish()
+            with self._index.writing() as db:
+                self._index.add_pack(db, name, pack.size, pack.table)
+        self.added += pack.size
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, ClewError) as error:
+            raise self._break(error) from error
+        except BaseException as error:  # interrupted, perhaps in the middle of a write
+            self._break(error)
+            raise
+
+    def _break(self, error: BaseException) -> ClewError:
+        """End all writing; gives the error to raise, now and from every later call."""
+        if isinstance(error, ClewError):
+            self._broken = error
+        elif isinstance(error, OSError):
+            self._broken = from_os(error, doing=f"write to {self._path}")
+        else:
+            self._broken = ClewError(f"writing to {self._path} was interrupted")
+        if self._packer is not None:
+            self._packer.abandon()
+            self._packer = None
+        self.held.clear()
+        self._seen.clear()
+        return self._broken
+
+
+def _digests(chunks: list[memoryview]) -> list[bytes]:
+    return [blake3.blake3(chunk).digest() for chunk in chunks]
+
+
+def _update(whole: blake3.blake3, chunks: list[memoryview]) -> None:
+    for chunk in chunks:
+        whole.update(chunk)
+
+
+def _gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Buffers of at least the reading size, the last one excepted."""
+    waiting: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        waiting.append(chunk)
+        size += len(chunk)
+        if size >= chunking.BUFFER:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    if size:
+        yield b"".join(waiting)
+
+
+def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest

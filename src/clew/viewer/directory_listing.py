@@ -1,0 +1,97 @@
+"""What a folder holds, a page at a time."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from typing import Any
+from urllib.parse import quote_from_bytes
+
+from clew.errors import ClewError, UsageError
+from clew.viewer.upload import is_unfinished
+from clew.viewer.volume import Volume, parts, shown
+
+MOST = 1000
+"""Entries of one answer."""
+_KEYS: dict[str, Any] = {
+    "name": lambda entry: entry["name"].casefold(),
+    "size": lambda entry: entry["size"],
+    "modified": lambda entry: entry["modified"],
+}
+
+
+def listed(
+    volume: Volume,
+    path: bytes,
+    *,
+    sort: str = "name",
+    descending: bool = False,
+    offset: int = 0,
+    limit: int = MOST,
+    containing: str = "",
+) -> dict[str, Any]:
+    """Entries of a folder, folders first; those of one page."""
+    if sort not in _KEYS:
+        raise UsageError(f"sorted by {', '.join(_KEYS)}; not by {sort}")
+    with volume.folder(path) as folder:
+        found = [
+            _entry(entry, folder)
+            for entry in os.scandir(folder)
+            if not is_unfinished(entry.name) and containing.casefold() in entry.name.casefold()
+        ]
+        writable = os.access(f"/proc/self/fd/{folder}", os.W_OK)
+    found.sort(key=_KEYS["name"])
+    if sort != "name" or descending:
+        found.sort(key=_KEYS[sort], reverse=descending)
+    found.sort(key=lambda entry: entry["kind"] != "folder")
+    page = found[offset : offset + min(limit, MOST)]
+    above = b"/".join(parts(path))
+    for entry in page:
+        _complete(volume, above, entry)
+    return {
+        "path": shown(above) if above else "",
+        "writable": writable,
+        "total": len(found),
+        "offset": offset,
+        "entries": page,
+    }
+
+
+def _entry(entry: os.DirEntry[str], folder: int) -> dict[str, Any]:
+    raw = os.fsencode(entry.name)
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:  # it went away meanwhile
+        found = os.stat_result((0,) * 10)
+    return {
+        "name": shown(raw),
+        "href": quote_from_bytes(raw, safe=""),
+        "kind": _kind(found.st_mode),
+        "size": found.st_size if stat.S_ISREG(found.st_mode) else 0,
+        "modified": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(found.st_mtime)),
+        "mode": stat.filemode(found.st_mode),
+        "raw": raw,
+    }
+
+
+def _complete(volume: Volume, above: bytes, entry: dict[str, Any]) -> None:
+    """Of a link also where it leads; nothing of what is outside is told."""
+    raw = entry.pop("raw")
+    if entry["kind"] != "link":
+        return
+    try:
+        found = volume.look(b"/".join((above, raw)))
+    except ClewError:
+        entry["leads"] = None
+    else:
+        entry["leads"] = _kind(found.st_mode)
+        entry["size"] = found.st_size if stat.S_ISREG(found.st_mode) else 0
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "folder"
+    if stat.S_ISREG(mode):
+        return "file"
+    return "link" if stat.S_ISLNK(mode) else "other"

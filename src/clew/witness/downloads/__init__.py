@@ -1,0 +1,4 @@
+"""Where downloaded files came from: the URLs in command lines, caches and traces.
+
+Never makes a network request. Imported by the system-call witness and by `run`.
+"""

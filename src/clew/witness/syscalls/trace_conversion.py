@@ -1,0 +1,82 @@
+"""Build the events of an execution from its trace.
+
+A finished command, a task of a session and a command whose recorder was killed all take this one
+way, so their records hold the same facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from clew.prov.events import AnyEvent
+from clew.redaction import Redactor
+from clew.witness.syscalls.content_capture import Contents
+from clew.witness.syscalls.event_builder import Teller
+from clew.witness.syscalls.interpreter import hear
+from clew.witness.syscalls.trace_format import AnyRecord
+from clew.witness.syscalls.trace_state import Scene, Story
+
+if TYPE_CHECKING:
+    from clew.witness.syscalls.reused_subtree import Retold
+
+
+class Built(Struct, frozen=True):
+    """The events of one execution, and what they were built from."""
+
+    events: list[AnyEvent]
+    story: Story
+    owners: Mapping[bytes, str]
+    """The package of each file that has one."""
+    bytes: int
+    """The size of all content that the events name."""
+
+    @property
+    def first(self) -> str:
+        """The first process; empty where none was seen."""
+        return next((process.uid for process in self.story.processes.values()), "")
+
+
+class EventBuilder(Struct, frozen=True):
+    """What all executions of one recorder share."""
+
+    machine: str
+    boot: str
+    variables: Mapping[str, str]
+    """The recorded variables of the execution: a process records only what differs from them."""
+    sealed: Mapping[str, str]
+    """The seals of its secret variables."""
+    redactor: Redactor
+    ignore: tuple[bytes, ...]
+    """Clew's own paths, which no record mentions."""
+    contents: Contents
+    owners: Callable[[list[bytes]], Mapping[bytes, str]]
+
+    def build(
+        self,
+        execution: str,
+        trace: Sequence[AnyRecord],
+        streams: Mapping[bytes, str],
+        retold: Mapping[int, Retold] | None = None,
+    ) -> Built:
+        """The events of `trace`; the content they name is put into the store.
+
+        `streams` maps pipes and terminals to stdin, stdout and stderr. `retold` holds what was
+        reused instead of run again, by the tokens in the trace.
+        """
+        scene = Scene(
+            execution=execution,
+            machine=self.machine,
+            boot=self.boot,
+            variables=self.variables,
+            redactor=self.redactor,
+            ignore=self.ignore,
+            streams=streams,
+            sealed=self.sealed,
+        )
+        story = hear(scene, trace, self.contents, retold)
+        owners = self.owners(story.found())
+        teller = Teller(scene, story, self.contents, owners)
+        return Built(list(teller.events()), story, owners, teller.bytes)

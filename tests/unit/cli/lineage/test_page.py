@@ -1,0 +1,219 @@
+"""The lineage page in a real browser: what is drawn first, and what clicks and keys do to it."""
+
+# ruff: noqa: E501  (the scenarios are JavaScript, a statement a line)
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.cli.lineage.test_drawing import document, file, process
+
+from clew.cli.lineage import page
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium (apt install chromium)")
+
+SPEAK = """<script>
+const seen = {};
+const texts = (selector) => [...document.querySelectorAll(selector)].map((e) => e.textContent);
+const nodes = () => texts("#world .node .title");
+const find = (title) => [...document.querySelectorAll("#world .node")].find((n) => n.querySelector(".title").textContent === title);
+const click = (element, more) => element.dispatchEvent(new MouseEvent("click", { bubbles: true, ...more }));
+const key = (element, key) => element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const type = (text) => { const box = document.getElementById("search"); box.value = text; box.dispatchEvent(new Event("input")); return box; };
+try { SCENARIO } catch (error) { seen.error = String(error.stack); }
+document.body.setAttribute("data-seen", JSON.stringify(seen));
+</script></body>"""
+
+
+def look(doc: dict[str, Any], scenario: str, folder: Path, state: str = "") -> dict[str, Any]:
+    """Open the page of `doc`, act out `scenario` in it, and return what it put into `seen`."""
+    text = page.render(doc, version="1").replace("</body>", SPEAK.replace("SCENARIO", scenario))
+    path = folder / "page.html"
+    path.write_text(text)
+    assert BROWSER is not None
+    ran = subprocess.run(
+        [
+            BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            f"--user-data-dir={folder / 'browser'}", "--window-size=1400,850",
+            "--virtual-time-budget=2000", "--dump-dom", f"{path.as_uri()}{state}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )  # fmt: skip
+    found = re.search(r'data-seen="([^"]*)"', ran.stdout)
+    assert found, ran.stdout[-2000:]
+    seen: dict[str, Any] = json.loads(unescape(found[1]))
+    assert "error" not in seen, seen["error"]
+    return seen
+
+
+MODEL = file("model.pkl")
+TRAIN, SORT = process("e1.p1", "python", "train.py"), process("e1.p2", "sort")
+PARTS = [file(f"part-{n}.csv") for n in range(30)]
+FEATURES, NOTES = file("features.csv"), file("notes.txt")
+SMALL = document(
+    (TRAIN, "generated", MODEL),
+    (FEATURES, "used", TRAIN),
+    (NOTES, "used", TRAIN),
+    (SORT, "generated", FEATURES),
+    *((part, "used", SORT) for part in PARTS),
+)
+
+
+def test_like_files_stand_as_one_until_they_are_asked_for(tmp_path: Path) -> None:
+    seen = look(
+        SMALL,
+        """
+        seen.first = nodes();
+        click(find("30 files"));
+        seen.panel = texts("#panel h2");
+        seen.members = texts("#panel .link .name").length;
+        click([...document.querySelectorAll("#panel button")].find((b) => b.textContent.startsWith("Draw")));
+        seen.open = nodes();
+        click([...document.querySelectorAll("#world .node.stub")][0]);
+        seen.all = nodes();
+        """,
+        tmp_path,
+    )
+    whole = {"model.pkl", "python train.py", "features.csv", "notes.txt", "sort"}
+    assert set(seen["first"]) == whole | {"30 files"}
+    assert seen["panel"] == ["30 files"]
+    assert seen["members"] == 30
+    assert "… 18 more" in seen["open"]
+    assert set(seen["all"]) == whole | {part["label"] for part in PARTS}
+
+
+def test_sides_fold_and_unfold(tmp_path: Path) -> None:
+    seen = look(
+        SMALL,
+        """
+        click(find("sort").querySelector('.handle[data-side="<"]'));
+        seen.folded = nodes();
+        seen.handle = find("sort").querySelector('.handle[data-side="<"]').getAttribute("aria-label");
+        click(find("sort").querySelector('.handle[data-side="<"]'));
+        seen.unfolded = nodes();
+        """,
+        tmp_path,
+    )
+    assert "30 files" not in seen["folded"]
+    assert seen["handle"] == "Show 1 more sources of sort"
+    assert "30 files" in seen["unfolded"]
+
+
+def test_search_centres_and_the_address_keeps_it(tmp_path: Path) -> None:
+    seen = look(
+        SMALL,
+        """
+        key(type("part-17"), "Enter");
+        seen.selected = texts("#world .selected .title");
+        seen.hash = location.hash;
+        const box = find("part-17.csv").getBoundingClientRect(), svg = document.getElementById("drawing").getBoundingClientRect();
+        seen.off = Math.hypot(box.x + box.width / 2 - svg.x - svg.width / 2, box.y + box.height / 2 - svg.y - svg.height / 2);
+        """,
+        tmp_path,
+    )
+    assert seen["selected"] == ["part-17.csv"]
+    assert seen["off"] < 20
+    again = look(
+        SMALL,
+        'seen.selected = texts("#world .selected .title"); seen.h = location.hash',
+        tmp_path,
+        seen["hash"],
+    )
+    assert again == {"selected": ["part-17.csv"], "h": seen["hash"]}
+
+
+def test_the_path_between_two_nodes(tmp_path: Path) -> None:
+    seen = look(
+        SMALL,
+        """
+        click(find("features.csv"));
+        click(find("model.pkl"), { shiftKey: true });
+        seen.on = texts("#world .node.on .title");
+        seen.off = texts("#world .node.off .title");
+        key(document.body, "Escape");
+        seen.cleared = texts("#world .node.on .title");
+        """,
+        tmp_path,
+    )
+    assert set(seen["on"]) == {"features.csv", "python train.py", "model.pkl"}
+    assert "notes.txt" in seen["off"]
+    assert seen["cleared"] == []
+
+
+def test_the_keyboard_reaches_everything(tmp_path: Path) -> None:
+    seen = look(
+        SMALL,
+        """
+        const focused = () => document.activeElement.querySelector(".title").textContent;
+        document.querySelector('#world [tabindex="0"]').focus();
+        seen.steps = [focused()];
+        for (const name of ["ArrowLeft", "ArrowLeft", "ArrowDown", "ArrowUp"]) { key(document.activeElement, name); seen.steps.push(focused()); }
+        key(document.activeElement, "Enter");
+        seen.panel = texts("#panel h2");
+        seen.tabbable = document.querySelectorAll('#world [tabindex="0"]').length;
+        key(document.body, "t");
+        seen.rows = document.querySelectorAll("#table-view tbody tr").length;
+        """,
+        tmp_path,
+    )
+    assert seen["steps"][:2] == ["model.pkl", "python train.py"]
+    assert seen["steps"][2] in ("features.csv", "notes.txt")
+    assert seen["panel"] == [seen["steps"][-1]]
+    assert seen["tabbable"] == 1
+    assert seen["rows"] == len(SMALL["nodes"])
+
+
+def test_the_table_is_sorted_and_filtered(tmp_path: Path) -> None:
+    seen = look(
+        SMALL,
+        'seen.names = texts("#table-view tbody .link"); seen.sort = texts("th[aria-sort=descending]")',
+        tmp_path,
+        "#view=table&q=part-1&sort=1.down",
+    )
+    assert seen["names"] == [f"part-{n}.csv" for n in (19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 1)]
+    assert seen["sort"] == ["Name ▼"]
+
+
+def test_nothing_overlaps_in_a_tangle(tmp_path: Path) -> None:
+    steps = [process(f"e1.p{n}", f"step{n}", str(n)) for n in range(40)]
+    made = [file(f"d/f{n}.x{n}") for n in range(40)]
+    chain = [(steps[n], "generated", made[n]) for n in range(40)]
+    chain += [(made[n], "used", steps[m]) for n in range(40) for m in (n // 2, n // 3) if m < n]
+    seen = look(
+        document((steps[0], "generated", made[0]), *chain),
+        """
+        click(document.getElementById("all"));
+        const boxes = [...document.querySelectorAll("#world .node")].map((n) => n.querySelector(".body").getBoundingClientRect());
+        seen.count = boxes.length;
+        seen.overlaps = boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => a.x < b.right - 1 && b.x < a.right - 1 && a.y < b.bottom - 1 && b.y < a.bottom - 1)).length;
+        """,
+        tmp_path,
+    )
+    assert seen["count"] == 80
+    assert seen["overlaps"] == 0
+
+
+def test_a_name_that_looks_like_markup_is_drawn_as_it_is(tmp_path: Path) -> None:
+    nasty = "</script><img src=x onerror=alert(1)>"
+    doc = document((process("e1.p1", "x"), "generated", file(nasty)))
+    seen = look(
+        doc,
+        'seen.titles = nodes().length; seen.images = document.images.length; seen.h1 = texts("h1")',
+        tmp_path,
+    )
+    assert seen["titles"] == 2
+    assert seen["images"] == 0
+    assert nasty in seen["h1"][0]

@@ -1,0 +1,47 @@
+"""What is said of children is said of their parent, once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.unit.kube.sample_resources import event, notebook, world
+
+from clew.kube.controller.event_relay import missing
+from clew.kube.controller.model import Event
+from clew.kube.objects import Json
+
+SAID = event("FailedCreate", "no room")
+
+
+def as_seen(made: Json) -> Event:
+    return replace(SAID, name=made["metadata"]["name"], count=made["count"])
+
+
+def test_an_event_is_said_again_as_upstream_says_it() -> None:
+    [made] = missing(notebook(), world(events=[SAID]), ())
+    assert made["message"] == "Reissued from statefulset/first: no room"
+    assert (made["type"], made["reason"]) == ("Warning", "FailedCreate")
+    assert made["source"] == {"component": "notebook-controller"}
+    assert made["involvedObject"]["kind"] == "Notebook"
+    assert made["involvedObject"]["uid"] == "uid-first"
+
+
+def test_it_is_said_once() -> None:
+    [made] = missing(notebook(), world(events=[SAID]), ())
+    assert list(missing(notebook(), world(events=[SAID]), [as_seen(made)])) == []
+
+
+def test_when_it_happens_again_the_same_event_counts_on() -> None:
+    [made] = missing(notebook(), world(events=[SAID]), ())
+    again = world(events=[replace(SAID, count=4)])
+    [more] = missing(notebook(), again, [as_seen(made)])
+    assert more["metadata"]["name"] == made["metadata"]["name"]
+    assert more["count"] == 4
+
+
+def test_a_notebook_made_anew_has_its_own() -> None:
+    [made] = missing(notebook(), world(events=[SAID]), ())
+    other = notebook()
+    other["metadata"]["uid"] = "anew"
+    [more] = missing(other, world(events=[SAID]), ())
+    assert more["metadata"]["name"] != made["metadata"]["name"]

@@ -1,0 +1,90 @@
+"""Each is looked at once, and never twice at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+from clew.kube.controller.work_queue import Queue
+from clew.kube.objects import Key
+
+A, B = Key("Notebook", "me", "a"), Key("Notebook", "me", "b")
+
+
+def test_what_is_named_twice_is_looked_at_once() -> None:
+    async def go() -> None:
+        queue = Queue()
+        for key in (A, B, A, A):
+            queue.add(key)
+        assert [await queue.take(), await queue.take()] == [A, B]
+        queue.done(A)
+        queue.done(B)
+        queue.add(B)
+        queue.add(A)
+        assert await queue.take() == B
+
+    asyncio.run(go())
+
+
+def test_what_changes_meanwhile_is_looked_at_afterwards() -> None:
+    async def go() -> None:
+        queue = Queue()
+        queue.add(A)
+        assert await queue.take() == A
+        queue.add(A)
+        queue.add(B)
+        assert await queue.take() == B, "A is being looked at"
+        queue.done(A)
+        assert await queue.take() == A
+
+    asyncio.run(go())
+
+
+def test_what_failed_is_tried_again() -> None:
+    async def go() -> None:
+        queue = Queue()
+        queue.add(A)
+        queue.failed(await queue.take())
+        queue.failed(await queue.take())
+        assert await queue.take() == A
+        queue.close()
+
+    asyncio.run(go())
+
+
+def test_what_was_asked_for_comes_before_what_follows() -> None:
+    async def go() -> None:
+        queue = Queue()
+        queue.add(A, can_wait=True)
+        queue.add(B)
+        assert [await queue.take(), await queue.take()] == [B, A]
+        queue.add(A, can_wait=True)  # while it is being looked at
+        queue.add(B)
+        queue.done(A)
+        queue.done(B)
+        assert [await queue.take(), await queue.take()] == [B, A]
+
+    asyncio.run(go())
+
+
+def test_what_follows_is_looked_at_once() -> None:
+    async def go() -> None:
+        queue = Queue()
+        queue.follow(A)
+        queue.follow(A)
+        queue.add(B)
+        assert [await queue.take(), await queue.take()] == [B, A]
+        queue.done(A)
+        queue.done(B)
+        queue.follow(A)
+        queue.add(A)  # it is to happen anyway
+        assert await queue.take() == A
+        queue.follow(A)
+        queue.done(A)
+        assert await queue.take() == A, "it changed while it was looked at"
+        for _ in range(9):  # it would be tried again in a minute
+            queue.failed(A)
+        queue.follow(A)
+        assert await asyncio.wait_for(queue.take(), 30) == A, "what it waited for may have come"
+        queue.close()
+
+    asyncio.run(go())

@@ -1,0 +1,66 @@
+"""What the operator tells of a server on its Service is what the proxy understands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.kube.objects import Key
+from clew.kube.proxy_route import WAY, Way, noted, seconds, told
+from clew.kube.service_lookup import Found, server_of
+
+TEXT = st.text(max_size=20)
+WAYS = st.builds(
+    Way,
+    rewrite=st.none() | st.text(min_size=1, max_size=20),
+    headers=st.dictionaries(TEXT, TEXT, max_size=3),
+    timeout=st.none() | st.floats(0.001, 1e6),
+    base=st.none() | st.text(min_size=1, max_size=20),
+    access=st.booleans(),
+)
+
+
+def service(way: Way | None = None, **owner: Any) -> dict[str, Any]:
+    reference = {"kind": "Notebook", "name": "first", "uid": "u", "controller": True, **owner}
+    return {
+        "metadata": {"annotations": noted(way or Way()), "ownerReferences": [reference]},
+        "spec": {"clusterIP": "10.0.0.7", "ports": [{"port": 80}]},
+    }
+
+
+@given(WAYS)
+def test_what_was_noted_is_told(way: Way) -> None:
+    assert told(service(way)) == way
+
+
+@pytest.mark.parametrize(
+    "text", ["", "no JSON", "[]", '{"headers": 1, "timeout": "x", "base": 1, "access": 1}', '"/"']
+)
+def test_what_was_spoilt_says_nothing(text: str) -> None:
+    assert told({"metadata": {"annotations": {WAY: text}}}) == Way()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("30s", 30.0), ("1m30s", 90.0), ("1.5h", 5400.0), ("200ms", 0.2), ("", None), ("30", None)],
+)
+def test_times_are_istios(text: str, found: float | None) -> None:
+    assert seconds(text) == pytest.approx(found)
+
+
+def test_only_what_was_made_for_the_resource_is_found() -> None:
+    key = Key("Notebook", "me", "first")
+    assert server_of(key, service()) == Found("10.0.0.7", 80, Way(), "u")
+    assert server_of(Key("Tensorboard", "me", "first"), service()) is None
+    assert server_of(key, service(name="other")) is None
+    assert server_of(key, service(controller=False)) is None
+    assert server_of(key, None) is None
+    headless = service()
+    headless["spec"]["clusterIP"] = "None"
+    assert server_of(key, headless) is None
+    leaving = service()
+    leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert server_of(key, leaving) is None

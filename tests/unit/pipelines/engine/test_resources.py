@@ -1,0 +1,195 @@
+"""What tasks ask for, and which of them begin beside others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.pipelines.engine.resources import (
+    LEAST,
+    OVERTAKEN,
+    Need,
+    NotAQuantity,
+    Room,
+    Waiting,
+    fits,
+    missing,
+    need,
+    quantity,
+    read,
+)
+from clew.pipelines.spec.document_part import Part, Refused
+from clew.pipelines.spec.ir import Resources
+from clew.pipelines.tasks.machine_resources import room
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("500m", 0.5), ("2", 2.0), (0.25, 0.25), ("2Gi", 2 * GIB), ("1.5Ki", 1536.0), ("4G", 4e9),
+        ("1e3", 1000.0), ("1E3", 1000.0), ("3E", 3e18), (".5", 0.5), (" 1k ", 1000.0),
+    ],
+)  # fmt: skip
+def test_quantities(text: Any, number: float) -> None:
+    assert quantity(text) == pytest.approx(number)
+
+
+@pytest.mark.parametrize("text", ["", "many", "2GiB", "1e", "0x10", "1 2", "m"])
+def test_what_is_no_quantity(text: str) -> None:
+    with pytest.raises(NotAQuantity):
+        quantity(text)
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ({}, Resources()),
+        ({"cpuLimit": 2.0, "memoryLimit": 3.0}, Resources(2.0, 3e9)),
+        ({"cpuLimit": 2.0, "resourceCpuLimit": "500m"}, Resources("500m")),
+        ({"cpuLimit": 4.0, "cpuRequest": 1.0}, Resources(1.0)),
+        ({"resourceCpuRequest": "1", "cpuRequest": 3.0, "cpuLimit": 5.0}, Resources("1")),
+        ({"resourceMemoryLimit": "2Gi", "memoryLimit": 2.1}, Resources(None, "2Gi")),
+        ({"accelerator": {"type": "T4", "count": "2"}}, Resources(accelerators="2")),
+        (
+            {"accelerator": {"resourceType": "a", "resourceCount": "1", "count": "3"}},
+            Resources(accelerators="1"),
+        ),
+        ({"accelerator": {"resourceType": "nvidia.com/gpu"}}, Resources(accelerators=1)),
+        (
+            {"resourceCpuLimit": "{{$.inputs.parameters['cpu']}}"},
+            Resources("{{$.inputs.parameters['cpu']}}"),
+        ),
+    ],
+)
+def test_what_a_container_asks_for(written: dict[str, Any], found: Resources) -> None:
+    assert read(Part(written, "container.resources")) == found
+
+
+@pytest.mark.parametrize(
+    ("written", "place"),
+    [
+        ({"resourceCpuLimit": "many"}, "container.resources.resourceCpuLimit"),
+        ({"accelerator": {"count": "x"}}, "container.resources.accelerator.count"),
+        ({"disk": 1}, "container.resources.disk"),
+        ({"resourceCpuLimit": "{{$.strange}}"}, "container.resources.resourceCpuLimit"),
+    ],
+)
+def test_what_is_refused(written: dict[str, Any], place: str) -> None:
+    with pytest.raises(Refused, match=place):
+        read(Part(written, "container.resources"))
+
+
+def test_needs() -> None:
+    values = {"p": "250m", "negative": "-3"}
+    asked = Resources("p", "2Gi", 1)
+    assert need(asked, lambda value: values.get(value, value)) == Need(0.25, 2 * GIB, 1)
+    assert need(Resources(), lambda value: value) == Need(1.0)
+    assert need(Resources("negative", "negative"), lambda value: values[value]) == Need(LEAST)
+
+
+def test_what_a_machine_lacks() -> None:
+    machine = Room(2, 8 * GIB, 1)
+    assert missing(Need(2, 8 * GIB, 1), machine) is None
+    assert missing(Need(4), machine) == "4 cores of 2"
+    assert missing(Need(1, 16 * GIB, 2), machine) == ("16 GiB of memory of 8, 2 accelerators of 1")
+
+
+def test_what_fits() -> None:
+    machine = Room(2, 8 * GIB, 1)
+    assert fits(Need(1), [Need(1)], machine)
+    assert not fits(Need(1), [Need(1), Need(0.5)], machine)
+    assert fits(Need(0.1), [Need(0.1)] * 19, machine)
+    assert not fits(Need(0.1), [Need(0.1)] * 20, machine)
+    assert not fits(Need(0.1, 5 * GIB), [Need(0.1, 4 * GIB)], machine)
+    assert not fits(Need(0.1, gpus=1), [Need(0.1, gpus=1)], machine)
+    assert fits(Need(alone=True), [], machine)
+    assert not fits(Need(alone=True), [Need(0.1)], machine)
+    assert not fits(Need(0.1), [Need(alone=True)], machine)
+    assert not fits(Need(0.1), [Need(0.1)], Room(8, 8 * GIB, tasks=1))
+
+
+def test_one_path_leads_to_one_place_at_a_time() -> None:
+    here, there = (Need(0.1, places=frozenset({("/data", to)})) for to in ("/here", "/there"))
+    assert fits(here, [here], Room(2, GIB))
+    assert not fits(here, [there], Room(2, GIB))
+
+
+def test_a_small_one_overtakes_but_not_for_ever() -> None:
+    waiting: Waiting[str] = Waiting(Room(2, GIB))
+    busy = [Need(1)]
+    waiting.add("big", Need(2))
+    for number in range(OVERTAKEN + 5):
+        waiting.add(f"small {number}", Need(1))
+    begun = []
+    while (found := waiting.next(busy)) is not None:
+        begun.append(found[0])  # it ends at once
+    assert begun == [f"small {number}" for number in range(OVERTAKEN)]
+    assert waiting.next([]) == ("big", Need(2))
+    assert waiting.next([Need(2)]) is None
+    assert waiting.next([]) == (f"small {OVERTAKEN}", Need(1))
+
+
+NEEDS = st.builds(
+    Need,
+    cores=st.sampled_from([0.1, 0.5, 1.0, 2.0]),
+    memory=st.sampled_from([0.0, GIB, 2.0 * GIB]),
+    gpus=st.sampled_from([0.0, 0.0, 1.0]),
+    alone=st.sampled_from([False, False, False, True]),
+)
+
+
+@given(st.lists(NEEDS, max_size=60), st.randoms(use_true_random=False))
+def test_all_run_and_none_is_crowded(needs: list[Need], random: Any) -> None:
+    """However tasks end, all of them run, never more at once than there is room for."""
+    machine = Room(2, 2 * GIB, 1)
+    waiting: Waiting[int] = Waiting(machine)
+    for number, one in enumerate(needs):
+        waiting.add(number, one)
+    begun: list[int] = []
+    busy: list[Need] = []
+    while waiting or busy:
+        while (found := waiting.next(busy)) is not None:
+            begun.append(found[0])
+            busy.append(found[1])
+            assert len(busy) == 1 or not any(one.alone for one in busy)
+            assert sum(one.cores for one in busy) <= 2.0001
+            assert sum(one.memory for one in busy) <= 2 * GIB
+            assert sum(one.gpus for one in busy) <= 1
+        assert busy
+        busy.pop(random.randrange(len(busy)))
+    assert sorted(begun) == list(range(len(needs)))
+
+
+@pytest.mark.parametrize(
+    ("files", "memory"),
+    [
+        ({}, 8 * GIB),
+        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/memory.max": "max\n"}, 8 * GIB),
+        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/memory.max": f"{GIB}\n"}, GIB),
+        (
+            {
+                "proc/self/cgroup": "5:memory:/job\n3:cpu,cpuacct:/job\n",
+                "sys/fs/cgroup/memory/job/memory.limit_in_bytes": f"{2 * GIB}\n",
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+            },
+            2 * GIB,
+        ),
+    ],
+)
+def test_what_a_machine_has(tmp_path: Path, files: dict[str, str], memory: float) -> None:
+    for name, words in {"proc/meminfo": f"MemTotal: {8 * 2**20} kB\n", **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(words)
+    found = room(None, tmp_path)
+    assert (found.memory, found.gpus, found.tasks) == (memory, 0, None)
+    assert room(1000, tmp_path).cores == 1000
+
+
+def test_this_machine() -> None:
+    assert room(None).memory > 0

@@ -1,0 +1,238 @@
+"""What a pipeline asks of a cluster, what stands for it here, and what is refused."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.errors import ClewError, NotFound, UsageError
+from clew.pipelines.engine.deadlines import PATIENCE, Deadlines
+from clew.pipelines.spec import kubernetes_platform
+from clew.pipelines.spec.document_part import Part, Refused
+from clew.pipelines.spec.ir import FromInput, FromTask, Input, Mount, Setting
+from clew.pipelines.tasks import cluster_mapping
+from clew.pipelines.tasks.volumes import Unavailable, Volumes
+from clew.project_directory import create
+
+
+def said(**words: Any) -> kubernetes_platform.Platform:
+    return kubernetes_platform.read(Part(words, "exec"), [])
+
+
+def test_variables() -> None:
+    found = said(
+        secretAsEnv=[
+            {
+                "secretName": "old",
+                "secretNameParameter": {"componentInputParameter": "which"},
+                "keyToEnv": [{"secretKey": "a", "envVar": "A"}, {"secretKey": "b", "envVar": "B"}],
+            }
+        ],
+        configMapAsEnv=[
+            {
+                "configMapName": "map",
+                "keyToEnv": [{"configMapKey": "c", "envVar": "C"}],
+                "optional": True,
+            }
+        ],
+    )
+    name = "{{$.inputs.parameters['platform--0']}}"
+    place = "exec.secretAsEnv[0]"
+    assert found.settings == (
+        Setting("A", "secret", name, "a", False, place),
+        Setting("B", "secret", name, "b", False, place),
+        Setting("C", "configmap", "map", "c", True, "exec.configMapAsEnv[0]"),
+    )
+    assert found.inputs == {"platform--0": Input(FromInput("which"))}
+
+
+@pytest.mark.parametrize(
+    ("written", "source"),
+    [
+        (
+            {"taskOutputParameter": {"producerTask": "t", "outputParameterKey": "name"}},
+            FromTask("t", "name"),
+        ),
+        ({"componentInputParameter": "which"}, FromInput("which")),
+    ],
+)
+def test_older_ways_to_name_a_claim(written: dict[str, Any], source: Any) -> None:
+    found = said(pvcMount=[{**written, "mountPath": "/data/", "subPath": "a/b"}])
+    assert found.inputs == {"platform--0": Input(source)}
+    name = "{{$.inputs.parameters['platform--0']}}"
+    assert found.mounts == (Mount("/data", "pvc", name, "a/b", False, "exec.pvcMount[0]"),)
+
+
+def test_what_has_no_effect_is_kept() -> None:
+    remarks: list[str] = []
+    words = {"tolerations": [{"key": "k"}], "securityContext": {"runAsUser": "1"}}
+    found = kubernetes_platform.read(Part({**words, "activeDeadlineSeconds": "7"}, "exec"), remarks)
+    assert (found.kept, found.deadline) == (words, 7)
+    assert remarks == [kubernetes_platform.AS_YOU]
+    assert said(activeDeadlineSeconds="0").deadline is None
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        ({"initContainers": []}, "exec.initContainers"),
+        ({"secretAsEnv": [{"secretName": "a", "more": 1}]}, r"exec.secretAsEnv\[0\].more"),
+        ({"secretAsEnv": {}, "x": 1}, "exec.x"),
+        (
+            {"fieldPathAsEnv": [{"name": "A", "fieldPath": "status.podIP"}]},
+            r"exec.fieldPathAsEnv\[0\].fieldPath: there is no status.podIP here",
+        ),
+        (
+            {"emptyDirMounts": [{"volumeName": "v", "mountPath": "data"}]},
+            r"exec.emptyDirMounts\[0\].mountPath: data is no absolute path",
+        ),
+        (
+            {"pvcMount": [{"constant": "c", "mountPath": "/a", "subPath": "../b"}]},
+            r"exec.pvcMount\[0\].subPath: ../b leads out of the volume",
+        ),
+        ({"activeDeadlineSeconds": "soon"}, "exec.activeDeadlineSeconds"),
+    ],
+)
+def test_what_is_refused(words: dict[str, Any], place: str) -> None:
+    with pytest.raises(Refused, match=place):
+        said(**words)
+
+
+def mapped(tmp_path: Path, text: str, **environ: str) -> cluster_mapping.Mapped:
+    file = tmp_path / cluster_mapping.NAME
+    file.write_text(text)
+    return cluster_mapping.load(tmp_path / "pipeline.yaml", None, environ)
+
+
+def test_what_stands_for_a_name(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_bytes(b"\xff-bytes-\n")
+    text = """
+    [secrets.s]
+    one = { env = "ONE" }
+    two = { file = "file" }
+    [configmaps.m]
+    key = "value"
+    [pvcs]
+    p = "folder"
+    """
+    found = mapped(tmp_path, text, ONE="of six characters")
+    assert found.keys("secret", "s") == {"one": b"of six characters", "two": b"\xff-bytes-\n"}
+    assert found.keys("configmap", "m") == {"key": b"value"}
+    assert found.claims == {"p": tmp_path / "folder"}
+    assert found.keys("secret", "m") is None
+    assert cluster_mapping.load(tmp_path / "else" / "x.yaml", None, {}).claims == {}
+    with pytest.raises(NotFound):
+        cluster_mapping.load(tmp_path / "x.yaml", tmp_path / "none.toml", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[secret.s]", "secret: there is no such table"),
+        ("[secrets]\ns = 1", "secrets.s: is no table"),
+        ("[configmaps.m]\nk = 1", "configmaps.m.k: is no text"),
+        ("[pvcs]\np = 'nowhere'", "pvcs.p: there is no folder"),
+        ("[pvcs", "cannot be read"),
+    ],
+)
+def test_a_mapping_that_is_wrong(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        mapped(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("'the value itself'", "is to be"),
+        ("{ env = 'NONE' }", "the variable NONE is not set"),
+        ("{ env = 'SHORT' }", "is shorter than 6 characters"),
+        ("{ file = 'none' }", "none cannot be read"),
+        ("{ vault = 'x' }", "is to be"),
+    ],
+)
+def test_a_secret_that_cannot_be_had(tmp_path: Path, value: str, message: str) -> None:
+    found = mapped(tmp_path, f"[secrets.s]\nk = {value}\n[secrets.t]\nk = {{env='LONG'}}",
+                   SHORT="12345", LONG="123456")  # fmt: skip
+    assert found.keys("secret", "t") == {"k": b"123456"}  # nobody asked for the other
+    with pytest.raises(ClewError, match=message) as raised:
+        found.keys("secret", "s")
+    assert "12345" not in str(raised.value)
+
+
+def test_claims_are_made_once_and_only_they_are_deleted(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    volumes = Volumes(
+        cluster_mapping.Mapped(tmp_path, claims={"own": own}), create(tmp_path), tmp_path / "r", "u"
+    )
+    volumes.create("made")
+    assert (tmp_path / "pipeline-volumes" / "made").is_dir()
+    for name in ("made", "own", "../out", ""):
+        with pytest.raises(Unavailable):
+            volumes.create(name)
+    for name in ("own", "none", "..", "a/../../own"):
+        with pytest.raises(Unavailable):
+            volumes.delete(name)
+    volumes.delete("made")
+    assert own.is_dir()
+    assert list((tmp_path / "pipeline-volumes").iterdir()) == []
+
+
+def test_links_are_shared_and_go_with_the_last(tmp_path: Path) -> None:
+    volumes = Volumes(cluster_mapping.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
+    path, target = tmp_path / "some" / "where", tmp_path / "target"
+    places = frozenset({(str(path), str(target))})
+    volumes.open(places)
+    volumes.open(places)
+    volumes.close(places)
+    assert path.samefile(target)
+    volumes.close(places)
+    assert not (tmp_path / "some").exists()
+    assert target.is_dir()
+    volumes.open(places)
+    volumes.end()
+    assert not (tmp_path / "some").exists()
+
+
+def test_in_an_image_a_volume_needs_no_link(tmp_path: Path) -> None:
+    volumes = Volumes(cluster_mapping.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
+    places = frozenset({(str(tmp_path / "path"), str(tmp_path / "target"))})
+    volumes.close(volumes.open(places, mounted=True))
+    assert not (tmp_path / "path").exists()
+    assert (tmp_path / "target").is_dir()
+    volumes.close(volumes.open(places))
+    assert not (tmp_path / "path").exists()
+
+
+def test_a_link_takes_nobody_s_place(tmp_path: Path) -> None:
+    (tmp_path / "there").write_text("mine")
+    first = (str(tmp_path / "a"), str(tmp_path / "target"))
+    places = frozenset({first, (str(tmp_path / "there"), str(tmp_path / "target"))})
+    volumes = Volumes(cluster_mapping.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
+    with pytest.raises(Unavailable, match="there: File exists"):
+        volumes.open(places)
+    assert (tmp_path / "there").read_text() == "mine"
+    assert not (tmp_path / "a").exists()
+    volumes.open(frozenset({first}))
+    assert (tmp_path / "a").samefile(tmp_path / "target")
+    volumes.end()
+
+
+def test_deadlines() -> None:
+    found = Deadlines()
+    found.begin("a", 5, 100.0)
+    found.begin("b", None, 100.0)
+    found.begin("c", 50, 100.0)
+    assert found.next() == 105.0
+    assert found.over(104.0) == []
+    assert found.over(105.0) == [("a", signal.SIGTERM)]
+    for again in (1, 2):  # the first may have come before there was anything to kill
+        assert found.over(105.0 + again * PATIENCE)[0] == ("a", signal.SIGKILL)
+    assert found.end("a") == "it took longer than its 5 seconds"
+    assert found.end("b") is None
+    assert found.end("c") is None
+    assert found.next() is None

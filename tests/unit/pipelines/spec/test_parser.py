@@ -1,0 +1,194 @@
+"""What a compiled pipeline says, and what is refused with its place before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.unit.pipelines.irs import constant, document, leaf, made, task, text
+
+from clew.errors import UsageError
+from clew.pipelines.spec.arguments import bind
+from clew.pipelines.spec.document_part import Refused
+from clew.pipelines.spec.ir import Constant, FromTask, Input, Retry
+from clew.pipelines.spec.parser import parse
+
+
+def base() -> dict[str, Any]:
+    return document(
+        {
+            "a": task("comp-a", parameters={"x": constant(2.0)}),
+            "b": task("comp-a", parameters={"x": made("a")}),
+        },
+        {"comp-a": leaf({"x": "NUMBER_INTEGER"}, {"Output": "NUMBER_INTEGER"})},
+    )
+
+
+def test_what_it_says() -> None:
+    found = parse(text(base())).root.body
+    tasks = found.tasks  # type: ignore[union-attr]
+    assert tasks["a"].parameters == {"x": Input(Constant(2))}
+    assert tasks["b"].parameters == {"x": Input(FromTask("a", "Output"))}
+    assert tasks["b"].after == {"a"}  # though nothing but the input names it
+
+
+def test_retries() -> None:
+    policy = {"maxRetryCount": 3, "backoffDuration": "2s", "backoffFactor": 3.0}
+    written = base()
+    written["root"]["dag"]["tasks"]["a"]["retryPolicy"] = policy
+    retry = parse(text(written)).root.body.tasks["a"].retry  # type: ignore[union-attr]
+    assert retry == Retry(3, 2.0, 3.0, 3600.0)
+    assert [retry.pause(n) for n in (1, 2, 3, 400)] == [2.0, 6.0, 18.0, 3600.0]
+
+
+def test_a_platform_document_that_only_places_pods() -> None:
+    platform = {
+        "platforms": {
+            "kubernetes": {
+                "deploymentSpec": {"executors": {"exec": {"podMetadata": {"labels": {"a": "b"}}}}}
+            }
+        }
+    }
+    assert parse(text(base(), platform)).name == "p"
+
+
+def _task(**more: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda written: written["root"]["dag"]["tasks"]["b"].update(more)
+
+
+def _container(**more: Any) -> Callable[[dict[str, Any]], None]:
+    def change(written: dict[str, Any]) -> None:
+        written["deploymentSpec"]["executors"]["exec"]["container"].update(more)
+
+    return change
+
+
+def _at(*way: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    def change(written: dict[str, Any]) -> None:
+        for step in way[:-1]:
+            written = written.setdefault(step, {})
+        written[way[-1]] = value
+
+    return change
+
+
+SELECTOR = "parameterExpressionSelector"
+PARAMETER = ("components", "comp-a", "inputDefinitions", "parameters", "x")
+LITERAL = {"parameterType": "STRING", "literals": ["small", "large"]}
+FIRST = ("root", "dag", "tasks", "a")
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "why"),
+    [
+        (_task(newThing=1), "root.dag.tasks.b.newThing", "not supported"),
+        (
+            _task(triggerPolicy={"condition": "rm -rf"}),
+            "root.dag.tasks.b.triggerPolicy.condition",
+            "a value",
+        ),
+        (_task(triggerPolicy={"strategy": "MAYBE"}), "root.dag.tasks.b.triggerPolicy.strategy", ""),
+        (_task(componentRef={"name": "comp-z"}), "root.dag.tasks.b", "comp-z"),
+        (_task(dependentTasks=["z"]), "root.dag.tasks.b", "no task z"),
+        (
+            _task(inputs={"parameters": {"x": constant("{{$.workspace_path}}")}}),
+            "root.dag.tasks.b.inputs.parameters.x.runtimeValue.constant",
+            "no workspace",
+        ),
+        (
+            _task(inputs={"parameters": {"x": made("a") | {SELECTOR: "1+1"}}}),
+            f"root.dag.tasks.b.inputs.parameters.x.{SELECTOR}",
+            "1+1",
+        ),
+        (
+            _container(command=["echo", "{{$.what}}"], args=[]),
+            "deploymentSpec.executors.exec.container.command[1]",
+            "what",
+        ),
+        (
+            _at("deploymentSpec", "executors", "exec", value={"customJob": {}}),
+            "deploymentSpec.executors.exec.customJob",
+            "",
+        ),
+        (
+            _at(*PARAMETER, value={"parameterType": "TASK_THOUGHTS"}),
+            ".".join((*PARAMETER, "parameterType")),
+            "TASK_THOUGHTS",
+        ),
+        (
+            _at(*PARAMETER, value={"parameterType": "NUMBER_INTEGER", "literals": [1, "b"]}),
+            ".".join((*PARAMETER, "literals")),
+            "'b' is no integer",
+        ),
+        (
+            _at(*PARAMETER, value={**LITERAL, "defaultValue": "huge"}),
+            ".".join((*PARAMETER, "defaultValue")),
+            "'huge' is none of 'small', 'large'",
+        ),
+        (
+            _task(triggerPolicy={"condition": "inputs.parameter_values['x'] == '{{$.what}}'"}),
+            "root.dag.tasks.b.triggerPolicy.condition",
+            "what",
+        ),
+        (_at("schemaVersion", value="1.0"), "schemaVersion", ""),
+        (_at("extra", value=1), "extra", ""),
+        (_at(*FIRST, "dependentTasks", value=["b"]), ".".join(FIRST), "waits"),
+    ],
+)
+def test_refused_with_its_place(
+    change: Callable[[dict[str, Any]], None], place: str, why: str
+) -> None:
+    written = base()
+    change(written)
+    with pytest.raises(Refused) as refused:
+        parse(text(written))
+    assert refused.value.message.startswith(f"{place}: ")
+    assert why in refused.value.message
+    assert refused.value.hint
+
+
+def test_a_platform_document_that_says_what_is_not_known_is_refused() -> None:
+    for executors, place in (
+        ({"exec": {"initContainers": []}}, "exec.initContainers: is not supported"),
+        ({"other": {}}, "executors.other: no such executor"),
+    ):
+        platform = {"platforms": {"kubernetes": {"deploymentSpec": {"executors": executors}}}}
+        with pytest.raises(Refused, match=place):
+            parse(text(base(), platform))
+
+
+@pytest.mark.parametrize("content", ["", "a: [", "- 1", "a: 1", "\0"])
+def test_what_is_no_pipeline(content: str) -> None:
+    with pytest.raises(Refused):
+        parse(content)
+
+
+def test_parameters_are_bound_by_their_types() -> None:
+    written = base()
+    written["root"]["inputDefinitions"] = {
+        "parameters": {
+            "n": {"parameterType": "NUMBER_INTEGER", "defaultValue": 4.0, "isOptional": True},
+            "name": {"parameterType": "STRING"},
+            "rest": {"parameterType": "LIST", "isOptional": True},
+        }
+    }
+    found = parse(text(written))
+    assert bind(found, {"name": "7"}).parameters == {"n": 4, "name": "7"}
+    assert bind(found, {"name": "", "n": "5", "rest": "[1]"}).parameters == {
+        "n": 5,
+        "name": "",
+        "rest": [1],
+    }
+    for words in ({}, {"name": "a", "n": "x"}, {"name": "a", "other": "1"}):
+        with pytest.raises(UsageError):
+            bind(found, words)
+
+
+def test_a_literal_is_one_of_those_that_are_named() -> None:
+    written = base()
+    written["root"]["inputDefinitions"] = {"parameters": {"size": LITERAL}}
+    found = parse(text(written))
+    assert bind(found, {"size": "large"}).parameters == {"size": "large"}
+    with pytest.raises(UsageError, match="'huge' is none of 'small', 'large'"):
+        bind(found, {"size": "huge"})

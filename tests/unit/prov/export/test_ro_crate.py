@@ -1,0 +1,122 @@
+"""RO-Crates, read back by the `rocrate` package."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.prov.story import Story, digest
+
+from clew.errors import Damaged, NoContent
+from clew.prov.export.ro_crate import write_crate
+from clew.prov.graph import Graph
+
+TEXTS = {digest(text): text for text in ("RAW", "SCRIPT", "ODD", "OUT", "hello")}
+
+
+def copy(wanted: str, to: bytes) -> None:
+    if wanted not in TEXTS:
+        raise NoContent("not stored")
+    Path(os.fsdecode(to)).write_text(TEXTS[wanted])
+
+
+def read(folder: Path) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own deprecations are not ours
+        from rocrate.rocrate import ROCrate
+
+        return ROCrate(folder)
+
+
+def ids(entity: Any, field: str) -> set[str]:
+    found = entity.get(field)
+    return {one.id for one in (found if isinstance(found, list) else [found])}
+
+
+@pytest.fixture
+def told(graph: Graph) -> Graph:
+    story = Story("a", agent="ann lee", command=("python", "train.py"), name="training")
+    p = story.process("python", "train.py")
+    story.read(p, "/w/train.py", "SCRIPT")
+    story.read(p, "/w/data set/raw.csv", "RAW")
+    story.read(p, b"/w/\xff%41", "ODD")
+    story.read(p, "/w/lost", "LOST")
+    story.read(p, "/w/excluded", "EXCLUDED", stored=False)
+    story.read(p, "/opt/numpy.py", "N", package="pkg:pypi/numpy@1.26.4")
+    story.write(p, "/w/tmp", "T")
+    story.delete(p, "/w/tmp")
+    story.write(p, "/w/out", "OUT")
+    story.write(p, f"stream://{story.uid}/stdout", "hello")
+    graph.fold(story.end(activity=p).end().events)
+    return graph
+
+
+def test_it_reads_back(told: Graph, tmp_path: Path) -> None:
+    folder = tmp_path / "crate"
+    write_crate(told, "training", folder, alive=lambda _: False, copy=copy)
+    crate = read(folder)
+    assert crate.root_dataset["conformsTo"].id == "https://w3id.org/ro/wfrun/process/0.5"
+    action = crate.dereference("#" + "a" * 32)
+    assert action.type == "CreateAction"
+    assert action["agent"]["name"] == "ann lee"
+    assert ids(action, "result") == {"outputs/w/out", "outputs/stdout"}
+    assert ids(action, "object") == {
+        "inputs/w/train.py",
+        "inputs/w/data%20set/raw.csv",
+        "inputs/w/%25FF%252541",
+        "#inputs/w/lost",
+        "#inputs/w/excluded",
+    }
+    assert action["instrument"]["softwareRequirements"][0]["name"] == "numpy"
+    assert ids(crate.root_dataset, "mentions") == {"#" + "a" * 32, "#aaaaaaaa-1-0-0"}
+    assert ids(crate.dereference("#aaaaaaaa-1-0-0"), "result") == ids(action, "result")
+
+
+def test_its_files_are_there(told: Graph, tmp_path: Path) -> None:
+    folder = tmp_path / "crate"
+    write_crate(told, "e1", folder, alive=lambda _: False, copy=copy)
+    held = {
+        str(file.relative_to(folder)): file.read_text()
+        for file in folder.rglob("*")
+        if file.is_file() and file.name != "ro-crate-metadata.json"
+    }
+    assert held == {
+        "inputs/w/train.py": "SCRIPT",
+        "inputs/w/data set/raw.csv": "RAW",
+        "inputs/w/%FF%2541": "ODD",
+        "outputs/w/out": "OUT",
+        "outputs/stdout": "hello",
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read(folder).write(tmp_path / "again")
+    assert (tmp_path / "again" / "inputs/w/%FF%2541").read_text() == "ODD"
+
+
+def test_without_bytes_it_only_describes(told: Graph, tmp_path: Path) -> None:
+    write_crate(told, "e1", tmp_path / "crate", alive=lambda _: False)
+    assert [file.name for file in (tmp_path / "crate").iterdir()] == ["ro-crate-metadata.json"]
+    read(tmp_path / "crate")
+
+
+def test_a_failed_execution_says_so(graph: Graph, tmp_path: Path) -> None:
+    graph.fold(Story("a").end(3).events)
+    write_crate(graph, "e1", tmp_path / "crate", alive=lambda _: False)
+    action = read(tmp_path / "crate").dereference("#" + "a" * 32)
+    assert action.properties()["actionStatus"] == {"@id": "http://schema.org/FailedActionStatus"}
+    assert "3" in action["error"]
+
+
+@pytest.mark.parametrize("path", ["/../../outside", "/w/../../../outside", "/w/x/.."])
+def test_no_file_is_written_outside_the_crate(graph: Graph, tmp_path: Path, path: str) -> None:
+    (tmp_path / "outside").write_text("mine")
+    story = Story("a")
+    p = story.process("sh")
+    story.read(p, path, "RAW")
+    graph.fold(story.end(activity=p).end().events)
+    with pytest.raises(Damaged, match="not a valid relative path"):
+        write_crate(graph, "e1", tmp_path / "crate", alive=lambda _: False, copy=copy)
+    assert (tmp_path / "outside").read_text() == "mine"

@@ -1,0 +1,41 @@
+"""How a run went, change by change."""
+
+from __future__ import annotations
+
+from clew.prov.events import AnyEvent, Ended, Started
+from clew.prov.graph import Graph
+from clew.prov.queries.pipelines.run_changes import changes
+from clew.prov.queries.pipelines.runs import find_run
+
+RUN = "f" * 32
+
+
+def begun(n: int, name: str | None = None) -> AnyEvent:
+    activity, kind = (f"{RUN}/{name}", "task") if name else (RUN, "run")
+    return Started(execution=RUN, n=n, at=n * 10**9, activity=activity, kind=kind, name=name)
+
+
+def ended(n: int, name: str | None = None, **facets: object) -> AnyEvent:
+    activity = f"{RUN}/{name}" if name else RUN
+    return Ended(execution=RUN, n=n, at=n * 10**9, activity=activity, facets=facets)
+
+
+def test_changes_come_in_the_order_they_were_told(graph: Graph) -> None:
+    graph.fold([begun(1), begun(2, "train"), ended(3, "train", state="failed", error="no")])
+    found = changes(graph, find_run(graph, RUN))
+    assert [(one["n"], one["task"], one["change"], one["state"]) for one in found] == [
+        (1, None, "started", "running"),
+        (2, "r1/train", "started", "running"),
+        (3, "r1/train", "ended", "failed"),
+    ]
+    assert (found[2]["error"], found[2]["at"]) == ("no", "1970-01-01T00:00:03.000000Z")
+
+
+def test_only_what_came_after(graph: Graph) -> None:
+    graph.fold([begun(1), begun(2, "train"), ended(3, "train", state="failed")])
+    run = find_run(graph, RUN)
+    assert [one["n"] for one in changes(graph, run, since=2)] == [3]
+    # It was gone on with: what is told again of the beginning is known, the ends are new.
+    graph.fold([begun(4), begun(5, "train"), ended(6, "train", state="succeeded"), ended(7)])
+    assert [one["n"] for one in changes(graph, run, since=3)] == [6, 7]
+    assert changes(graph, run, since=7) == []

@@ -1,0 +1,233 @@
+"""The list of executions and one execution in full, in the contract's words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.prov.story import Story, digest, locator
+
+from clew.prov.events import Ended
+from clew.prov.graph import Graph
+from clew.prov.queries.executions import execution, executions
+from clew.prov.queries.files import versions_of
+from clew.prov.queries.show import show
+
+EXECUTION = {
+    "id", "uid", "name", "command", "cwd", "agent", "started", "ended", "seconds", "state",
+    "status", "signal", "kind", "parent", "collection", "made_elsewhere", "signed_by",
+    "processes", "inputs", "outputs", "bytes", "new_bytes",
+}  # fmt: skip
+
+
+def never(_: str) -> bool:
+    return False
+
+
+def test_an_execution_that_is_done(graph: Graph) -> None:
+    second = 1_000_000_000
+    story = Story("a", at=1_700_000_000 * second, command=("make", "all"), agent="ann", name="n")
+    story.end(0, processes=3, inputs=10, outputs=2, bytes=5, new_bytes=4)
+    graph.fold(story.events)
+    [found] = executions(graph, alive=never)
+    assert found.keys() == EXECUTION
+    assert found == found | {
+        "id": "e1", "uid": "a" * 32, "name": "n", "command": ["make", "all"], "cwd": "/w",
+        "agent": "ann", "started": "2023-11-14T22:13:20.000000Z", "state": "done", "status": 0,
+        "signal": None, "kind": "reference", "parent": None, "collection": "e1",
+        "made_elsewhere": False, "processes": 3, "inputs": 10, "outputs": 2,
+        "bytes": 5, "new_bytes": 4,
+    }  # fmt: skip
+    for text in ("e1", "n", "a" * 32):
+        assert execution(graph, text, alive=never) == found
+
+
+@pytest.mark.parametrize(
+    ("status", "signal", "state"), [(0, None, "done"), (2, None, "failed"), (None, 9, "failed")]
+)
+def test_how_it_ended(graph: Graph, status: int | None, signal: int | None, state: str) -> None:
+    graph.fold(Story("a").end(status, signal=signal).events)
+    [found] = executions(graph, alive=lambda _: True)
+    assert (found["state"], found["status"], found["signal"]) == (state, status, signal)
+
+
+def test_one_that_never_ended_is_running_while_its_lock_is_held_and_counted(graph: Graph) -> None:
+    story = Story("a")
+    process = story.process("x")
+    story.read(process, "/w/in", "in")
+    story.write(process, "/w/out", "four")
+    story.write(process, "/w/gone", "!")
+    story.delete(process, "/w/gone")
+    graph.fold(story.events)
+    [found] = executions(graph, alive=lambda uid: uid == "a" * 32)
+    assert (found["state"], found["ended"], found["seconds"]) == ("running", None, None)
+    [found] = executions(graph, alive=never)
+    assert found["state"] == "broken"
+    counted = [found[name] for name in ("processes", "inputs", "outputs", "bytes", "new_bytes")]
+    assert counted == [1, 1, 1, 7, None]
+
+
+def test_one_that_only_began_is_listed(graph: Graph) -> None:
+    graph.begin("a" * 32, name="n")
+    [found] = executions(graph, alive=never)
+    assert (found["id"], found["state"], found["command"]) == ("e1", "broken", [])
+    assert found["started"] is not None
+
+
+def test_families(graph: Graph) -> None:
+    graph.fold(Story("a").end().events)
+    graph.fold(Story("b", parent="a" * 32, facets={"kind": "repetition"}).end().events)
+    graph.fold(Story("c", parent="b" * 32, facets={"kind": "modification"}).end().events)
+    graph.fold(Story("d", facets={"collection": "b" * 32}).end().events)
+    graph.fold(Story("e", facets={"collection": "elsewhere"}).end().events)
+    found = [
+        (e["id"], e["kind"], e["parent"], e["collection"]) for e in executions(graph, alive=never)
+    ]
+    assert found == [
+        ("e1", "reference", None, "e1"),
+        ("e2", "repetition", "e1", "e1"),
+        ("e3", "modification", "e2", "e1"),
+        ("e4", "reference", None, "e2"),
+        ("e5", "reference", None, "elsewhere"),
+    ]
+
+
+def test_a_second_ended_adds_to_the_first(graph: Graph) -> None:
+    story = Story("a").end(0, processes=1, git={"commit": "c", "dirty": False})
+    later = Ended(execution=story.uid, n=99, at=9000, activity=story.uid, facets={"new_bytes": 7})
+    graph.fold([later, *story.events])
+    found = show(graph, "e1", alive=never)
+    assert (found["status"], found["processes"], found["new_bytes"]) == (0, 1, 7)
+    assert found["git"] == {"commit": "c", "dirty": False}
+
+
+def test_show(graph: Graph) -> None:
+    story = Story(
+        "a",
+        environment={"HOME": "/h"},
+        facets={"cpu": "fast", "git": {"commit": "c", "dirty": True}},
+    )
+    outer = story.process("sh")
+    inner = story.process("cat", "x", parent=outer)
+    story.end(1, activity=inner)
+    story.gap(inner, "mmap", "written through a mapping", "/w/m")
+    story.gap(story.uid, "network", "not followed")
+    graph.fold(story.end().events)
+    found = show(graph, "e1", alive=never)
+    assert [(p["id"], p["parent"], p["pid"], p["command"], p["status"]) for p in found["tree"]] == [
+        ("e1.p1", None, 101, ["sh"], None),
+        ("e1.p2", "e1.p1", 102, ["cat", "x"], 1),
+    ]
+    assert found["tree"][0].keys() >= {"exe", "cwd", "started", "ended"}
+    assert found["environment"] == {"cpu": "fast", "variables": {"HOME": "/h"}}
+    assert found["git"] == {"commit": "c", "dirty": True}
+    assert [(g["what"], g["why"], g["path"], g["by"]) for g in found["gaps"]] == [
+        ("mmap", "written through a mapping", "/w/m", "e1.p2"),
+        ("network", "not followed", None, None),
+    ]
+    assert "files" not in found
+
+
+def detail(graph: Graph, story: Story) -> dict[str, Any]:
+    graph.fold(story.events)
+    found = show(graph, "e1", alive=never, detail=True)
+    return {file["path"]: file for file in found["files"]} | {"network": found["network"]}
+
+
+def test_roles(graph: Graph) -> None:
+    story = Story("a")
+    p = story.process("x")
+    story.read(p, "/w/in", "in")
+    story.write(p, "/w/out", "out")
+    story.read(p, "/w/both", "old")
+    story.write(p, "/w/both", "new")
+    story.write(p, "/w/temporary", "t")
+    story.delete(p, "/w/temporary")
+    story.read(p, "/w/eaten", "e")
+    story.delete(p, "/w/eaten")
+    story.write(p, "/w/saved.tmp", "s")
+    story.read(p, "/w/saved", "before")
+    story.delete(p, "/w/saved", how="replace")
+    story.rename(p, "/w/saved.tmp", "/w/saved", "s")
+    story.read(p, "/w/log", "l", how="append")
+    story.write(p, "/w/log", "ll")
+    story.read(p, "/w/name1", "h", how="link")
+    story.write(p, "/w/name2", "h", how="link")
+    story.write(p, f"stream://{story.uid}/stdout", "hello")
+    files = detail(graph, story)
+    roles = {
+        path: (file["role"], file["read"], file["written"], file["digest"])
+        for path, file in files.items()
+        if path != "network"
+    }
+    assert roles == {
+        "/w/in": ("input", True, False, digest("in")),
+        "/w/out": ("output", False, True, digest("out")),
+        "/w/both": ("output", True, True, digest("new")),
+        "/w/temporary": ("transient", False, True, digest("t")),
+        "/w/eaten": ("input", True, False, digest("e")),
+        "/w/saved.tmp": ("transient", True, True, digest("s")),
+        "/w/saved": ("output", True, True, digest("s")),
+        "/w/log": ("output", False, True, digest("ll")),
+        "/w/name1": ("input", True, False, digest("h")),
+        "/w/name2": ("output", False, True, digest("h")),
+        "stdout": ("output", False, True, digest("hello")),
+    }
+
+
+def test_packages_and_classes(graph: Graph) -> None:
+    numpy, libc = "pkg:pypi/numpy@1.26.4", "pkg:deb/debian/libc6@2.36-9?arch=amd64"
+    story = Story("a", facets={"packages": {numpy: {"requested": True}}})
+    p = story.process("x")
+    story.read(p, "/opt/numpy.py", "1", package=numpy)
+    story.read(p, "/opt/libc.so", "2", package=libc)
+    story.read(p, "/w/x.csv", "3")
+    story.read(p, "/w/odd", "4", package="odd thing")
+    files = detail(graph, story)
+    assert files["/opt/numpy.py"]["class"] == "package"
+    assert files["/opt/numpy.py"]["package"] == {
+        "manager": "pypi", "name": "numpy", "version": "1.26.4", "requested": True,
+    }  # fmt: skip
+    assert files["/opt/libc.so"]["class"] == "system"
+    assert files["/opt/libc.so"]["package"]["name"] == "libc6"
+    assert (files["/w/x.csv"]["class"], files["/w/x.csv"]["package"]) == ("data", None)
+    assert files["/w/odd"]["package"] is None
+
+
+def test_paths_that_are_not_text(graph: Graph) -> None:
+    story = Story("a")
+    story.read(story.process("x"), b"/w/\xff%41", "x")
+    files = detail(graph, story)
+    assert files["/w/\ufffd%41"]["path_b64"] == "L3cv/yU0MQ=="
+
+
+def test_network(graph: Graph) -> None:
+    story = Story("a")
+    p = story.process("curl")
+    story.read(p, "tcp://10.0.0.1:443", how="connect")
+    story.read(p, "tcp://[::1]:80", how="connect")
+    story.read(p, "https://example.org/x.csv", how="fetch")
+    found = detail(graph, story)
+    assert len(found) == 1
+    assert [(n["address"], n["host"], n["port"], n["by"]) for n in found["network"]] == [
+        ("https://example.org/x.csv", "example.org", 443, "e1.p1"),
+        ("10.0.0.1", None, 443, "e1.p1"),
+        ("::1", None, 80, "e1.p1"),
+    ]
+
+
+def test_versions_of_a_path(graph: Graph) -> None:
+    story = Story("a")
+    p = story.process("x")
+    story.read(p, "/w/f", "one")
+    story.write(p, "/w/f", "two")
+    graph.fold(story.events)
+    later = Story("b", at=9000)
+    later.read(later.process("x"), "/w/f", "three", stored=False)
+    graph.fold(later.events)
+    found = versions_of(graph, locator("/w/f"))
+    assert [(v["version"], v["found"], v["digest"], v["stored"]) for v in found] == [
+        ("e1:/w/f@1", True, digest("one"), True),
+        ("e1:/w/f@2", False, digest("two"), True),
+        ("e2:/w/f@1", True, digest("three"), False),
+    ]

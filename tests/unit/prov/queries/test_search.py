@@ -1,0 +1,72 @@
+"""Finding things by a part of what they are called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.prov.story import Story, digest
+
+from clew.prov.events import Ended, Started
+from clew.prov.graph import Graph
+from clew.prov.queries.search import search
+
+
+@pytest.fixture
+def ask(graph: Graph) -> Any:
+    a = Story("a")
+    p = a.process("python", 'say "Ünder_score"', "100%")
+    a.read(p, "/w/Data_1.csv", "D1")
+    a.write(p, "/w/out", "OUT")
+    graph.begin(a.uid, name="first-try")
+    graph.fold(a.end().events)
+    b = Story("b", at=10_000)
+    q = b.process("sort")
+    b.read(q, "/w/Data_1.csv", "D1")
+    graph.fold(b.end().events)
+    run = "f" * 32
+    graph.fold(
+        [
+            Started(
+                execution=run, n=1, at=5, activity=run, kind="run", facets={"pipeline": "Nightly"}
+            ),
+            Ended(execution=run, n=2, at=6, activity=run),
+        ]
+    )
+
+    def hits(text: str, limit: int = 10) -> list[tuple[str, str, str]]:
+        found = search(graph, text, limit=limit)
+        return [(one["kind"], one["id"], one["by"]) for one in found]
+
+    return hits
+
+
+def test_by_path_the_latest_version_is_named(ask: Any) -> None:
+    assert ask("data_1.C") == [("file", "e2:/w/Data_1.csv@1", "path")]
+
+
+def test_by_name_and_by_command(ask: Any) -> None:
+    assert ("execution", "e1", "name") in ask("FIRST-t")
+    assert ("process", "e2.p1", "command") in ask("sort")
+
+
+def test_what_databases_and_json_write_otherwise_is_found_as_it_is(ask: Any) -> None:
+    assert ("process", "e1.p1", "command") in ask('say "')
+    assert ("process", "e1.p1", "command") in ask("100%")
+    assert ask("1%0") == []
+    assert ask("Data_1_csv") == []  # _ stands for itself
+    assert ask("\\") == []
+
+
+def test_runs_by_their_pipeline(ask: Any) -> None:
+    assert ask("night") == [("run", "r1", "name")]
+
+
+def test_by_digest(ask: Any) -> None:
+    held = digest("D1")
+    assert set(ask(held)) == {(("file", f"e{n}:/w/Data_1.csv@1", "digest")) for n in (1, 2)}
+    assert ask(held.removeprefix("blake3:")[:8]) == ask(held)
+
+
+def test_at_most_so_many(ask: Any) -> None:
+    assert len(ask(digest("D1"), limit=1)) == 1

@@ -1,0 +1,80 @@
+"""What a unit left is put into a sandbox, and never through a link that leads out of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from tests.unit.prov.story import digest
+
+from clew.prov.queries.execution_record import Version
+from clew.replay.reuse.output_restore import apply, as_then, possible
+from clew.replay.reuse.subtree import Left, Unit
+
+
+def read(_: str) -> Iterator[bytes]:
+    yield b"evil"
+
+
+def unit(**leaves: str) -> Unit:
+    """One that left these paths, each of a kind."""
+    none = cast("Any", None)
+    content = cast("Version", type("Content", (), {"digest": digest("evil"), "mtime": 1}))
+    found = {
+        b"/" + os.fsencode(path.replace("__", "/")): Left(
+            kind=kind, version=content, mode=0o755, mtime=1, in_place=False
+        )
+        for path, kind in leaves.items()
+    }
+    return Unit(
+        ledger=none, root=none, members=frozenset(), begun=0, over=0, status=0, needs=[],
+        deeds=[], leaves=found, handed=[], output={},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A sandbox with links that lead out of it."""
+    made = tmp_path / "root"
+    (made / "d").mkdir(parents=True)
+    (tmp_path / "outside" / "in").mkdir(parents=True)
+    (tmp_path / "outside" / "victim").write_text("mine")
+    (made / "out").symlink_to(tmp_path / "outside")
+    (made / "up").symlink_to("..")
+    return made
+
+
+def test_what_was_left_is_put_there(root: Path) -> None:
+    left = unit(d__x="file", n="folder", n__y="file", d__l="link")
+    assert possible(left, bytes(root))
+    _, after = apply(left, bytes(root), read, {}, as_then)
+    assert (root / "d/x").read_bytes() == (root / "n/y").read_bytes() == b"evil"
+    assert os.readlink(root / "d/l") == "evil"
+    assert set(after) == {b"/d/x", b"/n/y", b"/d/l"}
+    apply(unit(d__x="gone", d__l="gone"), bytes(root), read, {}, as_then)
+    assert list((root / "d").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "leaves",
+    [
+        {"out__victim": "file"},
+        {"out__in__victim": "file"},
+        {"up__outside__victim": "file"},
+        {"out__new": "folder"},
+        {"out__new": "link"},
+        {"out__victim": "gone"},
+        {"d__..__..__outside__victim": "file"},
+    ],
+)
+def test_nothing_is_put_outside(root: Path, tmp_path: Path, leaves: dict[str, str]) -> None:
+    left = unit(**leaves)
+    assert "gone" in leaves.values() or not possible(left, bytes(root))
+    with pytest.raises(Exception):  # noqa: B017 (whatever says that it cannot be done)
+        apply(left, bytes(root), read, {}, as_then)
+    outside = tmp_path / "outside"
+    assert sorted(path.name for path in outside.rglob("*")) == ["in", "victim"]
+    assert (outside / "victim").read_text() == "mine"

@@ -1,0 +1,158 @@
+"""What an execution found when it began, decided from its record."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.replay.runs import Run, digest, read
+
+from clew.errors import Damaged
+from clew.replay.sandbox.initial_files import Entry, Scenery, scenery
+
+
+def of(run: Run) -> Scenery:
+    return scenery(run.record(), lambda name: (read(name) or b"").split(b"\0"))
+
+
+def kinds(found: Scenery) -> dict[str, str]:
+    return {path.decode(): entry.kind for path, entry in sorted(found.entries.items())}
+
+
+def test_what_was_read_first_not_what_was_written_later() -> None:
+    run = Run("sh")
+    p = run.process("sh")
+    run.reads(p, "/w/in", b"old")
+    run.writes(p, "/w/in", b"new")
+    run.reads(p, "/w/in")
+    run.writes(p, "/w/out", b"result")
+    found = of(run)
+    assert kinds(found) == {"/w": "folder", "/w/in": "file"}
+    assert found.entries[b"/w/in"].digest == digest(b"old")
+    assert found.missing == []
+
+
+def test_bytes_that_nobody_kept() -> None:
+    run = Run("sh")
+    p = run.process("sh")
+    run.reads(p, "/w/in", None)
+    assert of(run).missing == [b"/w/in"]
+
+
+def test_looks_make_stubs_folders_and_links() -> None:
+    run = Run("sh")
+    p = run.process("sh")
+    run.looks(p, "times", "/w/size", "100600 12 99")
+    run.looks(p, "present", "/w/there")
+    run.looks(p, "times", "/w/folder", "40750 4096 7")
+    run.looks(p, "absent", "/w/never", "ENOENT")
+    run.looks(p, "link", "/w/link", "../else")
+    found = of(run)
+    assert found.entries[b"/w/size"] == Entry("stub", 0o600, 99, 12)
+    assert found.entries[b"/w/there"] == Entry("stub", 0o644)
+    assert found.entries[b"/w/folder"] == Entry("folder", 0o750, 7)
+    assert found.entries[b"/w/link"] == Entry("link", 0o777, target=b"../else")
+    assert b"/w/never" not in found.entries
+
+
+def test_the_earliest_look_decides() -> None:
+    run = Run("sh")
+    p = run.process("sh")
+    run.looks(p, "absent", "/w/made", "ENOENT")
+    run.writes(p, "/w/made", b"x")
+    run.looks(p, "times", "/w/made", "100644 1 5")
+    run.looks(p, "absent", "/w/d", "ENOENT")
+    run.writes(p, "/w/d/inside", b"x")
+    assert kinds(of(run)) == {"/w": "folder"}
+
+
+def test_a_listing_shows_names_that_nobody_read() -> None:
+    run = Run("sh")
+    p = run.process("sh")
+    run.reads(p, "/w/d/read", b"x")
+    run.writes(p, "/w/d/made", b"x")
+    run.looks(p, "listing", "/w/d", digest(b"made\0other\0read"))
+    assert kinds(of(run)) == {
+        "/w": "folder",
+        "/w/d": "folder",
+        "/w/d/other": "stub",
+        "/w/d/read": "file",
+    }
+
+
+def test_what_is_searched_is_a_folder() -> None:
+    """Looked for in a file, the answer would have been that it is no folder."""
+    run = Run("sh")
+    p = run.process("sh")
+    run.lists(p, "/w", "a", "b")
+    run.looks(p, "absent", "/w/a/x", "ENOENT")
+    run.looks(p, "absent", "/w/b/x", "ENOTDIR")
+    run.looks(p, "present", "/c")
+    run.looks(p, "absent", "/c/x", "ENOENT")
+    assert kinds(of(run)) == {"/c": "folder", "/w": "folder", "/w/a": "folder", "/w/b": "stub"}
+
+
+def test_paths_through_links_settle_where_they_lead() -> None:
+    run = Run("sh")
+    p = run.process("sh")
+    run.looks(p, "link", "/lib", "usr/lib")
+    run.reads(p, "/usr/lib/x.so", b"x")
+    run.looks(p, "times", "/lib/../lib/y.so", "100644 3 4")
+    run.looks(p, "absent", "/lib/z.so", "ENOENT")
+    assert kinds(of(run)) == {
+        "/lib": "link",
+        "/usr": "folder",
+        "/usr/lib": "folder",
+        "/usr/lib/x.so": "file",
+        "/usr/lib/y.so": "stub",
+        "/w": "folder",
+    }
+
+
+def test_nothing_lies_below_a_file_or_a_link() -> None:
+    """Else laying it out would write through the link, onto the host."""
+    found = Scenery({b"/a": Entry("link", target=b"/etc")}).changed({b"/a/passwd": Entry("stub")})
+    assert kinds(found) == {"/a": "link"}
+
+
+def test_nothing_climbs_out() -> None:
+    """A record may come from somebody else."""
+    run = Run("sh")
+    p = run.process("sh")
+    run.lists(p, "/w", "../up", "..", "a/b", "good")
+    assert kinds(of(run)) == {
+        "/w": "folder", "/w/a": "folder", "/w/a/b": "stub", "/w/good": "stub",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/w/../../../evil", "/w/./x"])
+def test_no_witness_writes_such_a_path(path: str) -> None:
+    run = Run("sh")
+    run.reads(run.process("sh"), path, b"x")
+    with pytest.raises(Damaged):
+        of(run)
+
+
+def test_no_link_is_where_the_machines_own_is_mounted() -> None:
+    """The program that makes the sandbox would follow it."""
+    run = Run("sh")
+    p = run.process("sh")
+    for name in ("/proc", "/dev", "/sys"):
+        run.looks(p, "link", name, "/oldroot/home")
+    assert "link" not in kinds(of(run)).values()
+
+
+def test_the_machines_own_is_not_scenery() -> None:
+    run = Run("sh")
+    p = run.process("sh")
+    run.reads(p, "/proc/cpuinfo", None)
+    run.reads(p, "/dev/urandom", None)
+    run.looks(p, "present", "/sys/devices")
+    assert kinds(of(run)) == {"/w": "folder"}
+    assert of(run).missing == []
+
+
+@pytest.mark.parametrize("entry", [Entry("stub"), None])
+def test_equal_sceneries_have_equal_names(entry: Entry | None) -> None:
+    found = Scenery({b"/a": Entry("stub"), b"/b": Entry("folder")})
+    again = Scenery({b"/b": Entry("folder"), b"/a": Entry("stub")})
+    assert found.digest == again.digest
+    assert (found.changed({b"/a": entry}).digest == found.digest) == (entry is not None)

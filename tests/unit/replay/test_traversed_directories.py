@@ -1,0 +1,41 @@
+"""Folders on the way to something, told from folders that were asked about for themselves."""
+
+from __future__ import annotations
+
+from clew.replay.reuse.subtree import Need
+from clew.replay.traversed_directories import without_steps
+
+FOLDER, FILE = "40755 4096 5", "100644 1 5"
+
+
+def times(path: str, answer: str = FOLDER) -> Need:
+    return Need(1, "times", path.encode(), answer, None)
+
+
+def kinds(needs: list[Need]) -> dict[str, list[tuple[str, str]]]:
+    found: dict[str, list[tuple[str, str]]] = {}
+    for need in without_steps(needs):
+        found.setdefault(need.path.decode(), []).append((need.kind, need.answer))
+    return found
+
+
+def test_the_way_to_a_file() -> None:
+    found = kinds([times("/home"), times("/home/me"), times("/home/me/file", FILE)])
+    step = [("present", "40755"), ("present", "plain")]
+    assert found == {"/home": step, "/home/me": step, "/home/me/file": [("times", FILE)]}
+
+
+def test_a_folder_that_was_asked_about_by_itself() -> None:
+    """Not all above it was asked about, or nothing within."""
+    alone = [times("/home/me"), times("/home/me/file", FILE)]
+    assert kinds(alone)["/home/me"] == [("times", FOLDER)]
+    last = [times("/home"), times("/home/me")]
+    assert kinds(last)["/home/me"] == [("times", FOLDER)]
+
+
+def test_a_link_on_the_way_leads_where_it_led() -> None:
+    link = Need(1, "link", b"/home", "/data", None)
+    assert kinds([link, times("/home"), times("/home/me")])["/home"] == [
+        ("link", "/data"),
+        ("present", "40755"),
+    ]

@@ -1,0 +1,113 @@
+"""Who runs, who is dead, and who settles what the dead left."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from clew import project_directory as folders
+from clew.project_directory import Folder
+from clew.run import execution_locks
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return folders.create(tmp_path)
+
+
+def test_alive_is_who_holds_its_lock(folder: Folder) -> None:
+    assert not execution_locks.alive(folder, "nobody")
+    held = execution_locks.hold(folder, "someone")
+    assert execution_locks.alive(folder, "someone")
+    os.close(held)
+    assert not execution_locks.alive(folder, "someone")
+
+
+def test_two_who_look_do_not_take_each_other_for_the_recorder(folder: Folder) -> None:
+    os.close(execution_locks.hold(folder, "dead"))
+    wrong = []
+
+    def look() -> None:
+        wrong.extend(execution_locks.alive(folder, "dead") for _ in range(2000))
+
+    threads = [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not any(wrong)
+
+
+def test_the_living_are_not_claimed(folder: Folder) -> None:
+    held = execution_locks.hold(folder, "someone")
+    assert execution_locks.claim(folder.spool / "someone") is None
+    os.close(held)
+    claimed = execution_locks.claim(folder.spool / "someone")
+    assert claimed is not None
+    assert execution_locks.claim(folder.spool / "someone") is None  # one at a time
+    assert not execution_locks.alive(folder, "someone")  # and it shows as what it is meanwhile
+    os.close(claimed)
+
+
+def test_what_is_gone_cannot_be_claimed(folder: Folder) -> None:
+    assert execution_locks.claim(folder.spool / "nobody") is None
+
+
+def test_a_new_one_is_never_seen_without_its_lock(folder: Folder) -> None:
+    """Somebody who sweeps up dead ones all the time takes nothing from one that begins."""
+    import shutil
+
+    over = threading.Event()
+
+    def sweep() -> None:
+        while not over.is_set():
+            for place in list(folder.spool.iterdir()):
+                claimed = execution_locks.claim(place)
+                if claimed is not None:
+                    shutil.rmtree(place, ignore_errors=True)
+                    os.close(claimed)
+
+    thread = threading.Thread(target=sweep)
+    thread.start()
+    try:
+        for number in range(300):
+            held = execution_locks.hold(folder, f"x{number}")
+            assert execution_locks.alive(folder, f"x{number}")
+            assert (folder.spool / f"x{number}" / "lock").exists()
+            os.close(held)
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_only_its_owner_may_look_inside(folder: Folder) -> None:
+    os.close(execution_locks.hold(folder, "mine"))
+    assert (folder.spool / "mine").stat().st_mode & 0o077 == 0
+    assert (folder.spool / "mine" / "lock").stat().st_mode & 0o077 == 0
+
+
+def test_folders_deeper_than_any_path_are_removed(tmp_path: Path) -> None:
+    """A hostile command leaves them, and nobody could repeat or recover beside them."""
+    place = tmp_path / "place"
+    place.mkdir()
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o755)
+    (outside / "file").touch()
+    (place / "link").symlink_to(outside)
+    at = os.open(place, os.O_RDONLY)
+    for _ in range(1500):  # more than Python's limit of recursion, and than a path's 4096 bytes
+        os.mkdir("deeper", dir_fd=at)
+        Path(f"/proc/self/fd/{at}/file\udcff").touch()
+        inner = os.open("deeper", os.O_RDONLY, dir_fd=at)
+        os.fchmod(at, 0o500)
+        os.close(at)
+        at = inner
+    os.close(at)
+    place.chmod(0o700)
+    execution_locks.discard(place)
+    assert not place.exists()
+    assert (outside / "file").exists()
+    assert outside.stat().st_mode & 0o777 == 0o755

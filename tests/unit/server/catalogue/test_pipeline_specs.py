@@ -1,0 +1,48 @@
+"""A spec is kept as long as something is of it, however many come and go at once."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from clew.db import connect
+from clew.prov.graph import Graph
+from clew.server.catalogue import pipeline_specs, runs
+
+WORKERS, TURNS = 6, 40
+
+
+def test_nothing_loses_its_spec_to_whoever_deletes_another(
+    database: tuple[Path, str | None],
+) -> None:
+    path, address = database
+    kept: list[str] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with connect(path, address=address) as connection:
+                graph = Graph(connection, "p" * 32)
+                for turn in range(TURNS):
+                    made = runs.create(graph, runs.Asked(experiment="x", name="r", spec="{}"))
+                    assert pipeline_specs.text_of(graph, runs.get(graph, made).spec) == "{}"
+                    if turn == TURNS - 1:
+                        kept.append(made)
+                    else:
+                        runs.delete(graph, made)
+        except BaseException as error:
+            failed.append(error)
+
+    connect(path, address=address).close()  # the tables are made once
+    crowd = [threading.Thread(target=work) for _ in range(WORKERS)]
+    for one in crowd:
+        one.start()
+    for one in crowd:
+        one.join()
+    assert failed == []
+    with connect(path, address=address) as connection:
+        graph = Graph(connection, "p" * 32)
+        assert {pipeline_specs.text_of(graph, runs.get(graph, run).spec) for run in kept} == {"{}"}
+        for run in kept:
+            runs.delete(graph, run)
+        assert connection.one("SELECT COUNT(*) FROM spec") == (0,)

@@ -1,0 +1,42 @@
+"""All runs in one list: those that were asked for, and those that were run by hand."""
+
+from __future__ import annotations
+
+from clew.prov.graph import Graph
+from clew.server.catalogue import experiments, run_list, runs
+from clew.server.catalogue.run_list import Place
+
+
+def asked(graph: Graph) -> str:
+    wanted = runs.Asked(experiment=experiments.default(graph), name="one", spec="{}")
+    return runs.create(graph, wanted)
+
+
+def every(graph: Graph, limit: int) -> list[str]:
+    """All of them, page by page."""
+    found: list[Place] = []
+    while page := run_list.page(graph, found[-1] if found else Place(), limit):
+        assert len(page) <= limit
+        found += page
+    return [one.uid for one in found]
+
+
+def test_each_is_there_once_the_newest_first(graph: Graph) -> None:
+    by_hand = "a" * 32
+    graph.begin_run(by_hand)
+    begun, waiting = asked(graph), asked(graph)
+    graph.begin_run(begun)
+    graph.begin("e" * 32)  # an execution is no run
+    for limit in (1, 2, 10):
+        found = every(graph, limit)
+        assert sorted(found) == sorted({by_hand, begun, waiting})
+        assert found[-1] == by_hand
+    assert run_list.counts(graph) == {"queued": 2}
+
+
+def test_what_was_asked_for(graph: Graph) -> None:
+    uid = asked(graph)
+    found = run_list.asked(graph, uid)
+    assert found is not None
+    assert (found.id, found.state) == (uid, "queued")
+    assert run_list.asked(graph, "b" * 32) is None

@@ -1,0 +1,287 @@
+"""The narrator on traces that clew-trace really wrote: cut anywhere, shuffled, doubled.
+
+Each workload is run once; then its trace is told again and again from parts of the file.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from clew.db import connect
+from clew.prov.events import (
+    AnyEvent,
+    Content,
+    Ended,
+    Gap,
+    Generated,
+    Informed,
+    Invalidated,
+    Looked,
+    Started,
+    Used,
+    from_lines,
+    to_lines,
+)
+from clew.prov.graph import Graph
+from clew.redaction import Redactor
+from clew.store import Store
+from clew.witness.syscalls.content_capture import Contents
+from clew.witness.syscalls.event_builder import Teller
+from clew.witness.syscalls.interpreter import hear
+from clew.witness.syscalls.trace_format import AnyRecord, Exec, Exit, Spawn, Trace, ordered
+from clew.witness.syscalls.trace_state import Scene
+from clew.witness.syscalls.tracer_binary import LIBRARY, TRACER
+
+EXECUTION = "0" * 32
+UNHURRIED: Any = {
+    "deadline": None,
+    "suppress_health_check": [HealthCheck.function_scoped_fixture],
+}
+PYTHON = """
+import json, os, subprocess
+with open("config.json") as file: config = json.load(file)
+with open("model.tmp", "w") as file: json.dump(config, file)
+os.rename("model.tmp", "model")
+with open("model", "a") as file: file.write("more")
+os.truncate("model", 3)
+os.symlink("model", "latest")
+with open("latest") as file: file.read()
+os.link("model", "second")
+os.makedirs("deep/er"); os.rename("model", "deep/er/model"); os.rename("deep", "shallow")
+os.listdir("shallow")
+try: open("missing")
+except OSError: pass
+pid = os.fork()
+if pid == 0:
+    with open("childs", "w") as file: file.write("x")
+    os._exit(3)
+os.waitpid(pid, 0)
+subprocess.run("cat childs | tr x y > piped; kill -9 $$", shell=True)
+os.unlink("childs")
+"""
+SHELL = """
+sort data > mid; cat mid mid | tr a-z A-Z > out; rm mid; mv out up
+for c in B A B A; do read was < up; echo $c > up; done
+(cat up & wait) >> log
+"""
+WORKLOADS = {
+    "shell": ["sh", "-c", SHELL],
+    "python": [sys.executable, "-S", "-c", PYTHON],
+    "becomes": ["sh", "-c", "exec sh -c 'exec cat data'"],
+}
+
+
+@dataclass
+class Recorded:
+    """One workload's trace, and what it takes to tell it."""
+
+    trace: bytes
+    folder: Path
+    store: Store
+
+    def tell(self, trace: bytes | list[AnyRecord]) -> list[AnyEvent]:
+        records = self.read(trace) if isinstance(trace, bytes) else trace
+        scene = Scene(
+            execution=EXECUTION,
+            machine="machine",
+            boot="12345678",
+            variables={},
+            redactor=Redactor({}),
+            ignore=(),
+            streams={},
+        )
+        contents = Contents(self.store, spool=self.saved(), keep=False, exclude=())
+        told = ordered(records)
+        contents.follow(told)
+        story = hear(scene, told, contents)
+        return list(Teller(scene, story, contents, {}).events())
+
+    def saved(self) -> Path:
+        """What the tracer saved, once more: whoever tells it takes it away."""
+        place = self.folder / "saved"
+        shutil.rmtree(place, ignore_errors=True)
+        return shutil.copytree(self.folder, place, ignore=lambda *_: {"saved", "trace"})
+
+    def read(self, trace: bytes) -> list[AnyRecord]:
+        place = self.folder / "part-of-the-trace"
+        place.write_bytes(trace)
+        reader = Trace(place)
+        try:
+            return reader.read()
+        finally:
+            reader.close()
+
+
+@pytest.fixture(scope="module", params=WORKLOADS)
+def recorded(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Recorded]:
+    folder = tmp_path_factory.mktemp("work")
+    spool = tmp_path_factory.mktemp("spool")
+    (folder / "data").write_text("b\na\n")
+    (folder / "config.json").write_text('{"a": 1}')
+    tracer = [str(TRACER), "--out", str(spool / "trace"), "--library", str(LIBRARY)]
+    words = [*tracer, "--spool", str(spool), "--", *WORKLOADS[request.param]]
+    subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    with Store(tmp_path_factory.mktemp("store")) as store:
+        yield Recorded((spool / "trace").read_bytes(), spool, store)
+
+
+def facts(events: list[AnyEvent]) -> set[tuple[object, ...]]:
+    """What the events say, without the numbers they happen to have."""
+    told: set[tuple[object, ...]] = set()
+    for event in events:
+        if isinstance(event, Started):
+            told.add(("started", event.activity, event.parent, event.pid))
+        elif isinstance(event, Ended):
+            told.add(("ended", event.activity, event.status, event.signal))
+        elif isinstance(event, Used):
+            told.add(("used", event.activity, event.version.locator))
+        elif isinstance(event, Invalidated):
+            told.add(("invalidated", event.activity, event.version.locator, event.how))
+        elif isinstance(event, Looked) and event.kind != "link":
+            told.add(("looked", event.activity, event.kind, event.locator, event.answer))
+    return told
+
+
+def check(events: list[AnyEvent]) -> None:
+    """What holds of every story, however much of it is told."""
+    begun = {event.activity for event in events if isinstance(event, Started)} | {EXECUTION}
+    numbers = [event.n for event in events]
+    assert len(numbers) == len(set(numbers))
+    versions: dict[tuple[str, int], str] = {}
+    for event in events:
+        if isinstance(event, Ended | Used | Generated | Invalidated | Looked | Informed | Gap):
+            assert event.activity in begun
+        if isinstance(event, Informed):
+            assert event.by in begun
+        if isinstance(event, Used | Generated | Invalidated | Content):
+            version = event.version
+            assert version.maker in begun
+            assert version.ordinal >= 1
+            # One path has one N-th version, whoever speaks of it.
+            known = versions.setdefault((version.locator, version.ordinal), version.maker)
+            assert known == version.maker
+    for locator, ordinal in versions:
+        assert ordinal == 1 or (locator, ordinal - 1) in versions or "://" not in locator
+
+
+def test_the_whole_story(recorded: Recorded) -> None:
+    records = recorded.read(recorded.trace)
+    born = [record for record in records if isinstance(record, Spawn)]
+    assert len(born) == sum(isinstance(record, Exit) for record in records)
+    assert any(isinstance(record, Exec) for record in records)
+    events = recorded.tell(recorded.trace)
+    check(events)
+    assert sum(isinstance(event, Started) for event in events) >= len(born)
+    assert any(isinstance(event, Used) for event in events)
+
+
+@settings(max_examples=60, **UNHURRIED)
+@given(part=st.floats(0, 1))
+def test_cut_at_any_byte_it_is_told_as_far_as_it_goes(recorded: Recorded, part: float) -> None:
+    cut = recorded.trace[: int(len(recorded.trace) * part)]
+    events = recorded.tell(cut)
+    check(events)
+    assert facts(events) <= facts(recorded.tell(recorded.trace))
+
+
+def test_cut_after_every_record(recorded: Recorded) -> None:
+    """Each record may be the last one that reached the disk."""
+    at, cuts = 0, []
+    while at < len(recorded.trace):
+        at += 4 + int.from_bytes(recorded.trace[at : at + 4], "little")
+        cuts.append(at)
+    whole = facts(recorded.tell(recorded.trace))
+    for cut in cuts[:: max(1, len(cuts) // 60)]:
+        events = recorded.tell(recorded.trace[:cut])
+        check(events)
+        assert facts(events) <= whole
+
+
+@settings(max_examples=15, **UNHURRIED)
+@given(seed=st.integers(0, 2**32), doubled=st.integers(0, 3))
+def test_shuffled_and_doubled_records_tell_the_same(
+    recorded: Recorded, seed: int, doubled: int
+) -> None:
+    records = recorded.read(recorded.trace)
+    chance = random.Random(seed)
+    again = records + [record for record in records for _ in range(chance.randint(0, doubled))]
+    chance.shuffle(again)
+    assert recorded.tell(again) == recorded.tell(recorded.trace)
+
+
+@settings(max_examples=40, **UNHURRIED)
+@given(part=st.floats(0, 1), rubbish=st.binary(min_size=1, max_size=64))
+def test_rubbish_after_a_cut_ends_the_trace(
+    recorded: Recorded, part: float, rubbish: bytes
+) -> None:
+    """A power cut may leave anything in the last block of a file."""
+    at, cut = 0, int(len(recorded.trace) * part)
+    while at < cut:
+        at += 4 + int.from_bytes(recorded.trace[at : at + 4], "little")
+    sound = recorded.read(recorded.trace[:at])
+    read = recorded.read(
+        recorded.trace[:at] + len(rubbish).to_bytes(4, "little") + b"\xc1" + rubbish
+    )
+    assert read == sound
+
+
+# -- and into the graph
+
+
+def rows(events: list[AnyEvent], path: Path) -> dict[str, set[tuple[object, ...]]]:
+    """Every fact the graph holds after folding, by table."""
+    path.unlink(missing_ok=True)
+    with connect(path) as connection:
+        Graph(connection, "f" * 32).fold(events)
+        names = connection.rows("SELECT name FROM sqlite_master WHERE type = 'table'")
+        found = {}
+        for (name,) in names:
+            if name not in ("project", "execution") and not str(name).startswith("sqlite_"):
+                found[str(name)] = set(connection.rows(f'SELECT * FROM "{name}"'))
+        return found
+
+
+@settings(max_examples=8, **UNHURRIED)
+@given(seed=st.integers(0, 2**32))
+def test_shuffled_doubled_events_fold_to_the_same_graph(
+    recorded: Recorded, tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    place = tmp_path_factory.getbasetemp() / "shuffled.db"
+    events = recorded.tell(recorded.trace)
+    chance = random.Random(seed)
+    again = events + chance.sample(events, len(events) // 2)
+    chance.shuffle(again)
+    assert rows(again, place) == rows(events, place)
+
+
+@settings(max_examples=15, **UNHURRIED)
+@given(part=st.floats(0, 1))
+def test_events_cut_at_any_byte_fold_as_far_as_they_go(
+    recorded: Recorded, tmp_path_factory: pytest.TempPathFactory, part: float
+) -> None:
+    place = tmp_path_factory.getbasetemp() / "cut.db"
+    events = recorded.tell(recorded.trace)
+    lines = b"".join(to_lines(events))
+    cut = lines[: int(len(lines) * part)]
+    some = list(from_lines(cut.splitlines(keepends=True)))
+    assert some == events[: len(some)]
+    whole, told = rows(events, place), rows(some, place)
+    for table, found in told.items():
+        if table not in (
+            "version",
+            "content",
+        ):  # their times may still become earlier, their bytes known
+            assert found <= whole[table], table

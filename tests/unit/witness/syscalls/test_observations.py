@@ -1,0 +1,16 @@
+from __future__ import annotations
+
+import os
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.witness.syscalls.observations import plain
+
+PARTS = st.sampled_from([b"a", b".hidden", b"..b", b"c.", b"d..", b".", b"..", b""])
+
+
+@given(st.lists(PARTS, max_size=6), PARTS.filter(bool))
+def test_a_plain_path_is_what_normpath_says(folders: list[bytes], name: bytes) -> None:
+    path = b"/" + b"/".join([*folders, name])
+    assert plain(path) == os.path.normpath(path)
