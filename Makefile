@@ -2,7 +2,7 @@
 # make example-mnist, make example-cifar10   set up TensorFlow, fetch the images, train in every configuration
 # make test        set up, then run the tests
 # make check       lint, types, layers, and the witness compiled with warnings as errors
-# make test-heavy  the tests that take minutes or gigabytes
+# make test-heavy  the tests that take minutes or gigabytes, and many examples of each property
 # make cluster     bring up a Kubernetes of two nodes on this machine (as root); make cluster-down removes it
 # make test-cluster  the tests on a cluster: the one KUBECONFIG names, else the above
 # make bench       every figure the README quotes, with the peers beside it
@@ -73,7 +73,7 @@ test: packages-test native
 	$(PYTEST)
 
 test-heavy: packages-test native $(TENSORFLOW)/.ready
-	$(PYTEST) -m heavy --timeout 7200
+	$(PYTEST) -m 'heavy or hypothesis' --hypothesis-profile full --timeout 7200
 
 cluster: packages-cluster
 	@$(PYTHON) -m tools.cluster up

@@ -12,8 +12,23 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from clew.db import Connection, connect
+
+# `make test` tries the same few examples every time, `make test-heavy` many new ones.
+settings.register_profile(
+    "sample",
+    max_examples=20,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+settings.register_profile(
+    "full", settings.get_profile("sample"), max_examples=400, derandomize=False
+)
+settings.load_profile("sample")
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.local.programs.compiling import compile_pipeline, run_script
 from tests.local.programs.recording import CLEW, HERE, Project
 from tests.local.surviving import await_
 
@@ -26,13 +26,16 @@ ARTIFACT = {"uri", "type", "digest", "size", "metadata"}
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where every pipeline of `programs/pipelines.py` is, compiled."""
     folder = tmp_path_factory.mktemp("compiled")
-    words = [sys.executable, "-W", "ignore", HERE / "pipelines.py", folder]
-    subprocess.run(words, check=True, capture_output=True)
+    run_script(HERE / "pipelines.py", folder)
     return folder
 
 
-def run(project: Project, *words: str | Path, status: int = 0) -> dict[str, Any]:
-    ran = project.command("pipeline", "run", *words, "--json")
+def run(project: Project, file: str | Path, *words: str, status: int = 0) -> dict[str, Any]:
+    """Run a pipeline. A Python file is compiled here first, unless it is to be refused."""
+    path = project.folder / file
+    if path.suffix == ".py" and status != 2:
+        path = compile_pipeline(path, project.folder)
+    ran = project.command("pipeline", "run", path, *words, "--json")
     assert ran.returncode == status, (ran.stdout, ran.stderr)
     document: dict[str, Any] = json.loads(ran.stdout)
     return document

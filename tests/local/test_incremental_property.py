@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.local.surviving import Marked
 
@@ -189,23 +188,9 @@ def check(pipeline: Pipeline, edit: Edit) -> None:
         assert incremental[fact] == value, fact
 
 
-ANY = {
-    "deadline": None,
-    "phases": NO_SHRINKING,
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
-}
-
-
 @given(pipelines, edits)
-@settings(max_examples=6, **ANY)  # type: ignore[arg-type]
+@settings(max_examples=settings().max_examples // 3, phases=NO_SHRINKING)
 def test_an_incremental_run_comes_out_as_a_full_one(pipeline: Pipeline, edit: Edit) -> None:
-    check(pipeline, edit)
-
-
-@pytest.mark.heavy
-@given(pipelines, edits)
-@settings(max_examples=150, **ANY)  # type: ignore[arg-type]
-def test_many_incremental_runs_come_out_as_full_ones(pipeline: Pipeline, edit: Edit) -> None:
     check(pipeline, edit)
 
 

@@ -7,7 +7,6 @@ import hashlib
 import json
 import sqlite3
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.local.programs.compiling import run_script
 from tests.local.programs.recording import CLEW, HERE, Project
 
 from clew.store import Store
@@ -49,8 +49,7 @@ data = "data"
 def platforms(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where every pipeline of `programs/platforms.py` is, compiled."""
     folder = tmp_path_factory.mktemp("platforms")
-    words = [sys.executable, "-W", "ignore", HERE / "platforms.py", folder]
-    subprocess.run(words, check=True, capture_output=True)
+    run_script(HERE / "platforms.py", folder)
     return folder
 
 

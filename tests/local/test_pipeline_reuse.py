@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.local.programs.compiling import run_script
 from tests.local.programs.recording import HERE, Project
 from tests.local.test_cmd_pipeline import answer, run, states, tasks
 
@@ -16,7 +15,7 @@ from tests.local.test_cmd_pipeline import answer, run, states, tasks
 @pytest.fixture(scope="session")
 def reused(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("reused") / "reused.yaml"
-    subprocess.run([sys.executable, "-W", "ignore", HERE / "reused.py", file], check=True)
+    run_script(HERE / "reused.py", file)
     return file
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.local.programs.compiling import run_script
 from tests.local.programs.recording import CLEW, HERE, Project
 from tests.local.surviving import as_root, mounted
 from tests.local.test_cmd_pipeline import answer, run, states, tasks
@@ -17,7 +17,7 @@ from tests.local.test_cmd_pipeline import answer, run, states, tasks
 @pytest.fixture(scope="session")
 def troubles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("troubles") / "troubles.yaml"
-    subprocess.run([sys.executable, "-W", "ignore", HERE / "troubles.py", file], check=True)
+    run_script(HERE / "troubles.py", file)
     return file
 
 

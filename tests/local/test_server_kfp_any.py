@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.local.programs.recording import Project
 from tests.local.serving import serving
@@ -82,9 +82,6 @@ ASKED = st.fixed_dictionaries(
         "experiment_id": WORDS,
     },
 )
-MANY = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 
 
 @st.composite
@@ -122,20 +119,17 @@ def proper(answer: httpx2.Response) -> None:
         assert set(answer.json()) == {"error", "code", "message", "details"}
 
 
-@MANY
 @given(bodies())
 def test_bodies(client: httpx2.Client, sent: tuple[str, Any]) -> None:
     path, body = sent
     proper(client.post(path, content=json.dumps(body)))
 
 
-@MANY
 @given(st.sampled_from(["runs", "pipelines", "experiments", "recurringruns"]), ASKED)
 def test_lists(client: httpx2.Client, path: str, asked: dict[str, str]) -> None:
     proper(client.get(path, params=asked))
 
 
-@MANY
 @given(
     st.sampled_from(["GET", "DELETE", "POST"]),
     st.sampled_from(["runs", "pipelines", "experiments", "recurringruns"]),
@@ -149,7 +143,6 @@ def test_ids(client: httpx2.Client, method: str, path: str, name: str, deed: str
     assert answer.status_code in (200, 400, 404, 405), answer.text
 
 
-@MANY
 @given(st.binary(max_size=200), st.sampled_from(["upload", "upload_version"]))
 def test_uploads(client: httpx2.Client, data: bytes, path: str) -> None:
     files = {"uploadfile": ("p.yaml", data)}

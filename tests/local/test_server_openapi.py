@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from tests.local.programs.compiling import run_script
 from tests.local.programs.recording import HERE, Project
 from tests.local.serving import Server, serving
 
@@ -26,8 +27,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     project.sh("sort raw.csv | tee sorted.csv")
     project.sh("wc -l sorted.csv > lines.txt")
     spec = project / "measuring.yaml"
-    subprocess.run([sys.executable, "-W", "ignore", HERE / "measuring.py", spec], check=True)
-    with serving(project) as found, found.client() as client:
+    run_script(HERE / "measuring.py", spec)
+    with serving(project, "--runs", "1") as found, found.client() as client:
         _run(client, spec)
         yield found
 
@@ -40,7 +41,8 @@ def _run(client: httpx2.Client, spec: Path) -> None:
         time.sleep(0.05)
 
 
-def test_every_answer_is_written_down(server: Server) -> None:
+@pytest.mark.parametrize("examples", [2, pytest.param(20, marks=pytest.mark.heavy)])
+def test_every_answer_is_written_down(server: Server, examples: int) -> None:
     """As schemathesis asks: by the examples, at the edges of every type, and at random."""
     command = [
         Path(sys.executable).with_name("schemathesis"),
@@ -48,7 +50,7 @@ def test_every_answer_is_written_down(server: Server) -> None:
         f"{server.address}/api/v1/openapi.json",
         *("--header", f"Authorization: Bearer {server.token}"),
         *("--phases", "examples,coverage,fuzzing"),
-        *("--max-examples", "20", "--seed", "1", "--generation-database", "none"),
+        *("--max-examples", str(examples), "--seed", "1", "--generation-database", "none"),
         # A request of the right shape may still ask for what cannot be: that is a documented 400.
         *("--exclude-checks", "positive_data_acceptance"),
         *("--exclude-path", "/api/v1/events"),  # MessagePack, which it cannot write

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.local.programs.compiling import run_script
 from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.surviving import await_
@@ -23,6 +22,8 @@ from clew.server.catalogue import runs
 from clew.server.parsing.compiled_pipelines import read
 
 PIPELINE = """
+import sys
+
 from kfp import compiler, dsl
 
 @dsl.component(install_kfp_package=False)
@@ -56,7 +57,7 @@ def gated(log: str, gate: str, n: int) -> int:
     beside = outside(log=log, n=two.output)
     return count(log=log, n=two.output).set_caching_options(False).after(beside).output
 
-compiler.Compiler().compile(gated, "gated.yaml")
+compiler.Compiler().compile(gated, f"{sys.argv[1]}/gated.yaml")
 """
 
 
@@ -64,7 +65,7 @@ compiler.Compiler().compile(gated, "gated.yaml")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("compiled")
     (folder / "source.py").write_text(PIPELINE)
-    subprocess.run([sys.executable, "-W", "ignore", "source.py"], cwd=folder, check=True)
+    run_script(folder / "source.py", folder)
     file = folder / "gated.yaml"
     file.write_text(read(file.read_text()))  # as the server's routes keep it
     return folder

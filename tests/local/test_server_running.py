@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.local.programs.compiling import run_script
 from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.surviving import await_
@@ -26,6 +25,8 @@ from clew.prov.graph import Graph
 from clew.server.catalogue import runs, schedules
 
 PIPELINE = """
+import sys
+
 from kfp import compiler, dsl
 
 @dsl.component(install_kfp_package=False)
@@ -61,7 +62,7 @@ def away():
     elsewhere()
 
 for one in (gated, counting, away):
-    compiler.Compiler().compile(one, f"{one.name}.yaml")
+    compiler.Compiler().compile(one, f"{sys.argv[1]}/{one.name}.yaml")
 """
 
 
@@ -70,8 +71,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the pipelines, compiled by the stock SDK."""
     folder = tmp_path_factory.mktemp("compiled")
     (folder / "source.py").write_text(PIPELINE)
-    words = [sys.executable, "-W", "ignore", "source.py"]
-    subprocess.run(words, cwd=folder, check=True)
+    run_script(folder / "source.py", folder)
     return folder
 
 

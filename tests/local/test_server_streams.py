@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from tests.local.programs.compiling import run_script
 from tests.local.programs.recording import CLEW, HERE, Project
 from tests.local.serving import Server, serving
 
@@ -26,7 +26,7 @@ Event = dict[str, str]
 @pytest.fixture(scope="module")
 def spec(tmp_path_factory: pytest.TempPathFactory) -> str:
     at = tmp_path_factory.mktemp("compiled") / "measuring.yaml"
-    subprocess.run([sys.executable, "-W", "ignore", HERE / "measuring.py", at], check=True)
+    run_script(HERE / "measuring.py", at)
     return at.read_text()
 
 

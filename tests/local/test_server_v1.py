@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +14,7 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
+from tests.local.programs.compiling import run_script
 from tests.local.programs.recording import HERE, Project
 from tests.local.serving import Server, serving
 
@@ -35,8 +34,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     made.sh("sort raw.csv > sorted.csv; cat dot.png big.bin > /dev/null", options=("--name", "one"))
     made.sh("wc -l < sorted.csv > lines.txt")
     made.sh("echo nothing to do with it > apart.txt")
-    words = [sys.executable, "-W", "ignore", HERE / "measuring.py", made / "measuring.yaml"]
-    subprocess.run(words, check=True)
+    run_script(HERE / "measuring.py", made / "measuring.yaml")
     return made
 
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.prov.story import Story
 
@@ -72,10 +72,6 @@ def folded(*batches: list[AnyEvent]) -> dict[str, list[tuple[object, ...]]]:
         return dump(connection)
 
 
-quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-
-
-@quick
 @given(st.data(), stories())
 def test_order_repetition_and_batches_do_not_matter(
     data: st.DataObject, events: list[AnyEvent]
@@ -85,7 +81,6 @@ def test_order_repetition_and_batches_do_not_matter(
     assert folded(mixed[:cut], mixed[cut:]) == folded(events)
 
 
-@quick
 @given(st.data(), stories())
 def test_a_trace_cut_at_any_byte_gives_the_graph_of_its_whole_lines(
     data: st.DataObject, events: list[AnyEvent]
@@ -100,7 +95,6 @@ def test_a_trace_cut_at_any_byte_gives_the_graph_of_its_whole_lines(
     assert folded(arrived, events) == folded(events)
 
 
-@quick
 @given(stories())
 def test_events_survive_both_encodings(events: list[AnyEvent]) -> None:
     assert list(from_lines(to_lines(events))) == events

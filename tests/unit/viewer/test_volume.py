@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import ClewError, Exists, NotAllowed, NotFound, UsageError
@@ -171,7 +171,6 @@ names = st.sampled_from(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 @given(st.lists(names, max_size=7))
 def test_no_mix_of_them_leads_out(volume: Volume, path: list[bytes]) -> None:
     try:

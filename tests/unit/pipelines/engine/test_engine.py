@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.pipelines.irs import constant, leaf, made, pipeline, task
 from tests.unit.pipelines.stories import INT, Story, fails
@@ -25,7 +25,6 @@ GRAPHS = st.integers(1, 8).flatmap(
 )
 
 
-@settings(max_examples=200)
 @given(GRAPHS)
 def test_any_graph_of_tasks(drawn: tuple[list[int], set[int], set[int], int]) -> None:
     masks, broken, always, seed = drawn

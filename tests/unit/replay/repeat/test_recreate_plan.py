@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.replay.repeat.recreate_plan import Impossible, Work, fewest
@@ -109,7 +109,6 @@ def runs(wanted: str, found: list[Work]) -> bool:
     return wanted in there
 
 
-@settings(max_examples=400, deadline=None)
 @given(WORKS)
 def test_none_is_smaller(drawn: list[tuple[set[str], set[str]]]) -> None:
     works = [

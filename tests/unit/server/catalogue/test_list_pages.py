@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.db.connection import Row
@@ -299,9 +299,6 @@ def test_tags(graph: Graph) -> None:
             tagged(key, operation, stringValue="blue")
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(
     st.lists(
         st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=5), max_size=12

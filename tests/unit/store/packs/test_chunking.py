@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.store.packs.chunking import LARGEST, SMALLEST, cuts, pieces
@@ -20,7 +20,6 @@ def flat(items: list[list[memoryview] | int]) -> list[int]:
     return [len(chunk) for item in items if not isinstance(item, int) for chunk in item]
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.integers(0, 6 << 20),
     st.lists(st.integers(0, 6 << 20), max_size=6),

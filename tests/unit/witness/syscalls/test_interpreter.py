@@ -12,10 +12,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.db import connect
@@ -44,10 +43,6 @@ from clew.witness.syscalls.trace_state import Scene
 from clew.witness.syscalls.tracer_binary import LIBRARY, TRACER
 
 EXECUTION = "0" * 32
-UNHURRIED: Any = {
-    "deadline": None,
-    "suppress_health_check": [HealthCheck.function_scoped_fixture],
-}
 PYTHON = """
 import json, os, subprocess
 with open("config.json") as file: config = json.load(file)
@@ -188,7 +183,6 @@ def test_the_whole_story(recorded: Recorded) -> None:
     assert any(isinstance(event, Used) for event in events)
 
 
-@settings(max_examples=60, **UNHURRIED)
 @given(part=st.floats(0, 1))
 def test_cut_at_any_byte_it_is_told_as_far_as_it_goes(recorded: Recorded, part: float) -> None:
     cut = recorded.trace[: int(len(recorded.trace) * part)]
@@ -210,7 +204,6 @@ def test_cut_after_every_record(recorded: Recorded) -> None:
         assert facts(events) <= whole
 
 
-@settings(max_examples=15, **UNHURRIED)
 @given(seed=st.integers(0, 2**32), doubled=st.integers(0, 3))
 def test_shuffled_and_doubled_records_tell_the_same(
     recorded: Recorded, seed: int, doubled: int
@@ -222,7 +215,6 @@ def test_shuffled_and_doubled_records_tell_the_same(
     assert recorded.tell(again) == recorded.tell(recorded.trace)
 
 
-@settings(max_examples=40, **UNHURRIED)
 @given(part=st.floats(0, 1), rubbish=st.binary(min_size=1, max_size=64))
 def test_rubbish_after_a_cut_ends_the_trace(
     recorded: Recorded, part: float, rubbish: bytes
@@ -254,7 +246,6 @@ def rows(events: list[AnyEvent], path: Path) -> dict[str, set[tuple[object, ...]
         return found
 
 
-@settings(max_examples=8, **UNHURRIED)
 @given(seed=st.integers(0, 2**32))
 def test_shuffled_doubled_events_fold_to_the_same_graph(
     recorded: Recorded, tmp_path_factory: pytest.TempPathFactory, seed: int
@@ -267,7 +258,6 @@ def test_shuffled_doubled_events_fold_to_the_same_graph(
     assert rows(again, place) == rows(events, place)
 
 
-@settings(max_examples=15, **UNHURRIED)
 @given(part=st.floats(0, 1))
 def test_events_cut_at_any_byte_fold_as_far_as_they_go(
     recorded: Recorded, tmp_path_factory: pytest.TempPathFactory, part: float
