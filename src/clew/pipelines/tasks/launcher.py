@@ -15,7 +15,9 @@ import atexit
 import gc
 import importlib.machinery
 import importlib.util
+import inspect
 import io
+import json
 import logging
 import os
 import signal
@@ -24,6 +26,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from types import ModuleType
+from typing import Any
 
 del sys.path[0]  # this file's own folder: what lies beside it is none of the task's business
 sys.dont_write_bytecode = True  # a task must leave nothing that the next one would see
@@ -78,11 +81,14 @@ class Here:
         return Asking(folder)
 
 
-def perform(folder: str, function: str) -> None:
+def look_here_first() -> None:
     here = Here(os.getcwd())
     sys.meta_path.insert(sys.meta_path.index(importlib.machinery.PathFinder), here)
     sys.path_hooks.insert(0, here.below)
     sys.path.append(here.folder)
+
+
+def perform(folder: str, function: str) -> None:
     with open(os.path.join(folder, "executor_input.json"), encoding="utf-8") as file:
         given = file.read()
     sys.argv[1:] = ["--component_module_path", os.path.join(folder, "component.py")]
@@ -111,14 +117,34 @@ def serve() -> None:
         os.close(taken)
 
 
+REHEARSED = """
+import kfp
+from kfp import dsl
+from kfp.dsl import *
+from typing import *
+
+def step(x: int) -> int:
+    return x + 1
+"""
+
+
 def rehearse() -> None:
-    """Do once what the SDK does for every task, that none has to: load what reads its words and
-    writes its log, and compile their patterns."""
+    """Do what the SDK does for every task: read words, compile a function, ask for its signature,
+    read and write JSON, and write a log.
+
+    The worker does it once, so that no task has to load what is needed for it. A child does it
+    again before it has a task: the kernel copies each page of memory that a child writes to, and
+    that takes longer than the work itself."""
     words = argparse.ArgumentParser(description="rehearsal")
-    words.add_argument("--word", required=True, help="of no meaning")
-    words.parse_known_args(["--word", "x"])
+    for name in ("--one", "--two", "--three"):
+        words.add_argument(name, type=str, required=True, help="of no meaning")
+    words.parse_known_args(["--one", "1", "--two", "2", "--three", "3"])
     log = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
     log.format(logging.LogRecord("rehearsal", logging.INFO, "", 0, "x", None, None))
+    names: dict[str, Any] = {}
+    exec(compile(REHEARSED, "rehearsal", "exec"), names)  # noqa: S102
+    inspect.getfullargspec(names["step"])
+    json.dumps(json.loads('{"inputs": {"parameterValues": {"x": 1}}}'), indent=4)
 
 
 def is_over(requests: socket.socket) -> bool:
@@ -150,6 +176,8 @@ def fork_ahead(requests: socket.socket) -> tuple[int, int]:
 def await_work(requests: socket.socket, take: int) -> None:
     """In the child. No task is begun that the worker, gone perhaps, cannot tell of."""
     os.setpgid(0, 0)
+    look_here_first()
+    rehearse()
     message, output = receive(requests)
     try:
         os.write(take, b"." * bool(message))
@@ -213,6 +241,7 @@ def work(folder: str, function: str) -> None:
 
 
 if len(sys.argv) > 1:
+    look_here_first()
     perform(*sys.argv[1:])
 else:
     serve()
