@@ -216,7 +216,7 @@ def test_families_stay_together(tmp_path: Path, other: Clew, remote: Shared) -> 
         child = Story(
             "b", at=2000, parent=parent.uid, facets={"kind": "repetition", "collection": parent.uid}
         ).end()
-        mine._graph.fold([*parent.events, *child.events])
+        mine.graph.fold([*parent.events, *child.events])
     clew("push", remote.url)
     other.shell("true")
     other("pull", remote.url, "e2")

@@ -340,7 +340,7 @@ def test_seals_of_secret_variables_survive_the_kill(clew: Marked) -> None:
             " WHERE x.number = ? AND s.id <> s.execution"
         )
         with clew.project() as project:
-            rows = project._graph.connection.rows(asked, (number,))
+            rows = project.graph.connection.rows(asked, (number,))
         begun = [json.loads(row[0]).get("begun", {}) for row in rows]
         return [facet["sealed"]["API_TOKEN"] for facet in begun if "sealed" in facet]
 

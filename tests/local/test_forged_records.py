@@ -142,7 +142,7 @@ def test_a_pulled_record_does_not_poison_what_is_reused(tmp_path: Path, remote: 
         for old, new in changes.items():
             assert old in told
             told = told.replace(old, new)
-        opened._graph.fold(from_lines(told.encode().splitlines(keepends=True)))
+        opened.graph.fold(from_lines(told.encode().splitlines(keepends=True)))
     for document in (remote.path / "executions").iterdir():
         document.unlink()
     attacker("push", remote.url, "e" * 32)

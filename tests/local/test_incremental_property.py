@@ -163,8 +163,8 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
         reused = 0
         for incremental in (True, False):
             with clew.project() as project:
-                record = recorded(project._graph, "e1")
-                with Store(project._folder.store) as store:
+                record = recorded(project.graph, "e1")
+                with Store(project.directory.store) as store:
                     plan = repeat_plan.plan(
                         record, names=listings(store), values=SecretValues(), network=False
                     )
@@ -178,7 +178,7 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
                     network=False, incremental=incremental, quiet=True,
                 )  # fmt: skip
                 reused += len(document["reused"])
-                found.append(outcome(recorded(project._graph, document["execution"]["uid"])))
+                found.append(outcome(recorded(project.graph, document["execution"]["uid"])))
         return found[0], found[1], reused
 
 

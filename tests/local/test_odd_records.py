@@ -186,7 +186,7 @@ STORIES = (
 
 def import_all(clew: Clew) -> list[str]:
     with in_python(clew) as opened:
-        graph = opened._graph
+        graph = opened.graph
         uids = {}
         for story in STORIES:
             events = [
@@ -222,7 +222,7 @@ def test_records_of_our_own_recorders_are_well_formed(tmp_path: Path, reused: Pa
         assert len(executions) > 3
         known: set[str] = set()
         for execution in executions:
-            events = events_of(opened._graph, find(opened._graph, execution.id))
+            events = events_of(opened.graph, find(opened.graph, execution.id))
             check_events(execution.uid, events)
             known.update(*(getattr(event, "facets", {}) for event in events))
         assert known >= {"begun", "inherits", "pinned", "streams", "network", "packages"}

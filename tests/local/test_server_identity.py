@@ -62,7 +62,7 @@ def test_nobody_is_answered(server: Server, path: str, method: str) -> None:
 
 def test_nobody_takes_a_place_among_the_requests(tmp_path: Path) -> None:
     with clew.open(Project(tmp_path).folder) as opened:
-        service = Service(opened._folder, opened._settings, "the token")
+        service = Service(opened.directory, opened.settings, "the token")
     proxy = Proxy(None, Records(service), "the token")
     full = httpx2.ASGITransport(application(service, Limits(requests=0), proxy, None))
 

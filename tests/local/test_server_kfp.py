@@ -298,7 +298,7 @@ def test_the_largest_package_is_taken_and_a_larger_one_is_not(client: httpx2.Cli
 
 def kept(project: Project) -> list[Any]:
     """How many rows an upload could have left."""
-    own = clew.open(project.folder)._folder
+    own = clew.open(project.folder).directory
     of = (project_key(own.uid),)
     with db.connect(own.graph, address=project.environment.get("CLEW_GRAPH")) as graph:
         tables = ("pipeline", "pipeline_version", "spec")

@@ -85,9 +85,9 @@ class Asking:
 
     @contextmanager
     def graph(self) -> Iterator[Graph]:
-        folder = clew.open(self.project.folder)._folder
+        folder = clew.open(self.project.folder).directory
         with Opened(folder, settings.load(self.project.environment)) as project:
-            yield project._graph
+            yield project.graph
 
     def ask(self, name: str, **parameters: Any) -> str:
         text = (self.compiled / f"{name}.yaml").read_text()

@@ -55,7 +55,7 @@ Forge = Callable[[Session, str], str]
 def forge(project: Project, server: Server) -> Forge:
     """Values as the server itself would make them."""
     with clew.open(project.folder) as opened:
-        service = Service(opened._folder, opened._settings, server.token)
+        service = Service(opened.directory, opened.settings, server.token)
     return Sessions(service).value
 
 

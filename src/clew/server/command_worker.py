@@ -126,7 +126,7 @@ class Recreate(msgspec.Struct, tag="recreate"):
 
     def do(self, project: Project, say: Say) -> Document:
         elsewhere = Elsewhere(self.asker.here(), self.brought)
-        with Store(project._folder.store) as store:
+        with Store(project.directory.store) as store:
             way = Way(
                 project,
                 store,
@@ -152,7 +152,7 @@ def main(descriptor: int) -> None:
             asked = json.loads(sys.stdin.buffer.readline())
             task: Task = msgspec.convert(asked, type=Task, str_keys=True)
             with clew.open() as project:
-                project._secrets = project._secrets.only_given(task.secrets)
+                project.secrets = project.secrets.only_given(task.secrets)
                 tell(answer=task.do(project, lambda text: tell(said=text)))
         except ClewError as error:
             tell(**error.as_json())

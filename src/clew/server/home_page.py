@@ -51,7 +51,7 @@ _NONE = """<p class="quiet">None yet. <code>clew pipeline run FILE</code> runs o
 def shown(request: Request) -> HTMLResponse:
     service: Service = request.app.state.service
     with service.project() as project:
-        places = run_list.page(project._graph, Place(), _LATEST)
+        places = run_list.page(project.graph, Place(), _LATEST)
         runs = [run_requests.document(project, place.uid, tasks=False) for place in places]
     text = _PAGE.format(project=escape(str(service.folder.root)), runs=_table(runs))
     return HTMLResponse(text, headers=_HEADERS)

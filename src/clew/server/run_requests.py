@@ -23,9 +23,9 @@ _STATES = {"queued": "pending", "running": "running"}
 
 def document(project: Project, text: str, *, tasks: bool = True) -> dict[str, Any]:
     """The run that `text` names (`r1`, or its uid), as it is now."""
-    graph = project._graph
+    graph = project.graph
     try:
-        found = run(graph, text, alive=project._alive, tasks=tasks)
+        found = run(graph, text, alive=project.is_alive, tasks=tasks)
     except NotFound:
         asked = run_list.asked(graph, text)
         if asked is None:
@@ -77,8 +77,8 @@ def uid_of(graph: Graph, text: str) -> str:
 
 def is_over(project: Project, uid: str) -> bool:
     """Whether nothing more will happen to a run, unless somebody asks for it again."""
-    asked = run_list.asked(project._graph, uid)
-    return not project._alive(uid) and (asked is None or asked.state in OVER)
+    asked = run_list.asked(project.graph, uid)
+    return not project.is_alive(uid) and (asked is None or asked.state in OVER)
 
 
 def queue(

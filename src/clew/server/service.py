@@ -59,7 +59,7 @@ class Service:
     def graph(self) -> Iterator[Graph]:
         """The project's database, for what the server itself keeps there."""
         with self.project() as project:
-            yield project._graph
+            yield project.graph
 
     def close(self) -> None:
         with suppress(IndexError):

@@ -21,7 +21,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
     (tmp_path / "victim").write_text("mine")
     monkeypatch.setenv("CLEW_PROJECT", "")
     with clew.init(tmp_path / "project") as made:
-        with Store(made._folder.store) as store:
+        with Store(made.directory.store) as store:
             store.put_all([b"EVIL", str(tmp_path).encode()])
         yield made
 
@@ -33,7 +33,7 @@ def hostile(project: Project, *writes: tuple[str, str, int]) -> str:
     for path, text, mode in writes:
         story.write(p, path, text)
         story.events[-1] = msgspec.structs.replace(story.events[-1], mode=mode)
-    project._graph.fold(story.end(activity=p).end().events)
+    project.graph.fold(story.end(activity=p).end().events)
     return story.uid
 
 

@@ -28,20 +28,20 @@ class Archive:
     """All of a project but its work. Use it in a `with`, or `close` it."""
 
     def __init__(self, folder: Folder, settings: Settings) -> None:
-        self._folder = folder
-        self._settings = settings
+        self.directory = folder
+        self.settings = settings
         self.unrecovered: dict[str, str] = {}
         """By uid, why the record of a killed execution could not be completed."""
 
     @property
     def root(self) -> Path:
         """The folder that holds `.clew/`."""
-        return self._folder.root
+        return self.directory.root
 
     @property
     def uid(self) -> str:
         """The project's name anywhere."""
-        return self._folder.uid
+        return self.directory.uid
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.root)!r})"
@@ -59,7 +59,7 @@ class Archive:
 
     def close(self) -> None:
         """Let go of the database; a later question opens it again."""
-        graph = self.__dict__.pop("_graph", None)
+        graph = self.__dict__.pop("graph", None)
         if graph is not None:
             graph.connection.close()
 
@@ -68,10 +68,10 @@ class Archive:
         from clew.run.execution_locks import any_killed
 
         self.unrecovered = {}
-        if any_killed(self._folder):
+        if any_killed(self.directory):
             from clew.run.recovery import recover
 
-            found = recover(self._folder, self._settings)
+            found = recover(self.directory, self.settings)
             self.unrecovered = {left.uid: left.why for left in found}
 
     # -- asking
@@ -80,19 +80,19 @@ class Archive:
         """All executions, oldest first."""
         from clew.prov.queries.executions import executions
 
-        return [self._execution(found) for found in executions(self._graph, alive=self._alive)]
+        return [self._execution(found) for found in executions(self.graph, alive=self.is_alive)]
 
     def execution(self, id: str) -> Execution:  # noqa: A002 (the word users know it by)
         """One execution, by id (`e2`), name or uid."""
         from clew.prov.queries.executions import execution
 
-        return self._execution(execution(self._graph, id, alive=self._alive))
+        return self._execution(execution(self.graph, id, alive=self.is_alive))
 
     def show(self, id: str, *, detail: bool = False) -> dict[str, Any]:  # noqa: A002
         """The document of `clew show --json`; with `detail` also every file and network peer."""
         from clew.prov.queries.show import show
 
-        document = show(self._graph, id, alive=self._alive, detail=detail)
+        document = show(self.graph, id, alive=self.is_alive, detail=detail)
         if why := self.unrecovered.get(document["uid"]):
             lost = {"what": "record", "why": f"not recovered: {why}", "path": None, "by": None}
             document["gaps"].append(lost)
@@ -119,7 +119,7 @@ class Archive:
 
         found = find(self, target)
         return Lineage.read(
-            lineage(self._graph, found, direction=direction, depth=depth, everything=everything)
+            lineage(self.graph, found, direction=direction, depth=depth, everything=everything)
         )
 
     def versions(self, path: Place) -> list[Version]:
@@ -132,7 +132,7 @@ class Archive:
         """Which differences do not matter: `{name, paths, what}`, this project's own first."""
         from clew.replay.compare.volatile_rules import rules
 
-        known = rules(self._folder.ignore)
+        known = rules(self.directory.ignore)
         return [{"name": r.name, "paths": list(r.paths), "what": r.what} for r in known]
 
     # -- bytes
@@ -212,18 +212,18 @@ class Archive:
     # -- for this package
 
     @cached_property
-    def _graph(self) -> Graph:
+    def graph(self) -> Graph:
         from clew.db import connect
         from clew.prov.graph import Graph
 
         self._recover()
-        connection = connect(self._folder.graph, address=self._settings.graph)
-        return Graph(connection, self._folder.uid, signers=self._settings.config)
+        connection = connect(self.directory.graph, address=self.settings.graph)
+        return Graph(connection, self.directory.uid, signers=self.settings.config)
 
-    def _alive(self, uid: str) -> bool:
+    def is_alive(self, uid: str) -> bool:
         from clew.run.execution_locks import alive
 
-        return alive(self._folder, uid)
+        return alive(self.directory, uid)
 
     def _execution(self, document: dict[str, Any]) -> Execution:
         from clew.api.executions import Execution

@@ -42,8 +42,8 @@ class Described(NamedTuple):
 
 
 def described(project: Project, text: str) -> Described:
-    record = recorded(project._graph, text)
-    with Store(project._folder.store) as store:
+    record = recorded(project.graph, text)
+    with Store(project.directory.store) as store:
         found = scenery(record, listings(store))
     cwd = record.itself.cwd or "/"
     return Described(
@@ -58,7 +58,7 @@ def described(project: Project, text: str) -> Described:
 def checkout(project: Project, text: str, folder: Path | None) -> dict[str, Any]:
     """Lay out the files of an execution; the document of `clew checkout --json`."""
     found = described(project, text)
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         return laid_out(project, store, found, text, folder)
 
 
@@ -156,25 +156,25 @@ def _some(places: list[bytes]) -> str:
 
 def _unkept(project: Project, checkout: Checkout) -> list[bytes]:
     """Files that were committed, and that no execution has: with the folder they would go."""
-    known = project._kept(checkout.execution, {kept.digest for kept in checkout.files})
+    known = project.kept_digests(checkout.execution, {kept.digest for kept in checkout.files})
     return [kept.place for kept in checkout.files if kept.digest not in known]
 
 
 def kept(project: Project, execution: str, digests: set[str]) -> set[str]:
     """Those of some contents that an execution has: this one, or else any."""
     try:
-        record = recorded(project._graph, execution)
+        record = recorded(project.graph, execution)
         met = {version.digest for version in record.versions.values() if version.stored}
     except NotFound:  # forgotten since
         met = set()
-    known = live_digests.digests(project._graph) if digests - met else set()
+    known = live_digests.digests(project.graph) if digests - met else set()
     return digests & (met | known)
 
 
 def status(project: Project, folder: Path | None) -> dict[str, Any]:
     """The document of `clew status --json`."""
-    with Store(project._folder.store) as store:
-        return status_of(find(project, folder), store, project._folder.credentials)
+    with Store(project.directory.store) as store:
+        return status_of(find(project, folder), store, project.directory.credentials)
 
 
 def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> di
 def find(project: Project, folder: Path | None) -> Checkout:
     found = working_tree.find((folder or Path()).absolute().resolve())
     if found.project != project.uid:
-        asks = project._settings.server is not None
+        asks = project.settings.server is not None
         raise NotFound(
             f"{found.folder} is a checkout of another project, that was in {found.root}",
             hint="CLEW_SERVER names another, or is not to be set"
@@ -215,8 +215,8 @@ def commit(
     --json`. The checkout is one of the new execution then, if that ended well."""
     notes.check({"message": message or ""})
     found = find(project, folder)
-    with atomic_directory.alone(found.folder), Store(project._folder.store) as store:
-        now = store_files(found, store, project._folder.credentials, say)
+    with atomic_directory.alone(found.folder), Store(project.directory.store) as store:
+        now = store_files(found, store, project.directory.credentials, say)
         return carried_out(
             project,
             found,
@@ -268,7 +268,7 @@ def carried_out(
             project.note(execution["uid"], message=message)
         settle(execution)
 
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         record, plan = _plan(project, found, list(now.values()), store, network=network, gpu=gpu)
         for warning in plan.warnings:
             say(warning)
@@ -303,13 +303,13 @@ def _plan(
     project: Project, found: Checkout, now: list[Kept], store: Store, *, network: bool, gpu: bool
 ) -> tuple[Recorded, repeat_plan.Plan]:
     try:
-        record = recorded(project._graph, found.execution)
+        record = recorded(project.graph, found.execution)
     except NotFound as error:
         raise NotFound(
             f"{found.id}, which this is a checkout of, was forgotten", hint="clew list"
         ) from error
     names = listings(store)
-    plan = repeat_plan.plan(record, names=names, values=project._secrets, network=network, gpu=gpu)
+    plan = repeat_plan.plan(record, names=names, values=project.secrets, network=network, gpu=gpu)
     line = [(record, plan.scenery), *_ancestors(project, record, names)]
     entries = amended(line, found.files, now, lambda digest: b"".join(store.read(digest)))
     return record, plan.with_files(entries)
@@ -322,7 +322,7 @@ def _ancestors(project: Project, record: Recorded, names: Names) -> list[tuple[R
         line = project.execution(record.execution.uid).as_json()
         if line["kind"] != "modification" or line["parent"] is None:
             return found
-        record = recorded(project._graph, line["parent"])
+        record = recorded(project.graph, line["parent"])
         found.append((record, scenery(record, names)))
 
 

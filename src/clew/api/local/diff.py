@@ -24,7 +24,7 @@ def reading(
     project: Project, *, mask: Callable[[bytes], bytes] = lambda content: content
 ) -> Iterator[Read]:
     """The bytes of contents, where they are stored, after `mask` was applied to them."""
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
 
         def read(digest: str) -> bytes | None:
             try:
@@ -47,12 +47,14 @@ def explained(
     from clew.replay.explain.divergence import explain
 
     with reading(project) as read:
-        found = explain(a, b, comparison, read, rules(project._folder.ignore))
+        found = explain(a, b, comparison, read, rules(project.directory.ignore))
         if found is not None and seconds:
             # where no experiment can be made, on a full disk say, candidates stay candidates
             with (
                 suppress(ClewError, OSError),
-                Laboratory(project._folder, seconds=seconds, values=project._secrets) as laboratory,
+                Laboratory(
+                    project.directory, seconds=seconds, values=project.secrets
+                ) as laboratory,
             ):
                 found = confirm(found, comparison.serious, laboratory)
     return found.as_json() if found else None
@@ -62,8 +64,8 @@ def diff(project: Project, a: str, b: str, *, confirm: bool) -> dict[str, Any]:
     """The document of `clew diff --json`."""
     from clew.replay.compare.execution_diff import differ
 
-    known = rules(project._folder.ignore)
-    one, other = recorded(project._graph, a), recorded(project._graph, b)
+    known = rules(project.directory.ignore)
+    one, other = recorded(project.graph, a), recorded(project.graph, b)
     with reading(project) as read:
         comparison = compare(one, other, read, known)
         document = differ(one, other, comparison, read, known)

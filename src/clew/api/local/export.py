@@ -78,15 +78,15 @@ def _document(project: Archive, text: str, format: str) -> bytes:  # noqa: A002
     if format not in writers:
         known = ", ".join([*writers, *_FOLDERS])
         raise UsageError(f"no format is called {format!r}", hint=f"{known} or oci")
-    return writers[format](project._graph, text)
+    return writers[format](project.graph, text)
 
 
 def _crate(project: Archive, text: str, folder: Path, say: Say) -> None:
     from clew.prov.export.ro_crate import write_crate
     from clew.store import Store
 
-    with Store(project._folder.store) as store:
-        write_crate(project._graph, text, folder, alive=project._alive, copy=store.restore)
+    with Store(project.directory.store) as store:
+        write_crate(project.graph, text, folder, alive=project.is_alive, copy=store.restore)
 
 
 def _dockerfile(project: Archive, text: str, folder: Path, say: Say) -> None:
@@ -94,7 +94,7 @@ def _dockerfile(project: Archive, text: str, folder: Path, say: Say) -> None:
     from clew.store import Store
 
     what = _portable(project, text, say)
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         write_context(what, folder, restore=store.restore)
 
 
@@ -104,9 +104,9 @@ def _image(project: Archive, text: str, out: BinaryIO, say: Say) -> None:
     from clew.store import Store
 
     what = _portable(project, text, say)
-    scratch, lock = execution_locks.scratch(project._folder, secrets.token_hex(8))
+    scratch, lock = execution_locks.scratch(project.directory, secrets.token_hex(8))
     try:
-        with Store(project._folder.store) as store:
+        with Store(project.directory.store) as store:
             write_image(what, out, read=store.read, scratch=scratch)
     finally:
         execution_locks.discard(scratch)
@@ -119,8 +119,8 @@ def _portable(project: Archive, text: str, say: Say) -> Portable:
     from clew.replay.stored_listings import listings
     from clew.store import Store
 
-    with Store(project._folder.store) as store:
-        what = portable(recorded(project._graph, text), listings(store))
+    with Store(project.directory.store) as store:
+        what = portable(recorded(project.graph, text), listings(store))
     for warning in what.warnings:
         say(warning)
     return what

@@ -31,13 +31,13 @@ def _settle(project: Project) -> list[Unsettled]:
     """Killed executions are told as far as they were seen: what they stored is named by that."""
     from clew.run.recovery import recover
 
-    return recover(project._folder, project._settings)
+    return recover(project.directory, project.settings)
 
 
 @contextmanager
 def in_reserve(project: Project) -> Iterator[None]:
     """Let the body work on a full disk, in the project's reserve."""
-    with disk_reserve.spent(project._folder.path):
+    with disk_reserve.spent(project.directory.path):
         try:
             yield
         except Full as error:
@@ -55,18 +55,18 @@ def gc(project: Project, *, dry_run: bool) -> Reclaimed:
 def _gc(project: Project, *, dry_run: bool) -> Reclaimed:
     from clew.replay.sandbox.file_cache import clear
 
-    cached = clear(project._folder.cache, dry_run=dry_run)  # first: this needs no room
+    cached = clear(project.directory.cache, dry_run=dry_run)  # first: this needs no room
     for left in _settle(project):
         raise Busy(
             f"the record of the killed execution {left.uid[:8]} is not complete: {left.why}",
             hint=f"clew rm {left.uid} forgets it",
         )
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         # A function: the store asks it after the sweep began, as an execution may end meanwhile.
-        found = store.gc(lambda: digests(project._graph), dry_run=dry_run)
+        found = store.gc(lambda: digests(project.graph), dry_run=dry_run)
     if not dry_run:
         text = f"freed {found.bytes} bytes of {found.files} contents, {cached} bytes of the cache"
-        log.write(project._folder, "info", text)
+        log.write(project.directory, "info", text)
     return Reclaimed(files=found.files, bytes=found.bytes, cached=cached)
 
 
@@ -74,34 +74,34 @@ def fsck(project: Project) -> Check:
     """Check the store; that whatever the graph says is stored is there; that no execution says
     anything about another; and that signed executions are as they were signed."""
     unsettled = _settle(project)
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         report = store.fsck()
         problems = [Problem(what=found.what, where=found.where) for found in report.problems]
         problems += [
             Problem(what="the record names these bytes, and they are not stored", where=digest)
-            for digest in sorted(digests(project._graph))
+            for digest in sorted(digests(project.graph))
             if not store.has(digest)
         ]
         problems += _check_signatures(project, store)
     problems += [
-        Problem(what=what, where=where) for what, where in facts_out_of_scope(project._graph)
+        Problem(what=what, where=where) for what, where in facts_out_of_scope(project.graph)
     ]
     problems += [
         Problem(what=f"a killed execution could not be settled: {left.why}", where=left.uid)
         for left in unsettled
     ]
     log.write(
-        project._folder,
+        project.directory,
         "error" if problems else "info",
         f"checked {report.checked} contents and chunks: {len(problems)} problems",
     )
     for problem in problems[:_LOGGED]:
-        log.write(project._folder, "error", f"{problem.where}: {problem.what}")
+        log.write(project.directory, "error", f"{problem.where}: {problem.what}")
     return Check(checked=report.checked, problems=tuple(problems))
 
 
 def _check_signatures(project: Project, store: Store) -> Iterator[Problem]:
-    for uid, number, signature in all_signatures(project._graph):
+    for uid, number, signature in all_signatures(project.graph):
         id_ = execution_id(number)
         try:
             found = signing.verify(signature.signature, signing.message(uid, signature.events))
@@ -112,5 +112,5 @@ def _check_signatures(project: Project, store: Store) -> Iterator[Problem]:
         if found != signature.key or named(blake3(data).digest()) != signature.events:
             yield Problem(what="the signature is not of this record", where=id_)
             continue
-        for what, where in uncovered(project._graph, uid, from_batch(data)):
+        for what, where in uncovered(project.graph, uid, from_batch(data)):
             yield Problem(what=f"{id_} is not what was signed: {what}", where=where)

@@ -29,8 +29,8 @@ def note(
     found = noted(project, target, here)
     agent = agent or user_name(os.getuid())
     for name, value in remarks.items():
-        notes.note(project._graph, found, name, value, agent=agent)
-    return notes.notes(project._graph, found)
+        notes.note(project.graph, found, name, value, agent=agent)
+    return notes.notes(project.graph, found)
 
 
 def check(remarks: Mapping[str, str]) -> None:

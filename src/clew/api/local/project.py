@@ -43,7 +43,7 @@ class Project(Archive):
     ) -> None:
         """`environ`: the caller's variables, for secrets of records made here."""
         super().__init__(folder, settings)
-        self._secrets = SecretValues(
+        self.secrets = SecretValues(
             environ=environ,
             credentials=(*CREDENTIALS, *folder.credentials),
             own_files=True,
@@ -56,7 +56,7 @@ class Project(Archive):
         A record made elsewhere gets no other variables of this process, and no other files. Values
         that a repeat was given are masked in what it prints and in its own record.
         """
-        self._secrets = self._secrets.with_given(values)
+        self.secrets = self.secrets.with_given(values)
 
     # -- doing work
 
@@ -100,21 +100,21 @@ class Project(Archive):
         from clew.run.launch.pins import Pins
         from clew.run.recorder import execute
 
-        sends = self._settings.server is not None
+        sends = self.settings.server is not None
         outcome = execute(
-            self._folder,
-            self._settings,
+            self.directory,
+            self.settings,
             tuple(command),
             name=name,
             content=content,
             exclude=tuple(exclude),
             pins=Pins.chosen(pin),
-            begun=lambda uid: unsent.mark(self._folder, uid) if sends else None,
+            begun=lambda uid: unsent.mark(self.directory, uid) if sends else None,
         )
         if outcome.warning is not None:
             from clew import log
 
-            log.write_error(self._folder, outcome.warning)
+            log.write_error(self.directory, outcome.warning)
         there: dict[str, Any] = {}
         if sends and outcome.joined is None:
             from clew.api.remote.delivery import delivered
@@ -313,7 +313,7 @@ class Project(Archive):
         for execution in doomed.values():
             if execution.state == "running":
                 raise Busy(f"{execution.id} is still running", hint="wait for its end, or stop it")
-        if left := heirs(self._graph, doomed):
+        if left := heirs(self.graph, doomed):
             names = " ".join(execution_id(number) for _, number in left)
             raise UsageError(f"without it {names} would not be whole", hint=f"clew rm {names}, too")
         if not dry_run:
@@ -323,11 +323,11 @@ class Project(Archive):
 
             with in_reserve(self):
                 for uid in doomed:
-                    with discarding(self._folder, uid):
-                        self._graph.remove(uid)
+                    with discarding(self.directory, uid):
+                        self.graph.remove(uid)
 
             gone = ", ".join(f"{found.id} ({uid})" for uid, found in doomed.items())
-            log.write(self._folder, "info", f"removed {gone}")
+            log.write(self.directory, "info", f"removed {gone}")
         return list(doomed.values())
 
     def gc(self, *, dry_run: bool = False) -> Reclaimed:
@@ -350,7 +350,7 @@ class Project(Archive):
 
         return Own(self)
 
-    def _kept(self, execution: str, digests: set[str]) -> set[str]:
+    def kept_digests(self, execution: str, digests: set[str]) -> set[str]:
         """Those of some contents that this execution, or else any, has."""
         from clew.api.local.checkouts import kept
 

@@ -71,7 +71,7 @@ def recreate(
     say: Say,
 ) -> dict[str, Any]:
     """The document of `clew recreate --json`."""
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         way = Way(project, store, text, network=network, gpu=gpu)
         below = None if to else versions.elsewhere(project, way.target)
         aim = versions.aimed(project, way.target, to, below, store)
@@ -106,7 +106,7 @@ class Way:
         self.target = _target(project, text, elsewhere.here if elsewhere else None)
         self._supply = _Supply(project, store, elsewhere)
         self._runs = self._supply.way(
-            self.target, values or project._secrets, network=network, gpu=gpu
+            self.target, values or project.secrets, network=network, gpu=gpu
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -168,11 +168,11 @@ class _Supply:
         self._project = project
         self._store = store
         self._elsewhere = elsewhere
-        self._machine = machine_id(project._settings)
+        self._machine = machine_id(project.settings)
         self._sound: dict[str, bool] = {}
         self._works: dict[int, Work] = {}
         self._keys: dict[int, int] = {}
-        self._is_credential = matcher(project._folder.credentials)
+        self._is_credential = matcher(project.directory.credentials)
         self.taken: dict[str, bytes] = {}
         """What is not stored, and lies on disk as it was: here, or where it was brought from."""
         self._there = cache(self._look)
@@ -199,7 +199,7 @@ class _Supply:
         return self._runs(works, wanted, values, network=network, gpu=gpu)
 
     def _needed(self, work: Work) -> list[tuple[str, str | None]]:
-        return producers.needed(self._project._graph, self._keys[work.number])
+        return producers.needed(self._project.graph, self._keys[work.number])
 
     def _had(self, work: Work) -> set[str]:
         """What of its needs is there already."""
@@ -226,7 +226,7 @@ class _Supply:
         return path is not None
 
     def _on_disk(self, digest: str) -> bytes | None:
-        for locator, size in producers.places(self._project._graph, digest):
+        for locator, size in producers.places(self._project.graph, digest):
             path = path_of(locator)
             if path is None or self._is_credential(os.fsdecode(path)):
                 continue  # what is taken is stored
@@ -250,13 +250,13 @@ class _Supply:
     def _makers(self, content: str) -> list[Work]:
         if content.startswith(_UNKNOWN):
             return []
-        found = producers.made(self._project._graph, content)
+        found = producers.made(self._project.graph, content)
         return [self._work(one.execution, one.number) for one in found]
 
     def _work(self, key: int, number: int) -> Work:
         self._keys[number] = key
         if number not in self._works:
-            graph = self._project._graph
+            graph = self._project.graph
             needs = {
                 digest or _UNKNOWN + locator
                 for locator, digest in producers.needed(graph, key)
@@ -316,7 +316,7 @@ class _Supply:
         runs: list[_Run] = []
         for number, work in enumerate(works):
             later = {wanted}.union(*(other.needs for other in works[number + 1 :]))
-            record = recorded(self._project._graph, execution_id(work.number))
+            record = recorded(self._project.graph, execution_id(work.number))
             record = self._supplied(record, made | self._had(work))
             plan = repeat_plan.plan(record, names=known, values=values, network=network, gpu=gpu)
             runs.append(_Run(work, record, plan, (work.makes & later) - made))
@@ -362,10 +362,10 @@ def _carry_out(
     uid = run.record.execution.uid
     collection = str(run.record.facets.get("collection", uid))
     project.close()
-    workshop = Workshop(replace(project._folder, exclude=()), project._settings)
+    workshop = Workshop(replace(project.directory, exclude=()), project.settings)
     descent = Descent("repetition", parent=uid, collection=collection)
     outcome = workshop.run(run.plan, descent, network=network, show=None)
-    again = recorded(project._graph, outcome.execution["uid"])
+    again = recorded(project.graph, outcome.execution["uid"])
     there = {version.digest for version in again.versions.values() if version.stored}
     missed = run.products(run.wanted - there)
     return outcome.execution, [_difference(run.record, again, one) for one in missed]

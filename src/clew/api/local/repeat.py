@@ -46,12 +46,12 @@ def repeat(
 
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise NotAllowed(f"{keep} exists already", hint="name a new folder with --keep")
-    record = recorded(project._graph, text)
-    with Store(project._folder.store) as store:
+    record = recorded(project.graph, text)
+    with Store(project.directory.store) as store:
         plan = repeat_plan.plan(
             repeat_plan.without_secrets_of(record, parameters),
             names=listings(store),
-            values=project._secrets,
+            values=project.secrets,
             network=network,
             gpu=gpu,
         )
@@ -92,18 +92,18 @@ def done(
     uid = record.execution.uid
     descent = Descent(kind, parent=uid, collection=record.facets.get("collection", uid))
     project.close()  # nothing is held open while the command runs
-    workshop = Workshop(project._folder, project._settings)
+    workshop = Workshop(project.directory, project.settings)
     memo = _memo(project, record, plan) if incremental else None
     outcome = workshop.run(
         plan, descent, network=network, show=None if quiet else (1, 2), decider=memo
     )
     settle(outcome.execution)
-    again = recorded(project._graph, outcome.execution["uid"], looks=False)
+    again = recorded(project.graph, outcome.execution["uid"], looks=False)
     with reading(project, mask=_redactor(plan).text) as read:
-        comparison = compare(record, again, read, rules(project._folder.ignore))
+        comparison = compare(record, again, read, rules(project.directory.ignore))
     divergence = None
     if comparison.serious:
-        again = recorded(project._graph, outcome.execution["uid"])
+        again = recorded(project.graph, outcome.execution["uid"])
         # what was changed on purpose needs no proof that it made the difference
         seconds = CONFIRMING if kind == "repetition" else 0
         divergence = explained(project, record, again, comparison, seconds=seconds)
@@ -135,8 +135,8 @@ def _memo(project: Project, record: Recorded, plan: Plan) -> Incremental:
     from clew.replay.reuse.incremental import Incremental
 
     return Incremental(
-        project._folder,
-        project._settings,
+        project.directory,
+        project.settings,
         reference=record,
         machine=plan.machine,
         pinned=plan.facets.get("pinned"),
@@ -161,9 +161,9 @@ def _changed(plan: Plan, parameters: Mapping[int, str], bring: Bring) -> Plan:
 def _file(project: Project, path: Path, say: Say) -> Entry | None:
     from clew.store import Store
 
-    if not may_bring(path, project._folder.credentials, say):
+    if not may_bring(path, project.directory.credentials, say):
         return None
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         return file_of(store, path)
 
 
@@ -204,10 +204,10 @@ def lay_out(project: Project, uid: str, folder: Path) -> None:
     from clew.safe_path import SafeFolder
     from clew.store import Store
 
-    record = recorded(project._graph, uid)
+    record = recorded(project.graph, uid)
     folder.mkdir(parents=True, exist_ok=True)
     places = SafeFolder(folder)
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         for locator, version in record.left.items():
             path = path_of(locator)
             if path is None or version.digest is None or not version.stored:

@@ -394,44 +394,44 @@ class Own:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self.config = project._settings.config
+        self.config = project.settings.config
         self.executions = project.executions
         self.execution = project.execution
 
     def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]:
-        cache, options = self._project._folder.cache, self._project._settings.s3
+        cache, options = self._project.directory.cache, self._project.settings.s3
         return open_remote(url, options, cache=cache, make=make)
 
     def store(self, lease: str) -> AbstractContextManager[Store]:
-        return Store(self._project._folder.store, lease=lease)
+        return Store(self._project.directory.store, lease=lease)
 
     def settle(self) -> None:
         from clew.run.recovery import recover
 
-        recover(self._project._folder, self._project._settings)
+        recover(self._project.directory, self._project.settings)
 
     def source(self, uid: str) -> str | None:
-        return source_of(self._project._graph, uid)
+        return source_of(self._project.graph, uid)
 
     def remarks(self, uid: str) -> list[Remark]:
-        return remarks_of(self._project._graph, self._find(uid))
+        return remarks_of(self._project.graph, self._find(uid))
 
     def contents(self, uid: str) -> set[str]:
-        return digests(self._project._graph, self._find(uid).key)
+        return digests(self._project.graph, self._find(uid).key)
 
     def events(self, uid: str) -> bytes:
-        found = to_batch(events_of(self._project._graph, self._find(uid)))
+        found = to_batch(events_of(self._project.graph, self._find(uid)))
         self._find(uid)  # forgotten meanwhile: then this was not all of it
         return found
 
     def signed(self, uid: str) -> tuple[bytes, str] | None:
-        for signature in signatures_of(self._project._graph, uid):
+        for signature in signatures_of(self._project.graph, uid):
             with self.store("push") as store:
                 return b"".join(store.read(signature.events)), signature.signature
         return None
 
     def recorded_here(self, uid: str) -> bool:
-        return self._project._graph.made_elsewhere(uid) not in (None, IMPORTED)
+        return self._project.graph.made_elsewhere(uid) not in (None, IMPORTED)
 
     def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
         return store.hold(sorted(contents))
@@ -447,7 +447,7 @@ class Own:
         noted: list[Remark],
         signatures: list[Signature],
     ) -> None:
-        graph = self._project._graph
+        graph = self._project.graph
 
         def add_rest() -> None:
             take(graph, uid, noted)
@@ -456,11 +456,11 @@ class Own:
         graph.import_events(*records, also=add_rest)
 
     def note(self, uid: str, noted: list[Remark]) -> None:
-        graph = self._project._graph
+        graph = self._project.graph
         graph.connection.atomically(lambda: take(graph, uid, noted))
 
     def _find(self, uid: str) -> Found:
-        return find(self._project._graph, uid)
+        return find(self._project.graph, uid)
 
 
 def _silent(done: int, total: int) -> None:

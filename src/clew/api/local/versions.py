@@ -44,7 +44,7 @@ def digest_now(project: Archive, path: bytes) -> str | None:
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None
-        with Store(project._folder.store) as store:
+        with Store(project.directory.store) as store:
             return store.put_file(path, keep=False).digest
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -63,7 +63,7 @@ class Here:
 
 
 def on_this_machine(project: Archive) -> Here:
-    return Here(machine_id(project._settings), locate, lambda path: digest_now(project, path))
+    return Here(machine_id(project.settings), locate, lambda path: digest_now(project, path))
 
 
 def find(project: Archive, text: str, here: Here | None = None) -> Target:
@@ -71,8 +71,8 @@ def find(project: Archive, text: str, here: Here | None = None) -> Target:
     pipeline run is its execution, an artifact the version it is."""
     here = here or on_this_machine(project)
     return resolve(
-        project._graph,
-        recorded_as(project._graph, text) or text,
+        project.graph,
+        recorded_as(project.graph, text) or text,
         machine=here.machine,
         locate=here.locate,
         digest_of=here.digest,
@@ -82,11 +82,11 @@ def find(project: Archive, text: str, here: Here | None = None) -> Target:
 def versions(project: Archive, path: str, here: Here | None = None) -> list[Version]:
     """All versions of the file at `path`, or of the file that a version so called is of."""
     here = here or on_this_machine(project)
-    found = versions_of(project._graph, file_locator(here.machine, here.locate(os.fsencode(path))))
+    found = versions_of(project.graph, file_locator(here.machine, here.locate(os.fsencode(path))))
     if not found:
         with suppress(NotFound):
             locator = find(project, path, here).locator
-            found = versions_of(project._graph, locator) if locator else []
+            found = versions_of(project.graph, locator) if locator else []
     return [Version.read(version) for version in found]
 
 
@@ -108,7 +108,7 @@ def chunks(project: Archive, text: str, *, start: int = 0) -> Iterator[bytes]:
     """The bytes of a version, from `start` on; only of all of them is the digest proved."""
     found = stored(project, text)
     assert found.digest is not None
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         must_have(store, found)
         if start:
             yield from store.read_part(found.digest, start, store.size(found.digest))
@@ -120,7 +120,7 @@ def restore(
     project: Archive, text: str, *, to: str | None, overwrite: bool, dry_run: bool
 ) -> Restored:
     found = stored(project, text)
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         must_have(store, found)
         below = None if to else elsewhere(project, found)
         plan = aimed(project, found, to, below, store)

@@ -68,7 +68,7 @@ class Sent(msgspec.Struct):
 
 
 def described(project: RemoteProject, text: str) -> Described:
-    found = project._ask("checkout", id=text)
+    found = project.ask("checkout", id=text)
     if not _ID.fullmatch(str(found["id"])):  # a folder may be called so
         raise Damaged(f"the server calls the execution {str(found['id'])[:100]!r}")
     files = tuple(map(Kept.read, found["files"]))
@@ -83,14 +83,14 @@ def described(project: RemoteProject, text: str) -> Described:
 
 def checkout(project: RemoteProject, text: str, folder: Path | None) -> dict[str, Any]:
     found = described(project, text)
-    with content_transfer.through(project._settings) as store:
-        content_transfer.fetch(project._server, store, (kept.digest for kept in found.files))
+    with content_transfer.through(project.settings) as store:
+        content_transfer.fetch(project.server, store, (kept.digest for kept in found.files))
         return checkouts.laid_out(project, store, found, text, folder)
 
 
 def status(project: RemoteProject, folder: Path | None) -> dict[str, Any]:
     found = checkouts.find(project, folder)
-    with content_transfer.through(project._settings) as store:
+    with content_transfer.through(project.settings) as store:
         return checkouts.status_of(found, store, CREDENTIALS)
 
 
@@ -106,11 +106,11 @@ def commit(
 ) -> dict[str, Any]:
     notes.check({"message": message or ""})
     found = checkouts.find(project, folder)
-    with atomic_directory.alone(found.folder), content_transfer.through(project._settings) as store:
+    with atomic_directory.alone(found.folder), content_transfer.through(project.settings) as store:
         now = checkouts.store_files(found, store, CREDENTIALS, say)
         if not changes(found, now):
             return checkouts.unchanged(project, found)
-        sent = content_transfer.send(project._server, store, (kept.digest for kept in now.values()))
+        sent = content_transfer.send(project.server, store, (kept.digest for kept in now.values()))
         told = {
             "execution": found.execution,
             "id": found.id,
@@ -124,8 +124,8 @@ def commit(
             "network": network,
             "gpu": gpu,
             "quiet": quiet,
-            "secrets": project._given,
+            "secrets": project.given_secrets,
         }
-        document = downloads.told(project._server, "commit", asked, say, transfer=sent)
+        document = downloads.told(project.server, "commit", asked, say, transfer=sent)
         checkouts.settle(found, now, document["execution"])
     return document

@@ -107,10 +107,10 @@ def deliver(
     sent now stays."""
     from clew.run.recovery import recover
 
-    folder = project._folder
+    folder = project.directory
     found = Delivery()
     try:
-        recover(folder, project._settings)
+        recover(folder, project.settings)
     except ClewError as error:
         found.waiting = dict.fromkeys(unsent.unsent(folder), error.message)
         return found
@@ -120,7 +120,7 @@ def deliver(
                 with server.bounded():
                     wait = server.left(_PATIENCE) if uid == own else 0
                     place = claim.enter_context(unsent.claimed(folder, uid, wait=wait))
-                if place is None or project._alive(uid):
+                if place is None or project.is_alive(uid):
                     continue
                 if (folder.spool / uid).exists():
                     found.waiting[uid] = "its record is not complete yet"
@@ -141,7 +141,7 @@ def deliver(
 def delivered(project: Project, own: str, progress: Progress) -> dict[str, str | None]:
     """Send the execution `own`, which has just ended, with all that waits: what became of it."""
     try:
-        server = server_of(project._settings, project._folder.token, limit=_PATIENCE)
+        server = server_of(project.settings, project.directory.token, limit=_PATIENCE)
         found = deliver(project, server, own=own, progress=progress)
     except KeyboardInterrupt:
         found = Delivery(waiting={own: "interrupted"})
@@ -149,12 +149,12 @@ def delivered(project: Project, own: str, progress: Progress) -> dict[str, str |
         found = Delivery(waiting={own: error.message})
     except Exception as error:  # also a fault of our own: the command's status is its own
         found = Delivery(waiting={own: f"{type(error).__name__}: {error}"})
-    found.log_failures(project._folder)
+    found.log_failures(project.directory)
     waits = found.waiting.get(own)
     if waits:
         return {"waiting": waits}
     sent = found.sent.get(own)
-    if sent is None and own in unsent.unsent(project._folder):
+    if sent is None and own in unsent.unsent(project.directory):
         return {"waiting": "another process is sending it"}
     if sent is None:  # another process has sent it
         with suppress(ClewError):
@@ -170,14 +170,14 @@ def _send(project: Project, server: Server, uid: str, progress: Progress) -> str
     from clew.prov.queries.live_digests import digests
     from clew.store import Store
 
-    graph = project._graph
+    graph = project.graph
     door = Door(server, uid)
     for turn in range(_TRIES):
         try:
             found = find(graph, uid)
         except NotFound:
             return None
-        with Store(project._folder.store, lease="push") as store:
+        with Store(project.directory.store, lease="push") as store:
             contents = store.hold(sorted(digests(graph, found.key)))
             missing = door.untold(contents)
             with store.sending(door, progress) as sending:

@@ -82,7 +82,7 @@ class RemotePipelines(Pipelines):
             "reuse": reuse,
             "on_host": on_host,
         }
-        made = self._remote._server.json("POST", "/api/v1/runs", asked)
+        made = self._remote.server.json("POST", "/api/v1/runs", asked)
         for remark in remarks:
             say(remark)
         return self._followed(made["uid"], {}, say, watch, brief)
@@ -99,7 +99,7 @@ class RemotePipelines(Pipelines):
         before = self._now(id)
         may_be_resumed(before)
         asked = {"jobs": jobs}
-        self._remote._server.json("POST", f"/api/v1/runs/{before['uid']}/resume", asked)
+        self._remote.server.json("POST", f"/api/v1/runs/{before['uid']}/resume", asked)
         known = {task["name"]: task["state"] for task in before["tasks"]}
         return self._followed(before["uid"], known, say, watch, brief)
 
@@ -107,40 +107,40 @@ class RemotePipelines(Pipelines):
         found = self._now(id)
         if found["state"] not in _GOES_ON:
             raise not_running(found)
-        self._remote._server.json("POST", f"/api/v1/runs/{found['uid']}/cancel")
+        self._remote.server.json("POST", f"/api/v1/runs/{found['uid']}/cancel")
         while found["state"] in _GOES_ON:
             time.sleep(_PAUSE)
             found = self._now(found["uid"])
         return self.show(found["id"]) if found["id"] else found
 
     def list(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._remote._ask("runs")
+        found: list[dict[str, Any]] = self._remote.ask("runs")
         return found
 
     def show(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._remote._ask("run", id=id)
+        found: dict[str, Any] = self._remote.ask("run", id=id)
         return found
 
     def task(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._remote._ask("task", id=id)
+        found: dict[str, Any] = self._remote.ask("task", id=id)
         return found
 
     def why(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._remote._ask("why", id=id)
+        found: dict[str, Any] = self._remote.ask("why", id=id)
         return found
 
     def diff(self, a: str, b: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._remote._ask("diff_runs", a=a, b=b)
+        found: dict[str, Any] = self._remote.ask("diff_runs", a=a, b=b)
         return found
 
     def repeat(self, id: str, *, say: Say = lambda _: None) -> dict[str, Any]:  # noqa: A002
-        asked = {"id": id, "secrets": self._remote._given}
-        return downloads.told(self._remote._server, "repeat", asked, say)
+        asked = {"id": id, "secrets": self._remote.given_secrets}
+        return downloads.told(self._remote.server, "repeat", asked, say)
 
     def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
         from clew.pipelines.runs.live_logs import Said
 
-        found = self._remote._ask("said", id=id, offset=offset)
+        found = self._remote.ask("said", id=id, offset=offset)
         return Said(b64decode(found["data"]), found["over"], found["attempt"])
 
     def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
@@ -167,7 +167,7 @@ class RemotePipelines(Pipelines):
     # -- following
 
     def _now(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._remote._server.json("GET", f"/api/v1/runs/{quote(id)}")
+        found: dict[str, Any] = self._remote.server.json("GET", f"/api/v1/runs/{quote(id)}")
         return found
 
     def _followed(
@@ -180,9 +180,7 @@ class RemotePipelines(Pipelines):
                 time.sleep(_PAUSE)
         except KeyboardInterrupt:
             name = self._now(uid)["id"] or uid
-            say(
-                f"{name} goes on at {self._remote._server.url}; clew pipeline cancel {name} ends it"
-            )
+            say(f"{name} goes on at {self._remote.server.url}; clew pipeline cancel {name} ends it")
             raise
         _tell(found, known, watch)
         if found["id"] is None:

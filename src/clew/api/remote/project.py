@@ -66,14 +66,14 @@ class RemoteProject(Project):
     """One project, on a server."""
 
     def __init__(self, server: Server, settings: Settings) -> None:
-        self._server = server
-        self._settings = settings
-        self._given: dict[str, str] = {}
+        self.server = server
+        self.settings = settings
+        self.given_secrets: dict[str, str] = {}
         self.unrecovered = {}
 
     @cached_property
     def _about(self) -> dict[str, str]:
-        found: dict[str, str] = self._ask("about")
+        found: dict[str, str] = self.ask("about")
         return found
 
     @property
@@ -86,10 +86,10 @@ class RemoteProject(Project):
         return self._about["uid"]
 
     def __repr__(self) -> str:
-        return f"RemoteProject({self._server.url!r})"
+        return f"RemoteProject({self.server.url!r})"
 
     def close(self) -> None:
-        self._server.hang_up()
+        self.server.hang_up()
 
     # -- doing work
 
@@ -139,18 +139,18 @@ class RemoteProject(Project):
             "gpu": gpu,
             "incremental": incremental,
             "quiet": quiet,
-            "secrets": self._given,
+            "secrets": self.given_secrets,
         }
-        document = downloads.told(self._server, "repeat", asked, say, transfer=sent)
+        document = downloads.told(self.server, "repeat", asked, say, transfer=sent)
         if keep is not None:
             again = document["execution"]["uid"]
-            downloads.folder(self._server, "left", {"id": again}, Path(fspath(keep)))
+            downloads.folder(self.server, "left", {"id": again}, Path(fspath(keep)))
         return self._repeated(document)
 
     def give_secrets(self, values: Mapping[str, str]) -> None:
         """As for a local project. A server gets these values and no other variable of this
         process, whatever its records ask for."""
-        self._given.update(values)
+        self.given_secrets.update(values)
 
     def _sent(self, words: Iterable[str]) -> tuple[dict[str, Any], str | None]:
         """Files of this machine, sent there: what is to be known of each, and the transfer."""
@@ -159,11 +159,9 @@ class RemoteProject(Project):
             return {}, None
         from clew.api.remote import content_transfer
 
-        with content_transfer.through(self._settings) as store:
+        with content_transfer.through(self.settings) as store:
             found = {word: file_of(store, Path(word)) for word in named}
-            sent = content_transfer.send(
-                self._server, store, [one.digest for one in found.values()]
-            )
+            sent = content_transfer.send(self.server, store, [one.digest for one in found.values()])
         names = ("digest", "size", "mode", "mtime")
         return {w: {n: getattr(one, n) for n in names} for w, one in found.items()}, sent
 
@@ -210,13 +208,13 @@ class RemoteProject(Project):
     # -- asking
 
     def executions(self) -> list[Execution]:
-        return [self._execution(found) for found in self._ask("executions")]
+        return [self._execution(found) for found in self.ask("executions")]
 
     def execution(self, id: str) -> Execution:  # noqa: A002
-        return self._execution(self._ask("execution", id=id))
+        return self._execution(self.ask("execution", id=id))
 
     def show(self, id: str, *, detail: bool = False) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._ask("show", id=id, detail=detail)
+        found: dict[str, Any] = self.ask("show", id=id, detail=detail)
         return found
 
     def lineage(
@@ -230,32 +228,32 @@ class RemoteProject(Project):
         if direction not in ("up", "down"):
             raise UsageError(f"a lineage goes up or down, not {direction!r}")
         more = {"direction": direction, "depth": depth, "everything": everything}
-        return Lineage.read(self._ask_about("lineage", target, **more))
+        return Lineage.read(self.ask_about("lineage", target, **more))
 
     def versions(self, path: Place) -> list[Version]:
         from clew.prov.locators import file_locator
         from clew.settings import machine_id
 
         place = os.path.realpath(os.fsencode(path))
-        locator = file_locator(machine_id(self._settings), place)
-        return [Version.read(found) for found in self._ask("versions", locator=locator)]
+        locator = file_locator(machine_id(self.settings), place)
+        return [Version.read(found) for found in self.ask("versions", locator=locator)]
 
     def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
         if confirm:
-            asked = {"a": a, "b": b, "secrets": self._given}
-            return downloads.told(self._server, "confirm", asked, lambda _: None)
-        found: dict[str, Any] = self._ask("diff", a=a, b=b)
+            asked = {"a": a, "b": b, "secrets": self.given_secrets}
+            return downloads.told(self.server, "confirm", asked, lambda _: None)
+        found: dict[str, Any] = self.ask("diff", a=a, b=b)
         return found
 
     def rules(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._ask("rules")
+        found: list[dict[str, Any]] = self.ask("rules")
         return found
 
     # -- bytes
 
     def chunks(self, version: str) -> Iterator[bytes]:
-        asked = {"target": version, "asker": client_paths.asker(self._settings, version)}
-        with downloads.behind(self._server, "content", asked) as (known, pieces):
+        asked = {"target": version, "asker": client_paths.asker(self.settings, version)}
+        with downloads.behind(self.server, "content", asked) as (known, pieces):
             yield from downloads.verified(pieces, known["digest"])
 
     def restore(
@@ -270,23 +268,23 @@ class RemoteProject(Project):
         from clew.api.remote.recreate import put
         from clew.prov.queries.targets import Target
 
-        found = Target(**self._ask_about("version", version), keys=())
+        found = Target(**self.ask_about("version", version), keys=())
         place = None if to is None else fspath(to)
-        below = None if place else self._elsewhere(found)
-        plan = self._aimed(version, found, place, below)
+        below = None if place else self.foreign_cwd(found)
+        plan = self.plan_restore(version, found, place, below)
         if not dry_run:
             may_be_put(plan, overwrite=overwrite)
             put(self, found, plan, below)
         return plan
 
-    def _elsewhere(self, found: Target) -> str:
+    def foreign_cwd(self, found: Target) -> str:
         """The working folder of the execution that a version belongs to. Whatever a server names
         counts as made elsewhere: only the user says where on this machine it may write."""
         if found.execution is None:
             return "/"
         return self.execution(f"e{int(found.execution)}").cwd or "/"
 
-    def _aimed(self, text: str, found: Target, to: str | None, below: str | None) -> Restored:
+    def plan_restore(self, text: str, found: Target, to: str | None, below: str | None) -> Restored:
         """Where the version that `text` names would be put here, and what is there. The server's
         word that this is stored counts only for a file that the user named."""
         from clew.api.local.versions import destination
@@ -303,7 +301,7 @@ class RemoteProject(Project):
             digest=found.digest,
             size=found.size,
             replaces=now if differs else None,
-            loses=differs and not (named and self._ask("has", digest=now)),
+            loses=differs and not (named and self.ask("has", digest=now)),
         )
 
     def recreate(
@@ -334,13 +332,13 @@ class RemoteProject(Project):
     # -- what no witness can see
 
     def note(self, target: str, **remarks: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._ask_about("note", target, remarks=remarks)
+        found: list[dict[str, Any]] = self.ask_about("note", target, remarks=remarks)
         return found
 
     # -- for others
 
     def report(self, id: str, kind: str) -> str:  # noqa: A002
-        return str(self._ask("report", id=id, kind=kind))
+        return str(self.ask("report", id=id, kind=kind))
 
     def export(
         self,
@@ -355,7 +353,7 @@ class RemoteProject(Project):
         place = Path(fspath(to)) if isinstance(to, str | PathLike) else to
         may_be_exported(format, place)
         asked = {"id": id, "format": format}
-        with downloads.behind(self._server, "export", asked) as (known, pieces):
+        with downloads.behind(self.server, "export", asked) as (known, pieces):
             for text in known["said"]:
                 say(text)
             if known["folder"]:
@@ -372,20 +370,20 @@ class RemoteProject(Project):
     # -- keeping in order
 
     def remove(self, ids: Iterable[str], *, dry_run: bool = False) -> list[Execution]:
-        return [self._execution(x) for x in self._ask("remove", ids=list(ids), dry_run=dry_run)]
+        return [self._execution(x) for x in self.ask("remove", ids=list(ids), dry_run=dry_run)]
 
     def gc(self, *, dry_run: bool = False) -> Reclaimed:
-        return Reclaimed(**self._ask("gc", seconds=_LONG, dry_run=dry_run))
+        return Reclaimed(**self.ask("gc", seconds=_LONG, dry_run=dry_run))
 
     def fsck(self) -> Check:
-        found = self._ask("fsck", seconds=_LONG)
+        found = self.ask("fsck", seconds=_LONG)
         problems = tuple(Problem(**problem) for problem in found["problems"])
         return Check(checked=found["checked"], problems=problems)
 
     # -- for this package
 
     @property
-    def _graph(self) -> Graph:
+    def graph(self) -> Graph:
         raise Damaged("the graph of a server is asked by the server alone")
 
     @property
@@ -395,12 +393,12 @@ class RemoteProject(Project):
 
         return Served(self)
 
-    def _kept(self, execution: str, digests: set[str]) -> set[str]:
-        return set(self._ask("kept", execution=execution, digests=sorted(digests)))
+    def kept_digests(self, execution: str, digests: set[str]) -> set[str]:
+        return set(self.ask("kept", execution=execution, digests=sorted(digests)))
 
-    def _ask(self, name: str, *, seconds: float = 120.0, **words: Any) -> Any:
-        return self._server.json("POST", f"/api/v1/commands/ask/{name}", words, seconds=seconds)
+    def ask(self, name: str, *, seconds: float = 120.0, **words: Any) -> Any:
+        return self.server.json("POST", f"/api/v1/commands/ask/{name}", words, seconds=seconds)
 
-    def _ask_about(self, name: str, target: str, **words: Any) -> Any:
-        asker = client_paths.asker(self._settings, target)
-        return self._ask(name, target=target, asker=asker, **words)
+    def ask_about(self, name: str, target: str, **words: Any) -> Any:
+        asker = client_paths.asker(self.settings, target)
+        return self.ask(name, target=target, asker=asker, **words)

@@ -40,21 +40,21 @@ def recreate(
 ) -> dict[str, Any]:
     asked: dict[str, Any] = {
         "target": text,
-        "asker": client_paths.asker(project._settings, text),
+        "asker": client_paths.asker(project.settings, text),
         "network": network,
         "gpu": gpu,
-        "secrets": project._given,
+        "secrets": project.given_secrets,
     }
-    with content_transfer.through(project._settings) as store:
+    with content_transfer.through(project.settings) as store:
         plan, sent = _planned(project, store, asked)
     found = Target(**plan["target"], keys=())
-    below = None if to else project._elsewhere(found)
-    aim = project._aimed(text, found, to, below)
+    below = None if to else project.foreign_cwd(found)
+    aim = project.plan_restore(text, found, to, below)
     document = {**aim.as_json(), **plan["way"], "dry_run": dry_run}
     if dry_run:
         return document
     versions.may_be_put(aim, overwrite=overwrite)
-    document |= downloads.told(project._server, "recreate", asked, say, transfer=sent)
+    document |= downloads.told(project.server, "recreate", asked, say, transfer=sent)
     if document["verdict"] == "identical":
         put(project, found, aim, below)
     return document
@@ -68,7 +68,7 @@ def _planned(
     transfer: str | None = None
     asked["brought"] = brought
     while True:
-        plan: dict[str, Any] = project._ask("recreatable", seconds=_LONG, **asked)
+        plan: dict[str, Any] = project.ask("recreatable", seconds=_LONG, **asked)
         lying = {digest: path for digest, path, size in plan["sought"] if _lies(path, size)}
         new = {
             digest: path
@@ -78,7 +78,7 @@ def _planned(
         if not new:
             break
         store.flush()
-        transfer = content_transfer.send(project._server, store, new, transfer=transfer)
+        transfer = content_transfer.send(project.server, store, new, transfer=transfer)
         brought |= new
     if "error" in plan:
         said = plan["error"]

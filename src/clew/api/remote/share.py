@@ -35,20 +35,20 @@ class Served:
 
     def __init__(self, project: RemoteProject) -> None:
         self._project = project
-        self.config = project._settings.config
-        self._server = project._server
+        self.config = project.settings.config
+        self._server = project.server
         self._told: dict[str, dict[str, Any]] = {}
         self._lacking: dict[str, list[str]] = {}
         self.executions = project.executions
         self.execution = project.execution
 
     def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]:
-        here = folders.here(self._project._settings)
+        here = folders.here(self._project.settings)
         cache = here.cache if here else None
-        return open_remote(url, self._project._settings.s3, cache=cache, make=make)
+        return open_remote(url, self._project.settings.s3, cache=cache, make=make)
 
     def store(self, lease: str) -> AbstractContextManager[Store]:
-        return content_transfer.through(self._project._settings)
+        return content_transfer.through(self._project.settings)
 
     def settle(self) -> None:
         """The server has what it was told."""
@@ -63,7 +63,7 @@ class Served:
         return msgspec.convert(self._about(uid)["remarks"], type=list[Remark])
 
     def contents(self, uid: str) -> set[str]:
-        return set(self._project._ask("contents", id=uid))
+        return set(self._project.ask("contents", id=uid))
 
     def events(self, uid: str) -> bytes:
         accept = {"Accept": "application/msgpack"}
@@ -105,9 +105,9 @@ class Served:
 
     def note(self, uid: str, noted: list[Remark]) -> None:
         if noted:
-            self._project._ask("take_remarks", id=uid, remarks=msgspec.to_builtins(noted))
+            self._project.ask("take_remarks", id=uid, remarks=msgspec.to_builtins(noted))
 
     def _about(self, uid: str) -> dict[str, Any]:
         if uid not in self._told:
-            self._told[uid] = self._project._ask("handed_over", id=uid)
+            self._told[uid] = self._project.ask("handed_over", id=uid)
         return self._told[uid]

@@ -113,8 +113,8 @@ def command(
         remark(f"clew: serving {project.root}; end with Ctrl-C")
 
     serve(
-        project._folder,
-        project._settings,
+        project.directory,
+        project.settings,
         host=host,
         port=port,
         graph=graph,

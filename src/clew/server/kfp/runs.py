@@ -67,7 +67,7 @@ def _history(run: Run) -> list[dict[str, Any]]:
 
 def _whole(project: Project, run: str) -> dict[str, Any]:
     """All there is to say of a run: also what it is of, and how its tasks went."""
-    graph = project._graph
+    graph = project.graph
     found = runs.get(graph, run)
     more: dict[str, Any] = {}
     if found.pipeline is None:
@@ -84,7 +84,7 @@ def create(service: Served, sent: Body) -> Response:
     name, description = sent.named("display_name"), sent.text("description")
     config, account = pipeline_sources.config(sent), sent.text("service_account")
     with service.project() as project:
-        graph = project._graph
+        graph = project.graph
         source = pipeline_sources.found(graph, sent)
         asked = Asked(
             experiment=experiments.open_for(graph, sent.id("experiment_id")),

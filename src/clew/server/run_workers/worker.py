@@ -83,7 +83,7 @@ class _Runner:
             try:
                 lease = now + _ns(LEASE)
                 run = runs.claim(
-                    self._project._graph, self._holder, now=now, lease=lease, leases=self._leases
+                    self._project.graph, self._holder, now=now, lease=lease, leases=self._leases
                 )
                 if run is not None:
                     return run
@@ -129,7 +129,7 @@ class _Runner:
         self._settle(run, state, error)
 
     def _perform(self, run: Run) -> tuple[str, str | None]:
-        graph, words = self._project._graph, {"run": run.id}
+        graph, words = self._project.graph, {"run": run.id}
         runs.began(graph, run.id, self._holder)
         _LOG.info("run begins", extra={**words, "tries": run.tries})
         return perform(
@@ -151,7 +151,7 @@ class _Runner:
         """Say how it ended, as soon as the database can be told."""
         while True:
             try:
-                graph = self._project._graph
+                graph = self._project.graph
                 stopped = state == "canceled" and self._ending and not runs.get(graph, run.id).stop
                 if stopped or state == "busy":
                     runs.put_away(graph, run.id, self._holder)
@@ -177,8 +177,8 @@ class _Runner:
 
     def _keep(self, run: str, over: threading.Event) -> None:
         """Keep the lease up until the run is over, and listen."""
-        folder = self._project._folder
-        with Project(folder, self._project._settings) as own:
+        folder = self._project.directory
+        with Project(folder, self._project.settings) as own:
             beat = time.monotonic() + _BEAT
             while not over.is_set():
                 self._listen(_LISTEN)
@@ -188,7 +188,7 @@ class _Runner:
                     continue
                 try:
                     wanted = runs.hold(
-                        own._graph, run, self._holder, lease=time.time_ns() + _ns(LEASE)
+                        own.graph, run, self._holder, lease=time.time_ns() + _ns(LEASE)
                     )
                 except ClewError:  # while the database is away nobody can claim the run
                     own.close()
@@ -221,7 +221,7 @@ def main(root: str) -> None:
     configure()
     told = json.loads(_line())
     opened = clew.open(Path(root))
-    project = Project(opened._folder, replace(opened._settings, graph=told["graph"]))
+    project = Project(opened.directory, replace(opened.settings, graph=told["graph"]))
     _Runner(project, told["holder"], on_host=told["on_host"]).work()
     os._exit(0)
 

@@ -27,7 +27,7 @@ def list_executions(
     after: Annotated[str | None, Query(pattern=r"^e[0-9]{1,15}$")] = None,
 ) -> Any:
     before = int(after[1:]) if after else _LAST
-    found = asked.page(project._graph, before=before, limit=limit + 1, alive=project._alive)
+    found = asked.page(project.graph, before=before, limit=limit + 1, alive=project.is_alive)
     more = len(found) > limit
     return {"executions": found[:limit], "next": found[limit - 1]["id"] if more else None}
 
@@ -39,7 +39,7 @@ def get_execution(project: Opened, id: Id, detail: bool = False) -> Any:  # noqa
 
 @router.get("/executions/{id}/processes", response_model=schemas.Processes)
 def list_processes(project: Opened, id: Id) -> Any:  # noqa: A002
-    _, tree = processes(project._graph, find(project._graph, id))
+    _, tree = processes(project.graph, find(project.graph, id))
     return {"processes": tree}
 
 
@@ -56,11 +56,11 @@ def list_files(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Limit = 100,
 ) -> Any:
-    found = find(project._graph, id)
-    facets, _ = facets_of(project._graph, found.key)
+    found = find(project.graph, id)
+    facets, _ = facets_of(project.graph, found.key)
     known = facets.get("packages")
     packages = known if isinstance(known, dict) else {}
-    every = (described(file, packages) for file in files_of(project._graph, found.key))
+    every = (described(file, packages) for file in files_of(project.graph, found.key))
     wanted = [
         file
         for file in every
@@ -94,6 +94,6 @@ def get_report(
 )
 def get_prov(project: Opened, id: Id) -> Response:  # noqa: A002
     """The execution as W3C PROV-JSON."""
-    found = project.export(find(project._graph, id).id, format="prov-json")
+    found = project.export(find(project.graph, id).id, format="prov-json")
     assert isinstance(found, bytes)
     return Response(found, media_type="application/json")

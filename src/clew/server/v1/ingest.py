@@ -170,11 +170,11 @@ def _fold(service: Service, intake: Intake, events: list[AnyEvent], transfer: st
                 hint="send them to /api/v1/content, or say that they are not stored",
             )
         try:
-            project._graph.import_events(events)
+            project.graph.import_events(events)
         except (ClewError, OverflowError, ValueError) as error:
             raise event_batches.find_unsound(events) or error from error
         found = [
-            execution(project._graph, uid, alive=lambda _: False)
+            execution(project.graph, uid, alive=lambda _: False)
             for uid in dict.fromkeys(event.execution for event in events)
         ]
     intake.end(transfer)

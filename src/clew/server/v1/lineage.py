@@ -31,7 +31,7 @@ def get_lineage(
 @router.get("/lineage/between", response_model=schemas.Between)
 def get_between(project: Opened, a: Target, b: Target, everything: bool = False) -> Any:
     """Everything on the ways from one thing to the other, whichever came first."""
-    return between(project._graph, find(project, a), find(project, b), everything=everything)
+    return between(project.graph, find(project, a), find(project, b), everything=everything)
 
 
 @router.get("/search", response_model=schemas.Found)
@@ -41,7 +41,7 @@ def get_found(
     limit: Limit = 50,
 ) -> Any:
     """What `q` is a part of; at most `limit` of each kind."""
-    return {"hits": search(project._graph, q, limit=limit)}
+    return {"hits": search(project.graph, q, limit=limit)}
 
 
 @router.get("/diff", response_model=schemas.Difference)

@@ -61,7 +61,7 @@ async def follow_log(
 def _find(service: Service, run: str, task: str) -> tuple[str, str]:
     """The run's uid, and what the task is called anywhere."""
     with service.project() as project:
-        uid = run_requests.uid_of(project._graph, run)
+        uid = run_requests.uid_of(project.graph, run)
         known = str(project.pipelines.task(whole_name(project, run, task))["id"])
         project.pipelines.said(known, _FAR)  # what cannot be read is said before the first byte
         return uid, known

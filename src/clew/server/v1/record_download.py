@@ -57,7 +57,7 @@ def get_events(
 ) -> Response:
     """All events of an execution, as `POST events` takes them: lines of JSON, or MessagePack if
     that is accepted."""
-    events = events_of(project._graph, find(project._graph, id))
+    events = events_of(project.graph, find(project.graph, id))
     if _PACKED in accept:
         return Response(to_batch(events), media_type=_PACKED)
     return Response(b"".join(to_lines(events)), media_type=_LINES)

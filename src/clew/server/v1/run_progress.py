@@ -41,17 +41,17 @@ class Progress(Feed):
 
     def look(self) -> bool:
         with self._service.project() as project:
-            seen = (written(self._service), project._alive(self._uid))
+            seen = (written(self._service), project.is_alive(self._uid))
             if seen == self._seen:
                 return False
             over = run_requests.is_over(project, self._uid)
             try:
-                run = find_run(project._graph, self._uid)
+                run = find_run(project.graph, self._uid)
             except NotFound:
                 found = []
             else:
                 since = self.events[-1][0] if self.events else 0
-                found = changes(project._graph, run, since=since)
+                found = changes(project.graph, run, since=since)
             if over:
                 self.state = run_requests.document(project, self._uid, tasks=False)["state"]
         self._seen = seen
@@ -109,10 +109,10 @@ def _is_number(text: str) -> bool:
 def _begin(service: Service, text: str, heard: int | None) -> tuple[str, bool]:
     """The run's uid; and whether nothing is left to be told."""
     with service.project() as project:
-        uid = run_requests.uid_of(project._graph, text)
+        uid = run_requests.uid_of(project.graph, text)
         if heard is None or not run_requests.is_over(project, uid):
             return uid, False
-        return uid, last_number(project._graph, find_run(project._graph, uid).key) <= heard
+        return uid, last_number(project.graph, find_run(project.graph, uid).key) <= heard
 
 
 async def _told(service: Service, uid: str, heard: int) -> AsyncIterator[bytes]:

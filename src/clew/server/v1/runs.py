@@ -34,7 +34,7 @@ def list_runs(
     place = Place()
     if after and (found := _PLACE.fullmatch(after)):
         place = Place(min(int(found[1]), place.at), found[2])
-    places = run_list.page(project._graph, place, limit + 1)
+    places = run_list.page(project.graph, place, limit + 1)
     last = places[limit - 1] if len(places) > limit else None
     return {
         "runs": [run_requests.document(project, one.uid, tasks=False) for one in places[:limit]],
@@ -51,7 +51,7 @@ def create_run(service: Served, project: Opened, wanted: run_schemas.Wanted) -> 
             "this server runs container components in their images alone",
             hint="clew server --on-host, there, lets them be processes of its machine",
         )
-    uid = run_requests.queue(project._graph, **words)
+    uid = run_requests.queue(project.graph, **words)
     service.work.set()
     return run_requests.document(project, uid)
 
@@ -64,9 +64,9 @@ def get_run(project: Opened, id: Id) -> Any:  # noqa: A002
 @router.post("/runs/{id}/cancel", response_model=run_schemas.RunWithTasks, status_code=202)
 def cancel_run(project: Opened, id: Id) -> Any:  # noqa: A002
     """Let it end; one that is over stays as it is. The answer does not wait for the end."""
-    uid = run_requests.uid_of(project._graph, id)
-    if run_list.asked(project._graph, uid) is not None:
-        runs.stop(project._graph, uid)
+    uid = run_requests.uid_of(project.graph, id)
+    if run_list.asked(project.graph, uid) is not None:
+        runs.stop(project.graph, uid)
     else:
         project.pipelines.stop(uid)
     return run_requests.document(project, uid)
@@ -80,12 +80,12 @@ def resume_run(
     wanted: run_schemas.Resumed | None = None,
 ) -> Any:
     """Go on with a run that failed or was canceled: what is done stays done."""
-    uid = run_requests.uid_of(project._graph, id)
-    if run_list.asked(project._graph, uid) is None:
+    uid = run_requests.uid_of(project.graph, id)
+    if run_list.asked(project.graph, uid) is None:
         raise UsageError(
             f"{id} was run by hand, not asked of a server", hint=f"clew pipeline resume {id}"
         )
-    runs.retry(project._graph, uid, jobs=wanted.jobs if wanted else None)
+    runs.retry(project.graph, uid, jobs=wanted.jobs if wanted else None)
     service.work.set()
     return run_requests.document(project, uid)
 

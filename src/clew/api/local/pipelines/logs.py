@@ -33,7 +33,7 @@ def said(project: Project, text: str, offset: int) -> Said:
         data += piece
         if len(data) > MOST:
             break
-    return Said(data[:MOST], len(data) <= MOST, find(project._graph, task["execution"]).uid)
+    return Said(data[:MOST], len(data) <= MOST, find(project.graph, task["execution"]).uid)
 
 
 def logs(project: Project, text: str, *, follow: bool) -> Iterator[bytes]:
@@ -56,7 +56,7 @@ def logs(project: Project, text: str, *, follow: bool) -> Iterator[bytes]:
     if not task["execution"]:
         why = task["why"] or task["error"] or task["state"]
         raise NotFound(f"{task['id']} has printed nothing: {why}", hint="clew pipeline show")
-    if attempt not in ("", find(project._graph, task["execution"]).uid):
+    if attempt not in ("", find(project.graph, task["execution"]).uid):
         offset = 0
     yield from _stored(project, task, offset)
 
@@ -64,9 +64,9 @@ def logs(project: Project, text: str, *, follow: bool) -> Iterator[bytes]:
 def _now(project: Project, text: str, offset: int) -> Said | None:
     """What a task that runs has printed, by its whole name; None: it does not run."""
     run, _, name = text.partition("/")
-    uid = find_run(project._graph, run).uid
-    goes_on = project._alive(uid)
-    found = Sayings(project._folder.spool / uid).read(name, offset)
+    uid = find_run(project.graph, run).uid
+    goes_on = project.is_alive(uid)
+    found = Sayings(project.directory.spool / uid).read(name, offset)
     if found is None or goes_on:
         return found
     return found._replace(over=len(found.data) < MOST)  # the run was killed

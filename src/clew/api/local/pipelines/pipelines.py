@@ -86,7 +86,7 @@ class Pipelines:
 
         self._ready()
         path = Path(fspath(file))
-        folder, settings = self._project._folder, self._project._settings
+        folder, settings = self._project.directory, self._project.settings
         workers = Workers(folder, settings)
         with closing(Search(folder.cache / "python")) as search, closing(workers):
             if _has_functions(path):
@@ -129,7 +129,7 @@ class Pipelines:
         """Let a run end that goes on here, and do not wait for it."""
         from clew.pipelines.runs.recorder import stop
 
-        stop(self._project._folder, self.show(id)["uid"])
+        stop(self._project.directory, self.show(id)["uid"])
 
     def _resume(self, id: str, **more: Any) -> dict[str, Any]:  # noqa: A002
         from clew.pipelines.engine.scopes import Values
@@ -146,13 +146,13 @@ class Pipelines:
         project = self._project
         before = self.show(id)
         may_be_resumed(before)
-        recover(project._folder, project._settings)
-        event_journal.fold(project._folder, project._settings, before["uid"])
+        recover(project.directory, project.settings)
+        event_journal.fold(project.directory, project.settings, before["uid"])
         before = self.show(id)
         may_be_resumed(before)
-        found = find_run(project._graph, before["id"])
-        begun = begun_with(project._graph, found.key)
-        file = project._folder.root / RUNS / before["id"] / runner.PIPELINE
+        found = find_run(project.graph, before["id"])
+        begun = begun_with(project.graph, found.key)
+        file = project.directory.root / RUNS / before["id"] / runner.PIPELINE
         text = parser.text_of(file)
         with closing(Search()) as search:
             return self._run(
@@ -163,9 +163,9 @@ class Pipelines:
                 search=search,
                 earlier=Earlier(
                     found.uid,
-                    last_number(project._graph, found.key),
+                    last_number(project.graph, found.key),
                     begun["facts"],
-                    done_in(project._graph, found.key),
+                    done_in(project.graph, found.key),
                 ),
                 **begun["options"],
                 **more,
@@ -176,7 +176,7 @@ class Pipelines:
         from clew.pipelines.runs.recorder import cancel
 
         found = self.show(id)
-        if not cancel(self._project._folder, found["uid"]):
+        if not cancel(self._project.directory, found["uid"]):
             raise not_running(found)
         return self.show(id)
 
@@ -188,7 +188,7 @@ class Pipelines:
         project = self._project
         words = ("id", "state", "why", "reused_from", "execution", "key", "parts")
         document = {name: found[name] for name in words}
-        asked = facts(project._folder, project._settings, found["execution"])
+        asked = facts(project.directory, project.settings, found["execution"])
         return {**document, "facts": asked}
 
     def diff(self, a: str, b: str) -> dict[str, Any]:
@@ -242,7 +242,7 @@ class Pipelines:
         for remark in (*pipeline.remarks, *attempt_factory.admit(pipeline, on_host=on_host)):
             say(remark)
         more["on_host"] = on_host
-        folder, settings = volumes.guarded(project._folder, project._settings, components)
+        folder, settings = volumes.guarded(project.directory, project.settings, components)
         more |= {"file": file, "mapped": mapped, "say": say, "python": search.result()}
         made = runner.run(folder, settings, pipeline, inputs, **more)
         return self._counted(made) if brief else self.show(made)
@@ -253,27 +253,27 @@ class Pipelines:
         from clew.prov.graph import Graph
         from clew.prov.queries.pipelines.runs import counted
 
-        folder, address = self._project._folder, self._project._settings.graph
+        folder, address = self._project.directory, self._project.settings.graph
         with db.connect(folder.graph, address=address, cache=CACHE) as connection:
-            return counted(Graph(connection, folder.uid), id, alive=self._project._alive)
+            return counted(Graph(connection, folder.uid), id, alive=self._project.is_alive)
 
     def list(self) -> list[dict[str, Any]]:
         """All runs, oldest first, without their tasks."""
         from clew.prov.queries.pipelines.runs import runs
 
-        return runs(self._project._graph, alive=self._project._alive)
+        return runs(self._project.graph, alive=self._project.is_alive)
 
     def show(self, id: str) -> dict[str, Any]:  # noqa: A002
         """One run with its tasks, by id (`r1`) or uid."""
         from clew.prov.queries.pipelines.runs import run
 
-        return run(self._project._graph, id, alive=self._project._alive)
+        return run(self._project.graph, id, alive=self._project.is_alive)
 
     def task(self, id: str) -> dict[str, Any]:  # noqa: A002
         """One task, by id (`r1/train`)."""
         from clew.prov.queries.pipelines.runs import task
 
-        return task(self._project._graph, id, alive=self._project._alive)
+        return task(self._project.graph, id, alive=self._project.is_alive)
 
     def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
         """What a task printed in its last attempt, piece by piece: so far, if it still runs; with

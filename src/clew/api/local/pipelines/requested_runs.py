@@ -34,7 +34,7 @@ class Waiting:
         from clew.pipelines.tasks import kfp_python
         from clew.pipelines.tasks.worker_pool import PLAIN, Workers
 
-        workers = Workers(self._project._folder, self._project._settings)
+        workers = Workers(self._project.directory, self._project.settings)
         try:
             workers.ready(kfp_python.interpreter(), PLAIN)
         except ClewError:
@@ -93,14 +93,14 @@ def _left_alone(project: Project, uid: str) -> dict[str, Any] | None:
     from clew.pipelines.runs import event_journal
     from clew.run.recovery import recover
 
-    left = project._folder.spool / uid
+    left = project.directory.spool / uid
     until = time.monotonic() + _PATIENCE
-    while project._alive(uid) or left.exists():
+    while project.is_alive(uid) or left.exists():
         if time.monotonic() > until:
             raise Busy(f"the run {uid} still goes on on this machine", hint="clew pipeline list")
-        recover(project._folder, project._settings)
+        recover(project.directory, project.settings)
         time.sleep(0.02)
-    event_journal.fold(project._folder, project._settings, uid)
+    event_journal.fold(project.directory, project.settings, uid)
     return _known(project, uid)
 
 

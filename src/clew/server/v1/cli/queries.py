@@ -112,21 +112,19 @@ def lineage(
     everything: bool = False,
 ) -> Document:
     found = find(project, target, asker.here())
-    return lineage_of(
-        project._graph, found, direction=direction, depth=depth, everything=everything
-    )
+    return lineage_of(project.graph, found, direction=direction, depth=depth, everything=everything)
 
 
 @_question
 def versions(project: Project, locator: str) -> list[Document]:
-    return versions_of(project._graph, locator)
+    return versions_of(project.graph, locator)
 
 
 @_question
 def version(project: Project, target: str, asker: Asker) -> Document:
     """A version whose bytes are stored, by what it takes to write it elsewhere."""
     found = stored(project, target, asker.here())
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         must_have(store, found)
         return _written(store, found)
 
@@ -150,8 +148,8 @@ def recreatable(
 ) -> Document:
     """How a version can be made again; where it cannot, why, and what of the asker's would help."""
     elsewhere = Elsewhere(asker.here(), brought)
-    values = project._secrets.only_given(secrets)
-    with Store(project._folder.store) as store:
+    values = project.secrets.only_given(secrets)
+    with Store(project.directory.store) as store:
         try:
             way = Way(
                 project,
@@ -170,7 +168,7 @@ def recreatable(
 
 @_question
 def has(project: Project, digest: str) -> bool:
-    with Store(project._folder.store) as store:
+    with Store(project.directory.store) as store:
         return store.has(digest)
 
 
@@ -183,7 +181,7 @@ def checkout(project: Project, id: str) -> Document:  # noqa: A002
 
 @_question
 def kept(project: Project, execution: str, digests: set[str]) -> list[str]:
-    return sorted(project._kept(execution, digests))
+    return sorted(project.kept_digests(execution, digests))
 
 
 @_question
