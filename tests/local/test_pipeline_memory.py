@@ -10,12 +10,12 @@ from tests.local.programs.recording import HERE
 
 import clew
 from clew.pipelines.tasks.attempt import Warm
-from clew.run.session.forked_task import Piece
-from clew.run.session.worker_session import Session
+from clew.run.session.forked_task import ForkedTask
+from clew.run.session.worker_session import WorkerSession
 
 
 def there() -> int:
-    return sum(isinstance(one, Warm | Piece | Session) for one in gc.get_objects())
+    return sum(isinstance(one, Warm | ForkedTask | WorkerSession) for one in gc.get_objects())
 
 
 def test_nothing_of_a_task_that_is_told_stays(

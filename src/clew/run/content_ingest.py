@@ -8,14 +8,14 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from clew.witness.syscalls.content_capture import Contents
+from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.trace_format import AnyRecord
 
 
-class Intake:
+class ContentIngest:
     """Of one trace."""
 
-    def __init__(self, contents: Contents) -> None:
+    def __init__(self, contents: ContentCapture) -> None:
         self._contents = contents
         self._failure: Exception | None = None
         self._waiting: deque[list[AnyRecord]] = deque()

@@ -16,17 +16,17 @@ from clew.errors import ClewError
 from clew.prov.events import AnyEvent, Content, Ended, Gap, Started, Version
 from clew.prov.text import shown
 from clew.redaction import Redactor
-from clew.run.launch.execution_host import Stage
+from clew.run.launch.execution_host import ExecutionHost
 from clew.run.launch.pins import UNPINNED, Pins
-from clew.run.stdio.streams import Keeper
+from clew.run.stdio.streams import StreamCapture
 from clew.store import Store
 from clew.witness import environment
 
 if TYPE_CHECKING:
-    from clew.witness.syscalls.trace_state import Story
+    from clew.witness.syscalls.trace_state import TraceState
 
 
-class Beginning(msgspec.Struct, frozen=True):
+class ExecutionStart(msgspec.Struct, frozen=True):
     """How an execution began, and what is known of its variables."""
 
     event: Started
@@ -34,15 +34,15 @@ class Beginning(msgspec.Struct, frozen=True):
     sealed: Mapping[str, str]
 
 
-def beginning(
+def build_start(
     uid: str,
-    stage: Stage,
+    stage: ExecutionHost,
     redactor: Redactor,
     command: Sequence[str],
     *,
     name: str | None = None,
     pins: Pins = UNPINNED,
-) -> Beginning:
+) -> ExecutionStart:
     facets = stage.facets(redactor)
     variables: dict[str, str] = facets.pop("variables", {})
     facets.pop("pinned", None)  # a repeat's: those of what it repeats
@@ -75,11 +75,11 @@ def beginning(
         environment=dict(variables),
         facets=facets,
     )
-    return Beginning(started, variables, sealed)
+    return ExecutionStart(started, variables, sealed)
 
 
-def stream_events(
-    uid: str, store: Store, kept: Mapping[str, Keeper], *, keep: bool = True
+def build_stream_events(
+    uid: str, store: Store, kept: Mapping[str, StreamCapture], *, keep: bool = True
 ) -> list[AnyEvent]:
     """What it printed, and was given to read, where that was kept."""
     events: list[AnyEvent] = []
@@ -109,13 +109,13 @@ def stream_events(
     return events
 
 
-def gap(uid: str, n: int, what: str, why: str) -> Gap:
+def build_gap(uid: str, n: int, what: str, why: str) -> Gap:
     return Gap(execution=uid, n=n, at=time.time_ns(), activity=uid, what=what, why=why)
 
 
-def ending(
+def build_end(
     uid: str,
-    story: Story,
+    story: TraceState,
     status: int,
     size: int,
     facets: Mapping[str, Any],
@@ -142,7 +142,7 @@ def ending(
     )
 
 
-def called(events: Iterable[AnyEvent], process: str, label: str | None) -> list[AnyEvent]:
+def label_process(events: Iterable[AnyEvent], process: str, label: str | None) -> list[AnyEvent]:
     """The same events, with `label` as the name of a process whose command says little."""
     if label is None:
         return list(events)

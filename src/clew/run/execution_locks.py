@@ -24,12 +24,12 @@ _MOVED = f".{os.urandom(8).hex()}-"
 """What the names of folders begin with that are being removed."""
 
 
-def hold(folder: Folder, uid: str) -> int:
+def create_spool(folder: Folder, uid: str) -> int:
     """Make the folder of a new execution and take its lock, held until the returned descriptor
     is closed."""
     place = folder.spool / uid
     while True:
-        draft, descriptor = scratch(folder, uid)
+        draft, descriptor = create_scratch(folder, uid)
         try:
             draft.rename(place)
             if os.fstat(descriptor).st_nlink:
@@ -40,7 +40,7 @@ def hold(folder: Folder, uid: str) -> int:
         os.close(descriptor)
 
 
-def scratch(folder: Folder, name: str) -> tuple[Path, int]:
+def create_scratch(folder: Folder, name: str) -> tuple[Path, int]:
     """A folder that belongs to no execution, and its lock: left by somebody dead, it is swept."""
     place = folder.spool / f"{DRAFT}{name}"
     while True:
@@ -55,7 +55,7 @@ def scratch(folder: Folder, name: str) -> tuple[Path, int]:
         os.close(descriptor)
 
 
-def discard(place: Path) -> None:
+def remove_tree(place: Path) -> None:
     """Remove a folder, also what its modes protect from its own owner; of a link, only itself.
 
     A command may have left folders so deep that no path leads to the innermost. So each folder is
@@ -67,14 +67,14 @@ def discard(place: Path) -> None:
             return
         top = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            _empty(top)
+            _remove_contents(top)
         finally:
             os.close(top)
         place.rmdir()
 
 
-def _empty(top: int) -> None:
-    waiting = _without_files(top)
+def _remove_contents(top: int) -> None:
+    waiting = _remove_files(top)
     moved = 0
     while waiting:
         name = waiting.pop()
@@ -82,7 +82,7 @@ def _empty(top: int) -> None:
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
             folder = os.open(name, flags, dir_fd=top)
             try:
-                for inner in _without_files(folder):
+                for inner in _remove_files(folder):
                     moved += 1
                     to = f"{_MOVED}{moved}"
                     with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ def _empty(top: int) -> None:
             os.rmdir(name, dir_fd=top)
 
 
-def _without_files(folder: int) -> list[str]:
+def _remove_files(folder: int) -> list[str]:
     """Remove what is no folder; the names of the folders, which can be opened then."""
     folders: list[str] = []
     with os.scandir(folder) as listed:
@@ -108,34 +108,34 @@ def _without_files(folder: int) -> list[str]:
     return folders
 
 
-def places(folder: Folder) -> list[Path]:
+def list_spools(folder: Folder) -> list[Path]:
     """The folders of executions that run or were killed, oldest first, and drafts of such folders:
     those that get their numbers at recovery get them in the order in which they began."""
     try:
-        return sorted(folder.spool.iterdir(), key=_begun)
+        return sorted(folder.spool.iterdir(), key=_start_time)
     except (FileNotFoundError, PermissionError):  # no spool, or another user's
         return []
 
 
-def _begun(place: Path) -> tuple[int, str]:
+def _start_time(place: Path) -> tuple[int, str]:
     try:
         return (place / "lock").stat().st_mtime_ns, place.name
     except OSError:  # just removed, or not ours to look into
         return 0, place.name
 
 
-def any_killed(folder: Folder) -> bool:
+def has_killed(folder: Folder) -> bool:
     """Whether an execution was killed and its record is still to be completed."""
-    found = (place for place in places(folder) if not place.name.startswith(DRAFT))
-    return any(not _held(place) for place in found)
+    found = (place for place in list_spools(folder) if not place.name.startswith(DRAFT))
+    return any(not _is_locked(place) for place in found)
 
 
-def alive(folder: Folder, uid: str) -> bool:
+def is_alive(folder: Folder, uid: str) -> bool:
     """Whether some process holds the lock of this execution."""
-    return _held(folder.spool / uid)
+    return _is_locked(folder.spool / uid)
 
 
-def _held(place: Path) -> bool:
+def _is_locked(place: Path) -> bool:
     try:
         descriptor = os.open(place / "lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -150,12 +150,12 @@ def _held(place: Path) -> bool:
     return False
 
 
-def claim(place: Path, *, wait: bool = False) -> int | None:
+def claim_killed(place: Path, *, wait: bool = False) -> int | None:
     """Lock what a killed execution left here, to complete its record; None when it runs, is gone,
     belongs to another user, or another process does it. The execution's own lock stays free, so
     that it shows as killed. A draft is claimed by its own lock: a process that is just about to
     take it waits, and then finds it gone."""
-    if _held(place):
+    if _is_locked(place):
         return None
     name = "lock" if place.name.startswith(DRAFT) else _CLAIM
     try:

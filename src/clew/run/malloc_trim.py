@@ -7,7 +7,7 @@ _LARGE = 1 << 17
 _M_MMAP_THRESHOLD = -3
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """What is free goes back to the system, where the C library can do that; and from now on, what
     is large as soon as it is free."""
     import ctypes

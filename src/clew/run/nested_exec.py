@@ -17,7 +17,7 @@ from clew.prov.graph import Graph
 from clew.prov.queries.executions import execution
 from clew.run import execution_locks
 from clew.run.launch.pins import UNPINNED, Pins
-from clew.run.outcome import Outcome, bare
+from clew.run.outcome import Outcome, unfolded_execution
 from clew.settings import Settings
 
 _NOT_PINNED = UsageError(
@@ -26,7 +26,7 @@ _NOT_PINNED = UsageError(
 )
 
 
-def join(
+def run_nested(
     folder: Folder, settings: Settings, command: Sequence[str], outer: str, pins: Pins
 ) -> Outcome:
     """Run the command plainly, and name the execution that records it."""
@@ -41,7 +41,7 @@ def join(
             f"cannot execute {command[0]}: {os.strerror(error.errno or 0)}",
             hint=f"chmod +x {command[0]}",
         ) from error
-    found = _outer(folder, settings, command, outer)
+    found = _outer_execution(folder, settings, command, outer)
     return Outcome(
         execution=found,
         status=128 - status if status < 0 else status,
@@ -50,12 +50,12 @@ def join(
     )
 
 
-def _outer(
+def _outer_execution(
     folder: Folder, settings: Settings, command: Sequence[str], outer: str
 ) -> dict[str, Any]:
     try:
         with db.connect(folder.graph, address=settings.graph) as connection:
             graph = Graph(connection, folder.uid)
-            return execution(graph, outer, alive=lambda uid: execution_locks.alive(folder, uid))
+            return execution(graph, outer, alive=lambda uid: execution_locks.is_alive(folder, uid))
     except ClewError:  # it records into another project, or this one cannot be asked: it ran
-        return bare(outer, command, state="running")
+        return unfolded_execution(outer, command, state="running")

@@ -24,7 +24,7 @@ class Outcome(Struct, frozen=True):
     """Why the record is not whole, though the command ran to its end."""
 
 
-def bare(
+def unfolded_execution(
     uid: str,
     command: Sequence[str],
     *,

@@ -25,7 +25,7 @@ from clew.witness.syscalls.trace_format import AnyRecord, Exit, Spawn
 
 
 @contextlib.contextmanager
-def before_it_starts(folder: Folder) -> Iterator[None]:
+def fail_before_start(folder: Folder) -> Iterator[None]:
     """Whatever keeps us from recording is our own failure, and the command is not started."""
     try:
         yield
@@ -42,7 +42,7 @@ def before_it_starts(folder: Folder) -> Iterator[None]:
         ) from error
 
 
-def unrunnable(program: str, status: int) -> ClewError:
+def cannot_start(program: str, status: int) -> ClewError:
     if status == 127:
         return NoSuchCommand(f"no such command: {program}", hint=f"is {program} on the PATH?")
     if status == 126:
@@ -50,7 +50,7 @@ def unrunnable(program: str, status: int) -> ClewError:
     return RecordingFailed(f"{program} could not be started", hint="see the message above")
 
 
-def said(error: Exception) -> ClewError:
+def as_clew_error(error: Exception) -> ClewError:
     """What went wrong after the command's end, in the words of a user."""
     if isinstance(error, ClewError):
         return error
@@ -58,18 +58,18 @@ def said(error: Exception) -> ClewError:
     return RecordingFailed(f"the record could not be completed: {text}", hint="clew fsck")
 
 
-def no_room(place: Path) -> ClewError | None:
+def disk_full(place: Path) -> ClewError | None:
     """What to say when something failed there, if it is that the disk is full."""
     return Full(f"no space was left in {place}", hint=MAKE_ROOM) if is_full(place) else None
 
 
-def whole(trace: list[AnyRecord]) -> bool:
+def is_complete(trace: list[AnyRecord]) -> bool:
     """Whether the end of every process that began was seen: the tracer waits for them all."""
     born = sum(isinstance(record, Spawn) for record in trace)
     return 0 < born == sum(isinstance(record, Exit) for record in trace)
 
 
-def as_stored(events: list[AnyEvent], store: Store) -> list[AnyEvent]:
+def correct_stored(events: list[AnyEvent], store: Store) -> list[AnyEvent]:
     """After a failed write only what is there by now is claimed; digests are facts all the same."""
 
     def there(digest: str) -> bool:
@@ -88,7 +88,7 @@ def as_stored(events: list[AnyEvent], store: Store) -> list[AnyEvent]:
     return [honest(event) for event in events]
 
 
-def identity(path: Path) -> tuple[int, int] | None:
+def file_identity(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
     except OSError:

@@ -30,21 +30,21 @@ from clew.redaction import Redactor
 from clew.redaction.globs import escape
 from clew.run import execution_events, execution_locks, record_errors, recovery
 from clew.run.launch import signal_forwarding, tracer_process
-from clew.run.launch.execution_host import Host, Stage, Start
+from clew.run.launch.execution_host import ExecutionHost, LaunchOptions, LocalHost
 from clew.run.launch.pins import UNPINNED, Pins
-from clew.run.outcome import Outcome, bare
+from clew.run.outcome import Outcome, unfolded_execution
 from clew.run.stdio import streams
-from clew.run.stdio.stdin_demand import Interest
-from clew.run.trace_follower import Follower
+from clew.run.stdio.stdin_demand import StdinDemand
+from clew.run.trace_follower import TraceFollower
 from clew.settings import Settings
 from clew.store import Store
 from clew.witness.syscalls import tracer_binary
-from clew.witness.syscalls.content_capture import Contents
-from clew.witness.syscalls.trace_conversion import EventBuilder
+from clew.witness.syscalls.content_capture import ContentCapture
+from clew.witness.syscalls.trace_conversion import TraceConverter
 from clew.witness.syscalls.trace_format import AnyRecord, Exec, Reused
 
 if TYPE_CHECKING:
-    from clew.run.launch.skip_protocol import Decider, Listener
+    from clew.run.launch.skip_protocol import Decider, DecisionServer
 
 
 def execute(
@@ -64,9 +64,9 @@ def execute(
     if outer is not None:
         from clew.run import nested_exec  # rarely needed
 
-        return nested_exec.join(folder, settings, command, outer, pins)
+        return nested_exec.run_nested(folder, settings, command, outer, pins)
     tracer_binary.require()
-    stage = Host(settings)
+    stage = LocalHost(settings)
     return record(
         folder,
         settings,
@@ -85,7 +85,7 @@ def record(
     settings: Settings,
     command: Sequence[str],
     *,
-    stage: Stage,
+    stage: ExecutionHost,
     name: str | None = None,
     content: bool = True,
     exclude: Sequence[str] = (),
@@ -109,7 +109,7 @@ class _Recording:
         folder: Folder,
         settings: Settings,
         command: tuple[str, ...],
-        stage: Stage,
+        stage: ExecutionHost,
         name: str | None,
         content: bool,
         exclude: tuple[str, ...],
@@ -142,16 +142,16 @@ class _Recording:
         self._whole_or_none = stage.descent is not None
 
     def run(self, begun: Callable[[str], None]) -> Outcome:
-        with record_errors.before_it_starts(self._folder):
+        with record_errors.fail_before_start(self._folder):
             recovery.recover(self._folder, self._settings)
-            self._place = record_errors.identity(self._folder.path)
-            self._lock = execution_locks.hold(self._folder, self._uid)
+            self._place = record_errors.file_identity(self._folder.path)
+            self._lock = execution_locks.create_spool(self._folder, self._uid)
             disk_reserve.make(self._folder.path)  # of an older project, or used up
         self._spool = self._folder.spool / self._uid
         self._settled = True  # nothing is left to tell
         self._postponed = False  # what is left can only be told later
         try:
-            with record_errors.before_it_starts(self._folder):
+            with record_errors.fail_before_start(self._folder):
                 begun(self._uid)
             return self._recorded()
         finally:
@@ -163,13 +163,13 @@ class _Recording:
                 recovery.recover(self._folder, self._settings)
 
     def _recorded(self) -> Outcome:
-        with record_errors.before_it_starts(self._folder):
+        with record_errors.fail_before_start(self._folder):
             store = Store(self._folder.store, lease=self._uid)
         try:
-            contents = Contents(
+            contents = ContentCapture(
                 store, spool=self._spool, keep=self._content, exclude=self._withheld
             )
-            with record_errors.before_it_starts(self._folder):
+            with record_errors.fail_before_start(self._folder):
                 started = self._begin()
             try:
                 kept, status, follower = self._watch(contents, started)
@@ -178,10 +178,10 @@ class _Recording:
                     self._forget()
                 raise
             trace = follower.records
-            whole = record_errors.whole(trace)
+            whole = record_errors.is_complete(trace)
             if whole and not any(isinstance(record, Exec | Reused) for record in trace):
                 self._forget()
-                raise record_errors.unrunnable(self._command[0], status)
+                raise record_errors.cannot_start(self._command[0], status)
             return self._ending(store, contents, follower, kept, status, whole)
         finally:
             with contextlib.suppress(ClewError):  # what it could not write was said already
@@ -196,7 +196,7 @@ class _Recording:
             yield Graph(connection, self._folder.uid)
 
     def _begin(self) -> Started:
-        self._beginning = execution_events.beginning(
+        self._beginning = execution_events.build_start(
             self._uid,
             self._stage,
             self._redactor,
@@ -224,7 +224,7 @@ class _Recording:
         return started
 
     def _note(self, started: Started, names: dict[str, str], *, whole_or_none: bool) -> None:
-        words = recovery.Note(
+        words = recovery.RecoveryNote(
             started=started,
             keep=self._content,
             exclude=self._withheld,
@@ -234,7 +234,7 @@ class _Recording:
             label=self._label,
             whole_or_none=whole_or_none,
         )
-        recovery.note(self._spool, words)
+        recovery.write_note(self._spool, words)
 
     def _forget(self) -> None:
         """The command never began, so nothing of it stays in the graph. Where the graph cannot be
@@ -248,10 +248,12 @@ class _Recording:
 
     # -- the middle
 
-    def _watch(self, contents: Contents, started: Started) -> tuple[streams.Streams, int, Follower]:
-        interest = Interest()
+    def _watch(
+        self, contents: ContentCapture, started: Started
+    ) -> tuple[streams.Streams, int, TraceFollower]:
+        interest = StdinDemand()
         trace = self._spool / "trace"
-        with record_errors.before_it_starts(self._folder):
+        with record_errors.fail_before_start(self._folder):
             kept = self._stage.prepare(
                 self._spool,
                 redactor=self._redactor,
@@ -262,11 +264,13 @@ class _Recording:
             names = {os.fsdecode(n): stream for n, stream in kept.names.items()}
             self._note(started, names, whole_or_none=self._whole_or_none)
             said, notify = os.pipe()
-            follower = Follower(trace, said, contents, interest)
+            follower = TraceFollower(trace, said, contents, interest)
             listener = self._listener()
-        with signal_forwarding.forwarded(lambda: self._stage.target(follower.root)) as blocked:
+        with signal_forwarding.forward_signals(
+            lambda: self._stage.target(follower.root)
+        ) as blocked:
             tracer = self._stage.start(
-                Start(
+                LaunchOptions(
                     command=self._command,
                     trace=trace,
                     spool=self._spool if self._content else None,
@@ -285,31 +289,33 @@ class _Recording:
             contents.seen(files, given)
             follower.start()
             if listener is not None:
-                from clew.run.launch.skip_protocol import Surroundings
+                from clew.run.launch.skip_protocol import RunContext
 
-                listener.start(Surroundings(files, given, kept.names, self._redactor, contents))
+                listener.start(RunContext(files, given, kept.names, self._redactor, contents))
             status = tracer_process.wait(tracer)
             if listener is not None:
                 listener.finish()
             kept.finish()
         if listener is not None and listener.failure is not None:
             self._forget()
-            raise record_errors.said(listener.failure)
+            raise record_errors.as_clew_error(listener.failure)
         self._check_tracer(status, follower.finish())
         return kept, status, follower
 
-    def _listener(self) -> Listener | None:
+    def _listener(self) -> DecisionServer | None:
         if self._decider is None:
             return None
-        from clew.run.launch.skip_protocol import Listener  # most executions have nobody to ask
+        from clew.run.launch.skip_protocol import (
+            DecisionServer,  # most executions have nobody to ask
+        )
 
-        return Listener(self._decider)
+        return DecisionServer(self._decider)
 
     def _check_tracer(self, status: int, trace: list[AnyRecord]) -> None:
         if status > 0 and not trace:
             self._forget()
-            raise record_errors.no_room(self._folder.path) or self._stage.refusal()
-        if status < 0 or (status == 125 and not record_errors.whole(trace)):
+            raise record_errors.disk_full(self._folder.path) or self._stage.refusal()
+        if status < 0 or (status == 125 and not record_errors.is_complete(trace)):
             how = f"was ended by signal {-status}" if status < 0 else "failed"
             known = self._uid if self._number is None else f"e{self._number}"
             raise RecordingFailed(
@@ -322,8 +328,8 @@ class _Recording:
     def _ending(
         self,
         store: Store,
-        contents: Contents,
-        follower: Follower,
+        contents: ContentCapture,
+        follower: TraceFollower,
         kept: streams.Streams,
         status: int,
         whole: bool,
@@ -337,7 +343,7 @@ class _Recording:
             if warning is not None and self._whole_or_none:
                 raise warning
             if len(events) > AT_ONCE:  # several transactions: killed between two, nothing is lost
-                recovery.keep_events(self._spool, events)
+                recovery.write_events(self._spool, events)
             with self._graph() as graph:
                 graph.fold(events)
                 found = execution_of(graph, self._uid, alive=lambda _: False)
@@ -345,35 +351,35 @@ class _Recording:
             self._settled = True
         except BaseException as error:  # also a fault of our own, or an interrupt
             if self._whole_or_none and isinstance(error, Exception):
-                raise record_errors.no_room(self._folder.path) or record_errors.said(
+                raise record_errors.disk_full(self._folder.path) or record_errors.as_clew_error(
                     error
                 ) from error
             ended = self._keep(events)
             if not isinstance(error, Exception):
                 raise
             self._postponed = True
-            found = bare(
+            found = unfolded_execution(
                 self._uid,
                 self._command,
                 number=self._number,
                 name=self._name,
                 ended=ended,
             )
-            warning = record_errors.said(error)
+            warning = record_errors.as_clew_error(error)
         return Outcome(execution=found, status=status, warning=warning)
 
     def _keep(self, events: list[AnyEvent]) -> Ended | None:
         """Leave the events in the spool for recovery; if that works, the answer is the last one."""
         if events:
             with contextlib.suppress(OSError):
-                recovery.keep_events(self._spool, events)
+                recovery.write_events(self._spool, events)
                 last = events[-1]
                 return last if isinstance(last, Ended) else None
         return None
 
     def _still_there(self) -> None:
         """A database whose file was removed may be written to without anybody noticing."""
-        if record_errors.identity(self._folder.path) != self._place:
+        if record_errors.file_identity(self._folder.path) != self._place:
             self._settled = True
             raise NotFound(
                 f"{self._folder.path} was removed while the command ran, and the record with it",
@@ -383,14 +389,14 @@ class _Recording:
     def _events(
         self,
         store: Store,
-        contents: Contents,
-        follower: Follower,
+        contents: ContentCapture,
+        follower: TraceFollower,
         kept: streams.Streams,
         status: int,
         whole: bool,
     ) -> tuple[list[AnyEvent], ClewError | None]:
         """All there is to fold, with the bytes it names stored; and what is missing in it."""
-        builder = EventBuilder(
+        builder = TraceConverter(
             machine=self._stage.machine,
             boot=self._stage.boot,
             variables=self._beginning.variables,
@@ -403,11 +409,11 @@ class _Recording:
         retold = self._decider.retold if self._decider else None
         built = builder.build(self._uid, follower.records, self._streams, retold)
         events = [
-            *execution_events.called(built.events, built.first, self._label),
-            *execution_events.stream_events(self._uid, store, kept.kept, keep=self._content),
+            *execution_events.label_process(built.events, built.first, self._label),
+            *execution_events.build_stream_events(self._uid, store, kept.kept, keep=self._content),
         ]
         warning = contents.failure or (
-            record_errors.said(follower.failure) if follower.failure else None
+            record_errors.as_clew_error(follower.failure) if follower.failure else None
         )
         try:
             store.flush()
@@ -415,16 +421,18 @@ class _Recording:
             warning = warning or error
         if warning is not None:
             why = f"not all was stored: {warning.message}"
-            lost = execution_events.gap(self._uid, 6, "content", why)
-            events = [*record_errors.as_stored(events, store), lost]
+            lost = execution_events.build_gap(self._uid, 6, "content", why)
+            events = [*record_errors.correct_stored(events, store), lost]
         if not whole:
             why = "the trace ends before the command did: was there no room for it?"
-            events.append(execution_events.gap(self._uid, 7, "trace", why))
+            events.append(execution_events.build_gap(self._uid, 7, "trace", why))
             warning = warning or RecordingFailed(why, hint="free some space, and run it again")
         facets = {
             "packages": self._stage.packages(),
             "new_bytes": store.added,
             **kept.facets(),
         }
-        events.append(execution_events.ending(self._uid, built.story, status, built.bytes, facets))
+        events.append(
+            execution_events.build_end(self._uid, built.story, status, built.bytes, facets)
+        )
         return events, warning

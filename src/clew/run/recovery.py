@@ -27,15 +27,15 @@ from clew.run import execution_events, execution_locks, record_errors
 from clew.settings import Settings, machine_id
 from clew.store import Store
 from clew.store.errors import from_os
-from clew.witness.syscalls.content_capture import Contents
-from clew.witness.syscalls.trace_conversion import EventBuilder
+from clew.witness.syscalls.content_capture import ContentCapture
+from clew.witness.syscalls.trace_conversion import TraceConverter
 from clew.witness.syscalls.trace_format import AnyRecord, Trace, Variables, ordered
 
 _NOTE = "note"
 _EVENTS = "events"
 
 
-class Note(msgspec.Struct, frozen=True):
+class RecoveryNote(msgspec.Struct, frozen=True):
     """What is needed, besides the trace, to build the events without the recorder."""
 
     started: Started
@@ -52,7 +52,7 @@ class Note(msgspec.Struct, frozen=True):
     sandbox that is gone."""
 
 
-class Unsettled(msgspec.Struct, frozen=True):
+class UnrecoveredExecution(msgspec.Struct, frozen=True):
     """A killed execution whose record could not be completed."""
 
     uid: str
@@ -65,11 +65,11 @@ class _NoGraph(Exception):
     """The graph cannot be opened."""
 
 
-def note(spool: Path, words: Note) -> None:
+def write_note(spool: Path, words: RecoveryNote) -> None:
     _write(spool / _NOTE, msgspec.json.encode(words))
 
 
-def keep_events(spool: Path, events: list[AnyEvent]) -> None:
+def write_events(spool: Path, events: list[AnyEvent]) -> None:
     """Keep what is to be folded, so that the next recovery can fold it if this process cannot."""
     _write(spool / _EVENTS, to_batch(events))
 
@@ -82,30 +82,33 @@ def _write(path: Path, data: bytes) -> None:
     draft.rename(path)
 
 
-def recover(folder: Folder, settings: Settings) -> list[Unsettled]:
+def recover(folder: Folder, settings: Settings) -> list[UnrecoveredExecution]:
     """Complete the record of every execution whose recorder is gone, and return those that failed.
 
     Of two processes that try at once one does the work. What fails stays in the spool for the next
     time, so it never stands in the way of new work.
     """
-    unsettled: list[Unsettled] = []
-    for place in execution_locks.places(folder):
+    unsettled: list[UnrecoveredExecution] = []
+    for place in execution_locks.list_spools(folder):
         lock = None
         try:
-            lock = execution_locks.claim(place)
+            lock = execution_locks.claim_killed(place)
             if lock is None:
                 continue
             if not place.name.startswith(execution_locks.DRAFT):
-                done = _settle(folder, settings, place)
+                done = _complete_record(folder, settings, place)
                 log.write(folder, "info", f"{done} {place.name}")
-            execution_locks.discard(place)
+            execution_locks.remove_tree(place)
         except (_NoGraph, NoDatabase) as error:
             log.write(folder, "warning", f"cannot recover {place.name}: {error}")
             away = isinstance(error, NoDatabase) or isinstance(error.__cause__, NoDatabase)
-            return [*unsettled, Unsettled(place.name, str(error), away)]  # so would the others
+            return [
+                *unsettled,
+                UnrecoveredExecution(place.name, str(error), away),
+            ]  # so would the others
         except Exception as error:  # a bug of ours must not stop new work either
             log.write_error(folder, error, doing=f"cannot recover {place.name}")
-            unsettled.append(Unsettled(place.name, _reason(error)))
+            unsettled.append(UnrecoveredExecution(place.name, _reason(error)))
         finally:
             if lock is not None:
                 os.close(lock)
@@ -117,11 +120,11 @@ def _reason(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def discarding(folder: Folder, uid: str) -> Iterator[None]:
+def discard_after(folder: Folder, uid: str) -> Iterator[None]:
     """Remove what a killed execution left, once the body is done; it is not recovered meanwhile."""
     place = folder.spool / uid
     try:
-        lock = execution_locks.claim(place, wait=True)
+        lock = execution_locks.claim_killed(place, wait=True)
     except OSError as error:
         raise from_os(error, doing=f"write to {place}") from error
     try:
@@ -135,10 +138,10 @@ def discarding(folder: Folder, uid: str) -> Iterator[None]:
             os.close(lock)
 
 
-def _settle(folder: Folder, settings: Settings, place: Path) -> str:
+def _complete_record(folder: Folder, settings: Settings, place: Path) -> str:
     """What was done, for the log."""
     try:
-        words = msgspec.json.decode((place / _NOTE).read_bytes(), type=Note)
+        words = msgspec.json.decode((place / _NOTE).read_bytes(), type=RecoveryNote)
     except FileNotFoundError:
         return "discarded what is left of"  # killed before anything began
     try:
@@ -154,7 +157,7 @@ def _settle(folder: Folder, settings: Settings, place: Path) -> str:
                 Graph(connection, folder.uid).remove(words.started.execution)
                 store.lapse(words.started.execution)
                 return "forgot the unfinished execution"
-            events = _events(folder, settings, place, words, store)
+            events = _build_events(folder, settings, place, words, store)
             done = "recovered the killed execution"
         store.flush()
         Graph(connection, folder.uid).fold([words.started, *events])
@@ -162,8 +165,8 @@ def _settle(folder: Folder, settings: Settings, place: Path) -> str:
     return done
 
 
-def _events(
-    folder: Folder, settings: Settings, place: Path, words: Note, store: Store
+def _build_events(
+    folder: Folder, settings: Settings, place: Path, words: RecoveryNote, store: Store
 ) -> list[AnyEvent]:
     """What the trace and the streams hold, and a gap that says what is missing."""
     reader = Trace(place / "trace")
@@ -171,7 +174,7 @@ def _events(
     reader.close()
     started = words.started
     uid = started.execution
-    contents = Contents(
+    contents = ContentCapture(
         store,
         spool=place,
         keep=words.keep,
@@ -179,7 +182,7 @@ def _events(
         until=max((record.at for record in trace), default=0),
     )
     contents.follow(trace)
-    builder = EventBuilder(
+    builder = TraceConverter(
         machine=machine_id(settings),
         boot=str(started.facets.get("boot", ""))[:8],
         variables={name: value or "" for name, value in started.environment.items()},
@@ -192,22 +195,24 @@ def _events(
     streams = {os.fsencode(name): stream for name, stream in words.streams.items()}
     built = builder.build(uid, trace, streams)
     events = [
-        *execution_events.called(built.events, built.first, words.label),
+        *execution_events.label_process(built.events, built.first, words.label),
         *_streams(store, place, words),
     ]
     failure = contents.failure
     if isinstance(failure, Full):
         raise failure  # all of it can be stored once there is room
     if failure is not None:
-        lost = execution_events.gap(uid, 6, "content", f"not all was stored: {failure.message}")
-        events = [*record_errors.as_stored(events, store), lost]
+        lost = execution_events.build_gap(
+            uid, 6, "content", f"not all was stored: {failure.message}"
+        )
+        events = [*record_errors.correct_stored(events, store), lost]
     why = "the recorder was killed: what the command did afterwards is not recorded"
     if reader.damaged:
         why += f"; the trace is damaged after {len(trace)} records"
-    return [*events, execution_events.gap(uid, 7, "trace", why)]
+    return [*events, execution_events.build_gap(uid, 7, "trace", why)]
 
 
-def _streams(store: Store, place: Path, words: Note) -> Iterator[AnyEvent]:
+def _streams(store: Store, place: Path, words: RecoveryNote) -> Iterator[AnyEvent]:
     """What it printed before the kill, unless that is more than the limit."""
     for number, name in enumerate(sorted(set(words.streams.values()))):
         try:

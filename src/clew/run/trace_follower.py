@@ -6,15 +6,17 @@ import os
 import threading
 from pathlib import Path
 
-from clew.run.stdio.stdin_demand import Interest
-from clew.witness.syscalls.content_capture import Contents
+from clew.run.stdio.stdin_demand import StdinDemand
+from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.trace_format import AnyRecord, Exit, Spawn, Trace, ordered
 
 
-class Follower:
+class TraceFollower:
     """A thread beside the command. It ends by itself when the tracer's end of the pipe closes."""
 
-    def __init__(self, path: Path, notify: int, contents: Contents, interest: Interest) -> None:
+    def __init__(
+        self, path: Path, notify: int, contents: ContentCapture, interest: StdinDemand
+    ) -> None:
         self.records: list[AnyRecord] = []
         self.root: int | None = None
         """The process id of the command itself, once it is known."""

@@ -19,19 +19,19 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def test_alive_is_who_holds_its_lock(folder: Folder) -> None:
-    assert not execution_locks.alive(folder, "nobody")
-    held = execution_locks.hold(folder, "someone")
-    assert execution_locks.alive(folder, "someone")
+    assert not execution_locks.is_alive(folder, "nobody")
+    held = execution_locks.create_spool(folder, "someone")
+    assert execution_locks.is_alive(folder, "someone")
     os.close(held)
-    assert not execution_locks.alive(folder, "someone")
+    assert not execution_locks.is_alive(folder, "someone")
 
 
 def test_two_who_look_do_not_take_each_other_for_the_recorder(folder: Folder) -> None:
-    os.close(execution_locks.hold(folder, "dead"))
+    os.close(execution_locks.create_spool(folder, "dead"))
     wrong = []
 
     def look() -> None:
-        wrong.extend(execution_locks.alive(folder, "dead") for _ in range(2000))
+        wrong.extend(execution_locks.is_alive(folder, "dead") for _ in range(2000))
 
     threads = [threading.Thread(target=look) for _ in range(2)]
     for thread in threads:
@@ -42,18 +42,18 @@ def test_two_who_look_do_not_take_each_other_for_the_recorder(folder: Folder) ->
 
 
 def test_the_living_are_not_claimed(folder: Folder) -> None:
-    held = execution_locks.hold(folder, "someone")
-    assert execution_locks.claim(folder.spool / "someone") is None
+    held = execution_locks.create_spool(folder, "someone")
+    assert execution_locks.claim_killed(folder.spool / "someone") is None
     os.close(held)
-    claimed = execution_locks.claim(folder.spool / "someone")
+    claimed = execution_locks.claim_killed(folder.spool / "someone")
     assert claimed is not None
-    assert execution_locks.claim(folder.spool / "someone") is None  # one at a time
-    assert not execution_locks.alive(folder, "someone")  # and it shows as what it is meanwhile
+    assert execution_locks.claim_killed(folder.spool / "someone") is None  # one at a time
+    assert not execution_locks.is_alive(folder, "someone")  # and it shows as what it is meanwhile
     os.close(claimed)
 
 
 def test_what_is_gone_cannot_be_claimed(folder: Folder) -> None:
-    assert execution_locks.claim(folder.spool / "nobody") is None
+    assert execution_locks.claim_killed(folder.spool / "nobody") is None
 
 
 def test_a_new_one_is_never_seen_without_its_lock(folder: Folder) -> None:
@@ -65,7 +65,7 @@ def test_a_new_one_is_never_seen_without_its_lock(folder: Folder) -> None:
     def sweep() -> None:
         while not over.is_set():
             for place in list(folder.spool.iterdir()):
-                claimed = execution_locks.claim(place)
+                claimed = execution_locks.claim_killed(place)
                 if claimed is not None:
                     shutil.rmtree(place, ignore_errors=True)
                     os.close(claimed)
@@ -74,8 +74,8 @@ def test_a_new_one_is_never_seen_without_its_lock(folder: Folder) -> None:
     thread.start()
     try:
         for number in range(300):
-            held = execution_locks.hold(folder, f"x{number}")
-            assert execution_locks.alive(folder, f"x{number}")
+            held = execution_locks.create_spool(folder, f"x{number}")
+            assert execution_locks.is_alive(folder, f"x{number}")
             assert (folder.spool / f"x{number}" / "lock").exists()
             os.close(held)
     finally:
@@ -84,7 +84,7 @@ def test_a_new_one_is_never_seen_without_its_lock(folder: Folder) -> None:
 
 
 def test_only_its_owner_may_look_inside(folder: Folder) -> None:
-    os.close(execution_locks.hold(folder, "mine"))
+    os.close(execution_locks.create_spool(folder, "mine"))
     assert (folder.spool / "mine").stat().st_mode & 0o077 == 0
     assert (folder.spool / "mine" / "lock").stat().st_mode & 0o077 == 0
 
@@ -107,7 +107,7 @@ def test_folders_deeper_than_any_path_are_removed(tmp_path: Path) -> None:
         at = inner
     os.close(at)
     place.chmod(0o700)
-    execution_locks.discard(place)
+    execution_locks.remove_tree(place)
     assert not place.exists()
     assert (outside / "file").exists()
     assert outside.stat().st_mode & 0o777 == 0o755

@@ -18,7 +18,7 @@ from clew.prov.events import AnyEvent, Ended, Gap, Started
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import executions
 from clew.run import execution_locks, recovery
-from clew.run.recovery import Note
+from clew.run.recovery import RecoveryNote
 
 SETTINGS = environment.load({})
 
@@ -30,17 +30,17 @@ def folder(tmp_path: Path) -> Folder:
 
 def dead(folder: Folder, uid: str, *, events: list[AnyEvent] | None = None) -> Path:
     """An execution whose recorder died: with its events, or with nothing but a note."""
-    lock = execution_locks.hold(folder, uid)
+    lock = execution_locks.create_spool(folder, uid)
     place = folder.spool / uid
     started = Started(
         execution=uid, n=1, at=1, activity=uid, kind="execution", command=("true",), cwd="/"
     )
-    words = Note(
+    words = RecoveryNote(
         started=started, keep=True, exclude=(), redact=(), streams={}, stream_limit=1 << 20
     )
-    recovery.note(place, words)
+    recovery.write_note(place, words)
     if events is not None:
-        recovery.keep_events(place, events)
+        recovery.write_events(place, events)
     os.close(lock)
     return place
 
@@ -70,14 +70,14 @@ def test_events_that_were_kept_are_all_there_is(folder: Folder) -> None:
 
 
 def test_the_living_are_left_alone(folder: Folder) -> None:
-    lock = execution_locks.hold(folder, "b" * 32)
+    lock = execution_locks.create_spool(folder, "b" * 32)
     assert recovery.recover(folder, SETTINGS) == []
     assert (folder.spool / ("b" * 32)).exists()
     os.close(lock)
 
 
 def test_before_anything_began_nothing_is_told(folder: Folder) -> None:
-    os.close(execution_locks.hold(folder, "c" * 32))
+    os.close(execution_locks.create_spool(folder, "c" * 32))
     (folder.spool / f".{'d' * 32}").mkdir()  # killed while it made its folder
     assert recovery.recover(folder, SETTINGS) == []
     assert states(folder) == []
@@ -115,7 +115,7 @@ def test_one_that_cannot_be_told_is_named_and_kept(folder: Folder) -> None:
     assert unsettled.uid == "a" * 32
     assert unsettled.why
     assert states(folder) == [("b" * 32, "done")]
-    with recovery.discarding(folder, "a" * 32):
+    with recovery.discard_after(folder, "a" * 32):
         assert place.exists()
     assert not place.exists()
     assert recovery.recover(folder, SETTINGS) == []
@@ -138,7 +138,7 @@ def test_a_dead_one_that_is_discarded_holds_nothing_any_more(folder: Folder) -> 
     place = dead(folder, "a" * 32)
     subprocess.run([sys.executable, "-c", DIES, folder.store, "a" * 32], check=False)
     assert len(list((folder.store / "leases").iterdir())) == 1
-    with recovery.discarding(folder, "a" * 32):
+    with recovery.discard_after(folder, "a" * 32):
         pass
     assert not place.exists()
     assert list((folder.store / "leases").iterdir()) == []

@@ -10,10 +10,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.witness.syscalls.data_flows import READS, WRITES, Flows, peer
-from clew.witness.syscalls.symlinks import Links
+from clew.witness.syscalls.data_flows import READS, WRITES, DataFlows, peer_locator
+from clew.witness.syscalls.symlinks import SymlinkResolver
 from clew.witness.syscalls.trace_format import Facts
-from clew.witness.syscalls.version_tracker import Paths
+from clew.witness.syscalls.version_tracker import VersionTracker
 
 STATES = st.builds(
     lambda ino, size, mtime: Facts(1, ino, size, mtime, mtime, 0o100644),
@@ -33,7 +33,7 @@ STEPS = st.one_of(
 
 @given(st.lists(STEPS, max_size=40))
 def test_a_path_has_one_line_of_versions(steps: list[tuple[str, bytes, int, Facts | None]]) -> None:
-    paths = Paths()
+    paths = VersionTracker()
     for at, (what, path, image, facts) in enumerate(steps):
         before = [met for line in paths for met in line if met.path == path]
         if what == "read":
@@ -63,7 +63,7 @@ def test_a_path_has_one_line_of_versions(steps: list[tuple[str, bytes, int, Fact
 
 
 def test_there_and_back_are_three_versions() -> None:
-    paths = Paths()
+    paths = VersionTracker()
     a, b, again = (Facts(1, 1, 1, when, when, 0o100644) for when in (1, 2, 3))
     found = paths.read(b"/x", a, at=1)
     found.read = True
@@ -79,7 +79,7 @@ def test_there_and_back_are_three_versions() -> None:
 @given(st.binary(max_size=130), st.sampled_from([socket.SOCK_STREAM, socket.SOCK_DGRAM, 0]))
 def test_any_address_is_a_peer_or_none(address: bytes, kind: int) -> None:
     """A program may hand the kernel whatever it likes."""
-    found = peer(address, kind)
+    found = peer_locator(address, kind)
     assert found is None or ":" in found
 
 
@@ -87,13 +87,13 @@ def test_any_address_is_a_peer_or_none(address: bytes, kind: int) -> None:
 def test_an_address_is_told_as_it_is_written(address: object, port: int) -> None:
     raw = struct.pack("=H", socket.AF_INET) + struct.pack("!H", port)
     raw += socket.inet_aton(str(address)) + bytes(8)
-    assert peer(raw, socket.SOCK_STREAM) == f"tcp://{address}:{port}"
-    assert peer(raw, socket.SOCK_DGRAM) == f"udp://{address}:{port}"
+    assert peer_locator(raw, socket.SOCK_STREAM) == f"tcp://{address}:{port}"
+    assert peer_locator(raw, socket.SOCK_DGRAM) == f"udp://{address}:{port}"
 
 
 @given(st.lists(st.tuples(IMAGES, st.sampled_from([b"pipe:[1]", b"pipe:[2]"]), st.integers(1, 3))))
 def test_flows_do_not_depend_on_the_order(held: list[tuple[int, bytes, int]]) -> None:
-    one, other = Flows(), Flows()
+    one, other = DataFlows(), DataFlows()
     for image, pipe, way in held:
         one.holds(image, pipe, way)
     for image, pipe, way in reversed(held * 2):
@@ -103,7 +103,7 @@ def test_flows_do_not_depend_on_the_order(held: list[tuple[int, bytes, int]]) ->
 
 
 def test_who_writes_informs_who_reads() -> None:
-    flows = Flows()
+    flows = DataFlows()
     flows.holds(1, b"pipe:[1]", WRITES)
     flows.holds(2, b"pipe:[1]", READS)
     flows.holds(3, b"pipe:[1]", READS | WRITES)  # hands both ends on: no party to it
@@ -116,7 +116,7 @@ def test_links_on_the_way(tmp_path: Path) -> None:
     (tmp_path / "folder").symlink_to("real")
     (tmp_path / "last").symlink_to("folder/file")
     base = os.fsencode(tmp_path)
-    found = Links(os.readlink).between(base + b"/last", base + b"/real/file")
+    found = SymlinkResolver(os.readlink).between(base + b"/last", base + b"/real/file")
     assert found == [(base + b"/last", b"folder/file"), (base + b"/folder", b"real")]
 
 
@@ -124,10 +124,10 @@ def test_a_loop_of_links_is_no_way(tmp_path: Path) -> None:
     (tmp_path / "one").symlink_to("other")
     (tmp_path / "other").symlink_to("one")
     base = os.fsencode(tmp_path)
-    assert Links(os.readlink).between(base + b"/one", base + b"/elsewhere") == []
-    assert Links(os.readlink).between(base + b"/one/x", base + b"/elsewhere") == []
+    assert SymlinkResolver(os.readlink).between(base + b"/one", base + b"/elsewhere") == []
+    assert SymlinkResolver(os.readlink).between(base + b"/one/x", base + b"/elsewhere") == []
 
 
 @given(st.text("ab/.", max_size=30), st.text("ab/.", max_size=30))
 def test_any_way_is_followed_to_an_end(given_: str, real: str) -> None:
-    Links(os.readlink).between(b"/nowhere/" + given_.encode(), b"/" + real.encode())
+    SymlinkResolver(os.readlink).between(b"/nowhere/" + given_.encode(), b"/" + real.encode())

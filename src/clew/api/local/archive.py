@@ -65,10 +65,10 @@ class Archive:
 
     def _recover(self) -> None:
         """Complete the records of executions whose recorder was killed."""
-        from clew.run.execution_locks import any_killed
+        from clew.run.execution_locks import has_killed
 
         self.unrecovered = {}
-        if any_killed(self.directory):
+        if has_killed(self.directory):
             from clew.run.recovery import recover
 
             found = recover(self.directory, self.settings)
@@ -221,7 +221,7 @@ class Archive:
         return Graph(connection, self.directory.uid, signers=self.settings.config)
 
     def is_alive(self, uid: str) -> bool:
-        from clew.run.execution_locks import alive
+        from clew.run.execution_locks import is_alive as alive
 
         return alive(self.directory, uid)
 

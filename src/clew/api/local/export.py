@@ -104,12 +104,12 @@ def _image(project: Archive, text: str, out: BinaryIO, say: Say) -> None:
     from clew.store import Store
 
     what = _portable(project, text, say)
-    scratch, lock = execution_locks.scratch(project.directory, secrets.token_hex(8))
+    scratch, lock = execution_locks.create_scratch(project.directory, secrets.token_hex(8))
     try:
         with Store(project.directory.store) as store:
             write_image(what, out, read=store.read, scratch=scratch)
     finally:
-        execution_locks.discard(scratch)
+        execution_locks.remove_tree(scratch)
         os.close(lock)
 
 

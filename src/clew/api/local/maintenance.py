@@ -21,13 +21,13 @@ from clew.store.types import named
 
 if TYPE_CHECKING:
     from clew.api.local.project import Project
-    from clew.run.recovery import Unsettled
+    from clew.run.recovery import UnrecoveredExecution
 
 _LOGGED = 100
 """Problems of one check that are logged one by one."""
 
 
-def _settle(project: Project) -> list[Unsettled]:
+def _settle(project: Project) -> list[UnrecoveredExecution]:
     """Killed executions are told as far as they were seen: what they stored is named by that."""
     from clew.run.recovery import recover
 

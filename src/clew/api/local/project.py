@@ -319,11 +319,11 @@ class Project(Archive):
         if not dry_run:
             from clew import log
             from clew.api.local.maintenance import in_reserve
-            from clew.run.recovery import discarding
+            from clew.run.recovery import discard_after
 
             with in_reserve(self):
                 for uid in doomed:
-                    with discarding(self.directory, uid):
+                    with discard_after(self.directory, uid):
                         self.graph.remove(uid)
 
             gone = ", ".join(f"{found.id} ({uid})" for uid, found in doomed.items())

@@ -24,7 +24,7 @@ from clew.replay.repeat.recreate_plan import Impossible, Work, fewest
 from clew.replay.repeat.replay_runner import Workshop
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.stored_listings import listings
-from clew.run.launch.execution_host import Descent
+from clew.run.launch.execution_host import Derivation
 from clew.settings import machine_id
 from clew.store import Store
 
@@ -363,7 +363,7 @@ def _carry_out(
     collection = str(run.record.facets.get("collection", uid))
     project.close()
     workshop = Workshop(replace(project.directory, exclude=()), project.settings)
-    descent = Descent("repetition", parent=uid, collection=collection)
+    descent = Derivation("repetition", parent=uid, collection=collection)
     outcome = workshop.run(run.plan, descent, network=network, show=None)
     again = recorded(project.graph, outcome.execution["uid"])
     there = {version.digest for version in again.versions.values() if version.stored}

@@ -87,10 +87,10 @@ def done(
     from clew.replay.compare.volatile_rules import rules
     from clew.replay.repeat import repeat_report
     from clew.replay.repeat.replay_runner import Workshop
-    from clew.run.launch.execution_host import Descent
+    from clew.run.launch.execution_host import Derivation
 
     uid = record.execution.uid
-    descent = Descent(kind, parent=uid, collection=record.facets.get("collection", uid))
+    descent = Derivation(kind, parent=uid, collection=record.facets.get("collection", uid))
     project.close()  # nothing is held open while the command runs
     workshop = Workshop(project.directory, project.settings)
     memo = _memo(project, record, plan) if incremental else None

@@ -39,7 +39,7 @@ from clew.prov.graph import Graph
 from clew.prov.queries.executions import find
 from clew.prov.queries.pipelines.tasks import PROGRAM, Done, first_process
 from clew.run import execution_locks, malloc_trim, recovery
-from clew.run.session.worker_session import Session
+from clew.run.session.worker_session import WorkerSession
 from clew.settings import Settings, machine_id
 from clew.store.errors import from_os
 from clew.witness import environment
@@ -59,7 +59,7 @@ _MANY = 50
 
 def stop(folder: Folder, uid: str) -> bool:
     """Let a run end; false where it does not run on this machine."""
-    if not execution_locks.alive(folder, uid):
+    if not execution_locks.is_alive(folder, uid):
         return False
     with contextlib.suppress(FileNotFoundError):  # it has just ended
         (folder.spool / uid / _CANCEL).touch()
@@ -70,7 +70,7 @@ def cancel(folder: Folder, uid: str) -> bool:
     """As `stop`, and wait until it has ended."""
     if not stop(folder, uid):
         return False
-    while execution_locks.alive(folder, uid):
+    while execution_locks.is_alive(folder, uid):
         time.sleep(0.02)
     return True
 
@@ -111,7 +111,7 @@ class _Batch(Struct, eq=False):
     """How each task ended. Where it made files, the graph knows more of them: see `journal`."""
     last: list[AnyEvent]
     """The ends of workers, and of the run."""
-    leaving: list[Session]
+    leaving: list[WorkerSession]
     kept: Path | None = None
     """Where it waits on disk, in case that this process is killed."""
 
@@ -143,13 +143,13 @@ class Recorder:
         self._machine = machine_id(settings)
         self._numbers = itertools.count(earlier.told + 1 if earlier else 1)
         self._begun: set[str] = set()
-        self._queue: queue.SimpleQueue[AnyEvent | Told | Session | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[AnyEvent | Told | WorkerSession | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._behind = 0
         self._told = 0
         self._caught_up = threading.Condition()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._lock = execution_locks.hold(folder, self.uid)
+        self._lock = execution_locks.create_spool(folder, self.uid)
         self.sayings = Sayings(folder.spool / self.uid)
 
     @property
@@ -250,7 +250,7 @@ class Recorder:
             self._behind += bool(told.attempts)
         self._queue.put(replace(told, said=self.sayings.over(told.node.path)))
 
-    def leaves(self, worker: Session) -> None:
+    def leaves(self, worker: WorkerSession) -> None:
         """It gets no more tasks."""
         self._queue.put(worker)
 
@@ -284,7 +284,7 @@ class Recorder:
                 worker.discard()
         self._pending.clear()
 
-    def _waiting(self) -> list[AnyEvent | Told | Session | None]:
+    def _waiting(self) -> list[AnyEvent | Told | WorkerSession | None]:
         """What happened since; nothing, where the database is to be tried again."""
         try:
             found = [self._queue.get(timeout=_PAUSE if self._pending else None)]
@@ -299,16 +299,16 @@ class Recorder:
         """What the workers needed, and telling; of a long run, and at its end."""
         before, self._told = self._told, self._told + told
         if self._told // _MANY > before // _MANY or (self._ending.is_set() and before >= _MANY):
-            malloc_trim.give_back()
+            malloc_trim.trim_heap()
 
-    def _batch(self, waiting: Sequence[AnyEvent | Told | Session]) -> _Batch:
+    def _batch(self, waiting: Sequence[AnyEvent | Told | WorkerSession]) -> _Batch:
         started = [self._numbered(one) for one in waiting if isinstance(one, Started)]
         over = [one for one in waiting if isinstance(one, Told)]
         own = self._witnessed(over)
         # those that have files are folded later, and so are numbered later
         ordered = sorted(over, key=lambda one: bool(one.attempts and one.node.outputs.artifacts))
         ends: list[AnyEvent] = [self._over(one) for one in ordered]
-        leaving = [one for one in waiting if isinstance(one, Session)]
+        leaving = [one for one in waiting if isinstance(one, WorkerSession)]
         last = [event for worker in leaving for event in _last_events(worker)]
         last += [self._numbered(one) for one in waiting if isinstance(one, Ended)]
         return _Batch(started, over, own, ends, last, leaving)
@@ -369,7 +369,7 @@ class Recorder:
 
     def _witnessed(self, over: Sequence[Told]) -> list[list[AnyEvent]]:
         """What was seen of the attempts of each task, with the bytes it names stored."""
-        sessions: dict[str, Session] = {}
+        sessions: dict[str, WorkerSession] = {}
         found = []
         for one in over:
             own: list[AnyEvent] = []
@@ -471,7 +471,7 @@ class Recorder:
             yield Graph(connection, self._folder.uid)
 
 
-def _last_events(worker: Session) -> list[AnyEvent]:
+def _last_events(worker: WorkerSession) -> list[AnyEvent]:
     """End a worker; what is left to tell of it."""
     worker.close()
     events = worker.last_events()

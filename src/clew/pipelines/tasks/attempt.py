@@ -26,8 +26,8 @@ from clew.pipelines.spec.values import WrongType, given, typed
 from clew.pipelines.tasks.venvs import Building, NotInstalled
 from clew.pipelines.tasks.worker_pool import Workers
 from clew.prov.events import AnyEvent
-from clew.run.session.forked_task import Piece
-from clew.run.session.worker_session import Session
+from clew.run.session.forked_task import ForkedTask
+from clew.run.session.worker_session import WorkerSession
 
 Ended = Callable[["Attempt"], None]
 
@@ -50,7 +50,7 @@ class Attempt(Protocol):
     def outcome(self) -> Outcome:
         """Once it is over."""
 
-    def events(self) -> tuple[Session | None, list[AnyEvent]]:
+    def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
         """What is not told of it yet; from the thread that tells."""
 
     @property
@@ -170,8 +170,8 @@ class Warm:
         self._variables = variables
         self._building = building
         self._stopped = False
-        self._session: Session | None = None
-        self._piece: Piece | None = None
+        self._session: WorkerSession | None = None
+        self._piece: ForkedTask | None = None
         self._refused: str | None = None
 
     def start(self, ended: Ended) -> None:
@@ -236,7 +236,7 @@ class Warm:
     def execution(self) -> str | None:
         return self._piece.uid if self._piece and not self._piece.lost else None
 
-    def events(self) -> tuple[Session | None, list[AnyEvent]]:
+    def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
         if self._session is None or self._piece is None or self._piece.lost:
             return None, []
         return self._session, self._session.events(self._piece)

@@ -69,7 +69,7 @@ class Attempts:
         self._facts = facts
         self._on_host = on_host
         self._digest = cache(self._runtime_digest)
-        self._path = inherited_env.environment().get("PATH", os.defpath)
+        self._path = inherited_env.caller_environment().get("PATH", os.defpath)
 
     def variables(self, node: Node) -> dict[str, str]:
         """What a task finds beside the caller's own variables."""

@@ -14,7 +14,7 @@ from clew.pipelines.spec.ir import Claim, Importer
 from clew.pipelines.tasks.attempt import Ended
 from clew.pipelines.tasks.volumes import Unavailable, Volumes
 from clew.prov.events import AnyEvent
-from clew.run.session.worker_session import Session
+from clew.run.session.worker_session import WorkerSession
 
 
 def is_chore(node: Node) -> bool:
@@ -62,7 +62,7 @@ class Chore:
         assert self._outcome is not None
         return self._outcome
 
-    def events(self) -> tuple[Session | None, list[AnyEvent]]:
+    def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
         return None, []
 
     def _do(self) -> Values:

@@ -27,11 +27,11 @@ from clew.project_directory import Folder
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.run import execution_events
-from clew.run.launch.execution_host import Host, Start
+from clew.run.launch.execution_host import LaunchOptions, LocalHost
 from clew.run.recorder import record
-from clew.run.session.worker_session import Session
+from clew.run.session.worker_session import WorkerSession
 from clew.run.stdio import streams
-from clew.run.stdio.stdin_demand import Interest
+from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.streams import Streams
 from clew.settings import Settings
 
@@ -43,7 +43,7 @@ Words = Callable[[Errand], Sequence[str]]
 """What a task is called with, once its folder is there."""
 
 
-class _Stage(Host):
+class _Stage(LocalHost):
     """The host, with nothing to read, and the output only kept."""
 
     def __init__(self, settings: Settings, variables: Mapping[str, str], heard: Heard) -> None:
@@ -56,13 +56,15 @@ class _Stage(Host):
         return {**super().facets(redactor), "streams": _STREAMS}
 
     def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
+        self, spool: Path, *, redactor: Redactor, limit: int, interest: StdinDemand
     ) -> Streams:
-        kept = streams.again(spool, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None)
+        kept = streams.recreate_streams(
+            spool, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None
+        )
         self._heard(spool.name, kept.kept["stdout"].path)
         return kept
 
-    def start(self, what: Start) -> int:
+    def start(self, what: LaunchOptions) -> int:
         self._tracer = super().start(what)
         return self._tracer
 
@@ -114,11 +116,11 @@ class Cold:
     def outcome(self) -> Outcome:
         return self._outcome
 
-    def events(self) -> tuple[Session | None, list[AnyEvent]]:
+    def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
         if self._container is None or self.execution is None:
             return None, []
         why = f"what was done in the image {self._container.image} was not seen"
-        return None, [execution_events.gap(self.execution, 9, "container", why)]
+        return None, [execution_events.build_gap(self.execution, 9, "container", why)]
 
     def _run(self, ended: Ended) -> None:
         try:

@@ -105,7 +105,7 @@ class Volumes:
         own = f"{_HIDDEN}{folder.uid}-"
         self._secrets = _memory() / f"{own}{uid}"
         for left in _memory().glob(f"{own}*"):  # by a run that was killed
-            if not execution_locks.alive(folder, left.name.removeprefix(own)):
+            if not execution_locks.is_alive(folder, left.name.removeprefix(own)):
                 shutil.rmtree(left, ignore_errors=True)
         self._open: Counter[tuple[str, str]] = Counter()
         self._made: dict[str, list[Path]] = {}

@@ -18,8 +18,8 @@ from clew.project_directory import Folder
 from clew.prov.text import shown
 from clew.redaction import Redactor
 from clew.replay.reuse.reuse_types import Surroundings
-from clew.run.launch.execution_host import Host
-from clew.run.session.worker_session import Session
+from clew.run.launch.execution_host import LocalHost
+from clew.run.session.worker_session import WorkerSession
 from clew.settings import Settings
 
 PLAIN = {"_KFP_RUNTIME": "true"}
@@ -43,9 +43,9 @@ class Workers:
     def __init__(self, folder: Folder, settings: Settings) -> None:
         self._folder = folder
         self._settings = settings
-        self._at_work: dict[tuple[str, frozenset[tuple[str, str]]], Session] = {}
+        self._at_work: dict[tuple[str, frozenset[tuple[str, str]]], WorkerSession] = {}
         self._surroundings: dict[frozenset[tuple[str, str]], Surroundings] = {}
-        self._leaving: list[Session] = []
+        self._leaving: list[WorkerSession] = []
         self.lock = threading.Lock()
         """Held by whoever asks for a worker, until it has its task."""
 
@@ -65,7 +65,7 @@ class Workers:
             self._surroundings[key] = found
         return found
 
-    def ready(self, python: str, variables: Mapping[str, str]) -> Session:
+    def ready(self, python: str, variables: Mapping[str, str]) -> WorkerSession:
         """One that can take another task."""
         key = (python, frozenset(variables.items()))
         found = self._at_work.get(key)
@@ -93,9 +93,9 @@ class Workers:
             if found is None or not found.is_ready:
                 self.ready(python, variables)
 
-    def _started(self, python: str, variables: Mapping[str, str]) -> Session:
+    def _started(self, python: str, variables: Mapping[str, str]) -> WorkerSession:
         stage = task_stage(self._settings, variables)
-        found = Session(self._folder, self._settings, self.command(python), stage, "worker")
+        found = WorkerSession(self._folder, self._settings, self.command(python), stage, "worker")
         found.start()
         return found
 
@@ -103,7 +103,7 @@ class Workers:
         """What workers with variables of their own must keep out of the record."""
         self._folder, self._settings = folder, settings
 
-    def release(self) -> list[Session]:
+    def release(self) -> list[WorkerSession]:
         """All of them: they get no more tasks."""
         found = self.all()
         self._leaving.clear()
@@ -116,7 +116,7 @@ class Workers:
             worker.close()
             worker.discard()
 
-    def done(self) -> list[Session]:
+    def done(self) -> list[WorkerSession]:
         """Those that will get no more tasks, and of which all is told but their own end."""
         found = [worker for worker in self._leaving if not worker.untold]
         self._leaving = [worker for worker in self._leaving if worker.untold]
@@ -127,13 +127,13 @@ class Workers:
         for worker in self.all():
             worker.look()
 
-    def all(self) -> list[Session]:
+    def all(self) -> list[WorkerSession]:
         return [*self._leaving, *self._at_work.values()]
 
 
-def task_stage(settings: Settings, variables: Mapping[str, str]) -> Host:
+def task_stage(settings: Settings, variables: Mapping[str, str]) -> LocalHost:
     """This machine, as every task finds it."""
-    stage = Host(settings)
+    stage = LocalHost(settings)
     stage.environ = {
         **{name: value for name, value in stage.environ.items() if name not in _OF_THE_TERMINAL},
         **variables,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from clew.errors import Busy, ClewError, NotAllowed
-from clew.run.execution_locks import discard
+from clew.run.execution_locks import remove_tree
 from clew.store.errors import from_os
 
 _PREFIX = ".clew-checkout-"
@@ -61,7 +61,7 @@ def draft(folder: Path) -> Iterator[Path]:
     try:
         yield made
     finally:
-        discard(made)
+        remove_tree(made)
         os.close(descriptor)
 
 
@@ -94,7 +94,7 @@ def _refill(old: Path, new: Path) -> None:
     """Empty the old folder and give all that is in the new one a second name in it."""
     for entry in list(old.iterdir()):
         if entry.is_dir() and not entry.is_symlink():
-            discard(entry)
+            remove_tree(entry)
         else:
             entry.unlink()
     for path, folders, files in os.walk(new):
@@ -133,5 +133,5 @@ def _sweep(left: Path) -> None:
     """Remove what a dead one left."""
     descriptor = _locked(left)
     if descriptor is not None:
-        discard(left)
+        remove_tree(left)
         os.close(descriptor)

@@ -30,9 +30,9 @@ from clew.replay.sandbox.file_cache import Cache
 from clew.replay.stored_listings import listings
 from clew.run import execution_locks
 from clew.run.launch import tracer_process
-from clew.run.launch.execution_host import Descent, Start
+from clew.run.launch.execution_host import Derivation, LaunchOptions
 from clew.run.launch.pins import Pins
-from clew.run.stdio.stdin_demand import Interest
+from clew.run.stdio.stdin_demand import StdinDemand
 from clew.store import Store
 
 
@@ -55,7 +55,7 @@ class Laboratory:
         self._end = time.monotonic() + seconds
 
     def __enter__(self) -> Laboratory:
-        self._place, self._lock = execution_locks.scratch(self._folder, secrets.token_hex(8))
+        self._place, self._lock = execution_locks.create_scratch(self._folder, secrets.token_hex(8))
         self._store = Store(self._folder.store)
         self._names = listings(self._store)
         return self
@@ -67,7 +67,7 @@ class Laboratory:
         trace: TracebackType | None,
     ) -> None:
         self._store.close()
-        execution_locks.discard(self._place)
+        execution_locks.remove_tree(self._place)
         os.close(self._lock)
 
     def plan(self, record: Recorded) -> Plan | None:
@@ -92,7 +92,7 @@ class Laboratory:
         except (ClewError, OSError):
             return None
         finally:
-            execution_locks.discard(place)
+            execution_locks.remove_tree(place)
 
     def _run(self, plan: Plan, pins: Pins, place: Path, seconds: float) -> Observation | None:
         root = Cache(self._folder.cache, self._store, roots=self._place / "roots").root(
@@ -105,7 +105,7 @@ class Laboratory:
             machine=plan.machine,
             facets=dict(plan.facets),
             packages={},
-            descent=Descent("repetition", parent="", collection=""),
+            descent=Derivation("repetition", parent="", collection=""),
             show=None,
             stdin=None if stdin is None else lambda: self._store.read(stdin),
             credentials=plan.credentials,
@@ -124,11 +124,11 @@ class Laboratory:
             place,
             redactor=Redactor({}, ()),
             limit=self._folder.stream_limit,
-            interest=Interest(),
+            interest=StdinDemand(),
         )
         nobody = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         tracer = stage.start(
-            Start(
+            LaunchOptions(
                 command=plan.command,
                 trace=place / "trace",
                 spool=None,

@@ -20,7 +20,7 @@ from clew.replay.sandbox.bubblewrap import Inside, Sandbox
 from clew.replay.sandbox.file_cache import Cache, held
 from clew.replay.sandbox.initial_files import Entry
 from clew.run import execution_locks, recovery
-from clew.run.launch.execution_host import Descent
+from clew.run.launch.execution_host import Derivation
 from clew.run.launch.pins import Pins
 from clew.run.launch.skip_protocol import Decider
 from clew.run.outcome import Outcome
@@ -40,7 +40,7 @@ class Workshop:
     def run(
         self,
         plan: Plan,
-        descent: Descent,
+        descent: Derivation,
         *,
         network: bool = False,
         show: tuple[int, int] | None = (1, 2),
@@ -63,7 +63,7 @@ class Workshop:
     def _run(
         self,
         plan: Plan,
-        descent: Descent,
+        descent: Derivation,
         network: bool,
         show: tuple[int, int] | None,
         name: str | None,
@@ -117,11 +117,11 @@ class Workshop:
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[Path]:
         """A folder of its own; whoever cleans up after the dead removes it if we are killed."""
-        place, lock = execution_locks.scratch(self.folder, secrets.token_hex(8))
+        place, lock = execution_locks.create_scratch(self.folder, secrets.token_hex(8))
         try:
             yield place
         finally:
-            execution_locks.discard(place)
+            execution_locks.remove_tree(place)
             os.close(lock)
 
 

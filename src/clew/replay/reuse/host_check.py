@@ -24,7 +24,7 @@ from clew.replay.reuse.start_match import differing
 from clew.replay.reuse.subtree import NotAlone, Unit
 from clew.replay.reuse.subtree_analysis import reading
 from clew.replay.sandbox.sandbox_files import Seen
-from clew.run.launch.input_snapshot import Standing
+from clew.run.launch.input_snapshot import InputSnapshot
 from clew.store import Signature, Store
 
 _FRESH = 0.2
@@ -53,7 +53,7 @@ class Reuse:
         self._graph = graph
         self._store = store
         self._world = _Here(store)
-        self._inherited: dict[str, tuple[Answer, Standing]] = {}
+        self._inherited: dict[str, tuple[Answer, InputSnapshot]] = {}
         self._sure: set[str] = set()
         self._looked = 0.0
 
@@ -126,15 +126,15 @@ class Reuse:
         self._sure.add(uid)
         return known[0]
 
-    def _examined(self, uid: str) -> tuple[Answer, Standing]:
+    def _examined(self, uid: str) -> tuple[Answer, InputSnapshot]:
         try:
             past = Past(recorded(self._graph, uid, alone=True), self._names)
             unit = reading(past.ledger, past.record.processes[0])
         except NotAlone as why:
-            return Answer(str(why)), Standing()
+            return Answer(str(why)), InputSnapshot()
         except (ClewError, IndexError):
-            return Answer("the record of its worker is gone"), Standing()
-        standing = Standing.now({need.path for need in unit.needs})
+            return Answer("the record of its worker is gone"), InputSnapshot()
+        standing = InputSnapshot.now({need.path for need in unit.needs})
         why_not = Check(unit, self._world, self._names, None).unmet()
         return Answer(why_not, len(unit.needs)), standing
 

@@ -27,12 +27,12 @@ from clew.replay.reuse.start_match import Start, started_alike
 from clew.replay.reuse.subtree import MACHINE, NotAlone, Unit
 from clew.replay.sandbox.sandbox_files import Seen
 from clew.replay.stored_listings import listings
-from clew.run.launch.skip_protocol import Surroundings
+from clew.run.launch.skip_protocol import RunContext
 from clew.settings import Settings
 from clew.store import Store, Stored
 from clew.witness.syscalls import process_start
-from clew.witness.syscalls.content_capture import Known
-from clew.witness.syscalls.reused_subtree import Retold
+from clew.witness.syscalls.content_capture import KnownContent
+from clew.witness.syscalls.reused_subtree import ReusedSubtree
 from clew.witness.syscalls.trace_format import Facts
 from clew.witness.syscalls.trace_format import Question as Asked
 from clew.witness.syscalls.version_tracker import facts_of
@@ -51,9 +51,9 @@ class Incremental:
     ran: list[dict[str, Any]] = field(default_factory=list)
     """In the shape of the contract: what was run, and why."""
     reused: list[dict[str, Any]] = field(default_factory=list)
-    retold: dict[int, Retold] = field(default_factory=dict)
+    retold: dict[int, ReusedSubtree] = field(default_factory=dict)
 
-    def begin(self, surroundings: Surroundings) -> None:
+    def begin(self, surroundings: RunContext) -> None:
         self._around = surroundings
         self._world = Seen(surroundings.files, surroundings.given)
         self._leftovers: frozenset[tuple[int, bytes]] | None = None
@@ -195,11 +195,11 @@ class Incremental:
             version = need.version
             if version is not None and version.digest is not None and need.path in before:
                 stored = Stored(version.digest, version.size or 0)
-                self._around.contents.learn(before[need.path], Known(stored, version.stored))
+                self._around.contents.learn(before[need.path], KnownContent(stored, version.stored))
         appended = {path for path, facts in opened.items() if facts.size}
         versions = {path: left.version for path, left in unit.leaves.items()}
         versions |= {one.path: one.version for one in unit.handed}
         for path, version in versions.items():
             if version is not None and version.digest and path in after and path not in appended:
                 stored = Stored(version.digest, version.size or 0)
-                self._around.contents.learn(after[path], Known(stored, version.stored))
+                self._around.contents.learn(after[path], KnownContent(stored, version.stored))

@@ -10,9 +10,14 @@ from clew.prov.queries.execution_record import Activity, Edge, Version
 from clew.prov.queries.formats import STREAM
 from clew.replay.reuse.start_match import Start, seals, variables
 from clew.replay.reuse.subtree import Unit
-from clew.witness.syscalls.reused_subtree import Actor, Retold, Step, Thing
+from clew.witness.syscalls.reused_subtree import (
+    ReusedAction,
+    ReusedProcess,
+    ReusedSubtree,
+    ReusedVersion,
+)
 from clew.witness.syscalls.trace_format import Facts
-from clew.witness.syscalls.version_tracker import Told
+from clew.witness.syscalls.version_tracker import KnownVersion
 
 _LOOKED, _USED, _REPLACED, _GONE = 1, 2, 2, 4
 """The order of what happened at one moment; things are made between the last two."""
@@ -26,7 +31,7 @@ def account(
     before: Mapping[bytes, Facts],
     opened: Mapping[bytes, Facts],
     after: Mapping[bytes, Facts],
-) -> Retold:
+) -> ReusedSubtree:
     """`before`: the files it met, as they were; `opened`: what it was handed, before it was
     written; `after`: what it left, as it is now."""
     return _Account(unit, start, machine, before, opened, after).told()
@@ -48,14 +53,14 @@ class _Account:
         self._handed = {one.version.key for one in unit.handed}
         self._appended = {one.version.key for one in unit.handed if opened[one.path].size}
         """What these hold depends on what was there before."""
-        self._things: dict[int, Thing] = {}
+        self._things: dict[int, ReusedVersion] = {}
 
-    def told(self) -> Retold:
+    def told(self) -> ReusedSubtree:
         members = [self._record.activities[key] for key in self._unit.members]
         members.sort(key=lambda process: process.number or 0)
         steps = sorted(self._steps(members))
         self._carries(members)
-        return Retold(
+        return ReusedSubtree(
             actors=[self._actor(process) for process in members],
             things=self._things,
             steps=steps,
@@ -64,10 +69,10 @@ class _Account:
             printed={name: until - since for name, (since, until) in self._unit.output.items()},
         )
 
-    def _actor(self, process: Activity) -> Actor:
+    def _actor(self, process: Activity) -> ReusedProcess:
         root = process.key == self._unit.root.key
         parent = self._record.activities.get(process.parent or 0)
-        return Actor(
+        return ReusedProcess(
             uid=process.uid,
             parent=None if root or parent is None else parent.uid,
             pid=process.pid or 0,
@@ -90,7 +95,7 @@ class _Account:
 
     # -- what was done
 
-    def _steps(self, members: list[Activity]) -> Iterator[Step]:
+    def _steps(self, members: list[Activity]) -> Iterator[ReusedAction]:
         for process in members:
             for edge in self._ledger.used[process.key]:
                 if self._counts(process, edge.at) and edge.how != "append":
@@ -98,15 +103,17 @@ class _Account:
             for look in self._ledger.looked[process.key]:
                 if self._counts(process, look.at):
                     words = (look.kind, self._locator(look.locator), look.answer)
-                    yield Step(look.at, _LOOKED, "looked", process.uid, None, words)
+                    yield ReusedAction(look.at, _LOOKED, "looked", process.uid, None, words)
         yield from self._changes(members)
         inside = self._unit.members
         for learnt, source, at, via in self._record.informed:
             if learnt in inside and source in inside:
                 who, by = (self._record.activities[key].uid for key in (learnt, source))
-                yield Step(max(at, self._unit.over), _GONE, "informed", who, None, (by, via))
+                yield ReusedAction(
+                    max(at, self._unit.over), _GONE, "informed", who, None, (by, via)
+                )
 
-    def _changes(self, members: list[Activity]) -> Iterator[Step]:
+    def _changes(self, members: list[Activity]) -> Iterator[ReusedAction]:
         by_key = {process.key: process for process in members}
         for edge in self._record.generated:
             process = by_key.get(edge.activity)
@@ -116,7 +123,7 @@ class _Account:
             if locator.startswith(STREAM):
                 words = (locator.rpartition("/")[2], "2")
                 at = max(edge.at, self._unit.begun)
-                yield Step(at, _USED, "stream", process.uid, None, words)
+                yield ReusedAction(at, _USED, "stream", process.uid, None, words)
             elif self._counts(process, edge.at) or edge.version in self._handed:
                 self._thing(edge.version)
         for edge in self._record.invalidated:
@@ -128,15 +135,15 @@ class _Account:
     def _counts(self, process: Activity, at: int) -> bool:
         return process.key != self._unit.root.key or at >= self._unit.begun
 
-    def _edge(self, process: Activity, edge: Edge, kind: str, order: int) -> Iterator[Step]:
+    def _edge(self, process: Activity, edge: Edge, kind: str, order: int) -> Iterator[ReusedAction]:
         version = self._record.versions[edge.version]
         if version.locator.startswith(STREAM):
             words = (version.locator.rpartition("/")[2], "1")
-            yield Step(edge.at, order, "stream", process.uid, None, words)
+            yield ReusedAction(edge.at, order, "stream", process.uid, None, words)
         elif self._ledger.paths[edge.version] is not None:
             self._thing(edge.version)
             what = "used" if kind == "used" else "gone"
-            yield Step(edge.at, order, what, process.uid, edge.version, (edge.how,))  # type: ignore[arg-type]
+            yield ReusedAction(edge.at, order, what, process.uid, edge.version, (edge.how,))  # type: ignore[arg-type]
 
     # -- what it was done to
 
@@ -147,7 +154,7 @@ class _Account:
         path = self._ledger.paths[key] or b""
         makers = self._makers(key)
         if not makers:
-            self._things[key] = Thing(path, self._before.get(path))
+            self._things[key] = ReusedVersion(path, self._before.get(path))
             return
         left = self._unit.leaves.get(path)
         last = left is not None and left.version is not None and left.version.key == key
@@ -155,7 +162,7 @@ class _Account:
         # who opens a file for a child to write it is no maker: the child was born later
         born = min(self._record.activities[by].started for by in self._ledger.makers[key])
         made = max(min(edge.at for edge in self._ledger.makers[key].values()), born)
-        self._things[key] = Thing(
+        self._things[key] = ReusedVersion(
             path=path,
             facts=self._after.get(path) if last or handed else None,
             told=None if key in self._appended else _told(version),
@@ -197,10 +204,10 @@ class _Account:
         return f"{file_locator(self._machine, b'')}{rest[slash:]}"
 
 
-def _told(version: Version) -> Told | None:
+def _told(version: Version) -> KnownVersion | None:
     if version.digest is None:
         return None
-    return Told(
+    return KnownVersion(
         digest=version.digest,
         size=version.size or 0,
         mode=version.mode or 0,

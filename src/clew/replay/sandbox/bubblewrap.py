@@ -28,13 +28,13 @@ from clew.redaction import Redactor
 from clew.replay.repeat.credential_files import CredentialFile, write_files
 from clew.replay.sandbox.file_cache import Root
 from clew.run.launch import tracer_process
-from clew.run.launch.execution_host import Descent, Start
+from clew.run.launch.execution_host import Derivation, LaunchOptions
 from clew.run.stdio import streams
-from clew.run.stdio.stdin_demand import Interest
+from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.streams import Streams
 from clew.witness import environment
 from clew.witness.syscalls import tracer_binary
-from clew.witness.syscalls.content_capture import State
+from clew.witness.syscalls.content_capture import FileState
 
 _PROC = (
     *("acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "mtrr", "pressure", "scsi"),
@@ -60,7 +60,7 @@ class Inside:
     """What surrounded the execution that is repeated."""
     packages: Mapping[bytes, str]
     """Whose each file is, by path."""
-    descent: Descent
+    descent: Derivation
     show: tuple[int, int] | None = (1, 2)
     """Where its output and its errors are shown; None: they are only kept."""
     stdin: Callable[[], Iterable[bytes]] | None = None
@@ -113,7 +113,7 @@ class Sandbox:
         return {os.fsdecode(p): file.secrets for p, file in self.inside.credentials.items()}
 
     @property
-    def descent(self) -> Descent | None:
+    def descent(self) -> Derivation | None:
         return self.inside.descent
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
@@ -128,10 +128,10 @@ class Sandbox:
         }
 
     def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
+        self, spool: Path, *, redactor: Redactor, limit: int, interest: StdinDemand
     ) -> Streams:
         words: dict[str, Any] = self.inside.facets.get("streams", {})
-        self._streams = streams.again(
+        self._streams = streams.recreate_streams(
             spool,
             words,
             redactor=redactor,
@@ -143,7 +143,7 @@ class Sandbox:
 
     # -- starting
 
-    def start(self, what: Start) -> int:
+    def start(self, what: LaunchOptions) -> int:
         for name in ("upper", "work", "root"):
             (self.scratch / name).mkdir(parents=True)
         (self.scratch / "lower").symlink_to(self.root.path)
@@ -198,7 +198,7 @@ class Sandbox:
         words += ["--hostname", str(self.inside.facets.get("hostname") or "localhost")]
         return [*words, "--chdir", os.fspath(self.cwd), "--"]
 
-    def _tracer(self, what: Start) -> list[str]:
+    def _tracer(self, what: LaunchOptions) -> list[str]:
         return tracer_binary.tracer_command(
             what.command,
             tracer=self._mount("--read-only", tracer_binary.TRACER),
@@ -227,7 +227,7 @@ class Sandbox:
         self._mounted[descriptor] = how, path
         return f"/proc/self/fd/{descriptor}"
 
-    def ready(self) -> tuple[Confined, Mapping[State, str]]:
+    def ready(self) -> tuple[Confined, Mapping[FileState, str]]:
         """The overlay is mounted, and the command waits: now its root can be opened."""
         try:
             with open(self._said, "rb", closefd=False) as said:

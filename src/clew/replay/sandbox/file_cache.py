@@ -22,7 +22,7 @@ from pathlib import Path
 
 from clew.errors import ClewError, NoContent
 from clew.replay.sandbox.initial_files import Entry, Scenery
-from clew.run.execution_locks import discard
+from clew.run.execution_locks import remove_tree
 from clew.safe_path import SafeFolder
 from clew.store import Store
 from clew.store.errors import from_os
@@ -58,7 +58,7 @@ def clear(folder: Path, *, dry_run: bool) -> int:
     with _lock(folder) as descriptor, contextlib.suppress(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for name in ("files", "roots"):
-            discard(folder / name)
+            remove_tree(folder / name)
         return freed
     return 0
 
@@ -86,7 +86,7 @@ class Cache:
         place = self._roots / scenery.digest
         states = self._states(scenery, place)
         if states is None:  # not there, or somebody was at it
-            discard(place)
+            remove_tree(place)
             self._build(scenery, place)
             states = self._states(scenery, place)
         if states is None:
@@ -143,7 +143,7 @@ class Cache:
         except OSError as error:
             raise from_os(error, doing=f"lay out the files in {self._roots}") from error
         finally:
-            discard(draft)
+            remove_tree(draft)
 
     def _make(self, path: bytes, entry: Entry, linked: set[Entry]) -> None:
         if entry.kind == "link":

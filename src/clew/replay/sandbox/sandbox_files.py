@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from blake3 import blake3
 
 from clew.confined_files import Confined
-from clew.witness.syscalls.content_capture import State
+from clew.witness.syscalls.content_capture import FileState
 
 _MOST = 40  # as many links as the kernel follows
 _RACY = 2_000_000_000
@@ -27,7 +27,7 @@ _RACY = 2_000_000_000
 class Seen:
     """One sandbox. `forget` after anybody may have changed a link or a folder."""
 
-    def __init__(self, files: Confined, given: Mapping[State, str]) -> None:
+    def __init__(self, files: Confined, given: Mapping[FileState, str]) -> None:
         self._files = files
         self._given = given
         self._folders: dict[bytes, bytes] = {}

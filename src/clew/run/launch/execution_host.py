@@ -22,18 +22,18 @@ from clew.redaction import Redactor
 from clew.run.launch import inherited_env, tracer_process
 from clew.run.launch.pins import Pins
 from clew.run.stdio import streams
-from clew.run.stdio.stdin_demand import Interest
+from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.streams import Streams
 from clew.settings import Settings, machine_id
 from clew.witness import environment
 from clew.witness.syscalls import tracer_binary
-from clew.witness.syscalls.content_capture import State
+from clew.witness.syscalls.content_capture import FileState
 
 if TYPE_CHECKING:
     from clew.packages.owners import Packages
 
 
-class Descent(Struct, frozen=True):
+class Derivation(Struct, frozen=True):
     """What an execution came from, and how."""
 
     kind: str
@@ -42,7 +42,7 @@ class Descent(Struct, frozen=True):
     collection: str
 
 
-class Start(Struct, frozen=True):
+class LaunchOptions(Struct, frozen=True):
     """What the tracer is started with, beside what the stage knows."""
 
     command: tuple[str, ...]
@@ -60,7 +60,7 @@ class Start(Struct, frozen=True):
     """What a child of the command did is written as soon as it ends."""
 
 
-class Stage(Protocol):
+class ExecutionHost(Protocol):
     """What the recording asks of a place."""
 
     @property
@@ -87,22 +87,22 @@ class Stage(Protocol):
         are not stored."""
 
     @property
-    def descent(self) -> Descent | None: ...
+    def descent(self) -> Derivation | None: ...
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
         """What surrounds the command, for the record; its `variables` among them."""
 
     def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
+        self, spool: Path, *, redactor: Redactor, limit: int, interest: StdinDemand
     ) -> Streams: ...
 
-    def start(self, what: Start) -> int:
+    def start(self, what: LaunchOptions) -> int:
         """The process id of what was started; it ends as the tracer ends."""
 
     def target(self, root: int | None) -> int | None:
         """Whom a signal is passed on to; `root` is the command as the tracer names it."""
 
-    def ready(self) -> tuple[Confined, Mapping[State, str]]:
+    def ready(self) -> tuple[Confined, Mapping[FileState, str]]:
         """Once started: the command's files, and what is known of them."""
 
     def refusal(self) -> RecordingFailed:
@@ -115,17 +115,17 @@ class Stage(Protocol):
     def close(self) -> None: ...
 
 
-class Host:
+class LocalHost:
     """This machine, with the caller's variables, descriptors and working folder."""
 
-    descent: Descent | None = None
+    descent: Derivation | None = None
     secrets: Mapping[str, str] = MappingProxyType({})
     credential_files: Mapping[str, Iterable[str]] = MappingProxyType({})
 
     def __init__(self, settings: Settings) -> None:
         self.machine = machine_id(settings)
-        self.cwd = _working_folder()
-        self.environ: Mapping[str, str] = inherited_env.environment()
+        self.cwd = _current_directory()
+        self.environ: Mapping[str, str] = inherited_env.caller_environment()
         self.boot = ""
         self._settings = settings
 
@@ -133,14 +133,14 @@ class Host:
         facets = environment.facets(self.cwd, self.environ, redactor, machine=self.machine)
         self.boot = str(facets.get("boot", ""))[:8]
         git = environment.git(self.cwd, self.environ)
-        return {**facets, "git": git, "streams": streams.described()}
+        return {**facets, "git": git, "streams": streams.describe_streams()}
 
     def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, interest: Interest
+        self, spool: Path, *, redactor: Redactor, limit: int, interest: StdinDemand
     ) -> Streams:
-        return streams.prepare(spool, redactor=redactor, limit=limit, interest=interest)
+        return streams.capture_streams(spool, redactor=redactor, limit=limit, interest=interest)
 
-    def start(self, what: Start) -> int:
+    def start(self, what: LaunchOptions) -> int:
         terminal = what.streams.terminal
         words = tracer_binary.tracer_command(
             what.command,
@@ -169,7 +169,7 @@ class Host:
     def target(self, root: int | None) -> int | None:
         return root
 
-    def ready(self) -> tuple[Confined, Mapping[State, str]]:
+    def ready(self) -> tuple[Confined, Mapping[FileState, str]]:
         return HOST, {}
 
     def refusal(self) -> RecordingFailed:
@@ -191,7 +191,7 @@ class Host:
         pass
 
 
-def _working_folder() -> Path:
+def _current_directory() -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError as error:

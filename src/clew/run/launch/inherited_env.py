@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 
 
-def environment() -> dict[str, str]:
+def caller_environment() -> dict[str, str]:
     """The caller's variables. Python itself adds one where the locale is plain C: that is taken
     out again, for the command is to find what it would find alone."""
     found = dict(os.environ)

@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from clew.witness.syscalls.trace_format import OPEN, AnyRecord, Facts, Look, Open
 from clew.witness.syscalls.version_tracker import facts_of
 
-_PASSING = (b"/proc", b"/sys", b"/dev")
+_PSEUDO_FILES = (b"/proc", b"/sys", b"/dev")
 _AS_LINK = 1
 
 
-class Standing:
+class InputSnapshot:
     """The state of everything that was opened or looked at."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Standing:
         self._folders: dict[bytes, tuple[int, int, int] | None] = {}
 
     @classmethod
-    def of(cls, trace: Iterable[AnyRecord]) -> Standing:
+    def of(cls, trace: Iterable[AnyRecord]) -> InputSnapshot:
         """As a trace tells it."""
         found = cls()
         for record in trace:
@@ -33,7 +33,7 @@ class Standing:
         return found
 
     @classmethod
-    def now(cls, paths: Iterable[bytes]) -> Standing:
+    def now(cls, paths: Iterable[bytes]) -> InputSnapshot:
         """As these paths are."""
         found = cls()
         for path in paths:
@@ -71,7 +71,7 @@ class Standing:
             self._seen(record.path, record.facts, follow=not linked)
 
     def _missing(self, path: bytes) -> None:
-        if path.startswith(b"/") and not path.startswith(_PASSING):
+        if path.startswith(b"/") and not path.startswith(_PSEUDO_FILES):
             folder = os.path.dirname(path)
             while folder != b"/" and not os.path.lexists(folder):
                 folder = os.path.dirname(folder)  # as long as that has no new name, nor has this
@@ -80,7 +80,7 @@ class Standing:
             self._absent.setdefault(folder, []).append(path)
 
     def _seen(self, path: bytes, facts: Facts, *, follow: bool) -> None:
-        if path.startswith(b"/") and not path.startswith(_PASSING):
+        if path.startswith(b"/") and not path.startswith(_PSEUDO_FILES):
             self._there[path, follow] = facts
 
 

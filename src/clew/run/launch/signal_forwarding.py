@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-_PASSED_ON = (
+_FORWARDED = (
     signal.SIGINT,
     signal.SIGTERM,
     signal.SIGHUP,
@@ -20,30 +20,30 @@ _FROM_TERMINAL = 0x80  # si_code SI_KERNEL: the whole group got it
 
 
 @contextmanager
-def forwarded(root: Callable[[], int | None]) -> Iterator[set[int]]:
+def forward_signals(root: Callable[[], int | None]) -> Iterator[set[int]]:
     """While the command runs, it decides what an interrupt means. Gives the signals that were
     held back before: the command is to find those held back, and no others."""
     if threading.current_thread() is not threading.main_thread():
         yield set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
     over = threading.Event()
-    thread = threading.Thread(target=_pass_on, args=(root, over), daemon=True)
+    thread = threading.Thread(target=_forward, args=(root, over), daemon=True)
     thread.start()
     try:
         yield set(before)
     finally:
         over.set()
         if thread.ident is not None and thread.is_alive():
-            signal.pthread_kill(thread.ident, _PASSED_ON[-1])  # only to end its wait
+            signal.pthread_kill(thread.ident, _FORWARDED[-1])  # only to end its wait
         thread.join()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _pass_on(root: Callable[[], int | None], over: threading.Event) -> None:
+def _forward(root: Callable[[], int | None], over: threading.Event) -> None:
     waiting: list[int] = []  # the command may not have begun yet
     while True:
-        got = signal.sigtimedwait(_PASSED_ON, 0.05) if waiting else signal.sigwaitinfo(_PASSED_ON)
+        got = signal.sigtimedwait(_FORWARDED, 0.05) if waiting else signal.sigwaitinfo(_FORWARDED)
         if over.is_set():
             return
         if got is not None and got.si_code != _FROM_TERMINAL:

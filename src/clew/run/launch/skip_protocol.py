@@ -20,8 +20,8 @@ import msgspec
 
 from clew.confined_files import Confined
 from clew.redaction import Redactor
-from clew.witness.syscalls.content_capture import Contents, State
-from clew.witness.syscalls.reused_subtree import Retold
+from clew.witness.syscalls.content_capture import ContentCapture, FileState
+from clew.witness.syscalls.reused_subtree import ReusedSubtree
 from clew.witness.syscalls.trace_format import Opening, Question
 
 _ANSWER = struct.Struct("=IIQ")
@@ -29,21 +29,21 @@ _decode = msgspec.msgpack.Decoder(Question).decode
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class RunContext:
     """What whoever decides has to know of the run."""
 
     files: Confined
     """Its files, as its paths name them."""
-    given: Mapping[State, str]
+    given: Mapping[FileState, str]
     streams: Mapping[bytes, str]
     redactor: Redactor
-    contents: Contents
+    contents: ContentCapture
 
 
 class Decider(Protocol):
     """Knows what need not run."""
 
-    def begin(self, surroundings: Surroundings) -> None: ...
+    def begin(self, surroundings: RunContext) -> None: ...
 
     def decide(self, question: Question, copies: Mapping[int, int]) -> tuple[int, int] | None:
         """The status to end with and the token of what was done instead; None: run it. `copies`:
@@ -53,11 +53,11 @@ class Decider(Protocol):
         """Nothing more will be asked."""
 
     @property
-    def retold(self) -> Mapping[int, Retold]:
+    def retold(self) -> Mapping[int, ReusedSubtree]:
         """What was done instead, by token."""
 
 
-class Listener:
+class DecisionServer:
     """Answers until the tracer is gone."""
 
     def __init__(self, decider: Decider) -> None:
@@ -72,7 +72,7 @@ class Listener:
         """For the tracer."""
         return self._theirs.fileno()
 
-    def start(self, surroundings: Surroundings) -> None:
+    def start(self, surroundings: RunContext) -> None:
         self._theirs.close()
         self._decider.begin(surroundings)
         self._thread.start()
@@ -98,7 +98,9 @@ class Listener:
             return False
         try:
             question = _decode(self._exactly(int.from_bytes(head, "little")))
-            answer = self._decider.decide(question, dict(zip(_sent(question), copies, strict=True)))
+            answer = self._decider.decide(
+                question, dict(zip(_passed_descriptors(question), copies, strict=True))
+            )
         finally:
             for copy in copies:
                 os.close(copy)
@@ -125,7 +127,7 @@ class Listener:
         return bytes(data)
 
 
-def _sent(question: Question) -> list[int]:
+def _passed_descriptors(question: Question) -> list[int]:
     """The numbers of the descriptors that came along."""
 
     def comes(opening: Opening) -> bool:

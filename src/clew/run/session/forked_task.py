@@ -9,24 +9,24 @@ from dataclasses import dataclass
 
 import msgspec
 
-from clew.run.session.task_output import Voice
-from clew.run.session.trace_branches import Branch
+from clew.run.session.task_output import TaskOutput
+from clew.run.session.trace_branches import TraceBranch
 from clew.witness.syscalls.trace_format import AnyRecord, Exec, Held, Hidden, Mark, Opening, Signal
 
 
 @dataclass
-class Piece:
+class ForkedTask:
     """One piece of work: an execution."""
 
     uid: str
     command: tuple[str, ...]
     """What would do it without the session."""
     pid: int
-    voice: Voice
-    ended: Callable[[Piece], None]
+    voice: TaskOutput
+    ended: Callable[[ForkedTask], None]
     began: int
     name: str | None = None
-    branch: Branch | None = None
+    branch: TraceBranch | None = None
     lost: bool = False
     """The session ended before it did."""
     gone: float | None = None
@@ -48,7 +48,9 @@ class Piece:
             self.branch.stop(number)
 
 
-def as_command(piece: Piece, branch: Branch, run: Exec, held: Held) -> list[AnyRecord]:
+def trace_as_command(
+    piece: ForkedTask, branch: TraceBranch, run: Exec, held: Held
+) -> list[AnyRecord]:
     """The records of a piece as those of a command, started by its own words with what it was
     given. `run`, `held`: how the command was started that forked it."""
     spawn, *rest = branch.records
@@ -71,10 +73,10 @@ def as_command(piece: Piece, branch: Branch, run: Exec, held: Held) -> list[AnyR
     ]
     printed = piece.voice.keeper.size
     end = Mark(branch.exit.seq, branch.exit.at, branch.root, 1, 1, printed, -1)
-    return [*begun, *map(_within(branch), rest), end]
+    return [*begun, *map(_hide_foreign_signals(branch), rest), end]
 
 
-def _within(branch: Branch) -> Callable[[AnyRecord], AnyRecord]:
+def _hide_foreign_signals(branch: TraceBranch) -> Callable[[AnyRecord], AnyRecord]:
     """Of a signal to the command itself, or to another of its children, only that it was sent."""
     images = {record.image for record in branch.records}
 

@@ -17,39 +17,39 @@ from clew.project_directory import Folder, own
 from clew.prov.events import AnyEvent, Informed
 from clew.redaction import Redactor
 from clew.run import execution_events, record_errors
-from clew.run.execution_events import Beginning
-from clew.run.launch.execution_host import Host
-from clew.run.launch.input_snapshot import Standing
-from clew.run.session.forked_task import Piece, as_command
-from clew.run.session.trace_branches import Branch, Branches
+from clew.run.execution_events import ExecutionStart
+from clew.run.launch.execution_host import LocalHost
+from clew.run.launch.input_snapshot import InputSnapshot
+from clew.run.session.forked_task import ForkedTask, trace_as_command
+from clew.run.session.trace_branches import TraceBranch, TraceSplitter
 from clew.run.stdio.streams import Streams
 from clew.settings import Settings
 from clew.store import Store
-from clew.witness.syscalls.content_capture import Contents
-from clew.witness.syscalls.trace_conversion import EventBuilder
+from clew.witness.syscalls.content_capture import ContentCapture
+from clew.witness.syscalls.trace_conversion import TraceConverter
 from clew.witness.syscalls.trace_format import Exec, Held
 
 Names = Mapping[bytes, str]
 """Streams, as the tracer sees them, and what they are."""
 
 
-class Chronicle:
+class SessionEvents:
     """Of one session; what it names is put into the store."""
 
     def __init__(
         self,
         folder: Folder,
         settings: Settings,
-        stage: Host,
+        stage: LocalHost,
         redactor: Redactor,
-        beginning: Beginning,
-        contents: Contents,
+        beginning: ExecutionStart,
+        contents: ContentCapture,
         store: Store,
-        branches: Branches,
+        branches: TraceSplitter,
         name: str,
     ) -> None:
         """`name`: what to call the command in lineage."""
-        self.standing: Standing | None = None
+        self.standing: InputSnapshot | None = None
         """What the command read, once that was told."""
         self._uid = beginning.event.execution
         self._redactor = redactor
@@ -58,7 +58,7 @@ class Chronicle:
         self._branches = branches
         self._name = name
         self._packages = Packages(settings.owners)
-        self._builder = EventBuilder(
+        self._builder = TraceConverter(
             machine=stage.machine,
             boot=stage.boot,
             variables=beginning.variables,
@@ -75,17 +75,19 @@ class Chronicle:
         trace = self._branches.trace(own)
         self._exec = next(record for record in trace if isinstance(record, Exec))
         self._openings = next(record for record in trace if isinstance(record, Held))
-        self.standing = Standing.of(trace)
+        self.standing = InputSnapshot.of(trace)
         built = self._builder.build(self._uid, trace, names)
         self._used = set(built.owners.values())
-        self._ending = execution_events.ending(self._uid, built.story, 0, 0, {})
+        self._ending = execution_events.build_end(self._uid, built.story, 0, 0, {})
         self._itself = built.first
         return [
             self._beginning.event,
-            *execution_events.called(built.events, built.first, self._name),
+            *execution_events.label_process(built.events, built.first, self._name),
         ]
 
-    def of_piece(self, piece: Piece, branch: Branch, failure: Exception | None) -> list[AnyEvent]:
+    def of_piece(
+        self, piece: ForkedTask, branch: TraceBranch, failure: Exception | None
+    ) -> list[AnyEvent]:
         """All of a piece that is over; `failure`: why not all it read was taken in."""
         started = msgspec.structs.replace(
             self._beginning.event,
@@ -96,22 +98,25 @@ class Chronicle:
             facets={**self._beginning.event.facets, "inherits": self._uid},
         )
         before = self._store.added
-        told = as_command(piece, branch, self._exec, self._openings)
+        told = trace_as_command(piece, branch, self._exec, self._openings)
         names, printed = piece.voice.names, {"stdout": piece.voice.keeper}
         built = self._builder.build(piece.uid, self._branches.trace(told), names)
-        events = [*built.events, *execution_events.stream_events(piece.uid, self._store, printed)]
+        events = [
+            *built.events,
+            *execution_events.build_stream_events(piece.uid, self._store, printed),
+        ]
         facets: dict[str, Any] = {
             "packages": self._packages.facet(set(built.owners.values())),
             "new_bytes": self._store.added - before,
             **piece.voice.facets(),
         }
         if failure is not None:
-            why = record_errors.said(failure).message
+            why = record_errors.as_clew_error(failure).message
             events.append(
-                execution_events.gap(piece.uid, 6, "content", f"not all was stored: {why}")
+                execution_events.build_gap(piece.uid, 6, "content", f"not all was stored: {why}")
             )
         first = built.story.processes[branch.spawn.image].uid
-        events = execution_events.called(events, first, piece.name)
+        events = execution_events.label_process(events, first, piece.name)
         forked = Informed(
             execution=piece.uid,
             n=8,
@@ -121,7 +126,7 @@ class Chronicle:
             via="fork",
         )
         at = branch.exit.at if branch.exit else None
-        ended = execution_events.ending(
+        ended = execution_events.build_end(
             piece.uid, built.story, piece.status, built.bytes, facets, at=at
         )
         return [started, forked, *events, ended]
@@ -129,7 +134,7 @@ class Chronicle:
     def of_the_end(self, kept: Streams) -> list[AnyEvent]:
         """The command has ended."""
         facets = {"packages": self._packages.facet(self._used), "new_bytes": self._store.added}
-        printed = execution_events.stream_events(self._uid, self._store, kept.kept)
+        printed = execution_events.build_stream_events(self._uid, self._store, kept.kept)
         left = self._branches.exit
         ended = msgspec.structs.replace(
             self._ending,

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from clew.redaction import Redactor
-from clew.run.stdio.streams import Keeper
+from clew.run.stdio.streams import StreamCapture
 
 _BLOCK = 1 << 16
 
 
-class Voice:
+class TaskOutput:
     """The output of one piece, errors included."""
 
-    def __init__(self, keeper: Keeper, descriptor: int) -> None:
+    def __init__(self, keeper: StreamCapture, descriptor: int) -> None:
         self.keeper = keeper
         self.descriptor = descriptor
         """What the piece has as its output, until it is `given`."""
@@ -42,24 +42,24 @@ class Voice:
         return {"masked": ["stdout"]} if self.keeper.masked else {}
 
 
-class Voices:
+class OutputReader:
     """Those of one session."""
 
     def __init__(self, redactor: Redactor, limit: int) -> None:
         self._redactor = redactor
         self._limit = limit
         self._ready = select.epoll()
-        self._heard: dict[int, Voice] = {}
+        self._heard: dict[int, TaskOutput] = {}
         self._end = os.eventfd(0)
         self._ready.register(self._end, select.EPOLLIN)
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
-    def open(self, file: Path) -> Voice:
+    def open(self, file: Path) -> TaskOutput:
         """Of a piece that is about to begin; what it prints is kept in that file."""
-        keeper = Keeper(file, redactor=self._redactor, limit=self._limit)
+        keeper = StreamCapture(file, redactor=self._redactor, limit=self._limit)
         source, descriptor = os.pipe()
-        voice = self._heard[source] = Voice(keeper, descriptor)
+        voice = self._heard[source] = TaskOutput(keeper, descriptor)
         self._ready.register(source, select.EPOLLIN)
         return voice
 

@@ -26,7 +26,7 @@ from clew.witness.syscalls.trace_format import (
 
 
 @dataclass
-class Branch:
+class TraceBranch:
     """A child of the command."""
 
     spawn: Spawn
@@ -50,7 +50,7 @@ class Branch:
                 os.kill(pid, number)
 
 
-class Branches:
+class TraceSplitter:
     """Sorts records as they come."""
 
     def __init__(self) -> None:
@@ -59,20 +59,20 @@ class Branches:
         self.exit: Exit | None = None
         """How the command itself ended; its branches may go on."""
         self._root: int | None = None
-        self._of: dict[int, Branch] = {}
+        self._of: dict[int, TraceBranch] = {}
         self._described: dict[int, Open | Look] = {}
         self._variables: dict[int, Variables] = {}
 
-    def take(self, records: Iterable[AnyRecord]) -> list[Branch]:
+    def take(self, records: Iterable[AnyRecord]) -> list[TraceBranch]:
         """The branches that these records say something of, each once."""
-        touched: dict[int, Branch] = {}
+        touched: dict[int, TraceBranch] = {}
         for record in records:
             branch = self._sorted(record)
             if branch is not None:
                 touched[branch.spawn.image] = branch
         return list(touched.values())
 
-    def forget(self, branch: Branch) -> None:
+    def forget(self, branch: TraceBranch) -> None:
         """It is over, and nothing more will be asked of it."""
         for image in branch.images:
             del self._of[image]
@@ -91,7 +91,7 @@ class Branches:
         found += [self._variables[n] for n in sorted(variables) if n in self._variables]
         return sorted([*found, *ordered(records)], key=attrgetter("seq"))
 
-    def _sorted(self, record: AnyRecord) -> Branch | None:
+    def _sorted(self, record: AnyRecord) -> TraceBranch | None:
         if isinstance(record, Variables):
             self._variables[record.number] = record
             return None
@@ -116,20 +116,20 @@ class Branches:
                 branch.exit = record
         return branch
 
-    def _born(self, record: Spawn) -> Branch | None:
+    def _born(self, record: Spawn) -> TraceBranch | None:
         if self._root is None:
             self._root = record.image
             self.own.append(record)
             return None
         branch = self._of.get(record.parent)
         if branch is None:
-            branch = Branch(record, [], record.image)
+            branch = TraceBranch(record, [], record.image)
         branch.records.append(record)
         branch.living[record.image] = record.pid
         self._add(record.image, branch)
         return branch
 
-    def _becomes(self, branch: Branch, record: Exec) -> None:
+    def _becomes(self, branch: TraceBranch, record: Exec) -> None:
         """A process of it runs another program now."""
         if record.image == record.previous:
             return
@@ -138,6 +138,6 @@ class Branches:
         if branch.root == record.previous:
             branch.root = record.image
 
-    def _add(self, image: int, branch: Branch) -> None:
+    def _add(self, image: int, branch: TraceBranch) -> None:
         self._of[image] = branch
         branch.images.append(image)

@@ -27,39 +27,44 @@ from clew.project_directory import Folder
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.run import execution_events, execution_locks, record_errors
-from clew.run.content_ingest import Intake
+from clew.run.content_ingest import ContentIngest
 from clew.run.launch import tracer_process
-from clew.run.launch.execution_host import Host, Start
+from clew.run.launch.execution_host import LaunchOptions, LocalHost
 from clew.run.launch.pins import UNPINNED
-from clew.run.session.forked_task import Piece
-from clew.run.session.task_output import Voices
-from clew.run.session.trace_branches import Branch, Branches
+from clew.run.session.forked_task import ForkedTask
+from clew.run.session.task_output import OutputReader
+from clew.run.session.trace_branches import TraceBranch, TraceSplitter
 from clew.run.stdio import streams
 from clew.settings import Settings
 from clew.store import Store
-from clew.witness.syscalls.content_capture import Contents
+from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.trace_format import Trace
 
 if TYPE_CHECKING:
-    from clew.run.session.session_events import Chronicle
+    from clew.run.session.session_events import SessionEvents
 
 _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
-_PATIENCE = 60.0
+_READY_TIMEOUT = 60.0
 """Seconds until a command that does not say it is ready is given up."""
-_SILENCE = 2.0
+_LOST_AFTER = 2.0
 """Seconds after which a process that is gone, and of which nothing came, is given up: the tracer
 tells of it at once."""
 
 
-def _nobody(_: Piece) -> None:
+def _no_callback(_: ForkedTask) -> None:
     """Waits any more."""
 
 
-class Session:
+class WorkerSession:
     """One such command; `send` may be called from one thread, `events` from another."""
 
     def __init__(
-        self, folder: Folder, settings: Settings, command: Sequence[str], stage: Host, name: str
+        self,
+        folder: Folder,
+        settings: Settings,
+        command: Sequence[str],
+        stage: LocalHost,
+        name: str,
     ) -> None:
         """`name`: what to call it in lineage."""
         self.uid = os.urandom(16).hex()
@@ -73,11 +78,11 @@ class Session:
         self._stage = stage
         self._name = name
         self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
-        self._branches = Branches()
-        self._pieces: dict[int, Piece] = {}
-        self._early: dict[int, Branch] = {}  # seen before the command said whose they are
+        self._branches = TraceSplitter()
+        self._pieces: dict[int, ForkedTask] = {}
+        self._early: dict[int, TraceBranch] = {}  # seen before the command said whose they are
         self._lock = threading.Lock()  # of the pieces
-        self._chronicle: Chronicle
+        self._chronicle: SessionEvents
         self._told = False
         self._silent: float | None = None  # since when nothing came from the tracer
         self.ended = False
@@ -87,15 +92,17 @@ class Session:
 
     def start(self) -> None:
         """Start the command; `await_ready` before anything else is asked of it."""
-        with record_errors.before_it_starts(self._folder):
-            self._held = execution_locks.hold(self._folder, self.uid)
+        with record_errors.fail_before_start(self._folder):
+            self._held = execution_locks.create_spool(self._folder, self.uid)
             self._spool = self._folder.spool / self.uid
             self._store = Store(self._folder.store)
             folder, stage = self._folder, self._stage
             withheld = (*folder.exclude, *folder.credential_files(stage.environ, stage.cwd))
-            self._contents = Contents(self._store, spool=self._spool, keep=True, exclude=withheld)
-            self._intake = Intake(self._contents)
-            self._kept = streams.again(
+            self._contents = ContentCapture(
+                self._store, spool=self._spool, keep=True, exclude=withheld
+            )
+            self._intake = ContentIngest(self._contents)
+            self._kept = streams.recreate_streams(
                 self._spool,
                 _STREAMS,
                 redactor=self._redactor,
@@ -111,7 +118,7 @@ class Session:
             _, out, error = self._kept.descriptors
             self._kept.descriptors = (theirs.fileno(), out, error)
             self._tracer = self._stage.start(
-                Start(
+                LaunchOptions(
                     command=self._command,
                     trace=self._spool / "trace",
                     spool=self._spool,
@@ -130,11 +137,11 @@ class Session:
     def await_ready(self) -> None:
         """Follow the command, and wait until it can be sent work."""
         self.is_ready = True
-        self._voices = Voices(self._redactor, self._folder.stream_limit)
+        self._voices = OutputReader(self._redactor, self._folder.stream_limit)
         self._follower = threading.Thread(target=self._follow, daemon=True)
         self._follower.start()
         self._begin_chronicle(self._contents)
-        self._socket.settimeout(_PATIENCE)
+        self._socket.settimeout(_READY_TIMEOUT)
         try:
             ready = self._socket.recv(16)
         except TimeoutError:
@@ -148,13 +155,15 @@ class Session:
                 hint=" ".join(self._command),
             )
 
-    def _begin_chronicle(self, contents: Contents) -> None:
+    def _begin_chronicle(self, contents: ContentCapture) -> None:
         """What surrounds the command is looked at, and what tells of it loaded, while it starts."""
-        from clew.run.session.session_events import Chronicle
+        from clew.run.session.session_events import SessionEvents
 
-        beginning = execution_events.beginning(self.uid, self._stage, self._redactor, self._command)
+        beginning = execution_events.build_start(
+            self.uid, self._stage, self._redactor, self._command
+        )
         beginning.event.facets["streams"] = _STREAMS
-        self._chronicle = Chronicle(
+        self._chronicle = SessionEvents(
             self._folder,
             self._settings,
             self._stage,
@@ -199,11 +208,11 @@ class Session:
         self,
         message: bytes,
         command: Sequence[str],
-        ended: Callable[[Piece], None],
+        ended: Callable[[ForkedTask], None],
         *,
         heard: Callable[[str, Path], None] = lambda _, __: None,
         name: str | None = None,
-    ) -> Piece:
+    ) -> ForkedTask:
         """Let the command fork a child for this; `ended` is called when that is over, from another
         thread, and `heard` before it begins, with its uid and the file where its output is kept;
         `name`: what to call it where its command says little."""
@@ -221,7 +230,7 @@ class Session:
                 f"no process could be started: {answer.decode() or 'the worker has ended'}",
                 hint="is there memory, and room for another process?",
             )
-        piece = Piece(uid, tuple(command), int(answer), voice, ended, began, name)
+        piece = ForkedTask(uid, tuple(command), int(answer), voice, ended, began, name)
         with self._lock:
             if self.ended:
                 piece.lost = True
@@ -249,7 +258,7 @@ class Session:
                 for piece in self._pieces.values()
                 if silent is not None
                 and piece.gone is not None
-                and now - max(silent, piece.gone) > _SILENCE
+                and now - max(silent, piece.gone) > _LOST_AFTER
             ]
             for piece in lost:
                 del self._pieces[piece.pid]
@@ -285,13 +294,13 @@ class Session:
         """The command has ended: so does all that it was asked for."""
         with self._lock:
             self.ended = True
-            left: list[Piece | Branch] = [*self._pieces.values(), *self._early.values()]
+            left: list[ForkedTask | TraceBranch] = [*self._pieces.values(), *self._early.values()]
         for one in left:
             one.stop(signal.SIGKILL)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # somebody may be waiting there
 
-    def _route(self, branches: list[Branch]) -> None:
+    def _route(self, branches: list[TraceBranch]) -> None:
         for branch in branches:
             with self._lock:
                 piece = self._pieces.get(branch.spawn.pid)
@@ -301,7 +310,7 @@ class Session:
                 piece.branch = branch
             self._look(piece)
 
-    def _look(self, piece: Piece) -> None:
+    def _look(self, piece: ForkedTask) -> None:
         """Is it over? What outlives its first process is ended."""
         branch = piece.branch
         assert branch is not None
@@ -313,13 +322,16 @@ class Session:
             if known is not None:
                 self._finish(piece)
 
-    def _finish(self, piece: Piece) -> None:
-        ended, piece.ended = piece.ended, _nobody  # who knows of whom: else both stay in memory
+    def _finish(self, piece: ForkedTask) -> None:
+        ended, piece.ended = (
+            piece.ended,
+            _no_callback,
+        )  # who knows of whom: else both stay in memory
         ended(piece)
 
     # -- telling
 
-    def events(self, piece: Piece) -> list[AnyEvent]:
+    def events(self, piece: ForkedTask) -> list[AnyEvent]:
         """What there is to fold of a piece that is over, and of the command itself before the
         first; what it names is put into the store, which the caller flushes."""
         assert piece.branch is not None

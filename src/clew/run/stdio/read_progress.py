@@ -17,7 +17,7 @@ _SIZE = 48
 PIPE, TERMINAL, SAME = 1, 2, 3
 
 
-class Reading:
+class ReadProgress:
     """One run's output: descriptors 1 and 2 of the command."""
 
     def __init__(self) -> None:

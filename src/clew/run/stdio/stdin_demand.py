@@ -30,7 +30,7 @@ _WAITS = {  # poll, select, epoll_wait, pselect6, ppoll, epoll_pwait, epoll_pwai
 }
 
 
-class Interest:
+class StdinDemand:
     """Asks the kernel what the command's threads are waiting for, until one waits for input."""
 
     def __init__(self) -> None:

@@ -20,15 +20,15 @@ import blake3
 from msgspec import Struct, field
 
 from clew.redaction import Redactor
-from clew.run.stdio.read_progress import PIPE, SAME, TERMINAL, Reading
-from clew.run.stdio.stdin_demand import Interest
+from clew.run.stdio.read_progress import PIPE, SAME, TERMINAL, ReadProgress
+from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.terminal import Terminal, plain_output
 
 NAMES = ("stdin", "stdout", "stderr")
 _BLOCK = 1 << 16
 
 
-class Keeper:
+class StreamCapture:
     """Keeps a masked copy of one stream, up to a limit; beyond it, only the digest."""
 
     def __init__(self, path: Path, *, redactor: Redactor, limit: int) -> None:
@@ -86,11 +86,11 @@ class Streams(Struct, eq=False):
     descriptors: tuple[int, int, int]
     names: Mapping[bytes, str]
     """`pipe:[N]` or a terminal's path → stdin, stdout or stderr, as the tracer will see them."""
-    kept: dict[str, Keeper]
+    kept: dict[str, StreamCapture]
     terminal: Terminal | None = None
     opened: dict[int, tuple[int, str]] = field(default_factory=dict)
     """Files that are opened where the command runs, as (flags, path) by descriptor."""
-    reading: Reading = field(default_factory=Reading)
+    reading: ReadProgress = field(default_factory=ReadProgress)
     """How far the output has come, for the tracer."""
     _ours: list[int] = field(default_factory=list)
     _copies: list[Callable[[], None]] = field(default_factory=list)
@@ -124,7 +124,9 @@ class Streams(Struct, eq=False):
         self.reading.close()
 
 
-def prepare(folder: Path, *, redactor: Redactor, limit: int, interest: Interest) -> Streams:
+def capture_streams(
+    folder: Path, *, redactor: Redactor, limit: int, interest: StdinDemand
+) -> Streams:
     """Look at this process's own descriptors and set up the copies."""
     terminal = Terminal.open() if os.isatty(1) or os.isatty(2) else None
     streams = Streams(descriptors=(0, 1, 2), names={}, kept={}, terminal=terminal)
@@ -147,15 +149,15 @@ def prepare(folder: Path, *, redactor: Redactor, limit: int, interest: Interest)
                 continue
             read, write = os.pipe()
             streams.reading.declare(number, PIPE)
-            keeper = Keeper(folder / name, redactor=redactor, limit=limit)
+            keeper = StreamCapture(folder / name, redactor=redactor, limit=limit)
             streams.kept[name] = keeper
             names[os.fsencode(os.readlink(f"/proc/self/fd/{write}"))] = name
             descriptors[number] = write
             streams._ours.append(write)
-            streams._copies.append(_outward(read, number, keeper, streams.reading, number))
+            streams._copies.append(_copy_output(read, number, keeper, streams.reading, number))
     if terminal is not None:
         name = names[os.fsencode(terminal.name)]
-        keeper = Keeper(folder / name, redactor=redactor, limit=limit)
+        keeper = StreamCapture(folder / name, redactor=redactor, limit=limit)
         streams.kept[name] = keeper
         if terminal.both_ways:
             descriptors[0] = terminal.slave
@@ -164,24 +166,24 @@ def prepare(folder: Path, *, redactor: Redactor, limit: int, interest: Interest)
         streams._copies.append(terminal.copy(keeper.feed, streams._over, streams.reading, number))
     if _kind(0) == "pipe":
         read, write = os.pipe()
-        keeper = Keeper(folder / "stdin", redactor=redactor, limit=limit)
+        keeper = StreamCapture(folder / "stdin", redactor=redactor, limit=limit)
         streams.kept["stdin"] = keeper
         names[os.fsencode(os.readlink(f"/proc/self/fd/{read}"))] = "stdin"
         descriptors[0] = read
         interest.watch(read)
         streams._ours.append(read)
-        streams._copies.append(_inward(write, keeper, interest, streams._over))
+        streams._copies.append(_copy_input(write, keeper, interest, streams._over))
     streams.descriptors = (descriptors[0], descriptors[1], descriptors[2])
     streams.names = names
     return streams
 
 
-def described() -> dict[str, Any]:
+def describe_streams() -> dict[str, Any]:
     """What this process's descriptors are, for whoever wants to set up the same again."""
-    return {name: _described(number) for number, name in enumerate(NAMES)}
+    return {name: _describe_stream(number) for number, name in enumerate(NAMES)}
 
 
-def _described(number: int) -> dict[str, Any]:
+def _describe_stream(number: int) -> dict[str, Any]:
     kind = _kind(number)
     if number == 2 and _same(1, 2):
         return {"kind": "stdout"}
@@ -196,7 +198,7 @@ def _described(number: int) -> dict[str, Any]:
     return {"kind": kind}
 
 
-def again(
+def recreate_streams(
     folder: Path,
     words: Mapping[str, Any],
     *,
@@ -227,11 +229,13 @@ def again(
             descriptors[number] = descriptors[0]
         elif number == 0 and (stdin is not None or kind == "pipe"):
             read, write = os.pipe()
-            names[_name(read)] = name
+            names[_descriptor_path(read)] = name
             descriptors[0] = read
             streams._ours.append(read)
-            keeper = streams.kept[name] = Keeper(folder / name, redactor=redactor, limit=limit)
-            streams._copies.append(_feeding(write, stdin or tuple, keeper))
+            keeper = streams.kept[name] = StreamCapture(
+                folder / name, redactor=redactor, limit=limit
+            )
+            streams._copies.append(_copy_recorded(write, stdin or tuple, keeper))
         elif number == 2 and (
             kind == "stdout" or (kind == "terminal" and streams.reading.master >= 0)
         ):
@@ -240,14 +244,16 @@ def again(
             if 1 in streams.opened:
                 streams.opened[2] = os.O_WRONLY | os.O_APPEND, streams.opened[1][1]
         elif number:
-            read, write = _terminal(words) if kind == "terminal" else os.pipe()
-            names |= dict.fromkeys(_aliases(write), name)
+            read, write = _open_terminal(words) if kind == "terminal" else os.pipe()
+            names |= dict.fromkeys(_descriptor_paths(write), name)
             descriptors[number] = write
             streams._ours.append(write)
-            keeper = streams.kept[name] = Keeper(folder / name, redactor=redactor, limit=limit)
+            keeper = streams.kept[name] = StreamCapture(
+                folder / name, redactor=redactor, limit=limit
+            )
             shown = show[number - 1] if show else None
             streams._copies.append(
-                _outward(read, shown, keeper, streams.reading, number, show_masked=True)
+                _copy_output(read, shown, keeper, streams.reading, number, show_masked=True)
             )
             if kind == "terminal":
                 streams.reading.declare(number, TERMINAL, master=read)
@@ -258,7 +264,7 @@ def again(
     return streams
 
 
-def _terminal(words: Mapping[str, Any]) -> tuple[int, int]:
+def _open_terminal(words: Mapping[str, Any]) -> tuple[int, int]:
     """One that turns newlines into line ends where the first did: where it was used both ways."""
     master, slave = os.openpty()
     if any(words.get(name, {}).get("kind") != "terminal" for name in NAMES):
@@ -266,18 +272,18 @@ def _terminal(words: Mapping[str, Any]) -> tuple[int, int]:
     return master, slave
 
 
-def _name(descriptor: int) -> bytes:
+def _descriptor_path(descriptor: int) -> bytes:
     return os.fsencode(os.readlink(f"/proc/self/fd/{descriptor}"))
 
 
-def _aliases(descriptor: int) -> tuple[bytes, ...]:
+def _descriptor_paths(descriptor: int) -> tuple[bytes, ...]:
     """What it is called here, and where the folder of terminals is another one."""
-    name = _name(descriptor)
+    name = _descriptor_path(descriptor)
     return name, name.removeprefix(b"/dev/pts")
 
 
-def _feeding(
-    target: int, source: Callable[[], Iterable[bytes]], keeper: Keeper
+def _copy_recorded(
+    target: int, source: Callable[[], Iterable[bytes]], keeper: StreamCapture
 ) -> Callable[[], None]:
     def feed() -> None:
         try:
@@ -292,11 +298,11 @@ def _feeding(
     return feed
 
 
-def _outward(
+def _copy_output(
     source: int,
     target: int | None,
-    keeper: Keeper,
-    reading: Reading,
+    keeper: StreamCapture,
+    reading: ReadProgress,
     number: int,
     *,
     show_masked: bool = False,
@@ -322,8 +328,8 @@ def _outward(
     return copy
 
 
-def _inward(
-    target: int, keeper: Keeper, interest: Interest, over: threading.Event
+def _copy_input(
+    target: int, keeper: StreamCapture, interest: StdinDemand, over: threading.Event
 ) -> Callable[[], None]:
     def copy() -> None:
         try:

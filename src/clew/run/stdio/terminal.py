@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from clew.run.stdio.read_progress import Reading
+from clew.run.stdio.read_progress import ReadProgress
 
 _BLOCK = 1 << 16
 _SIZE = struct.pack("HHHH", 0, 0, 0, 0)
@@ -58,7 +58,11 @@ class Terminal(Struct, eq=False):
             fcntl.ioctl(self.master, termios.TIOCSWINSZ, size)
 
     def copy(
-        self, keep: Callable[[bytes], object], over: threading.Event, reading: Reading, number: int
+        self,
+        keep: Callable[[bytes], object],
+        over: threading.Event,
+        reading: ReadProgress,
+        number: int,
     ) -> Callable[[], None]:
         """What to run in a thread: the command's output to the user, the user's keys to it."""
 

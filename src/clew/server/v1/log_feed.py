@@ -64,7 +64,7 @@ class Log(Feed):
     def _read(self, at: int) -> Said | None:
         """From the file that the task writes; the database is asked only when that is gone, or
         nobody writes it, and then only after it has changed. None: nothing can be new."""
-        alive = execution_locks.alive(self._service.folder, self._run)
+        alive = execution_locks.is_alive(self._service.folder, self._run)
         found = Sayings(self._service.folder.spool / self._run).read(self._name, at)
         if found is not None and alive:
             return found

@@ -7,10 +7,10 @@ from collections import defaultdict
 
 from clew.redaction import Redactor
 from clew.witness.downloads.url_detection import HUB, downloads, hugging_face
-from clew.witness.syscalls.trace_state import Story
+from clew.witness.syscalls.trace_state import TraceState
 
 
-def origins(story: Story, redactor: Redactor) -> dict[bytes, str]:
+def origins(story: TraceState, redactor: Redactor) -> dict[bytes, str]:
     """Path → URL, with nothing secret in it."""
     written: dict[int, list[bytes]] = defaultdict(list)
     found: dict[bytes, str] = {}

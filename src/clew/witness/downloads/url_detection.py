@@ -34,7 +34,7 @@ def downloads(
     if reader is None:
         return []
     fetch = reader(list(argv[1:]))
-    written = {path: None for path in generated if not _of_the_tool(path, fetch, cwd)}
+    written = {path: None for path in generated if not _command_urls(path, fetch, cwd)}
     found: list[tuple[bytes, str]] = []
     unnamed: list[str] = []
     for url, name in fetch.targets:
@@ -89,7 +89,7 @@ def _match(path: bytes, written: Mapping[bytes, None]) -> bytes | None:
     return numbered[0] if len(numbered) == 1 else None
 
 
-def _of_the_tool(path: bytes, fetch: Fetch, cwd: bytes) -> bool:
+def _command_urls(path: bytes, fetch: Fetch, cwd: bytes) -> bool:
     """Files a tool writes for itself: its log, its cookies, what it remembers of hosts."""
     own = {_absolute(cwd, name) for name in fetch.own_files}
     return path in own or path.startswith(b"/dev/") or path.endswith(b"/.wget-hsts")

@@ -30,12 +30,12 @@ from clew.witness.syscalls.trace_format import (
     Open,
     Saved,
 )
-from clew.witness.syscalls.version_tracker import Key, key_of
+from clew.witness.syscalls.version_tracker import ContentKey, key_of
 
 _NOTHING = f"blake3:{blake3(b'').hexdigest()}"
 _UNSTORED = (b"/proc/", b"/sys/", b"/dev/")
 
-State = tuple[int, int, int, int]
+FileState = tuple[int, int, int, int]
 """Inode number, size, modification and change time."""
 
 
@@ -44,14 +44,14 @@ def is_file(path: bytes) -> bool:
     return not path.startswith(_UNSTORED) or path.startswith(b"/dev/shm/")
 
 
-class Known(Struct, frozen=True):
+class KnownContent(Struct, frozen=True):
     """The content of one state of one file."""
 
     stored: Stored
     kept: bool
 
 
-class Contents:
+class ContentCapture:
     """The content of every state that was read, and of what is left at the end."""
 
     def __init__(
@@ -67,29 +67,31 @@ class Contents:
         self._store = store
         self.files = HOST
         """The command's files, as its paths name them."""
-        self._given: Mapping[State, str] = {}
+        self._given: Mapping[FileState, str] = {}
         self._until = until
         self._spool = spool
         self._keep = keep
         self._matches = matcher(exclude)
-        self._withheld: set[Key] = set()  # opened by an excluded name that leads to another one
-        self._known: dict[Key, Known] = {}
+        self._withheld: set[ContentKey] = (
+            set()
+        )  # opened by an excluded name that leads to another one
+        self._known: dict[ContentKey, KnownContent] = {}
         self._asked: set[Facts] = set()
-        self._missed: dict[Key, tuple[bytes, str]] = {}
-        self._same: dict[Key, Key] = {}
+        self._missed: dict[ContentKey, tuple[bytes, str]] = {}
+        self._same: dict[ContentKey, ContentKey] = {}
         self._listings: dict[Facts, tuple[list[bytes], bool]] = {}
         self._mapped: set[tuple[int, int]] = set()
-        self._learnt: dict[Facts, Known] = {}
-        self._left: dict[bytes, tuple[Known, os.stat_result] | str] = {}
+        self._learnt: dict[Facts, KnownContent] = {}
+        self._left: dict[bytes, tuple[KnownContent, os.stat_result] | str] = {}
         self.failure: ClewError | None = None
         """Why content is no longer stored: a full disk, say. The command goes on all the same."""
 
-    def seen(self, files: Confined, given: Mapping[State, str]) -> None:
+    def seen(self, files: Confined, given: Mapping[FileState, str]) -> None:
         """`files`: the command's files, if it has a root folder of its own; `given`: the content
         of files that were put there for it, all of it stored."""
         self.files, self._given = files, given
 
-    def learn(self, facts: Facts, known: Known) -> None:
+    def learn(self, facts: Facts, known: KnownContent) -> None:
         """The content of a file in this very state, from whoever put it there."""
         self._learnt[facts] = self._known[key_of(facts)] = known
 
@@ -140,7 +142,7 @@ class Contents:
                 return
             given = self._given.get(facts[1:5])
             if given is not None:
-                self._known[key_of(facts)] = Known(Stored(given, facts.size), True)
+                self._known[key_of(facts)] = KnownContent(Stored(given, facts.size), True)
             elif key_of(facts) not in self._known:
                 reads[facts] = path
 
@@ -148,7 +150,7 @@ class Contents:
         keep = self._keeps(path)
         try:
             stored = self._store.put_bytes(b"") if keep else Stored(_NOTHING, 0)
-            self._known[key_of(facts)] = Known(stored, keep)
+            self._known[key_of(facts)] = KnownContent(stored, keep)
         except ClewError as error:
             self._fail(key_of(facts), path, error)
 
@@ -163,7 +165,7 @@ class Contents:
                 elif isinstance(answer, ClewError):
                     self._fail(key_of(facts), path, answer)
                 else:
-                    self._known[key_of(facts)] = Known(answer, keep)
+                    self._known[key_of(facts)] = KnownContent(answer, keep)
 
     def _put(
         self, files: list[tuple[Facts, bytes]], *, keep: bool
@@ -194,7 +196,7 @@ class Contents:
             kept[keep].append((facts, path))
         yield from ((keep, files) for keep, files in kept.items() if files)
 
-    def _fail(self, key: Key, path: bytes, error: ClewError) -> None:
+    def _fail(self, key: ContentKey, path: bytes, error: ClewError) -> None:
         self._missed[key] = (path, error.message)
         self._note_failure(error)
 
@@ -216,7 +218,7 @@ class Contents:
                 self._missed.setdefault(key, (record.path, "written to after it lost its name"))
             elif key not in self._known:
                 keep = self._keeps(record.path) and key not in self._withheld
-                self._known[key] = Known(self._store.put_file(saved, keep=keep), keep)
+                self._known[key] = KnownContent(self._store.put_file(saved, keep=keep), keep)
             if self._until is None:  # a recovery that fails begins again, and needs it then
                 Path(os.fsdecode(saved)).unlink()
         except ClewError as error:
@@ -247,10 +249,10 @@ class Contents:
 
     # -- when it has ended
 
-    def known(self, facts: Facts) -> Known | None:
+    def known(self, facts: Facts) -> KnownContent | None:
         """The content of this state, if it is proven."""
-        key: Key | None = key_of(facts)
-        seen: set[Key] = set()
+        key: ContentKey | None = key_of(facts)
+        seen: set[ContentKey] = set()
         while key is not None and key not in seen:
             if key in self._known:
                 return self._known[key]
@@ -289,7 +291,7 @@ class Contents:
                 elif (found.st_dev, found.st_ino) in self._mapped:
                     keep = self._keeps(path)
                     stored = self._store.put_file(path, keep=keep, anew=True, within=self.files)
-                    self._left[path] = Known(stored, keep), found
+                    self._left[path] = KnownContent(stored, keep), found
                 elif stat.S_ISREG(found.st_mode):
                     there[Facts(*Signature.of(found), found.st_mode)] = path, found
                 else:
@@ -305,13 +307,13 @@ class Contents:
             known = self._known.get(key_of(facts))
             self._left[path] = (known, found) if known else self.why_missing(facts)
 
-    def _target(self, target: bytes) -> Known:
+    def _target(self, target: bytes) -> KnownContent:
         """A link's content is where it leads."""
         if self._keep:
-            return Known(self._store.put_bytes(target), True)
-        return Known(Stored(f"blake3:{blake3(target).hexdigest()}", len(target)), False)
+            return KnownContent(self._store.put_bytes(target), True)
+        return KnownContent(Stored(f"blake3:{blake3(target).hexdigest()}", len(target)), False)
 
-    def left(self, path: bytes) -> tuple[Known, os.stat_result] | str:
+    def left(self, path: bytes) -> tuple[KnownContent, os.stat_result] | str:
         """The content of what is at this path now, or why there is none."""
         return self._left.get(path, "gone")
 

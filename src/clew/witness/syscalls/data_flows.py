@@ -16,7 +16,7 @@ from msgspec import Struct, field
 READS, WRITES = 1, 2
 
 
-def peer(address: bytes, socket_type: int) -> str | None:
+def peer_locator(address: bytes, socket_type: int) -> str | None:
     """A socket address as a locator; None where it is no network peer."""
     import socket  # only where there are any
 
@@ -38,7 +38,7 @@ def peer(address: bytes, socket_type: int) -> str | None:
     return None
 
 
-class Flows(Struct, eq=False):
+class DataFlows(Struct, eq=False):
     """Collects ends, and answers who informed whom."""
 
     _pipes: dict[bytes, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))

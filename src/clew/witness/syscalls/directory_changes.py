@@ -15,7 +15,7 @@ Look = tuple[str, bytes, str]
 """Its kind, its path, and the answer."""
 
 
-class Deeds:
+class DirectoryChanges:
     """Counts what is done to each path."""
 
     def __init__(self) -> None:

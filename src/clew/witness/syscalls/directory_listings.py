@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from msgspec import Struct
 
-from clew.witness.syscalls.content_capture import Contents
+from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.trace_format import Facts
 
 
@@ -26,10 +26,10 @@ class Listing(Struct, frozen=True):
     at: int
 
 
-class Listings:
+class DirectoryListings:
     """The listings of one execution, and the names that came and went meanwhile."""
 
-    def __init__(self, contents: Contents) -> None:
+    def __init__(self, contents: ContentCapture) -> None:
         self._contents = contents
         self._listed: list[Listing] = []
         self._changes: dict[bytes, list[tuple[int, bytes, bool]]] = defaultdict(list)

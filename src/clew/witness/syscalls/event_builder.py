@@ -26,25 +26,33 @@ from clew.prov.locators import file_locator
 from clew.prov.text import shown
 from clew.store import Stored
 from clew.witness.downloads.trace_origins import origins
-from clew.witness.syscalls.content_capture import Contents, Known, is_file
-from clew.witness.syscalls.trace_state import Process, Scene, Story
-from clew.witness.syscalls.version_tracker import Met, facts_of, key_of
+from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file
+from clew.witness.syscalls.trace_state import TraceContext, TracedProcess, TraceState
+from clew.witness.syscalls.version_tracker import ObservedVersion, facts_of, key_of
 
-Left = tuple[Known, os.stat_result] | str
+Left = tuple[KnownContent, os.stat_result] | str
 """Content that is there at the end, or why there is none."""
 
-_MEANWHILE = "changed by somebody else while it was open: not all that was read may be this"
-_BLURRED = "read while a process could write it through memory: in which state is not known"
+_CHANGED_WHILE_OPEN = (
+    "changed by somebody else while it was open: not all that was read may be this"
+)
+_READ_WHILE_MAPPED = (
+    "read while a process could write it through memory: in which state is not known"
+)
 
 FIRST = 16
 """Events of the witness are numbered from here; the runner's own come before."""
 
 
-class Teller:
+class EventBuilder:
     """Tells one story. `owners` names the package of each path that has one."""
 
     def __init__(
-        self, scene: Scene, story: Story, contents: Contents, owners: Mapping[bytes, str]
+        self,
+        scene: TraceContext,
+        story: TraceState,
+        contents: ContentCapture,
+        owners: Mapping[bytes, str],
     ) -> None:
         self._scene = scene
         self._story = story
@@ -52,7 +60,7 @@ class Teller:
         self._owners = owners
         self._origins = origins(story, scene.redactor)
         self._n = count(FIRST)
-        self._versions: dict[Met, Version] = {}
+        self._versions: dict[ObservedVersion, Version] = {}
         self.bytes = 0
         """Size of all content named."""
 
@@ -92,7 +100,7 @@ class Teller:
     def _locator(self, path: bytes) -> str:
         return file_locator(self._scene.machine, path)
 
-    def _version(self, met: Met) -> Version:
+    def _version(self, met: ObservedVersion) -> Version:
         found = self._versions.get(met)
         if found is None:
             maker = self._scene.execution if met.maker is None else self._uid(met.maker)
@@ -114,7 +122,7 @@ class Teller:
             if process.exit is not None:
                 yield self._ended(process)
 
-    def _started(self, image: int, process: Process) -> Started:
+    def _started(self, image: int, process: TracedProcess) -> Started:
         words = [shown(word) for word in self._story.command(image)]
         own = self._story.variables.get(process.exec.variables, {}) if process.exec else {}
         return Started(
@@ -133,7 +141,7 @@ class Teller:
             facets=self._begun(image, process),
         )
 
-    def _begun(self, image: int, process: Process) -> dict[str, Any]:
+    def _begun(self, image: int, process: TracedProcess) -> dict[str, Any]:
         facets: dict[str, Any] = {}
         begun = self._story.beginnings.facet(image)
         if begun is not None and process.exec is not None:
@@ -144,7 +152,7 @@ class Teller:
             facets["reused_from"] = process.reused
         return facets
 
-    def _ended(self, process: Process) -> Ended:
+    def _ended(self, process: TracedProcess) -> Ended:
         assert process.exit is not None
         end = process.exit
         return Ended(
@@ -163,17 +171,17 @@ class Teller:
 
     # -- versions
 
-    def _look_at_what_is_left(self) -> dict[Met, Left]:
+    def _look_at_what_is_left(self) -> dict[ObservedVersion, Left]:
         """The content of each file that the execution made and that is still there. All of it
         before any is told: what was moved is known by where it is now."""
-        left: dict[Met, Left] = {}
+        left: dict[ObservedVersion, Left] = {}
         for line in self._story.paths:
             met = line[-1]
             if met.maker is not None and not met.gone and is_file(met.path):
                 left.update((self._left_of(met, self._contents.left(met.path)),))
         return left
 
-    def _left_of(self, met: Met, left: Left) -> tuple[Met, Left]:
+    def _left_of(self, met: ObservedVersion, left: Left) -> tuple[ObservedVersion, Left]:
         """The version that is left: not what was read, if its makers went on after that; and
         not theirs at all, if it changed after they had ended."""
         if isinstance(left, str):
@@ -188,8 +196,8 @@ class Teller:
             met = self._story.paths.again(met, facts_of(now), at=max(met.at, now.st_mtime_ns))
         return met, left
 
-    def _version_events(self, met: Met, *, last: bool) -> Iterator[AnyEvent]:
-        known: Known | None = None
+    def _version_events(self, met: ObservedVersion, *, last: bool) -> Iterator[AnyEvent]:
+        known: KnownContent | None = None
         mode, mtime, missing = 0, 0, ""
         left = self._left.get(met) if last else None
         if isinstance(left, str):
@@ -200,10 +208,10 @@ class Teller:
             _settle_opener(met, now)
         if met.told is not None and known is None:
             told = met.told
-            known = Known(Stored(told.digest, told.size), told.kept)
+            known = KnownContent(Stored(told.digest, told.size), told.kept)
             mode, mtime, missing = told.mode, told.mtime, ""
         if met.blurred:
-            missing = _BLURRED
+            missing = _READ_WHILE_MAPPED
         elif known is None and met.facts is not None and stat.S_ISREG(met.facts.mode):
             known = self._contents.known(met.facts)
             mode, mtime = met.facts.mode, met.facts.mtime
@@ -233,11 +241,11 @@ class Teller:
             source = self._origins.get(met.path) if last else None
             yield self._content(version, known, mode, mtime, self._owners.get(met.path), source)
             meanwhile = last and met.maker is None and met.read and self._changed_meanwhile(met)
-            missing = _MEANWHILE if meanwhile else ""
+            missing = _CHANGED_WHILE_OPEN if meanwhile else ""
         if missing and missing != "gone":
             yield self._gap(self._scene.execution, "content", missing, met.path, met.at)
 
-    def _changed_meanwhile(self, met: Met) -> bool:
+    def _changed_meanwhile(self, met: ObservedVersion) -> bool:
         """Whether somebody else changed this input while a process that read it still ran: which
         bytes it met is then not known for sure."""
         if met.gone or met.facts is None or not stat.S_ISREG(met.facts.mode):
@@ -258,7 +266,7 @@ class Teller:
     def _content(
         self,
         version: Version,
-        known: Known,
+        known: KnownContent,
         mode: int,
         mtime: int,
         package: str | None,
@@ -283,7 +291,7 @@ class Teller:
 
     def _tales(self) -> Iterator[AnyEvent]:
         execution = self._scene.execution
-        lasting = {line[0] for line in self._story.paths if _lasting(line)}
+        lasting = {line[0] for line in self._story.paths if _is_unchanged(line)}
         for image, tale in self._story.tales.items():
             uid = self._uid(image)
             there: set[str] = set()
@@ -358,12 +366,12 @@ class Teller:
         )
 
 
-def _lasting(line: list[Met]) -> bool:
+def _is_unchanged(line: list[ObservedVersion]) -> bool:
     """Whether one file was at this path from beginning to end."""
     return len(line) == 1 and line[0].maker is None and not line[0].gone
 
 
-def _settle_opener(met: Met, now: os.stat_result) -> None:
+def _settle_opener(met: ObservedVersion, now: os.stat_result) -> None:
     """Who opened a file for its children wrote to it as well if it changed after they were done."""
     if met.opener is None or met.inherited is None:
         return

@@ -12,30 +12,30 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clew.witness.syscalls import trace_format
-from clew.witness.syscalls.content_capture import Contents, is_file
-from clew.witness.syscalls.data_flows import peer
-from clew.witness.syscalls.directory_changes import Deeds
-from clew.witness.syscalls.directory_listings import Listing, Listings
-from clew.witness.syscalls.observations import Sights, plain
-from clew.witness.syscalls.symlinks import Links
+from clew.witness.syscalls.content_capture import ContentCapture, is_file
+from clew.witness.syscalls.data_flows import peer_locator
+from clew.witness.syscalls.directory_changes import DirectoryChanges
+from clew.witness.syscalls.directory_listings import DirectoryListings, Listing
+from clew.witness.syscalls.observations import Observations, normalize_path
+from clew.witness.syscalls.symlinks import SymlinkResolver
 from clew.witness.syscalls.trace_format import AnyRecord, Facts
-from clew.witness.syscalls.trace_state import Process, Scene, Story, Tale
-from clew.witness.syscalls.version_tracker import Met
+from clew.witness.syscalls.trace_state import ProcessFacts, TraceContext, TracedProcess, TraceState
+from clew.witness.syscalls.version_tracker import ObservedVersion
 
 if TYPE_CHECKING:
-    from clew.witness.syscalls.reused_subtree import Retelling, Retold
+    from clew.witness.syscalls.reused_subtree import ReusedSubtree, SubtreeReplayer
 
 
-def hear(
-    scene: Scene,
+def interpret(
+    scene: TraceContext,
     trace: Sequence[AnyRecord],
-    contents: Contents,
-    retold: Mapping[int, Retold] | None = None,
-) -> Story:
+    contents: ContentCapture,
+    retold: Mapping[int, ReusedSubtree] | None = None,
+) -> TraceState:
     """The story of these records, which are in their order; what it leaves is stored. `retold`:
     what programs did that were not started again, by the tokens of the records."""
-    story = Story()
-    narrator = Narrator(scene, story, contents, Links(contents.files.readlink))
+    story = TraceState()
+    narrator = Interpreter(scene, story, contents, SymlinkResolver(contents.files.readlink))
     narrator.retold = retold or {}
     narrator.tell(trace)
     contents.settle(path for path in story.left() if is_file(path))
@@ -49,21 +49,27 @@ _NOBODY = 0
 """The image of what is described before anybody is told to have seen it."""
 
 
-class Narrator:
+class Interpreter:
     """Tells the records of one execution, given in their order."""
 
-    def __init__(self, scene: Scene, story: Story, contents: Contents, links: Links) -> None:
+    def __init__(
+        self,
+        scene: TraceContext,
+        story: TraceState,
+        contents: ContentCapture,
+        links: SymlinkResolver,
+    ) -> None:
         self._scene = scene
-        self._sights = Sights(scene, story, links)
+        self._sights = Observations(scene, story, links)
         self._story = story
         self._paths = story.paths
         self._flows = story.flows
         self._processes = story.processes
         self._tales = story.tales
-        self._listings = Listings(contents)
-        self._deeds = Deeds()
-        self.retold: Mapping[int, Retold] = {}
-        self._retelling: Retelling | None = None
+        self._listings = DirectoryListings(contents)
+        self._deeds = DirectoryChanges()
+        self.retold: Mapping[int, ReusedSubtree] = {}
+        self._retelling: SubtreeReplayer | None = None
         self._became: dict[int, int] = {}
 
     # -- listening
@@ -103,8 +109,10 @@ class Narrator:
     def _spawn(self, record: trace_format.Spawn) -> None:
         number = len(self._processes) + 1
         uid = f"{self._scene.boot}-{record.pid}-{record.started}-0"
-        self._processes[record.image] = Process(uid, number, record.parent, record.pid, record.at)
-        self._tales[record.image] = Tale()
+        self._processes[record.image] = TracedProcess(
+            uid, number, record.parent, record.pid, record.at
+        )
+        self._tales[record.image] = ProcessFacts()
         self._paths.born(record.image, record.parent)
 
     def _exec(self, record: trace_format.Exec) -> None:
@@ -123,7 +131,7 @@ class Narrator:
         self._paths.born(record.image, record.previous)
         self._paths.ended(record.previous, record.at)
         stem, _, ordinal = before.uid.rpartition("-")
-        self._processes[record.image] = Process(
+        self._processes[record.image] = TracedProcess(
             f"{stem}-{int(ordinal) + 1}",
             len(self._processes) + 1,
             record.previous,
@@ -131,7 +139,7 @@ class Narrator:
             record.at,
             exec=run,
         )
-        self._tales[record.image] = Tale()
+        self._tales[record.image] = ProcessFacts()
 
     def _reused(self, record: trace_format.Reused) -> None:
         """A program that was not started: what it did before is told as if it had been."""
@@ -143,11 +151,9 @@ class Narrator:
         retold = self.retold.get(record.token)
         if retold is not None:
             if self._retelling is None:
-                from clew.witness.syscalls.reused_subtree import (
-                    Retelling,  # only where something was reused
-                )
+                from clew.witness.syscalls.reused_subtree import SubtreeReplayer
 
-                self._retelling = Retelling(self._scene, self._story)
+                self._retelling = SubtreeReplayer(self._scene, self._story)
             self._became[record.image] = self._retelling.tell(retold, record)
 
     def _held(self, record: trace_format.Held) -> None:
@@ -170,13 +176,13 @@ class Narrator:
         self._paths.ended(image, record.at)
 
     def _open(self, record: trace_format.Open) -> None:
-        path = record.real or plain(record.path)
+        path = record.real or normalize_path(record.path)
         if record.image == _NOBODY or self._sights.ignored(path):
             return  # described for those who will be told to have opened it
         for fact in self._sights.links(record.path, record.real):
             self._tales[record.image].looked.setdefault(fact, record.at)
         if record.facts and stat.S_ISFIFO(record.facts.mode):
-            self._flows.holds(record.image, path, _ways(record.flags))
+            self._flows.holds(record.image, path, _access_bits(record.flags))
         else:
             self._write(record, path)
 
@@ -192,7 +198,7 @@ class Narrator:
             met.read = True
             tale.used.setdefault((met, opened.used), at)
         elif opened.pipe:
-            self._flows.holds(image, opened.path, _ways(what.flags))
+            self._flows.holds(image, opened.path, _access_bits(what.flags))
         elif opened.listed and what.facts:
             self._listings.listed(Listing(image, opened.path, what.facts, record.seq, at))
 
@@ -206,7 +212,7 @@ class Narrator:
         image, at, before = record.image, record.at, record.before
         if record.flags & os.O_CREAT:
             self._listings.changed(path, record.seq, existed=before is not None)
-        old: Met | None = None
+        old: ObservedVersion | None = None
         if before is None or record.flags & os.O_EXCL:
             if record.flags & os.O_CREAT:
                 self._looked(image, "absent", path, "ENOENT", at)
@@ -296,7 +302,7 @@ class Narrator:
         else:
             self._move_one(record, record.path, to, old, record.after)
 
-    def _before(self, path: bytes, facts: Facts | None, at: int) -> Met:
+    def _before(self, path: bytes, facts: Facts | None, at: int) -> ObservedVersion:
         """The version that was at a path when its name was moved."""
         old = self._paths.current(path)
         if old is None or old.maker is None:
@@ -304,7 +310,12 @@ class Narrator:
         return old
 
     def _move_one(
-        self, record: trace_format.Change, path: bytes, to: bytes, old: Met, facts: Facts | None
+        self,
+        record: trace_format.Change,
+        path: bytes,
+        to: bytes,
+        old: ObservedVersion,
+        facts: Facts | None,
     ) -> None:
         image, at, how = record.image, record.at, record.what.decode()
         self._use(image, old, how, at)
@@ -338,7 +349,7 @@ class Narrator:
                 self._paths.inherit(name, image, process.parent, record.facts, at=at)
 
     def _net(self, record: trace_format.Net) -> None:
-        locator = peer(record.address, record.socket)
+        locator = peer_locator(record.address, record.socket)
         if locator is None:
             return
         if record.what == b"bind":
@@ -357,17 +368,17 @@ class Narrator:
 
     # -- small words
 
-    def _carry(self, met: Met, old: Met | None) -> None:
+    def _carry(self, met: ObservedVersion, old: ObservedVersion | None) -> None:
         if old is not None and old is not met:
             met.carries = old
             old.carried = True
 
-    def _use(self, image: int, met: Met, how: str, at: int) -> None:
+    def _use(self, image: int, met: ObservedVersion, how: str, at: int) -> None:
         if how not in _UNREAD:
             met.read = True
         self._tales[image].used.setdefault((met, how), at)
 
-    def _invalidate(self, image: int, met: Met, how: str, at: int) -> None:
+    def _invalidate(self, image: int, met: ObservedVersion, how: str, at: int) -> None:
         met.gone = True
         self._story.invalidated.append((image, met, how, at))
 
@@ -376,5 +387,5 @@ class Narrator:
             self._tales[image].looked.setdefault(fact, at)
 
 
-def _ways(flags: int) -> int:
+def _access_bits(flags: int) -> int:
     return {os.O_RDONLY: 1, os.O_WRONLY: 2}.get(flags & os.O_ACCMODE, 3)

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from clew.prov.locators import file_locator
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.content_capture import is_file
-from clew.witness.syscalls.symlinks import Links
-from clew.witness.syscalls.trace_state import Fact, Scene, Story
+from clew.witness.syscalls.symlinks import SymlinkResolver
+from clew.witness.syscalls.trace_state import Fact, TraceContext, TraceState
 
-_UNREMARKABLE = (
+_IGNORED_PATHS = (
     b"/memfd:",
     b"/dev/null",
     b"/dev/tty",
@@ -27,7 +27,7 @@ _UNREMARKABLE = (
     b"/dev/fd/",
 )
 
-_SAYS_NOTHING = frozenset(
+_CALLER_ERRORS = frozenset(
     {
         *(errno.EINVAL, errno.ENAMETOOLONG, errno.EFAULT, errno.EBADF, errno.EINTR),
         *(errno.EMFILE, errno.ENFILE, errno.ENOMEM),
@@ -39,7 +39,7 @@ _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
 """One fact, whatever was asked for."""
 
 
-class Opened(NamedTuple):
+class OpenedFile(NamedTuple):
     """What opening a file for reading comes to."""
 
     path: bytes
@@ -50,15 +50,15 @@ class Opened(NamedTuple):
     listed: bool = False
 
 
-class Sights:
+class Observations:
     """The sights of one execution, and the words for them."""
 
-    def __init__(self, scene: Scene, story: Story, links: Links) -> None:
+    def __init__(self, scene: TraceContext, story: TraceState, links: SymlinkResolver) -> None:
         self._machine = scene.machine
-        self._ignore = scene.ignore + _UNREMARKABLE
+        self._ignore = scene.ignore + _IGNORED_PATHS
         self._story = story
         self._links = links
-        self._opened: dict[int, Opened] = {}
+        self._opened: dict[int, OpenedFile] = {}
         self._locators: dict[bytes, str] = {}
         self.looked: dict[int, Sequence[Fact]] = {}
         """The facts of each look that was described, by its number."""
@@ -67,7 +67,7 @@ class Sights:
         """What was asked and told; nobody has seen it yet."""
         self.looked[record.number] = self._look(record)
 
-    def opened(self, what: trace_format.Open) -> Opened:
+    def opened(self, what: trace_format.Open) -> OpenedFile:
         found = self._opened.get(what.number)
         if found is None:
             found = self._opened[what.number] = self._open(what)
@@ -77,21 +77,21 @@ class Sights:
         links: Sequence[Fact] = ()
         if record.kind == trace_format.REALPATH and not record.error:
             links = self.links(record.path, record.target)
-        told = None if self.ignored(plain(record.path)) else _told(record)
+        told = None if self.ignored(normalize_path(record.path)) else _look_result(record)
         return links if told is None else (*links, *self.fact(told[0], record.path, told[1]))
 
-    def _open(self, what: trace_format.Open) -> Opened:
-        path, facts = what.real or plain(what.path), what.facts
+    def _open(self, what: trace_format.Open) -> OpenedFile:
+        path, facts = what.real or normalize_path(what.path), what.facts
         if self.ignored(path):
-            return Opened(path)
+            return OpenedFile(path)
         links = self.links(what.path, what.real)
         if what.flags & os.O_PATH:
-            return Opened(path, (*links, *self.fact("present", what.path)))
+            return OpenedFile(path, (*links, *self.fact("present", what.path)))
         if facts and stat.S_ISDIR(facts.mode):
-            return Opened(path, links, listed=True)
+            return OpenedFile(path, links, listed=True)
         if facts and stat.S_ISFIFO(facts.mode):
-            return Opened(path, links, pipe=True)
-        return Opened(path, links, used="exec" if what.flags & trace_format.LOADED else "open")
+            return OpenedFile(path, links, pipe=True)
+        return OpenedFile(path, links, used="exec" if what.flags & trace_format.LOADED else "open")
 
     def ignored(self, path: bytes) -> bool:
         if path.startswith(self._ignore):
@@ -115,7 +115,7 @@ class Sights:
         return ((kind, locator, answer),) if locator else ()
 
 
-def plain(path: bytes) -> bytes:
+def normalize_path(path: bytes) -> bytes:
     """Without `.`, `..` and doubled slashes, where no link can be in the way of that."""
     winding = b"//" in path or b"/./" in path or b"/../" in path or path.endswith((b"/.", b"/.."))
     return os.path.normpath(path) if winding else path
@@ -126,12 +126,12 @@ def _target(path: bytes) -> str:
     return file_locator("", path).removeprefix("file://")
 
 
-def _told(record: trace_format.Look) -> tuple[str, str] | None:
+def _look_result(record: trace_format.Look) -> tuple[str, str] | None:
     """The kind of fact, and the answer; None: nothing that tells of the file."""
     error, facts = record.error, record.facts
     if record.kind == trace_format.READLINK and error == errno.EINVAL:
         return "present", "plain"  # there, and no link
-    if error in _SAYS_NOTHING:
+    if error in _CALLER_ERRORS:
         return None
     if error:
         asked = "" if error in _NOT_THERE else _permissions(record)

@@ -53,7 +53,7 @@ def described(
     return answer
 
 
-class Beginnings(Struct, eq=False):
+class ProcessStarts(Struct, eq=False):
     """Collects what the trace tells; by image."""
 
     begun: dict[int, dict[str, Any]] = field(default_factory=dict)

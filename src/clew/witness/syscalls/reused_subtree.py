@@ -19,8 +19,8 @@ from msgspec import Struct
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.process_start import STREAMS
 from clew.witness.syscalls.trace_format import Facts
-from clew.witness.syscalls.trace_state import Process, Scene, Story, Tale
-from clew.witness.syscalls.version_tracker import Met, Told
+from clew.witness.syscalls.trace_state import ProcessFacts, TraceContext, TracedProcess, TraceState
+from clew.witness.syscalls.version_tracker import KnownVersion, ObservedVersion
 
 _UNREAD = ("rename", "exchange", "link", "metadata")
 """Ways to use a version without looking at its bytes."""
@@ -28,7 +28,7 @@ _FIRST = 1 << 40
 """Images are numbered from here: no tracer gets that far."""
 
 
-class Actor(Struct, frozen=True):
+class ReusedProcess(Struct, frozen=True):
     """A process to be told."""
 
     uid: str
@@ -47,12 +47,12 @@ class Actor(Struct, frozen=True):
     signal: int | None
 
 
-class Thing(NamedTuple):
+class ReusedVersion(NamedTuple):
     """A version to be told. Without makers it is there already, in the state `facts`."""
 
     path: bytes
     facts: Facts | None
-    told: Told | None = None
+    told: KnownVersion | None = None
     made: int = 0
     makers: Mapping[str, str] = {}
     carries: int | None = None
@@ -60,7 +60,7 @@ class Thing(NamedTuple):
     """It was handed, open and in this state: who opened it began the version."""
 
 
-class Step(NamedTuple):
+class ReusedAction(NamedTuple):
     """What an actor did: to a thing, or (a look, a stream, a word to another) as words say."""
 
     at: int
@@ -71,12 +71,12 @@ class Step(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-class Retold(Struct, frozen=True):
+class ReusedSubtree(Struct, frozen=True):
     """One program that was not started: its actors (itself first), things and steps."""
 
-    actors: list[Actor]
-    things: dict[int, Thing]
-    steps: list[Step]
+    actors: list[ReusedProcess]
+    things: dict[int, ReusedVersion]
+    steps: list[ReusedAction]
     held: list[list[Any]]
     """What it was to be started with this time."""
     standing: str | None
@@ -84,22 +84,22 @@ class Retold(Struct, frozen=True):
     """How many bytes of each stream were its own."""
 
     @property
-    def root(self) -> Actor:
+    def root(self) -> ReusedProcess:
         return self.actors[0]
 
 
-class Retelling:
+class SubtreeReplayer:
     """Tells into one story."""
 
-    def __init__(self, scene: Scene, story: Story) -> None:
+    def __init__(self, scene: TraceContext, story: TraceState) -> None:
         self._scene = scene
         self._story = story
         self._next = _FIRST
         self._numbers = 0
 
-    def tell(self, retold: Retold, record: trace_format.Reused) -> int:
+    def tell(self, retold: ReusedSubtree, record: trace_format.Reused) -> int:
         """Tell it as done by the process of `record`; the image that its end is the end of."""
-        return _Telling(self, retold, record).tell()
+        return _Replay(self, retold, record).tell()
 
     def image(self) -> int:
         self._next += 1
@@ -112,8 +112,10 @@ class Retelling:
         return self._numbers
 
 
-class _Telling:
-    def __init__(self, teller: Retelling, retold: Retold, record: trace_format.Reused) -> None:
+class _Replay:
+    def __init__(
+        self, teller: SubtreeReplayer, retold: ReusedSubtree, record: trace_format.Reused
+    ) -> None:
         self._teller = teller
         self._scene, self._story = teller._scene, teller._story
         self._retold = retold
@@ -127,7 +129,7 @@ class _Telling:
         self._actors = {actor.uid: actor for actor in retold.actors}
         self._images: dict[str, int] = {}
         self._stems: dict[str, str] = {}
-        self._mets: dict[int, Met] = {}
+        self._mets: dict[int, ObservedVersion] = {}
 
     def _at(self, at: int) -> int:
         """The order is kept; all of it lies before the moment of the record."""
@@ -164,7 +166,7 @@ class _Telling:
             self._born(self._actors[uid])
         return self._images[uid]
 
-    def _born(self, actor: Actor) -> None:
+    def _born(self, actor: ReusedProcess) -> None:
         if actor.uid in self._images:
             return
         at = self._at(actor.began)
@@ -175,9 +177,9 @@ class _Telling:
             image = self._teller.image()
             parent = self._image(actor.parent)
             number = len(self._story.processes) + 1
-            process = Process(self._uid(actor), number, parent, actor.pid, at)
+            process = TracedProcess(self._uid(actor), number, parent, actor.pid, at)
             self._story.processes[image] = process
-            self._story.tales[image] = Tale()
+            self._story.tales[image] = ProcessFacts()
             self._story.paths.born(image, parent)
         self._images[actor.uid] = image
         process.reused = actor.uid
@@ -186,7 +188,7 @@ class _Telling:
         if actor.begun is not None:
             self._story.beginnings.begun[image] = self._begun(actor)
 
-    def _uid(self, actor: Actor) -> str:
+    def _uid(self, actor: ReusedProcess) -> str:
         """Named after the process that was not started; programs that one process became have one
         name, and numbers."""
         root = self._retold.root
@@ -198,7 +200,7 @@ class _Telling:
         known = self._stems.setdefault(stem, f"{mine}-{number}.{len(self._stems) + 1}")
         return f"{known}-{ordinal}"
 
-    def _exec(self, actor: Actor, image: int, at: int) -> trace_format.Exec:
+    def _exec(self, actor: ReusedProcess, image: int, at: int) -> trace_format.Exec:
         return trace_format.Exec(
             seq=self._record.seq,
             at=at,
@@ -212,7 +214,7 @@ class _Telling:
             cwd=os.fsencode(actor.cwd or ""),
         )
 
-    def _begun(self, actor: Actor) -> dict[str, Any]:
+    def _begun(self, actor: ReusedProcess) -> dict[str, Any]:
         begun = dict(actor.begun or {})
         begun["at"] = self._at(begun["at"])
         if actor.parent is None:
@@ -242,7 +244,7 @@ class _Telling:
             )
         return moved
 
-    def _ended(self, actor: Actor) -> None:
+    def _ended(self, actor: ReusedProcess) -> None:
         image = self._images[actor.uid]
         at = self._at(actor.ended or actor.began)
         if actor.status is not None or actor.signal is not None:
@@ -260,7 +262,7 @@ class _Telling:
 
     # -- what they did
 
-    def _made(self, key: int, thing: Thing) -> None:
+    def _made(self, key: int, thing: ReusedVersion) -> None:
         makers = {self._image(uid): how for uid, how in thing.makers.items()}
         at, paths = self._at(thing.made), self._story.paths
         if thing.opened is not None:
@@ -283,7 +285,7 @@ class _Telling:
             met.carries.carried = True
         self._mets[key] = met
 
-    def _met(self, key: int, at: int, *, read: bool) -> Met:
+    def _met(self, key: int, at: int, *, read: bool) -> ObservedVersion:
         """What is there: as it was read, or else whatever it is."""
         met = self._mets.get(key)
         if met is None:
@@ -292,7 +294,7 @@ class _Telling:
             met = self._mets[key] = there or paths.read(thing.path, thing.facts, at=at)
         return met
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: ReusedAction) -> None:
         at = self._at(step.at)
         image = self._image(step.actor)
         tale = self._story.tales[image]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 _MOST = 40  # as many as the kernel follows
 
 
-class Links:
+class SymlinkResolver:
     """Remembers the links of each folder: most paths share theirs."""
 
     def __init__(self, readlink: Callable[[bytes], bytes]) -> None:

@@ -13,21 +13,21 @@ from msgspec import Struct
 
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
-from clew.witness.syscalls.content_capture import Contents
-from clew.witness.syscalls.event_builder import Teller
-from clew.witness.syscalls.interpreter import hear
+from clew.witness.syscalls.content_capture import ContentCapture
+from clew.witness.syscalls.event_builder import EventBuilder
+from clew.witness.syscalls.interpreter import interpret
 from clew.witness.syscalls.trace_format import AnyRecord
-from clew.witness.syscalls.trace_state import Scene, Story
+from clew.witness.syscalls.trace_state import TraceContext, TraceState
 
 if TYPE_CHECKING:
-    from clew.witness.syscalls.reused_subtree import Retold
+    from clew.witness.syscalls.reused_subtree import ReusedSubtree
 
 
-class Built(Struct, frozen=True):
+class ConvertedTrace(Struct, frozen=True):
     """The events of one execution, and what they were built from."""
 
     events: list[AnyEvent]
-    story: Story
+    story: TraceState
     owners: Mapping[bytes, str]
     """The package of each file that has one."""
     bytes: int
@@ -39,7 +39,7 @@ class Built(Struct, frozen=True):
         return next((process.uid for process in self.story.processes.values()), "")
 
 
-class EventBuilder(Struct, frozen=True):
+class TraceConverter(Struct, frozen=True):
     """What all executions of one recorder share."""
 
     machine: str
@@ -51,7 +51,7 @@ class EventBuilder(Struct, frozen=True):
     redactor: Redactor
     ignore: tuple[bytes, ...]
     """Clew's own paths, which no record mentions."""
-    contents: Contents
+    contents: ContentCapture
     owners: Callable[[list[bytes]], Mapping[bytes, str]]
 
     def build(
@@ -59,14 +59,14 @@ class EventBuilder(Struct, frozen=True):
         execution: str,
         trace: Sequence[AnyRecord],
         streams: Mapping[bytes, str],
-        retold: Mapping[int, Retold] | None = None,
-    ) -> Built:
+        retold: Mapping[int, ReusedSubtree] | None = None,
+    ) -> ConvertedTrace:
         """The events of `trace`; the content they name is put into the store.
 
         `streams` maps pipes and terminals to stdin, stdout and stderr. `retold` holds what was
         reused instead of run again, by the tokens in the trace.
         """
-        scene = Scene(
+        scene = TraceContext(
             execution=execution,
             machine=self.machine,
             boot=self.boot,
@@ -76,7 +76,7 @@ class EventBuilder(Struct, frozen=True):
             streams=streams,
             sealed=self.sealed,
         )
-        story = hear(scene, trace, self.contents, retold)
+        story = interpret(scene, trace, self.contents, retold)
         owners = self.owners(story.found())
-        teller = Teller(scene, story, self.contents, owners)
-        return Built(list(teller.events()), story, owners, teller.bytes)
+        builder = EventBuilder(scene, story, self.contents, owners)
+        return ConvertedTrace(list(builder.events()), story, owners, builder.bytes)

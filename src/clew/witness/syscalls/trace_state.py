@@ -8,12 +8,12 @@ from msgspec import Struct, field
 
 from clew.redaction import Redactor
 from clew.witness.syscalls import trace_format
-from clew.witness.syscalls.data_flows import Flows
-from clew.witness.syscalls.process_start import Beginnings
-from clew.witness.syscalls.version_tracker import Met, Paths
+from clew.witness.syscalls.data_flows import DataFlows
+from clew.witness.syscalls.process_start import ProcessStarts
+from clew.witness.syscalls.version_tracker import ObservedVersion, VersionTracker
 
 
-class Scene(Struct, frozen=True):
+class TraceContext(Struct, frozen=True):
     """Where it plays: one execution on one machine."""
 
     execution: str
@@ -30,7 +30,7 @@ class Scene(Struct, frozen=True):
     """The seals of the execution's secret variables."""
 
 
-class Process(Struct, eq=False):
+class TracedProcess(Struct, eq=False):
     uid: str
     number: int
     parent: int
@@ -46,20 +46,20 @@ Fact = tuple[str, str, str]
 """Something looked at: its kind, its locator, and the answer."""
 
 
-class Tale(Struct, eq=False):
+class ProcessFacts(Struct, eq=False):
     """What one process did, with when it first did it."""
 
-    used: dict[tuple[Met, str], int] = field(default_factory=dict)
+    used: dict[tuple[ObservedVersion, str], int] = field(default_factory=dict)
     looked: dict[Fact, int] = field(default_factory=dict)
 
-    _before: Tale | None = None
+    _before: ProcessFacts | None = None
 
     def begin_anew(self) -> None:
         """A forked process becomes a program of its own: what it meets again counts from now."""
-        self._before = Tale(self.used, self.looked)
+        self._before = ProcessFacts(self.used, self.looked)
         self.used, self.looked = {}, {}
 
-    def opened(self, met: Met) -> bool:
+    def opened(self, met: ObservedVersion) -> bool:
         before = self._before.used if self._before else {}
         return (met, "open") in self.used or (met, "open") in before
 
@@ -70,13 +70,13 @@ class Tale(Struct, eq=False):
             self.looked = self._before.looked | self.looked
 
 
-class Story(Struct, eq=False):
-    paths: Paths = field(default_factory=Paths)
-    flows: Flows = field(default_factory=Flows)
-    beginnings: Beginnings = field(default_factory=Beginnings)
-    processes: dict[int, Process] = field(default_factory=dict)
-    tales: dict[int, Tale] = field(default_factory=dict)
-    invalidated: list[tuple[int, Met, str, int]] = field(default_factory=list)
+class TraceState(Struct, eq=False):
+    paths: VersionTracker = field(default_factory=VersionTracker)
+    flows: DataFlows = field(default_factory=DataFlows)
+    beginnings: ProcessStarts = field(default_factory=ProcessStarts)
+    processes: dict[int, TracedProcess] = field(default_factory=dict)
+    tales: dict[int, ProcessFacts] = field(default_factory=dict)
+    invalidated: list[tuple[int, ObservedVersion, str, int]] = field(default_factory=list)
     aliases: set[tuple[bytes, bytes]] = field(default_factory=set)
     gaps: list[tuple[int, str, str, bytes | None, int]] = field(default_factory=list)
     peers: dict[tuple[int, str, str], int] = field(default_factory=dict)

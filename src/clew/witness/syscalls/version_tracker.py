@@ -15,10 +15,10 @@ from msgspec import Struct, field
 
 from clew.witness.syscalls.trace_format import Facts
 
-Key = tuple[int, int, int, int]
+ContentKey = tuple[int, int, int, int]
 
 
-def key_of(facts: Facts) -> Key:
+def key_of(facts: Facts) -> ContentKey:
     """What stays the same while the bytes do: a rename or a link changes only the ctime."""
     return facts[:4]
 
@@ -35,7 +35,7 @@ def facts_of(status: os.stat_result) -> Facts:
     )
 
 
-class Told(Struct, frozen=True):
+class KnownVersion(Struct, frozen=True):
     """The content of a version that was not made again, but taken from where it was made."""
 
     digest: str
@@ -45,7 +45,7 @@ class Told(Struct, frozen=True):
     kept: bool
 
 
-class Met(Struct, eq=False):
+class ObservedVersion(Struct, eq=False):
     """One version that the execution met."""
 
     path: bytes
@@ -60,7 +60,7 @@ class Met(Struct, eq=False):
     read: bool = False
     opened: Facts | None = None
     """Its state when the maker opened it, while only the opening is known and no writing."""
-    carries: Met | None = None
+    carries: ObservedVersion | None = None
     """The version whose bytes it keeps: it was appended to, or changed in place."""
     carried: bool = False
     """Its bytes live on in the next one."""
@@ -71,13 +71,13 @@ class Met(Struct, eq=False):
     gone: bool = False
     sealed: bool = False
     """What its maker writes to the path from now on is another version."""
-    told: Told | None = None
+    told: KnownVersion | None = None
     """Its content, where that is known from elsewhere."""
     blurred: bool = False
     """Read while a process could write it through memory: in which state, nobody can tell."""
 
 
-class Lives:
+class ProcessLifetimes:
     """When each image, and all that came of it, had ended."""
 
     def __init__(self) -> None:
@@ -100,18 +100,18 @@ class Lives:
             image = self._parents[image]
 
 
-def _same_file(met: Met | None, facts: Facts) -> bool:
+def _same_file(met: ObservedVersion | None, facts: Facts) -> bool:
     """Whether its maker opened this very file."""
     return met is not None and met.opened is not None and met.opened[:2] == facts[:2]
 
 
-class Paths:
+class VersionTracker:
     """Every path the execution met, with its line of versions."""
 
     def __init__(self) -> None:
-        self._lines: dict[bytes, list[Met]] = {}
-        self._lives = Lives()
-        self._unsealed: dict[int, list[Met]] = {}
+        self._lines: dict[bytes, list[ObservedVersion]] = {}
+        self._lives = ProcessLifetimes()
+        self._unsealed: dict[int, list[ObservedVersion]] = {}
         self._mappers: dict[tuple[int, int], set[int]] = {}
 
     def born(self, image: int, parent: int) -> None:
@@ -125,17 +125,19 @@ class Paths:
         """Whether all of these, and whoever they handed their descriptors to, had ended by then."""
         return all(self._lives.over.get(image, at) < at for image in images)
 
-    def __iter__(self) -> Iterator[list[Met]]:
+    def __iter__(self) -> Iterator[list[ObservedVersion]]:
         return iter(self._lines.values())
 
-    def current(self, path: bytes) -> Met | None:
+    def current(self, path: bytes) -> ObservedVersion | None:
         """The version that is there now, as far as was seen."""
         line = self._lines.get(path)
         return line[-1] if line and not line[-1].gone else None
 
-    def add(self, path: bytes, *, at: int, maker: int | None, facts: Facts | None) -> Met:
+    def add(
+        self, path: bytes, *, at: int, maker: int | None, facts: Facts | None
+    ) -> ObservedVersion:
         line = self._lines.setdefault(path, [])
-        met = Met(path=path, ordinal=len(line) + 1, at=at, maker=maker, facts=facts)
+        met = ObservedVersion(path=path, ordinal=len(line) + 1, at=at, maker=maker, facts=facts)
         line.append(met)
         return met
 
@@ -143,7 +145,7 @@ class Paths:
         """From now on this image may write the file without its times saying so."""
         self._mappers.setdefault(facts[:2], set()).add(image)
 
-    def read(self, path: bytes, facts: Facts | None, *, at: int) -> Met:
+    def read(self, path: bytes, facts: Facts | None, *, at: int) -> ObservedVersion:
         """The version a reader met."""
         if facts is None:
             return self.current(path) or self.add(path, at=at, maker=None, facts=None)
@@ -158,7 +160,7 @@ class Paths:
             return self._blurred(path, mappers, at=at)
         return self._in_state(path, facts, at=at)
 
-    def _in_state(self, path: bytes, facts: Facts, *, at: int) -> Met:
+    def _in_state(self, path: bytes, facts: Facts, *, at: int) -> ObservedVersion:
         """The version that had this state. One that no known version had means somebody changed
         it: its last writer here, who was not done, or somebody outside."""
         line = self._lines.get(path, [])
@@ -182,7 +184,7 @@ class Paths:
             return last
         return self.again(last, facts, at=at)
 
-    def _blurred(self, path: bytes, mappers: set[int], *, at: int) -> Met:
+    def _blurred(self, path: bytes, mappers: set[int], *, at: int) -> ObservedVersion:
         """The version in the making, whatever its state is at the moment."""
         met = self.current(path)
         if met is None or met.maker is None:
@@ -190,13 +192,15 @@ class Paths:
         met.blurred = True
         return met
 
-    def again(self, last: Met, facts: Facts, *, at: int) -> Met:
+    def again(self, last: ObservedVersion, facts: Facts, *, at: int) -> ObservedVersion:
         """The next version by the same makers: they went on after somebody had read it."""
         met = self.add(last.path, at=at, maker=last.maker, facts=facts)
         met.makers = dict(last.makers)
         return met
 
-    def write(self, path: bytes, image: int, *, at: int, how: str, facts: Facts | None) -> Met:
+    def write(
+        self, path: bytes, image: int, *, at: int, how: str, facts: Facts | None
+    ) -> ObservedVersion:
         """The version a writer makes; `facts` is its state right after the opening."""
         last = self.current(path)
         if last is not None and last.maker == image and not last.read and not last.sealed:
@@ -213,7 +217,9 @@ class Paths:
         for met in self._unsealed.pop(image, ()):
             met.sealed = True
 
-    def inherit(self, path: bytes, image: int, parent: int, facts: Facts | None, *, at: int) -> Met:
+    def inherit(
+        self, path: bytes, image: int, parent: int, facts: Facts | None, *, at: int
+    ) -> ObservedVersion:
         """The version that a process holds open for writing because its parent opened it.
 
         As long as nothing was written since the opening, the parent only opened it for the child.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from clew.run.launch.input_snapshot import Standing
+from clew.run.launch.input_snapshot import InputSnapshot
 
 
-def standing(*paths: Path) -> Standing:
-    return Standing.now(os.fsencode(path) for path in paths)
+def standing(*paths: Path) -> InputSnapshot:
+    return InputSnapshot.now(os.fsencode(path) for path in paths)
 
 
 def test_what_is_there_changes(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from clew.run.launch import signal_forwarding
 child = subprocess.Popen(["sleep", "1000"])
 known = []
 try:
-    with signal_forwarding.forwarded(lambda: known[0] if known else None):
+    with signal_forwarding.forward_signals(lambda: known[0] if known else None):
         os.kill(os.getpid(), signal.SIGTERM)
         assert child.poll() is None
         known.append(child.pid)
@@ -35,7 +35,7 @@ finally:
 def test_what_was_blocked_before_is_told_and_comes_back() -> None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
     try:
-        with signal_forwarding.forwarded(lambda: None) as blocked:
+        with signal_forwarding.forward_signals(lambda: None) as blocked:
             assert blocked == {signal.SIGUSR2}
             assert signal.SIGTERM in signal.pthread_sigmask(signal.SIG_BLOCK, ())
         assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == {signal.SIGUSR2}
@@ -47,7 +47,7 @@ def test_beside_the_main_thread_nothing_is_taken() -> None:
     found: list[set[int]] = []
 
     def run() -> None:
-        with signal_forwarding.forwarded(lambda: None) as blocked:
+        with signal_forwarding.forward_signals(lambda: None) as blocked:
             found.append(blocked)
             found.append(set(signal.pthread_sigmask(signal.SIG_BLOCK, ())))
 

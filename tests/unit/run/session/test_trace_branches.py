@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.run.session.trace_branches import Branches
+from clew.run.session.trace_branches import TraceSplitter
 from clew.witness.syscalls.trace_format import Exec, Exit, Facts, Look, Open, Seen, Spawn, Variables
 
 FACTS = Facts(1, 2, 3, 4, 5, 0o100644)
@@ -17,7 +17,7 @@ def leaves(seq: int, image: int, status: int = 0) -> Exit:
 
 
 def test_each_child_with_all_that_came_of_it() -> None:
-    sorting = Branches()
+    sorting = TraceSplitter()
     described = Open(3, 3, 0, b"/lib", b"/lib", 0, FACTS, None, 7)
     missing = Look(4, 4, 0, 3, b"/none", 2, 0, None, None, 8)
     first = [spawn(1, 1, 0), Seen(5, 5, 1, [5, 7], [])]
@@ -46,7 +46,7 @@ def test_each_child_with_all_that_came_of_it() -> None:
 
 
 def test_a_branch_gets_back_what_it_speaks_of() -> None:
-    sorting = Branches()
+    sorting = TraceSplitter()
     described = Open(3, 3, 0, b"/lib", b"/lib", 0, FACTS, None, 7)
     unmet = Open(4, 4, 0, b"/other", b"/other", 0, FACTS, None, 9)
     variables = Variables(5, 5, 1, 1, [b"A=1"])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.redaction import Redactor
-from clew.run.stdio.streams import Keeper
+from clew.run.stdio.streams import StreamCapture
 
 SECRET = b"hunter22"
 REDACTOR = Redactor({"PASSWORD": SECRET.decode()})
@@ -23,7 +23,7 @@ REDACTOR = Redactor({"PASSWORD": SECRET.decode()})
 )
 def test_what_is_kept(pieces: list[bytes], limit: int) -> None:
     path = Path(tempfile.mkdtemp()) / "kept"
-    keeper = Keeper(path, redactor=REDACTOR, limit=limit)
+    keeper = StreamCapture(path, redactor=REDACTOR, limit=limit)
     try:
         for piece in pieces:
             keeper.feed(piece)
@@ -40,7 +40,7 @@ def test_what_is_kept(pieces: list[bytes], limit: int) -> None:
 
 def test_a_full_disk_ends_the_keeping_not_the_stream(tmp_path: Path) -> None:
     (tmp_path / "full").symlink_to("/dev/full")
-    keeper = Keeper(tmp_path / "full", redactor=Redactor({}), limit=100)
+    keeper = StreamCapture(tmp_path / "full", redactor=Redactor({}), limit=100)
     keeper.feed(b"some")
     keeper.feed(b" words")
     keeper.finish()

@@ -8,7 +8,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from clew.store import Store
-from clew.witness.syscalls.content_capture import Contents
+from clew.witness.syscalls.content_capture import ContentCapture
 from clew.witness.syscalls.trace_format import Facts, Open, Saved
 from clew.witness.syscalls.version_tracker import facts_of
 
@@ -20,8 +20,8 @@ def opened(path: bytes, facts: Facts) -> Open:
     return Open(1, 0, 1, path, path, os.O_RDONLY, facts, None, 1)
 
 
-def contents(store: Store, folder: Path) -> Contents:
-    return Contents(store, spool=folder, keep=True, exclude=())
+def contents(store: Store, folder: Path) -> ContentCapture:
+    return ContentCapture(store, spool=folder, keep=True, exclude=())
 
 
 def test_a_stored_state_is_known_though_the_file_is_gone(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_an_excluded_file_that_was_saved_before_a_change_is_not_stored(tmp_path:
     facts = facts_of(file.stat())
     (tmp_path / "saved").write_text("a secret")
     with Store(tmp_path / "store") as store:
-        seen = Contents(store, spool=tmp_path, keep=True, exclude=("*.key",))
+        seen = ContentCapture(store, spool=tmp_path, keep=True, exclude=("*.key",))
         seen.follow([Saved(1, 0, 1, os.fsencode(file), facts, b"copy", b"saved", 0)])
         known = seen.known(facts)
         assert known is not None
@@ -71,5 +71,5 @@ def test_what_is_no_file_is_kept_in_one_go(tmp_path: Path) -> None:
         store.flush()
         assert kept == [f"blake3:{blake3(one).hexdigest()}" for one in data]
         assert [b"".join(store.read(digest)) for digest in kept] == data
-        nothing = Contents(store, spool=tmp_path, keep=False, exclude=())
+        nothing = ContentCapture(store, spool=tmp_path, keep=False, exclude=())
         assert nothing.keep_all(data) == [""] * 4

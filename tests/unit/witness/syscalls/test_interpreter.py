@@ -35,11 +35,11 @@ from clew.prov.events import (
 from clew.prov.graph import Graph
 from clew.redaction import Redactor
 from clew.store import Store
-from clew.witness.syscalls.content_capture import Contents
-from clew.witness.syscalls.event_builder import Teller
-from clew.witness.syscalls.interpreter import hear
+from clew.witness.syscalls.content_capture import ContentCapture
+from clew.witness.syscalls.event_builder import EventBuilder
+from clew.witness.syscalls.interpreter import interpret
 from clew.witness.syscalls.trace_format import AnyRecord, Exec, Exit, Spawn, Trace, ordered
-from clew.witness.syscalls.trace_state import Scene
+from clew.witness.syscalls.trace_state import TraceContext
 from clew.witness.syscalls.tracer_binary import LIBRARY, TRACER
 
 EXECUTION = "0" * 32
@@ -87,7 +87,7 @@ class Recorded:
 
     def tell(self, trace: bytes | list[AnyRecord]) -> list[AnyEvent]:
         records = self.read(trace) if isinstance(trace, bytes) else trace
-        scene = Scene(
+        scene = TraceContext(
             execution=EXECUTION,
             machine="machine",
             boot="12345678",
@@ -96,11 +96,11 @@ class Recorded:
             ignore=(),
             streams={},
         )
-        contents = Contents(self.store, spool=self.saved(), keep=False, exclude=())
+        contents = ContentCapture(self.store, spool=self.saved(), keep=False, exclude=())
         told = ordered(records)
         contents.follow(told)
-        story = hear(scene, told, contents)
-        return list(Teller(scene, story, contents, {}).events())
+        story = interpret(scene, told, contents)
+        return list(EventBuilder(scene, story, contents, {}).events())
 
     def saved(self) -> Path:
         """What the tracer saved, once more: whoever tells it takes it away."""

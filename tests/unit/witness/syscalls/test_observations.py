@@ -5,7 +5,7 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.witness.syscalls.observations import plain
+from clew.witness.syscalls.observations import normalize_path
 
 PARTS = st.sampled_from([b"a", b".hidden", b"..b", b"c.", b"d..", b".", b"..", b""])
 
@@ -13,4 +13,4 @@ PARTS = st.sampled_from([b"a", b".hidden", b"..b", b"c.", b"d..", b".", b"..", b
 @given(st.lists(PARTS, max_size=6), PARTS.filter(bool))
 def test_a_plain_path_is_what_normpath_says(folders: list[bytes], name: bytes) -> None:
     path = b"/" + b"/".join([*folders, name])
-    assert plain(path) == os.path.normpath(path)
+    assert normalize_path(path) == os.path.normpath(path)

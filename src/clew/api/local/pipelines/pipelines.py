@@ -236,7 +236,7 @@ class Pipelines:
 
         project = self._project
         named = Path(fspath(platform)).resolve() if platform else None
-        mapped = cluster_mapping.load(file, named, inherited_env.environment())
+        mapped = cluster_mapping.load(file, named, inherited_env.caller_environment())
         components = pipeline.components.values()
         volumes.check(mapped, components, project.root, on_host=on_host)
         for remark in (*pipeline.remarks, *attempt_factory.admit(pipeline, on_host=on_host)):

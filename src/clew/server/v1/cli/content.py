@@ -90,7 +90,7 @@ def _made(
     service: Service, make: Callable[[Project, Path], None], known: dict[str, Any]
 ) -> Response:
     """What is made in a folder of its own, to be sent."""
-    scratch, lock = execution_locks.scratch(service.folder, secrets.token_hex(8))
+    scratch, lock = execution_locks.create_scratch(service.folder, secrets.token_hex(8))
     try:
         place = scratch / "made"
         with service.project() as project:
@@ -103,7 +103,7 @@ def _made(
         file = place.open("rb")  # what is open can still be read when it is gone
         return _behind({**known, "folder": folder}, iter(lambda: file.read(_PIECE), b""))
     finally:
-        execution_locks.discard(scratch)
+        execution_locks.remove_tree(scratch)
         os.close(lock)
 
 
