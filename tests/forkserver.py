@@ -30,9 +30,9 @@ CLEW = (sys.executable, "-m", "clew")
 
 _PRELOADED = ("clew.server.app", "uvicorn.protocols.http.auto", "psycopg")
 _READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_")
-_USUAL = ("C.UTF-8", "en_US.UTF-8", "C", "POSIX")
-"""Locales in which Python reads and writes UTF-8 as in the fork server's."""
 """Prefixes of the variables that have their effect before Python runs any of our code."""
+_USUAL = ("C.UTF-8", "en_US.UTF-8", "C", "POSIX")
+"""Locales in which Python reads and writes UTF-8, as in the fork server's own."""
 _LIMIT = 100_000
 """Bytes of a request; a socket takes about twice as much at once."""
 
@@ -233,12 +233,15 @@ def _become(
     sys.stderr = _stream(2, "w", "backslashreplace")
     from clew.cli.main import main
 
-    status = main()
+    try:
+        status: Any = main()
+    except SystemExit as end:  # click's shell completion
+        status = end.code
     threading._shutdown()
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(status)
+    os._exit(status or 0)
 
 
 def _stream(file: int, mode: str, errors: str) -> io.TextIOWrapper:
