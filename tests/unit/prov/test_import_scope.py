@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from tests.unit.prov.export.test_recorded_events import rich
 from tests.unit.prov.story import Story, digest
-from tests.unit.prov.test_fold import PROJECT, dump, folded, quick, stories
+from tests.unit.prov.test_fold import PROJECT, dump, folded, stories
 
 from clew.db import connect
 from clew.errors import ClewError, Rejected
@@ -235,7 +235,6 @@ def test_every_kind_of_event_is_imported(graph: Graph) -> None:
     assert dump(graph.connection) == imported
 
 
-@quick
 @given(stories())
 def test_importing_is_folding_where_nothing_is_known(events: list[AnyEvent]) -> None:
     with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "g.db") as connection:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from tests.unit.prov.conftest import Ask
 from tests.unit.prov.story import Story, digest
-from tests.unit.prov.test_fold import PROJECT, dump, folded, quick, stories
+from tests.unit.prov.test_fold import PROJECT, dump, folded, stories
 
 from clew.db import Connection, connect
 from clew.prov.events import AnyEvent
@@ -25,7 +25,6 @@ def told_again(graph: Graph) -> list[AnyEvent]:
     return [event for uid in uids for event in events_of(graph, find(graph, uid))]
 
 
-@quick
 @given(stories())
 def test_folding_what_the_rows_say_gives_the_same_rows(events: list[AnyEvent]) -> None:
     with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "g.db") as connection:
@@ -35,7 +34,6 @@ def test_folding_what_the_rows_say_gives_the_same_rows(events: list[AnyEvent]) -
         assert folded(again) == dump(connection)
 
 
-@quick
 @given(stories())
 def test_another_project_tells_the_same_story(events: list[AnyEvent]) -> None:
     """What a project's uid is does not matter: its events are those of any other."""
