@@ -36,19 +36,19 @@ class ExecutionStart(msgspec.Struct, frozen=True):
 
 def build_start(
     uid: str,
-    stage: ExecutionHost,
+    host: ExecutionHost,
     redactor: Redactor,
     command: Sequence[str],
     *,
     name: str | None = None,
     pins: Pins = UNPINNED,
 ) -> ExecutionStart:
-    facets = stage.facets(redactor)
+    facets = host.facets(redactor)
     variables: dict[str, str] = facets.pop("variables", {})
     facets.pop("pinned", None)  # a repeat's: those of what it repeats
     if pins != UNPINNED:
         facets["pinned"] = pins.facet()
-    told = {shown(name): shown(value) for name, value in stage.environ.items()}
+    told = {shown(name): shown(value) for name, value in host.environ.items()}
     sealed = redactor.seals(told)
     facets.pop("sealed", None)
     facets |= {"sealed": sealed} if sealed else {}
@@ -58,19 +58,19 @@ def build_start(
         names = {name for masks in arguments.secrets.values() for name in masks if name}
         facets["argument_secrets"] = arguments.secrets
         facets["redacted"] = sorted(names.union(facets.get("redacted", ())))
-    descent = stage.descent
-    if descent is not None:
-        facets |= {"kind": descent.kind, "collection": descent.collection}
+    derivation = host.derivation
+    if derivation is not None:
+        facets |= {"kind": derivation.kind, "collection": derivation.collection}
     started = Started(
         execution=uid,
         n=1,
         at=time.time_ns(),
         activity=uid,
         kind="execution",
-        parent=descent.parent if descent else None,
+        parent=derivation.parent if derivation else None,
         agent=environment.user_name(os.getuid()),
         command=arguments.words,
-        cwd=shown(os.fspath(stage.cwd)),
+        cwd=shown(os.fspath(host.cwd)),
         name=name,
         environment=dict(variables),
         facets=facets,
@@ -83,13 +83,13 @@ def build_stream_events(
 ) -> list[AnyEvent]:
     """What it printed, and was given to read, where that was kept."""
     events: list[AnyEvent] = []
-    for number, (name, keeper) in enumerate(kept.items()):
-        if not keeper.size:
+    for number, (name, capture) in enumerate(kept.items()):
+        if not capture.size:
             continue
         stored = False
-        if keep and keeper.whole:
+        if keep and capture.whole:
             try:
-                store.put_file(os.fsencode(keeper.path))
+                store.put_file(os.fsencode(capture.path))
                 stored = True
             except ClewError:
                 stored = False
@@ -99,8 +99,8 @@ def build_stream_events(
                 n=3 + number,
                 at=time.time_ns(),
                 version=Version(f"stream://{uid}/{name}", uid, 1),
-                digest=keeper.digest,
-                size=keeper.size,
+                digest=capture.digest,
+                size=capture.size,
                 mode=0o100600,
                 mtime=time.time_ns(),
                 stored=stored,

@@ -66,12 +66,12 @@ def execute(
 
         return nested_exec.run_nested(folder, settings, command, outer, pins)
     tracer_binary.require()
-    stage = LocalHost(settings)
+    host = LocalHost(settings)
     return record(
         folder,
         settings,
         command,
-        stage=stage,
+        host=host,
         name=name,
         content=content,
         exclude=exclude,
@@ -85,7 +85,7 @@ def record(
     settings: Settings,
     command: Sequence[str],
     *,
-    stage: ExecutionHost,
+    host: ExecutionHost,
     name: str | None = None,
     content: bool = True,
     exclude: Sequence[str] = (),
@@ -94,10 +94,10 @@ def record(
     label: str | None = None,
     begun: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
-    """Run `command` on this stage, and record it. `decider` knows what of it need not run;
+    """Run `command` on this host, and record it. `decider` knows what of it need not run;
     `label`: what to call its first process where the command says little."""
     return _Recording(
-        folder, settings, tuple(command), stage, name, content, tuple(exclude), pins, decider, label
+        folder, settings, tuple(command), host, name, content, tuple(exclude), pins, decider, label
     ).run(begun)
 
 
@@ -109,7 +109,7 @@ class _Recording:
         folder: Folder,
         settings: Settings,
         command: tuple[str, ...],
-        stage: ExecutionHost,
+        host: ExecutionHost,
         name: str | None,
         content: bool,
         exclude: tuple[str, ...],
@@ -120,26 +120,26 @@ class _Recording:
         self._folder = folder
         self._settings = settings
         self._command = command
-        self._stage = stage
+        self._host = host
         self._name = name
         self._content = content
         self._exclude = (*folder.exclude, *exclude)
         self._withheld = (
             *self._exclude,
-            *folder.credential_files(stage.environ, stage.cwd),
-            *map(escape, stage.credential_files),
+            *folder.credential_files(host.environ, host.cwd),
+            *map(escape, host.credential_files),
         )
         self._pins = pins
         self._decider = decider
         self._label = label
         self._uid = os.urandom(16).hex()
         self._number: int | None = None  # its id is not known until the database answers
-        self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
-        self._redactor.add_secrets(stage.secrets)
-        for values in stage.credential_files.values():
+        self._redactor = Redactor(host.environ, settings.redact, key=folder.key)
+        self._redactor.add_secrets(host.secrets)
+        for values in host.credential_files.values():
             self._redactor.add_values(values)
         self._redactor.learn_command([shown(word) for word in command])
-        self._whole_or_none = stage.descent is not None
+        self._whole_or_none = host.derivation is not None
 
     def run(self, begun: Callable[[str], None]) -> Outcome:
         with record_errors.fail_before_start(self._folder):
@@ -158,7 +158,7 @@ class _Recording:
             if self._settled:
                 shutil.rmtree(self._spool, ignore_errors=True)
             os.close(self._lock)
-            self._stage.close()
+            self._host.close()
             if not self._settled and not self._postponed:
                 recovery.recover(self._folder, self._settings)
 
@@ -198,7 +198,7 @@ class _Recording:
     def _begin(self) -> Started:
         self._beginning = execution_events.build_start(
             self._uid,
-            self._stage,
+            self._host,
             self._redactor,
             self._command,
             name=self._name,
@@ -208,8 +208,8 @@ class _Recording:
         self._note(started, {}, whole_or_none=True)  # nothing has begun yet
         if self._name is not None:
             check_name(self._name)
-        descent = self._stage.descent
-        parent = descent.parent if descent else None
+        derivation = self._host.derivation
+        parent = derivation.parent if derivation else None
         try:
             with self._graph() as graph:
                 self._number = graph.begin(self._uid, name=self._name, parent=parent)
@@ -251,25 +251,23 @@ class _Recording:
     def _watch(
         self, contents: ContentCapture, started: Started
     ) -> tuple[streams.Streams, int, TraceFollower]:
-        interest = StdinDemand()
+        demand = StdinDemand()
         trace = self._spool / "trace"
         with record_errors.fail_before_start(self._folder):
-            kept = self._stage.prepare(
+            kept = self._host.prepare(
                 self._spool,
                 redactor=self._redactor,
                 limit=self._folder.stream_limit,
-                interest=interest,
+                demand=demand,
             )
             self._streams = kept.names
             names = {os.fsdecode(n): stream for n, stream in kept.names.items()}
             self._note(started, names, whole_or_none=self._whole_or_none)
             said, notify = os.pipe()
-            follower = TraceFollower(trace, said, contents, interest)
-            listener = self._listener()
-        with signal_forwarding.forward_signals(
-            lambda: self._stage.target(follower.root)
-        ) as blocked:
-            tracer = self._stage.start(
+            follower = TraceFollower(trace, said, contents, demand)
+            server = self._decision_server()
+        with signal_forwarding.forward_signals(lambda: self._host.target(follower.root)) as blocked:
+            tracer = self._host.start(
                 LaunchOptions(
                     command=self._command,
                     trace=trace,
@@ -279,30 +277,30 @@ class _Recording:
                     streams=kept,
                     blocked=blocked,
                     pins=self._pins,
-                    ask=listener.descriptor if listener else None,
+                    ask=server.descriptor if server else None,
                 )
             )
             self._settled = False
             os.close(notify)
             kept.started()
-            files, given = self._stage.ready()
+            files, given = self._host.ready()
             contents.seen(files, given)
             follower.start()
-            if listener is not None:
+            if server is not None:
                 from clew.run.launch.skip_protocol import RunContext
 
-                listener.start(RunContext(files, given, kept.names, self._redactor, contents))
+                server.start(RunContext(files, given, kept.names, self._redactor, contents))
             status = tracer_process.wait(tracer)
-            if listener is not None:
-                listener.finish()
+            if server is not None:
+                server.finish()
             kept.finish()
-        if listener is not None and listener.failure is not None:
+        if server is not None and server.failure is not None:
             self._forget()
-            raise record_errors.as_clew_error(listener.failure)
+            raise record_errors.as_clew_error(server.failure)
         self._check_tracer(status, follower.finish())
         return kept, status, follower
 
-    def _listener(self) -> DecisionServer | None:
+    def _decision_server(self) -> DecisionServer | None:
         if self._decider is None:
             return None
         from clew.run.launch.skip_protocol import (
@@ -314,7 +312,7 @@ class _Recording:
     def _check_tracer(self, status: int, trace: list[AnyRecord]) -> None:
         if status > 0 and not trace:
             self._forget()
-            raise record_errors.disk_full(self._folder.path) or self._stage.refusal()
+            raise record_errors.disk_full(self._folder.path) or self._host.refusal()
         if status < 0 or (status == 125 and not record_errors.is_complete(trace)):
             how = f"was ended by signal {-status}" if status < 0 else "failed"
             known = self._uid if self._number is None else f"e{self._number}"
@@ -397,17 +395,17 @@ class _Recording:
     ) -> tuple[list[AnyEvent], ClewError | None]:
         """All there is to fold, with the bytes it names stored; and what is missing in it."""
         builder = TraceConverter(
-            machine=self._stage.machine,
-            boot=self._stage.boot,
+            machine=self._host.machine,
+            boot=self._host.boot,
             variables=self._beginning.variables,
             sealed=self._beginning.sealed,
             redactor=self._redactor,
             ignore=own(self._folder, self._settings),
             contents=contents,
-            owners=self._stage.owners,
+            owners=self._host.owners,
         )
-        retold = self._decider.retold if self._decider else None
-        built = builder.build(self._uid, follower.records, self._streams, retold)
+        reused_subtrees = self._decider.reused_subtrees if self._decider else None
+        built = builder.build(self._uid, follower.records, self._streams, reused_subtrees)
         events = [
             *execution_events.label_process(built.events, built.first, self._label),
             *execution_events.build_stream_events(self._uid, store, kept.kept, keep=self._content),
@@ -428,7 +426,7 @@ class _Recording:
             events.append(execution_events.build_gap(self._uid, 7, "trace", why))
             warning = warning or RecordingFailed(why, hint="free some space, and run it again")
         facets = {
-            "packages": self._stage.packages(),
+            "packages": self._host.packages(),
             "new_bytes": store.added,
             **kept.facets(),
         }

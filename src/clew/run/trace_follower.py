@@ -15,7 +15,7 @@ class TraceFollower:
     """A thread beside the command. It ends by itself when the tracer's end of the pipe closes."""
 
     def __init__(
-        self, path: Path, notify: int, contents: ContentCapture, interest: StdinDemand
+        self, path: Path, notify: int, contents: ContentCapture, demand: StdinDemand
     ) -> None:
         self.records: list[AnyRecord] = []
         self.root: int | None = None
@@ -23,7 +23,7 @@ class TraceFollower:
         self._trace = Trace(path)
         self._notify = notify
         self._contents = contents
-        self._interest = interest
+        self._demand = demand
         self._pids: dict[int, int] = {}
         self.failure: Exception | None = None
         """Why content was no longer taken in; the records were read on all the same."""
@@ -56,9 +56,9 @@ class TraceFollower:
             if isinstance(record, Spawn):
                 self.root = self.root or record.pid
                 self._pids[record.image] = record.pid
-                self._interest.add(record.pid)
+                self._demand.add(record.pid)
             elif isinstance(record, Exit):
-                self._interest.drop(self._pids.get(record.image, 0))
+                self._demand.drop(self._pids.get(record.image, 0))
         if self.failure is None:
             try:
                 self._contents.follow(new)

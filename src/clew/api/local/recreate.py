@@ -363,8 +363,8 @@ def _carry_out(
     collection = str(run.record.facets.get("collection", uid))
     project.close()
     workshop = Workshop(replace(project.directory, exclude=()), project.settings)
-    descent = Derivation("repetition", parent=uid, collection=collection)
-    outcome = workshop.run(run.plan, descent, network=network, show=None)
+    derivation = Derivation("repetition", parent=uid, collection=collection)
+    outcome = workshop.run(run.plan, derivation, network=network, show=None)
     again = recorded(project.graph, outcome.execution["uid"])
     there = {version.digest for version in again.versions.values() if version.stored}
     missed = run.products(run.wanted - there)

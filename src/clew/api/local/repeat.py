@@ -90,12 +90,12 @@ def done(
     from clew.run.launch.execution_host import Derivation
 
     uid = record.execution.uid
-    descent = Derivation(kind, parent=uid, collection=record.facets.get("collection", uid))
+    derivation = Derivation(kind, parent=uid, collection=record.facets.get("collection", uid))
     project.close()  # nothing is held open while the command runs
     workshop = Workshop(project.directory, project.settings)
     memo = _memo(project, record, plan) if incremental else None
     outcome = workshop.run(
-        plan, descent, network=network, show=None if quiet else (1, 2), decider=memo
+        plan, derivation, network=network, show=None if quiet else (1, 2), decider=memo
     )
     settle(outcome.execution)
     again = recorded(project.graph, outcome.execution["uid"], looks=False)

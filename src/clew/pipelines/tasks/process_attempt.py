@@ -56,7 +56,7 @@ class _Stage(LocalHost):
         return {**super().facets(redactor), "streams": _STREAMS}
 
     def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, interest: StdinDemand
+        self, spool: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
     ) -> Streams:
         kept = streams.recreate_streams(
             spool, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None
@@ -143,7 +143,7 @@ class Cold:
             return Outcome(error="it was stopped before it began")
         try:
             ran = record(
-                self._folder, self._settings, command, stage=self._stage, label=self._errand.name
+                self._folder, self._settings, command, host=self._stage, label=self._errand.name
             )
         finally:
             if self._container is not None:

@@ -118,8 +118,8 @@ class Workers:
 
     def done(self) -> list[WorkerSession]:
         """Those that will get no more tasks, and of which all is told but their own end."""
-        found = [worker for worker in self._leaving if not worker.untold]
-        self._leaving = [worker for worker in self._leaving if worker.untold]
+        found = [worker for worker in self._leaving if not worker.unrecorded]
+        self._leaving = [worker for worker in self._leaving if worker.unrecorded]
         return found
 
     def look(self) -> None:

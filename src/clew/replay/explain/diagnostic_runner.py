@@ -105,7 +105,7 @@ class Laboratory:
             machine=plan.machine,
             facets=dict(plan.facets),
             packages={},
-            descent=Derivation("repetition", parent="", collection=""),
+            derivation=Derivation("repetition", parent="", collection=""),
             show=None,
             stdin=None if stdin is None else lambda: self._store.read(stdin),
             credentials=plan.credentials,
@@ -124,7 +124,7 @@ class Laboratory:
             place,
             redactor=Redactor({}, ()),
             limit=self._folder.stream_limit,
-            interest=StdinDemand(),
+            demand=StdinDemand(),
         )
         nobody = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         tracer = stage.start(

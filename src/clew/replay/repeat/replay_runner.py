@@ -40,7 +40,7 @@ class Workshop:
     def run(
         self,
         plan: Plan,
-        descent: Derivation,
+        derivation: Derivation,
         *,
         network: bool = False,
         show: tuple[int, int] | None = (1, 2),
@@ -48,13 +48,13 @@ class Workshop:
         pins: Pins | None = None,
         decider: Decider | None = None,
     ) -> Outcome:
-        """Carry out a plan in a sandbox, and record it as what `descent` says: whole, or not.
+        """Carry out a plan in a sandbox, and record it as what `derivation` says: whole, or not.
 
         Unless told otherwise what was pinned is pinned again.
         """
         self._check_owner()
         try:
-            return self._run(plan, descent, network, show, name, pins, decider)
+            return self._run(plan, derivation, network, show, name, pins, decider)
         except ClewError:
             # on a full disk there may be room again to forget it, now that its files are gone
             recovery.recover(self.folder, self.settings)
@@ -63,7 +63,7 @@ class Workshop:
     def _run(
         self,
         plan: Plan,
-        descent: Derivation,
+        derivation: Derivation,
         network: bool,
         show: tuple[int, int] | None,
         name: str | None,
@@ -84,7 +84,7 @@ class Workshop:
                 machine=plan.machine,
                 facets=dict(plan.facets),
                 packages=plan.packages,
-                descent=descent,
+                derivation=derivation,
                 show=show,
                 stdin=None if stdin is None else lambda: store.read(stdin),
                 secrets=plan.secrets,
@@ -97,7 +97,7 @@ class Workshop:
                 self.folder,
                 self.settings,
                 plan.command,
-                stage=stage,
+                host=stage,
                 name=name,
                 exclude=(),
                 pins=Pins.recorded(plan.facets) if pins is None else pins,

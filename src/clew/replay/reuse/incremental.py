@@ -51,11 +51,11 @@ class Incremental:
     ran: list[dict[str, Any]] = field(default_factory=list)
     """In the shape of the contract: what was run, and why."""
     reused: list[dict[str, Any]] = field(default_factory=list)
-    retold: dict[int, ReusedSubtree] = field(default_factory=dict)
+    reused_subtrees: dict[int, ReusedSubtree] = field(default_factory=dict)
 
-    def begin(self, surroundings: RunContext) -> None:
-        self._around = surroundings
-        self._world = Seen(surroundings.files, surroundings.given)
+    def begin(self, context: RunContext) -> None:
+        self._around = context
+        self._world = Seen(context.files, context.given)
         self._leftovers: frozenset[tuple[int, bytes]] | None = None
         self._stack: ExitStack | None = None
 
@@ -71,7 +71,7 @@ class Incremental:
                 number = past.record.execution.number
                 source = process_id(number, process.number, process.uid)
                 self.reused.append({"command": command, "from": source})
-                token = len(self.retold)
+                token = len(self.reused_subtrees)
                 return past.unit(process).status, token
             why = why or said
         self.ran.append({"command": command, "why": why or pasts.nearest(start)})
@@ -159,7 +159,7 @@ class Incremental:
         before = dict(self._met(unit))
         opened, after = apply(unit, self._around.files.path, self._read, copies, times)
         self._learn(unit, before, opened, after)
-        self.retold[len(self.retold) + 1] = account(
+        self.reused_subtrees[len(self.reused_subtrees) + 1] = account(
             unit, start, machine=self.machine, before=before, opened=opened, after=after
         )
 

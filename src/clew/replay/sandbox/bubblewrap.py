@@ -60,7 +60,7 @@ class Inside:
     """What surrounded the execution that is repeated."""
     packages: Mapping[bytes, str]
     """Whose each file is, by path."""
-    descent: Derivation
+    derivation: Derivation
     show: tuple[int, int] | None = (1, 2)
     """Where its output and its errors are shown; None: they are only kept."""
     stdin: Callable[[], Iterable[bytes]] | None = None
@@ -113,8 +113,8 @@ class Sandbox:
         return {os.fsdecode(p): file.secrets for p, file in self.inside.credentials.items()}
 
     @property
-    def descent(self) -> Derivation | None:
-        return self.inside.descent
+    def derivation(self) -> Derivation | None:
+        return self.inside.derivation
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
         here = environment.facets(self.cwd, self.environ, redactor, machine=self.machine)
@@ -128,7 +128,7 @@ class Sandbox:
         }
 
     def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, interest: StdinDemand
+        self, spool: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
     ) -> Streams:
         words: dict[str, Any] = self.inside.facets.get("streams", {})
         self._streams = streams.recreate_streams(

@@ -1,8 +1,8 @@
 """Where a command runs, and what it is given there. The host, as its caller left it, is one
 such place; a sandbox (`clew.replay.sandbox.bubblewrap`) another.
 
-A stage knows how the command is started, where its files are seen from here, and what surrounds
-it. What is recorded, and when, is the same on every stage.
+A host knows how the command is started, where its files are seen from here, and what surrounds
+it. What is recorded, and when, is the same on every host.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Derivation(Struct, frozen=True):
 
 
 class LaunchOptions(Struct, frozen=True):
-    """What the tracer is started with, beside what the stage knows."""
+    """What the tracer is started with, beside what the host knows."""
 
     command: tuple[str, ...]
     trace: Path
@@ -87,13 +87,13 @@ class ExecutionHost(Protocol):
         are not stored."""
 
     @property
-    def descent(self) -> Derivation | None: ...
+    def derivation(self) -> Derivation | None: ...
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
         """What surrounds the command, for the record; its `variables` among them."""
 
     def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, interest: StdinDemand
+        self, spool: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
     ) -> Streams: ...
 
     def start(self, what: LaunchOptions) -> int:
@@ -118,7 +118,7 @@ class ExecutionHost(Protocol):
 class LocalHost:
     """This machine, with the caller's variables, descriptors and working folder."""
 
-    descent: Derivation | None = None
+    derivation: Derivation | None = None
     secrets: Mapping[str, str] = MappingProxyType({})
     credential_files: Mapping[str, Iterable[str]] = MappingProxyType({})
 
@@ -136,9 +136,9 @@ class LocalHost:
         return {**facets, "git": git, "streams": streams.describe_streams()}
 
     def prepare(
-        self, spool: Path, *, redactor: Redactor, limit: int, interest: StdinDemand
+        self, spool: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
     ) -> Streams:
-        return streams.capture_streams(spool, redactor=redactor, limit=limit, interest=interest)
+        return streams.capture_streams(spool, redactor=redactor, limit=limit, demand=demand)
 
     def start(self, what: LaunchOptions) -> int:
         terminal = what.streams.terminal

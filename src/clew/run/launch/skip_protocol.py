@@ -43,7 +43,7 @@ class RunContext:
 class Decider(Protocol):
     """Knows what need not run."""
 
-    def begin(self, surroundings: RunContext) -> None: ...
+    def begin(self, context: RunContext) -> None: ...
 
     def decide(self, question: Question, copies: Mapping[int, int]) -> tuple[int, int] | None:
         """The status to end with and the token of what was done instead; None: run it. `copies`:
@@ -53,7 +53,7 @@ class Decider(Protocol):
         """Nothing more will be asked."""
 
     @property
-    def retold(self) -> Mapping[int, ReusedSubtree]:
+    def reused_subtrees(self) -> Mapping[int, ReusedSubtree]:
         """What was done instead, by token."""
 
 
@@ -72,9 +72,9 @@ class DecisionServer:
         """For the tracer."""
         return self._theirs.fileno()
 
-    def start(self, surroundings: RunContext) -> None:
+    def start(self, context: RunContext) -> None:
         self._theirs.close()
-        self._decider.begin(surroundings)
+        self._decider.begin(context)
         self._thread.start()
 
     def finish(self) -> None:

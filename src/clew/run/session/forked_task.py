@@ -1,4 +1,4 @@
-"""One piece of work of a session: an execution, forked by the command of another one."""
+"""One task of work of a session: an execution, forked by the command of another one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from clew.witness.syscalls.trace_format import AnyRecord, Exec, Held, Hidden, Ma
 
 @dataclass
 class ForkedTask:
-    """One piece of work: an execution."""
+    """One task of work: an execution."""
 
     uid: str
     command: tuple[str, ...]
     """What would do it without the session."""
     pid: int
-    voice: TaskOutput
+    output: TaskOutput
     ended: Callable[[ForkedTask], None]
     began: int
     name: str | None = None
@@ -49,29 +49,29 @@ class ForkedTask:
 
 
 def trace_as_command(
-    piece: ForkedTask, branch: TraceBranch, run: Exec, held: Held
+    task: ForkedTask, branch: TraceBranch, run: Exec, held: Held
 ) -> list[AnyRecord]:
-    """The records of a piece as those of a command, started by its own words with what it was
+    """The records of a task as those of a command, started by its own words with what it was
     given. `run`, `held`: how the command was started that forked it."""
     spawn, *rest = branch.records
     assert spawn is branch.spawn
     assert branch.exit is not None
-    seq, at, image = spawn.seq, max(spawn.at, piece.began), spawn.image  # it may be forked ahead
-    output = next(iter(piece.voice.names))
+    seq, at, image = spawn.seq, max(spawn.at, task.began), spawn.image  # it may be forked ahead
+    output = next(iter(task.output.names))
     openings = [
         Opening(0, 1, os.fsencode(os.devnull), -1, 0, 0),
         *(Opening(number, 2, output, -1, 0, 0) for number in (1, 2)),
     ]
-    words = [os.fsencode(word) for word in piece.command]
+    words = [os.fsencode(word) for word in task.command]
     begun: list[AnyRecord] = [
         msgspec.structs.replace(branch.spawn, at=at, parent=0),
         msgspec.structs.replace(
-            run, seq=seq, at=at, image=image, previous=image, pid=piece.pid, arguments=words
+            run, seq=seq, at=at, image=image, previous=image, pid=task.pid, arguments=words
         ),
         msgspec.structs.replace(held, seq=seq, at=at, image=image, openings=openings),
         Mark(seq, at, image, 0, 1, 0, 0),
     ]
-    printed = piece.voice.keeper.size
+    printed = task.output.capture.size
     end = Mark(branch.exit.seq, branch.exit.at, branch.root, 1, 1, printed, -1)
     return [*begun, *map(_hide_foreign_signals(branch), rest), end]
 

@@ -1,6 +1,6 @@
-"""What there is to fold of a session: of its command, and of each piece of work that it forked.
+"""What there is to fold of a session: of its command, and of each task of work that it forked.
 
-What the command itself read is told once, and not again for each piece: a piece says that it
+What the command itself read is told once, and not again for each task: a task says that it
 `inherits` from it.
 """
 
@@ -40,7 +40,7 @@ class SessionEvents:
         self,
         folder: Folder,
         settings: Settings,
-        stage: LocalHost,
+        host: LocalHost,
         redactor: Redactor,
         beginning: ExecutionStart,
         contents: ContentCapture,
@@ -49,7 +49,7 @@ class SessionEvents:
         name: str,
     ) -> None:
         """`name`: what to call the command in lineage."""
-        self.standing: InputSnapshot | None = None
+        self.input_snapshot: InputSnapshot | None = None
         """What the command read, once that was told."""
         self._uid = beginning.event.execution
         self._redactor = redactor
@@ -59,8 +59,8 @@ class SessionEvents:
         self._name = name
         self._packages = Packages(settings.owners)
         self._builder = TraceConverter(
-            machine=stage.machine,
-            boot=stage.boot,
+            machine=host.machine,
+            boot=host.boot,
             variables=beginning.variables,
             sealed=beginning.sealed,
             redactor=redactor,
@@ -75,7 +75,7 @@ class SessionEvents:
         trace = self._branches.trace(own)
         self._exec = next(record for record in trace if isinstance(record, Exec))
         self._openings = next(record for record in trace if isinstance(record, Held))
-        self.standing = InputSnapshot.of(trace)
+        self.input_snapshot = InputSnapshot.of(trace)
         built = self._builder.build(self._uid, trace, names)
         self._used = set(built.owners.values())
         self._ending = execution_events.build_end(self._uid, built.story, 0, 0, {})
@@ -85,53 +85,53 @@ class SessionEvents:
             *execution_events.label_process(built.events, built.first, self._name),
         ]
 
-    def of_piece(
-        self, piece: ForkedTask, branch: TraceBranch, failure: Exception | None
+    def of_task(
+        self, task: ForkedTask, branch: TraceBranch, failure: Exception | None
     ) -> list[AnyEvent]:
-        """All of a piece that is over; `failure`: why not all it read was taken in."""
+        """All of a task that is over; `failure`: why not all it read was taken in."""
         started = msgspec.structs.replace(
             self._beginning.event,
-            execution=piece.uid,
-            activity=piece.uid,
-            at=piece.began,
-            command=self._redactor.arguments(piece.command).words,
+            execution=task.uid,
+            activity=task.uid,
+            at=task.began,
+            command=self._redactor.arguments(task.command).words,
             facets={**self._beginning.event.facets, "inherits": self._uid},
         )
         before = self._store.added
-        told = trace_as_command(piece, branch, self._exec, self._openings)
-        names, printed = piece.voice.names, {"stdout": piece.voice.keeper}
-        built = self._builder.build(piece.uid, self._branches.trace(told), names)
+        told = trace_as_command(task, branch, self._exec, self._openings)
+        names, printed = task.output.names, {"stdout": task.output.capture}
+        built = self._builder.build(task.uid, self._branches.trace(told), names)
         events = [
             *built.events,
-            *execution_events.build_stream_events(piece.uid, self._store, printed),
+            *execution_events.build_stream_events(task.uid, self._store, printed),
         ]
         facets: dict[str, Any] = {
             "packages": self._packages.facet(set(built.owners.values())),
             "new_bytes": self._store.added - before,
-            **piece.voice.facets(),
+            **task.output.facets(),
         }
         if failure is not None:
             why = record_errors.as_clew_error(failure).message
             events.append(
-                execution_events.build_gap(piece.uid, 6, "content", f"not all was stored: {why}")
+                execution_events.build_gap(task.uid, 6, "content", f"not all was stored: {why}")
             )
         first = built.story.processes[branch.spawn.image].uid
-        events = execution_events.label_process(events, first, piece.name)
+        events = execution_events.label_process(events, first, task.name)
         forked = Informed(
-            execution=piece.uid,
+            execution=task.uid,
             n=8,
-            at=piece.began,
+            at=task.began,
             activity=first,
             by=self._itself,
             via="fork",
         )
         at = branch.exit.at if branch.exit else None
         ended = execution_events.build_end(
-            piece.uid, built.story, piece.status, built.bytes, facets, at=at
+            task.uid, built.story, task.status, built.bytes, facets, at=at
         )
         return [started, forked, *events, ended]
 
-    def of_the_end(self, kept: Streams) -> list[AnyEvent]:
+    def of_end(self, kept: Streams) -> list[AnyEvent]:
         """The command has ended."""
         facets = {"packages": self._packages.facet(self._used), "new_bytes": self._store.added}
         printed = execution_events.build_stream_events(self._uid, self._store, kept.kept)

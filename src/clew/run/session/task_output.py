@@ -1,5 +1,5 @@
-"""What the pieces of work of a session print, kept by one thread for all of them: a thread for
-each would take as long to start as a small piece takes to run."""
+"""What the tasks of work of a session print, kept by one thread for all of them: a thread for
+each would take as long to start as a small task takes to run."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _BLOCK = 1 << 16
 
 
 class TaskOutput:
-    """The output of one piece, errors included."""
+    """The output of one task, errors included."""
 
-    def __init__(self, keeper: StreamCapture, descriptor: int) -> None:
-        self.keeper = keeper
+    def __init__(self, capture: StreamCapture, descriptor: int) -> None:
+        self.capture = capture
         self.descriptor = descriptor
-        """What the piece has as its output, until it is `given`."""
+        """What the task has as its output, until it is `given`."""
         name = os.readlink(f"/proc/self/fd/{descriptor}")
         self.names = {os.fsencode(name): "stdout"}
         """As the tracer will see it."""
@@ -29,17 +29,17 @@ class TaskOutput:
         """There is nobody left who could print."""
 
     def given(self) -> None:
-        """The piece has it: let go of ours."""
+        """The task has it: let go of ours."""
         os.close(self.descriptor)
 
     def finish(self) -> None:
-        """The piece has ended: take what is still on its way."""
+        """The task has ended: take what is still on its way."""
         self.silent.wait()
-        self.keeper.finish()
+        self.capture.finish()
 
     def facets(self) -> dict[str, Any]:
         """What whoever goes by it has to know, when it has ended."""
-        return {"masked": ["stdout"]} if self.keeper.masked else {}
+        return {"masked": ["stdout"]} if self.capture.masked else {}
 
 
 class OutputReader:
@@ -56,15 +56,15 @@ class OutputReader:
         self._thread.start()
 
     def open(self, file: Path) -> TaskOutput:
-        """Of a piece that is about to begin; what it prints is kept in that file."""
-        keeper = StreamCapture(file, redactor=self._redactor, limit=self._limit)
+        """Of a task that is about to begin; what it prints is kept in that file."""
+        capture = StreamCapture(file, redactor=self._redactor, limit=self._limit)
         source, descriptor = os.pipe()
-        voice = self._heard[source] = TaskOutput(keeper, descriptor)
+        output = self._heard[source] = TaskOutput(capture, descriptor)
         self._ready.register(source, select.EPOLLIN)
-        return voice
+        return output
 
     def close(self) -> None:
-        """No piece is left."""
+        """No task is left."""
         os.eventfd_write(self._end, 1)
         self._thread.join()
 
@@ -77,9 +77,9 @@ class OutputReader:
                     return
                 data = os.read(source, _BLOCK)
                 if data:
-                    self._heard[source].keeper.feed(data)
+                    self._heard[source].capture.feed(data)
                 else:
                     self._ready.unregister(source)
-                    voice = self._heard.pop(source)  # before its number can be another's
+                    output = self._heard.pop(source)  # before its number can be another's
                     os.close(source)
-                    voice.silent.set()
+                    output.silent.set()

@@ -1,6 +1,6 @@
-"""A witnessed command that lives on, and forks a child for each piece of work that it is sent.
+"""A witnessed command that lives on, and forks a child for each task of work that it is sent.
 
-The command is an execution of its own, and so is every piece (see `chronicles`). A piece is closed
+The command is an execution of its own, and so is every task (see `chronicles`). A task is closed
 when its process has ended, while the command goes on; whatever it started and left running ends
 with it.
 
@@ -63,26 +63,26 @@ class WorkerSession:
         folder: Folder,
         settings: Settings,
         command: Sequence[str],
-        stage: LocalHost,
+        host: LocalHost,
         name: str,
     ) -> None:
         """`name`: what to call it in lineage."""
         self.uid = os.urandom(16).hex()
         self.count = 0
-        """How many pieces it was sent."""
-        self.untold = 0
+        """How many tasks it was sent."""
+        self.unrecorded = 0
         """How many of them are not told yet."""
         self._folder = folder
         self._settings = settings
         self._command = tuple(command)
-        self._stage = stage
+        self._host = host
         self._name = name
-        self._redactor = Redactor(stage.environ, settings.redact, key=folder.key)
+        self._redactor = Redactor(host.environ, settings.redact, key=folder.key)
         self._branches = TraceSplitter()
-        self._pieces: dict[int, ForkedTask] = {}
+        self._tasks: dict[int, ForkedTask] = {}
         self._early: dict[int, TraceBranch] = {}  # seen before the command said whose they are
-        self._lock = threading.Lock()  # of the pieces
-        self._chronicle: SessionEvents
+        self._lock = threading.Lock()  # of the tasks
+        self._session_events: SessionEvents
         self._told = False
         self._silent: float | None = None  # since when nothing came from the tracer
         self.ended = False
@@ -96,12 +96,12 @@ class WorkerSession:
             self._held = execution_locks.create_spool(self._folder, self.uid)
             self._spool = self._folder.spool / self.uid
             self._store = Store(self._folder.store)
-            folder, stage = self._folder, self._stage
-            withheld = (*folder.exclude, *folder.credential_files(stage.environ, stage.cwd))
+            folder, host = self._folder, self._host
+            withheld = (*folder.exclude, *folder.credential_files(host.environ, host.cwd))
             self._contents = ContentCapture(
                 self._store, spool=self._spool, keep=True, exclude=withheld
             )
-            self._intake = ContentIngest(self._contents)
+            self._ingest = ContentIngest(self._contents)
             self._kept = streams.recreate_streams(
                 self._spool,
                 _STREAMS,
@@ -117,7 +117,7 @@ class WorkerSession:
             self._trace = Trace(self._spool / "trace")
             _, out, error = self._kept.descriptors
             self._kept.descriptors = (theirs.fileno(), out, error)
-            self._tracer = self._stage.start(
+            self._tracer = self._host.start(
                 LaunchOptions(
                     command=self._command,
                     trace=self._spool / "trace",
@@ -137,10 +137,10 @@ class WorkerSession:
     def await_ready(self) -> None:
         """Follow the command, and wait until it can be sent work."""
         self.is_ready = True
-        self._voices = OutputReader(self._redactor, self._folder.stream_limit)
+        self._output_reader = OutputReader(self._redactor, self._folder.stream_limit)
         self._follower = threading.Thread(target=self._follow, daemon=True)
         self._follower.start()
-        self._begin_chronicle(self._contents)
+        self._prepare_events(self._contents)
         self._socket.settimeout(_READY_TIMEOUT)
         try:
             ready = self._socket.recv(16)
@@ -155,18 +155,18 @@ class WorkerSession:
                 hint=" ".join(self._command),
             )
 
-    def _begin_chronicle(self, contents: ContentCapture) -> None:
+    def _prepare_events(self, contents: ContentCapture) -> None:
         """What surrounds the command is looked at, and what tells of it loaded, while it starts."""
         from clew.run.session.session_events import SessionEvents
 
         beginning = execution_events.build_start(
-            self.uid, self._stage, self._redactor, self._command
+            self.uid, self._host, self._redactor, self._command
         )
         beginning.event.facets["streams"] = _STREAMS
-        self._chronicle = SessionEvents(
+        self._session_events = SessionEvents(
             self._folder,
             self._settings,
-            self._stage,
+            self._host,
             self._redactor,
             beginning,
             contents,
@@ -177,8 +177,8 @@ class WorkerSession:
 
     def stale(self) -> str | None:
         """What of all that the command read is no longer as it was; None: nothing."""
-        standing = self._chronicle.standing
-        return standing.changed() if standing else None
+        input_snapshot = self._session_events.input_snapshot
+        return input_snapshot.changed() if input_snapshot else None
 
     def close(self) -> None:
         """No more will be asked: it ends, and all that was left running with it. A command that was
@@ -192,7 +192,7 @@ class WorkerSession:
         tracer_process.wait(self._tracer)
         self._kept.finish()
         if self.is_ready:
-            self._voices.close()
+            self._output_reader.close()
         self._trace.close()
 
     def discard(self) -> None:
@@ -202,7 +202,7 @@ class WorkerSession:
         shutil.rmtree(self._spool, ignore_errors=True)
         os.close(self._held)
 
-    # -- a piece of work
+    # -- a task of work
 
     def send(
         self,
@@ -217,54 +217,54 @@ class WorkerSession:
         thread, and `heard` before it begins, with its uid and the file where its output is kept;
         `name`: what to call it where its command says little."""
         self.count += 1
-        self.untold += 1
-        voice = self._voices.open(self._spool / f"piece-{self.count}")
-        heard(uid := os.urandom(16).hex(), voice.keeper.path)
+        self.unrecorded += 1
+        output = self._output_reader.open(self._spool / f"task-{self.count}")
+        heard(uid := os.urandom(16).hex(), output.capture.path)
         began = time.time_ns()
-        socket.send_fds(self._socket, [message], [voice.descriptor])
-        voice.given()
+        socket.send_fds(self._socket, [message], [output.descriptor])
+        output.given()
         answer = self._socket.recv(32)
         if not answer.isdigit():
-            voice.finish()
+            output.finish()
             raise RecordingFailed(
                 f"no process could be started: {answer.decode() or 'the worker has ended'}",
                 hint="is there memory, and room for another process?",
             )
-        piece = ForkedTask(uid, tuple(command), int(answer), voice, ended, began, name)
+        task = ForkedTask(uid, tuple(command), int(answer), output, ended, began, name)
         with self._lock:
             if self.ended:
-                piece.lost = True
+                task.lost = True
             else:
-                self._pieces[piece.pid] = piece
-                branch = self._early.pop(piece.pid, None)
+                self._tasks[task.pid] = task
+                branch = self._early.pop(task.pid, None)
                 if branch is not None:
-                    piece.branch = branch
-        if piece.lost:
-            self._finish(piece)
-        elif piece.branch is not None:
-            self._look(piece)
-        return piece
+                    task.branch = branch
+        if task.lost:
+            self._finish(task)
+        elif task.branch is not None:
+            self._look(task)
+        return task
 
     def look(self) -> None:
-        """Give up pieces whose processes are gone and whose ends will not be told: there was no
+        """Give up tasks whose processes are gone and whose ends will not be told: there was no
         room for the trace. To be called now and then."""
         now, silent = time.monotonic(), self._silent
         with self._lock:
-            for piece in self._pieces.values():
-                if piece.gone is None and not os.path.exists(f"/proc/{piece.pid}"):
-                    piece.gone = now
+            for task in self._tasks.values():
+                if task.gone is None and not os.path.exists(f"/proc/{task.pid}"):
+                    task.gone = now
             lost = [
-                piece
-                for piece in self._pieces.values()
+                task
+                for task in self._tasks.values()
                 if silent is not None
-                and piece.gone is not None
-                and now - max(silent, piece.gone) > _LOST_AFTER
+                and task.gone is not None
+                and now - max(silent, task.gone) > _LOST_AFTER
             ]
-            for piece in lost:
-                del self._pieces[piece.pid]
-        for piece in lost:
-            piece.lost = True
-            self._finish(piece)
+            for task in lost:
+                del self._tasks[task.pid]
+        for task in lost:
+            task.lost = True
+            self._finish(task)
 
     # -- following
 
@@ -274,9 +274,9 @@ class WorkerSession:
             word = os.read(self._notify, 4096)
             self._silent = None
             new = self._trace.read()
-            self._intake.add(new)
+            self._ingest.add(new)
             self._route(self._branches.take(new))
-            self._intake.go_on()
+            self._ingest.go_on()
             if self._branches.exit is not None:
                 self._left_alone()
             if not word:
@@ -284,17 +284,17 @@ class WorkerSession:
         os.close(self._notify)
         with self._lock:
             self.ended = True
-            lost = list(self._pieces.values())
-            self._pieces.clear()
-        for piece in lost:
-            piece.lost = True
-            self._finish(piece)
+            lost = list(self._tasks.values())
+            self._tasks.clear()
+        for task in lost:
+            task.lost = True
+            self._finish(task)
 
     def _left_alone(self) -> None:
         """The command has ended: so does all that it was asked for."""
         with self._lock:
             self.ended = True
-            left: list[ForkedTask | TraceBranch] = [*self._pieces.values(), *self._early.values()]
+            left: list[ForkedTask | TraceBranch] = [*self._tasks.values(), *self._early.values()]
         for one in left:
             one.stop(signal.SIGKILL)
         with contextlib.suppress(OSError):
@@ -303,46 +303,46 @@ class WorkerSession:
     def _route(self, branches: list[TraceBranch]) -> None:
         for branch in branches:
             with self._lock:
-                piece = self._pieces.get(branch.spawn.pid)
-                if piece is None:
+                task = self._tasks.get(branch.spawn.pid)
+                if task is None:
                     self._early[branch.spawn.pid] = branch
                     continue
-                piece.branch = branch
-            self._look(piece)
+                task.branch = branch
+            self._look(task)
 
-    def _look(self, piece: ForkedTask) -> None:
+    def _look(self, task: ForkedTask) -> None:
         """Is it over? What outlives its first process is ended."""
-        branch = piece.branch
+        branch = task.branch
         assert branch is not None
         if branch.exit is not None and branch.living:
-            piece.stop(signal.SIGKILL)
+            task.stop(signal.SIGKILL)
         if branch.over:
             with self._lock:
-                known = self._pieces.pop(piece.pid, None)
+                known = self._tasks.pop(task.pid, None)
             if known is not None:
-                self._finish(piece)
+                self._finish(task)
 
-    def _finish(self, piece: ForkedTask) -> None:
-        ended, piece.ended = (
-            piece.ended,
+    def _finish(self, task: ForkedTask) -> None:
+        ended, task.ended = (
+            task.ended,
             _no_callback,
         )  # who knows of whom: else both stay in memory
-        ended(piece)
+        ended(task)
 
     # -- telling
 
-    def events(self, piece: ForkedTask) -> list[AnyEvent]:
-        """What there is to fold of a piece that is over, and of the command itself before the
+    def events(self, task: ForkedTask) -> list[AnyEvent]:
+        """What there is to fold of a task that is over, and of the command itself before the
         first; what it names is put into the store, which the caller flushes."""
-        assert piece.branch is not None
-        piece.voice.finish()
-        with self._intake.resting():
-            told = [] if self._told else self._chronicle.of_command(self._kept.names)
+        assert task.branch is not None
+        task.output.finish()
+        with self._ingest.resting():
+            told = [] if self._told else self._session_events.of_command(self._kept.names)
             self._told = True
-            told += self._chronicle.of_piece(piece, piece.branch, self._intake.failure)
-        self._branches.forget(piece.branch)
-        self.untold -= 1
-        piece.voice.keeper.path.unlink(missing_ok=True)
+            told += self._session_events.of_task(task, task.branch, self._ingest.failure)
+        self._branches.forget(task.branch)
+        self.unrecorded -= 1
+        task.output.capture.path.unlink(missing_ok=True)
         return told
 
     def flush(self) -> None:
@@ -352,4 +352,4 @@ class WorkerSession:
         """The end of the command itself, once it has ended."""
         if not self._told:
             return []
-        return self._chronicle.of_the_end(self._kept)
+        return self._session_events.of_end(self._kept)

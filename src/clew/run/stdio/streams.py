@@ -43,7 +43,7 @@ class StreamCapture:
         """The disk was full: what was kept is not all there was."""
 
     def feed(self, data: bytes) -> bytes:
-        """Keep a piece; returns what of the stream is certain by now, masked."""
+        """Keep a task; returns what of the stream is certain by now, masked."""
         self._given += len(data)
         return self._put(self._mask.feed(data))
 
@@ -108,7 +108,7 @@ class Streams(Struct, eq=False):
 
     def facets(self) -> dict[str, Any]:
         """What whoever goes by the streams has to know of them, when they have ended."""
-        masked = sorted(name for name, keeper in self.kept.items() if keeper.masked)
+        masked = sorted(name for name, capture in self.kept.items() if capture.masked)
         typed = self.terminal.typed if self.terminal else 0
         return {**({"masked": masked} if masked else {}), **({"typed": typed} if typed else {})}
 
@@ -119,13 +119,13 @@ class Streams(Struct, eq=False):
             thread.join()
         if self.terminal is not None:
             self.terminal.restore()
-        for keeper in self.kept.values():
-            keeper.finish()
+        for capture in self.kept.values():
+            capture.finish()
         self.reading.close()
 
 
 def capture_streams(
-    folder: Path, *, redactor: Redactor, limit: int, interest: StdinDemand
+    folder: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
 ) -> Streams:
     """Look at this process's own descriptors and set up the copies."""
     terminal = Terminal.open() if os.isatty(1) or os.isatty(2) else None
@@ -149,30 +149,30 @@ def capture_streams(
                 continue
             read, write = os.pipe()
             streams.reading.declare(number, PIPE)
-            keeper = StreamCapture(folder / name, redactor=redactor, limit=limit)
-            streams.kept[name] = keeper
+            capture = StreamCapture(folder / name, redactor=redactor, limit=limit)
+            streams.kept[name] = capture
             names[os.fsencode(os.readlink(f"/proc/self/fd/{write}"))] = name
             descriptors[number] = write
             streams._ours.append(write)
-            streams._copies.append(_copy_output(read, number, keeper, streams.reading, number))
+            streams._copies.append(_copy_output(read, number, capture, streams.reading, number))
     if terminal is not None:
         name = names[os.fsencode(terminal.name)]
-        keeper = StreamCapture(folder / name, redactor=redactor, limit=limit)
-        streams.kept[name] = keeper
+        capture = StreamCapture(folder / name, redactor=redactor, limit=limit)
+        streams.kept[name] = capture
         if terminal.both_ways:
             descriptors[0] = terminal.slave
         streams._ours.append(terminal.slave)
         number = NAMES.index(name)
-        streams._copies.append(terminal.copy(keeper.feed, streams._over, streams.reading, number))
+        streams._copies.append(terminal.copy(capture.feed, streams._over, streams.reading, number))
     if _kind(0) == "pipe":
         read, write = os.pipe()
-        keeper = StreamCapture(folder / "stdin", redactor=redactor, limit=limit)
-        streams.kept["stdin"] = keeper
+        capture = StreamCapture(folder / "stdin", redactor=redactor, limit=limit)
+        streams.kept["stdin"] = capture
         names[os.fsencode(os.readlink(f"/proc/self/fd/{read}"))] = "stdin"
         descriptors[0] = read
-        interest.watch(read)
+        demand.watch(read)
         streams._ours.append(read)
-        streams._copies.append(_copy_input(write, keeper, interest, streams._over))
+        streams._copies.append(_copy_input(write, capture, demand, streams._over))
     streams.descriptors = (descriptors[0], descriptors[1], descriptors[2])
     streams.names = names
     return streams
@@ -232,10 +232,10 @@ def recreate_streams(
             names[_descriptor_path(read)] = name
             descriptors[0] = read
             streams._ours.append(read)
-            keeper = streams.kept[name] = StreamCapture(
+            capture = streams.kept[name] = StreamCapture(
                 folder / name, redactor=redactor, limit=limit
             )
-            streams._copies.append(_copy_recorded(write, stdin or tuple, keeper))
+            streams._copies.append(_copy_recorded(write, stdin or tuple, capture))
         elif number == 2 and (
             kind == "stdout" or (kind == "terminal" and streams.reading.master >= 0)
         ):
@@ -248,12 +248,12 @@ def recreate_streams(
             names |= dict.fromkeys(_descriptor_paths(write), name)
             descriptors[number] = write
             streams._ours.append(write)
-            keeper = streams.kept[name] = StreamCapture(
+            capture = streams.kept[name] = StreamCapture(
                 folder / name, redactor=redactor, limit=limit
             )
             shown = show[number - 1] if show else None
             streams._copies.append(
-                _copy_output(read, shown, keeper, streams.reading, number, show_masked=True)
+                _copy_output(read, shown, capture, streams.reading, number, show_masked=True)
             )
             if kind == "terminal":
                 streams.reading.declare(number, TERMINAL, master=read)
@@ -283,12 +283,12 @@ def _descriptor_paths(descriptor: int) -> tuple[bytes, ...]:
 
 
 def _copy_recorded(
-    target: int, source: Callable[[], Iterable[bytes]], keeper: StreamCapture
+    target: int, source: Callable[[], Iterable[bytes]], capture: StreamCapture
 ) -> Callable[[], None]:
     def feed() -> None:
         try:
             for data in source():
-                keeper.feed(data)
+                capture.feed(data)
                 _write_all(target, data)
         except OSError:
             pass  # the command reads no more
@@ -301,7 +301,7 @@ def _copy_recorded(
 def _copy_output(
     source: int,
     target: int | None,
-    keeper: StreamCapture,
+    capture: StreamCapture,
     reading: ReadProgress,
     number: int,
     *,
@@ -316,10 +316,10 @@ def _copy_output(
     def copy() -> None:
         try:
             while data := reading.take(number, source):
-                masked = keeper.feed(data)
+                masked = capture.feed(data)
                 show(masked if show_masked else data)
             if show_masked:
-                show(keeper.flush())
+                show(capture.flush())
         except OSError:
             pass  # nobody reads any more: closing our end tells the command so
         finally:
@@ -329,18 +329,18 @@ def _copy_output(
 
 
 def _copy_input(
-    target: int, keeper: StreamCapture, interest: StdinDemand, over: threading.Event
+    target: int, capture: StreamCapture, demand: StdinDemand, over: threading.Event
 ) -> Callable[[], None]:
     def copy() -> None:
         try:
-            while not over.is_set() and interest.wait(over):
+            while not over.is_set() and demand.wait(over):
                 ready, _, _ = select.select([0], [], [], 0.05)
                 if not ready:
                     continue
                 data = os.read(0, _BLOCK)
                 if not data:
                     break
-                keeper.feed(data)
+                capture.feed(data)
                 _write_all(target, data)
         except OSError:
             pass  # the command reads no more
