@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import blake3
 import msgspec
-
-SCHEMA = 1
 
 Uid = str
 """An activity's name anywhere: an execution's, or a process's."""
@@ -152,11 +149,6 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(AnyEvent)
 _packer = msgspec.msgpack.Encoder(order="deterministic")
 _unpacker = msgspec.msgpack.Decoder(AnyEvent)
-
-
-def event_id(event: Event) -> str:
-    """The event's name: equal events have equal names, wherever they were written."""
-    return blake3.blake3(_packer.encode(event)).hexdigest(length=16)
 
 
 def to_lines(events: Iterable[AnyEvent]) -> Iterator[bytes]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from clew.prov.event_kinds import MOVES
 from clew.prov.events import (
     Alias,
     AnyEvent,
@@ -33,7 +34,7 @@ from clew.prov.row_keys import beside, digest_bytes, keyer, project_key, version
 Row = tuple[Any, ...]
 
 _json = msgspec.json.Encoder(order="deterministic")
-_AT_ONCE_DONE = frozenset({"rename", "link", "exchange", "symlink", "metadata"})
+_FINISHED_KINDS = MOVES | {"symlink"}
 NEVER = 2**62
 """The time of a version that only its content speaks of: no other time is later."""
 TOTALS = ("processes", "inputs", "outputs", "bytes", "new_bytes")
@@ -142,7 +143,7 @@ class Rows:
 
     def _add_generated(self, event: Generated) -> None:
         version = self._version(event.version, event.execution, event.at)
-        finished = int(event.finished or event.how in _AT_ONCE_DONE)
+        finished = int(event.finished or event.how in _FINISHED_KINDS)
         self._facts["generated"].append(
             (self._activity[event.activity], event.n, version, event.at, event.how, finished)
         )

@@ -1,6 +1,6 @@
 """What the runner itself tells of an execution: its beginning, what it printed, and its end.
 
-The witness tells the rest. Events of the runner are numbered below `witness.telling.FIRST`.
+The witness tells the rest.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clew.errors import ClewError
-from clew.prov.events import AnyEvent, Content, Ended, Gap, Started, Version
+from clew.prov.event_kinds import ENDED, FIRST_STREAM, STARTED
+from clew.prov.events import (
+    AnyEvent,
+    Content,
+    Ended,
+    Gap,
+    Started,
+    Version,
+)
 from clew.prov.text import shown
 from clew.redaction import Redactor
 from clew.run.launch.execution_host import ExecutionHost
@@ -63,7 +71,7 @@ def build_start(
         facets |= {"kind": derivation.kind, "collection": derivation.collection}
     started = Started(
         execution=uid,
-        n=1,
+        n=STARTED,
         at=time.time_ns(),
         activity=uid,
         kind="execution",
@@ -96,7 +104,7 @@ def build_stream_events(
         events.append(
             Content(
                 execution=uid,
-                n=3 + number,
+                n=FIRST_STREAM + number,
                 at=time.time_ns(),
                 version=Version(f"stream://{uid}/{name}", uid, 1),
                 digest=capture.digest,
@@ -127,7 +135,7 @@ def build_end(
     inputs, outputs = story.totals()
     return Ended(
         execution=uid,
-        n=2,
+        n=ENDED,
         at=at or time.time_ns(),
         activity=uid,
         status=status if not (root and root.signal) else None,

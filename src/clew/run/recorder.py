@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from clew import db, disk_reserve
 from clew.errors import ClewError, NoDatabase, NotFound, RecordingFailed
 from clew.project_directory import Folder, own
+from clew.prov.event_kinds import LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Ended, Started
 from clew.prov.graph import AT_ONCE, Graph, check_name
 from clew.prov.queries.executions import execution as execution_of
@@ -419,11 +420,11 @@ class _Recording:
             warning = warning or error
         if warning is not None:
             why = f"not all was stored: {warning.message}"
-            lost = execution_events.build_gap(self._uid, 6, "content", why)
+            lost = execution_events.build_gap(self._uid, LOST_CONTENT, "content", why)
             events = [*record_errors.correct_stored(events, store), lost]
         if not whole:
             why = "the trace ends before the command did: was there no room for it?"
-            events.append(execution_events.build_gap(self._uid, 7, "trace", why))
+            events.append(execution_events.build_gap(self._uid, LOST_TRACE, "trace", why))
             warning = warning or RecordingFailed(why, hint="free some space, and run it again")
         facets = {
             "packages": self._host.packages(),

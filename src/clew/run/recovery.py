@@ -20,6 +20,7 @@ from clew import db, log
 from clew.errors import ClewError, Full, NoDatabase
 from clew.packages.owners import Packages
 from clew.project_directory import Folder, own
+from clew.prov.event_kinds import FIRST_STREAM, LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
 from clew.redaction import Redactor
@@ -203,13 +204,13 @@ def _build_events(
         raise failure  # all of it can be stored once there is room
     if failure is not None:
         lost = execution_events.build_gap(
-            uid, 6, "content", f"not all was stored: {failure.message}"
+            uid, LOST_CONTENT, "content", f"not all was stored: {failure.message}"
         )
         events = [*record_errors.correct_stored(events, store), lost]
     why = "the recorder was killed: what the command did afterwards is not recorded"
     if reader.damaged:
         why += f"; the trace is damaged after {len(trace)} records"
-    return [*events, execution_events.build_gap(uid, 7, "trace", why)]
+    return [*events, execution_events.build_gap(uid, LOST_TRACE, "trace", why)]
 
 
 def _streams(store: Store, place: Path, words: RecoveryNote) -> Iterator[AnyEvent]:
@@ -225,7 +226,7 @@ def _streams(store: Store, place: Path, words: RecoveryNote) -> Iterator[AnyEven
         uid = words.started.execution
         yield Content(
             execution=uid,
-            n=3 + number,
+            n=FIRST_STREAM + number,
             at=found.st_mtime_ns,
             version=Version(f"stream://{uid}/{name}", uid, 1),
             digest=content.digest,

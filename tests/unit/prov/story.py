@@ -55,6 +55,11 @@ class Story:
         self._at += 1
         self.events.append(event(execution=self.uid, n=len(self.events) + 1, at=self._at, **fields))
 
+    def same_time(self, events: int = 1) -> Story:
+        """Give the next event the time of the last one, `events` back."""
+        self._at -= events
+        return self
+
     def process(
         self, *command: str, parent: str | None = None, forked: bool = False, **facts: Any
     ) -> str:

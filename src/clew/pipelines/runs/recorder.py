@@ -34,6 +34,7 @@ from clew.pipelines.runs.live_logs import Sayings
 from clew.pipelines.runs.task_reuse import CACHE, Verdict
 from clew.pipelines.tasks.attempt import Attempt
 from clew.project_directory import Folder
+from clew.prov.event_kinds import TASK_PARAMETERS
 from clew.prov.events import AnyEvent, Ended, Informed, Started
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import find
@@ -410,7 +411,7 @@ class Recorder:
         return [
             Informed(
                 execution=execution,
-                n=9,
+                n=TASK_PARAMETERS,
                 at=one.at,
                 activity=process,
                 by=before,

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from clew.prov.event_kinds import MOVES
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import Activity, Recorded, Version, recorded
 from clew.prov.queries.formats import execution_id, kind_of, moment, place, process_id, version_id
@@ -35,8 +36,6 @@ _ARGUMENTS = {
     "wasAssociatedWith": ("prov:activity", "prov:agent", "prov:plan"),
     "wasStartedBy": ("prov:activity", "prov:trigger", "prov:starter", "prov:time"),
 }
-_MOVES = ("rename", "link", "exchange", "metadata")
-"""Ways to make a version out of one other, which is used in the same way at the same time."""
 
 
 class Name(NamedTuple):
@@ -129,12 +128,12 @@ def derivations(record: Recorded) -> Iterator[tuple[int, int]]:
         outputs[edge.activity] = outputs.get(edge.activity, 0) + 1
     for edge in record.generated:
         used = inputs.get(edge.activity, [])
-        if edge.how in _MOVES:
+        if edge.how in MOVES:
             found = {v for at, v, how in used if how == edge.how and at == edge.at}
         elif len(used) * outputs[edge.activity] > MOST_DERIVATIONS:
             continue
         else:
-            found = {v for _, v, how in used if how not in _MOVES}
+            found = {v for _, v, how in used if how not in MOVES}
         for source in sorted(found - {edge.version}):
             yield edge.version, source
 

@@ -6,13 +6,13 @@ Plain values in the order things happened, so that whoever decides by them needs
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from clew.errors import NoContent, NotFound
+from clew.prov.event_kinds import MOVES
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import Found, find
 from clew.prov.queries.show import facets_of
@@ -152,9 +152,24 @@ class Recorded:
         last = (line[-1] for line in self.lines.values())
         return {v.locator: v for v in last if v.key in written and v.key not in gone}
 
-    def edges_of(self, edges: list[Edge], activities: set[int]) -> Iterator[tuple[Edge, Version]]:
-        """Those of these activities, with the version each is about."""
-        return ((e, self.versions[e.version]) for e in edges if e.activity in activities)
+    @cached_property
+    def moves(self) -> dict[int, tuple[str, Version]]:
+        """By version: how it was moved (`MOVES`), and the version that has had its bytes since."""
+        made: dict[tuple[int, int, str], list[Version]] = {}
+        for edge in self.generated:
+            if edge.how in MOVES:
+                moved = made.setdefault((edge.activity, edge.at, edge.how), [])
+                moved.append(self.versions[edge.version])
+        found: dict[int, tuple[str, Version]] = {}
+        for edge in self.used:
+            for version in made.get((edge.activity, edge.at, edge.how), ()):
+                # An exchange makes two versions: each file's bytes are at the other's place.
+                same_place = version.locator == self.versions[edge.version].locator
+                if edge.how == "metadata" and same_place:
+                    found.setdefault(edge.version, (edge.how, version))
+                elif edge.how != "metadata" and not same_place:
+                    found[edge.version] = (edge.how, version)
+        return found
 
 
 def recorded(graph: Graph, text: str, *, alone: bool = False, looks: bool = True) -> Recorded:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from clew.prov.event_kinds import MOVES_SQL
 from clew.prov.graph import Graph
 from clew.prov.locators import path_of
 from clew.prov.queries.formats import STREAM
@@ -18,12 +19,12 @@ AND EXISTS (SELECT 1 FROM generated g WHERE g.version = v.id)
 AND EXISTS (SELECT 1 FROM ended e WHERE e.activity = x.id)
 ORDER BY x.made_elsewhere, x.number, l.locator
 """
-_NEEDED = """
+_NEEDED = f"""
 SELECT DISTINCT l.locator, c.digest FROM version v JOIN location l ON l.id = v.location
 JOIN used u ON u.version = v.id LEFT JOIN content c ON c.version = v.id
 WHERE v.execution = ? AND v.maker = v.execution AND v.ordinal = 1
-AND u.how NOT IN ('rename', 'link', 'exchange', 'metadata')
-"""
+AND u.how NOT IN {MOVES_SQL}
+"""  # noqa: S608
 _PRODUCTS = """
 SELECT DISTINCT c.digest FROM version v JOIN content c ON c.version = v.id
 WHERE v.execution = ? AND EXISTS (SELECT 1 FROM generated g WHERE g.version = v.id)

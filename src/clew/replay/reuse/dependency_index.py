@@ -96,29 +96,12 @@ class Ledger:
         count = bisect_right(line, (at, 1 << 63))
         return self.known(self.record.versions[line[count - 1][1]]) if count else None
 
-    @cached_property
-    def _moved(self) -> dict[tuple[int, int, str], Version]:
-        return {
-            (edge.activity, edge.at, edge.how): self.record.versions[edge.version]
-            for edge in self.record.generated
-            if edge.how in ("rename", "link")
-        }
-
-    @cached_property
-    def _became(self) -> dict[int, Version]:
-        became: dict[int, Version] = {}
-        for edge in self.record.used:
-            after = self._moved.get((edge.activity, edge.at, edge.how))
-            if after is not None:
-                became[edge.version] = after
-        return became
-
     def known(self, version: Version) -> Version:
         """The version with its content; that of one nobody read is known by what it became under
         another name."""
-        if version.digest is not None or version.key not in self._became:
+        how, after = self.record.moves.get(version.key, ("", version))
+        if version.digest is not None or how in ("", "metadata"):  # metadata: with another mode
             return version
-        after = self._became[version.key]
         return version._replace(
             digest=after.digest, size=after.size, mode=after.mode, mtime=after.mtime
         )

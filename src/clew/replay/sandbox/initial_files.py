@@ -18,6 +18,7 @@ import msgspec
 from blake3 import blake3
 
 from clew.errors import Damaged
+from clew.prov.event_kinds import MOVES
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Look, Recorded, Version
 
@@ -148,9 +149,8 @@ class _Scene:
             self._entries[path] = Entry("stub", stat.S_IMODE(told[0]), told[2], told[1])
 
     def _read(self, version: Version) -> bool:
-        unread = ("rename", "exchange", "link", "metadata")
         edges = (edge for edge in self._record.used if edge.version == version.key)
-        return any(edge.how not in unread for edge in edges)
+        return any(edge.how not in MOVES for edge in edges)
 
     def _looked(self, path: bytes, looks: list[Look]) -> None:
         """A path of which only looks tell: the first that is not of the run's own making."""

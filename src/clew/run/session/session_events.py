@@ -14,6 +14,7 @@ import msgspec
 
 from clew.packages.owners import Packages
 from clew.project_directory import Folder, own
+from clew.prov.event_kinds import FORKED, LOST_CONTENT
 from clew.prov.events import AnyEvent, Informed
 from clew.redaction import Redactor
 from clew.run import execution_events, record_errors
@@ -113,13 +114,15 @@ class SessionEvents:
         if failure is not None:
             why = record_errors.as_clew_error(failure).message
             events.append(
-                execution_events.build_gap(task.uid, 6, "content", f"not all was stored: {why}")
+                execution_events.build_gap(
+                    task.uid, LOST_CONTENT, "content", f"not all was stored: {why}"
+                )
             )
         first = built.story.processes[branch.spawn.image].uid
         events = execution_events.label_process(events, first, task.name)
         forked = Informed(
             execution=task.uid,
-            n=8,
+            n=FORKED,
             at=task.began,
             activity=first,
             by=self._itself,

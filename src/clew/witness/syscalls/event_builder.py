@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
+from clew.prov.event_kinds import FIRST_WITNESSED
 from clew.prov.events import (
     Alias,
     AnyEvent,
@@ -40,9 +41,6 @@ _READ_WHILE_MAPPED = (
     "read while a process could write it through memory: in which state is not known"
 )
 
-FIRST = 16
-"""Events of the witness are numbered from here; the runner's own come before."""
-
 
 class EventBuilder:
     """Tells one story. `owners` names the package of each path that has one."""
@@ -59,7 +57,7 @@ class EventBuilder:
         self._contents = contents
         self._owners = owners
         self._origins = origins(story, scene.redactor)
-        self._n = count(FIRST)
+        self._n = count(FIRST_WITNESSED)
         self._versions: dict[ObservedVersion, Version] = {}
         self.bytes = 0
         """Size of all content named."""

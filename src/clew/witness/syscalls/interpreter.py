@@ -11,6 +11,7 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from clew.prov.event_kinds import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.content_capture import ContentCapture, is_file
 from clew.witness.syscalls.data_flows import peer_locator
@@ -41,9 +42,6 @@ def interpret(
     contents.settle(path for path in story.left() if is_file(path))
     return story
 
-
-_UNREAD = ("rename", "exchange", "link", "metadata")
-"""Ways to use a version without looking at its bytes."""
 
 _NOBODY = 0
 """The image of what is described before anybody is told to have seen it."""
@@ -374,7 +372,7 @@ class Interpreter:
             old.carried = True
 
     def _use(self, image: int, met: ObservedVersion, how: str, at: int) -> None:
-        if how not in _UNREAD:
+        if how not in MOVES:
             met.read = True
         self._tales[image].used.setdefault((met, how), at)
 

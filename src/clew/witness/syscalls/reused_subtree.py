@@ -16,14 +16,13 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
+from clew.prov.event_kinds import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.process_start import STREAMS
 from clew.witness.syscalls.trace_format import Facts
 from clew.witness.syscalls.trace_state import ProcessFacts, TraceContext, TracedProcess, TraceState
 from clew.witness.syscalls.version_tracker import KnownVersion, ObservedVersion
 
-_UNREAD = ("rename", "exchange", "link", "metadata")
-"""Ways to use a version without looking at its bytes."""
 _FIRST = 1 << 40
 """Images are numbered from here: no tracer gets that far."""
 
@@ -308,7 +307,7 @@ class _Replay:
             by, via = step.words
             self._story.flows.told(image, self._image(by), via)
         elif step.thing is not None:
-            read = step.kind == "used" and step.words[0] not in _UNREAD
+            read = step.kind == "used" and step.words[0] not in MOVES
             met = self._met(step.thing, at, read=read)
             if step.kind == "used":
                 met.read = met.read or read

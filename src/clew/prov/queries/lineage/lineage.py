@@ -16,9 +16,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from clew.prov.event_kinds import MOVES
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.nodes import activity_node, file_nodes, unrecorded_node, version_ref
-from clew.prov.queries.lineage.steps import FOREVER, MOVES, Edge, Steps, Version
+from clew.prov.queries.lineage.steps import FOREVER, Edge, Steps, Version
 from clew.prov.queries.show import class_of
 from clew.prov.queries.targets import Target
 

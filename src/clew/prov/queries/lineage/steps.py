@@ -14,9 +14,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from clew.db import Connection
-
-MOVES = frozenset({"rename", "link", "exchange", "metadata"})
-"""Ways to make a version out of one other, which is used in the same way at the same time."""
+from clew.prov.event_kinds import MOVES_SQL
 
 FOREVER = 2**62
 """After every other time: the writing may have gone on to the end."""
@@ -75,15 +73,15 @@ FROM generated g JOIN version v ON v.id = g.version WHERE
 """
 _MAKERS = _MADE + "g.version IN ({})"
 _PRODUCTS = _MADE + "g.activity IN ({})"
-_USES = """
+_USES = f"""
 SELECT u.activity, u.version, min(u.at), min(u.how) FROM used u
 LEFT JOIN content c ON c.version = u.version
-WHERE u.activity IN ({}) AND c.package IS NULL
-AND u.how NOT IN ('rename', 'link', 'exchange', 'metadata') GROUP BY u.activity, u.version
+WHERE u.activity IN ({{}}) AND c.package IS NULL
+AND u.how NOT IN {MOVES_SQL} GROUP BY u.activity, u.version
 """
-_ALL_USES = """
-SELECT activity, version, min(at), min(how) FROM used WHERE activity IN ({})
-AND how NOT IN ('rename', 'link', 'exchange', 'metadata') GROUP BY activity, version
+_ALL_USES = f"""
+SELECT activity, version, min(at), min(how) FROM used WHERE activity IN ({{}})
+AND how NOT IN {MOVES_SQL} GROUP BY activity, version
 """
 _OWNED = """
 SELECT u.activity, count(DISTINCT u.version) FROM used u JOIN content c ON c.version = u.version
@@ -100,9 +98,9 @@ _USERS = """
 SELECT activity, version, min(at), how FROM used WHERE version IN ({})
 GROUP BY activity, version, how
 """
-_MOVED = """
+_MOVED = f"""
 SELECT activity, version, at, how FROM used
-WHERE how IN ('rename', 'link', 'exchange', 'metadata') AND activity IN ({})
+WHERE how IN {MOVES_SQL} AND activity IN ({{}})
 """
 _RENAMERS = """
 SELECT i.activity, i.version, min(i.at), 'renamed' FROM invalidated i

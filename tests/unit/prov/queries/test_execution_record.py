@@ -1,0 +1,31 @@
+"""One execution's record, read as a whole."""
+
+from __future__ import annotations
+
+from tests.unit.prov.story import Story, digest
+
+from clew.prov.graph import Graph
+from clew.prov.queries.execution_record import recorded
+
+
+def test_moves_pair_each_version_with_the_one_that_has_its_bytes(graph: Graph) -> None:
+    story = Story("a")
+    process = story.process("swap")
+    story.read(process, "/w/mode", how="metadata")
+    story.same_time().write(process, "/w/mode", "mode", how="metadata")
+    story.read(process, "/w/a", how="exchange")
+    story.same_time().read(process, "/w/b", how="exchange")
+    story.same_time().write(process, "/w/a", "was b", how="exchange")
+    story.same_time(2).write(process, "/w/b", "was a", how="exchange")
+    graph.fold(story.end().events)
+
+    record = recorded(graph, "e1")
+    moved = {
+        record.versions[key].locator.rpartition("/")[2]: (how, version.digest)
+        for key, (how, version) in record.moves.items()
+    }
+    assert moved == {
+        "a": ("exchange", digest("was a")),
+        "b": ("exchange", digest("was b")),
+        "mode": ("metadata", digest("mode")),
+    }
