@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,37 @@ def test_a_command_runs_though_the_database_is_away(clew: Marked, mortal: Server
     assert clew.json("fsck")["ok"]
 
 
+def test_a_command_runs_though_the_database_hangs(clew: Marked, mortal: Server) -> None:
+    clew.environment["CLEW_GRAPH"] = f"{mortal.address} connect_timeout=2"
+    clew("exec", "--", "true")
+    with mortal.stopped():
+        for name in ("second", "third"):  # the third finds the record of the second in its way
+            ran = clew("exec", "--name", name, "--", "sh", "-c", "exit 3", status=3)
+            assert "its record is kept here" in ran.stderr
+    assert [found["name"] for found in clew.json("list")] == [None, "second", "third"]
+    assert clew.leftovers() == []
+
+
+def test_a_command_runs_though_a_session_hangs(clew: Marked, mortal: Server) -> None:
+    """Its backend is stopped and holds the locks of a transaction, for which all others wait."""
+    import psycopg
+
+    clew.environment["CLEW_GRAPH"] = mortal.address
+    clew("exec", "--", "true")
+    with psycopg.connect(mortal.address) as session:
+        session.execute("LOCK TABLE clew.execution IN ACCESS EXCLUSIVE MODE")
+        backend = session.info.backend_pid
+        os.kill(backend, signal.SIGSTOP)
+        try:
+            ran = clew("exec", "--", "sh", "-c", "exit 3", status=3)
+        finally:
+            os.kill(backend, signal.SIGCONT)
+        assert "its record is kept here" in ran.stderr
+        session.rollback()
+    assert [found["status"] for found in clew.json("list")] == [0, 3]
+    assert clew.leftovers() == []
+
+
 def test_a_recorder_is_killed_while_the_database_is_away(clew: Marked, mortal: Server) -> None:
     clew.environment["CLEW_GRAPH"] = mortal.address
     mortal.die()
@@ -211,6 +243,16 @@ class Server:
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
             )
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """The postmaster accepts connections, since the kernel does, and never answers."""
+        postmaster = int((self._home / "data" / "postmaster.pid").read_text().split()[0])
+        os.kill(postmaster, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(postmaster, signal.SIGCONT)
 
     def die(self) -> None:
         """At once, as in a power cut: every connection is gone."""

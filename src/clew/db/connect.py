@@ -8,9 +8,12 @@ from clew.db.connection import Connection
 from clew.errors import UsageError
 
 
-def connect(path: Path, *, address: str | None = None, cache: int = 64) -> Connection:
+def connect(
+    path: Path, *, address: str | None = None, cache: int = 64, patience: float | None = None
+) -> Connection:
     """The project's own SQLite file, or the PostgreSQL database at `address`. `cache`: how many
-    MB of the file are kept in memory at most."""
+    MB of the file are kept in memory at most. `patience`: seconds that PostgreSQL may take for a
+    statement; then the connection counts as lost."""
     if address is None:
         from clew.db.sqlite import SQLite
 
@@ -23,4 +26,4 @@ def connect(path: Path, *, address: str | None = None, cache: int = 64) -> Conne
             hint="pip install 'clew[postgres]'",
         ) from error
 
-    return PostgreSQL(address)
+    return PostgreSQL(address, patience=patience)

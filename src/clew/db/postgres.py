@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NoReturn, TypeVar
 
 import psycopg
 from psycopg import conninfo, errors
@@ -24,6 +24,8 @@ from psycopg import conninfo, errors
 from clew.db import migration_runner
 from clew.db.connection import AT_ONCE, VALUES, Connection, Result, Row
 from clew.errors import Busy, ClewError, Damaged, NoDatabase, NotAllowed, UsageError
+
+T = TypeVar("T")
 
 _WORDS = {"id": "BIGINT PRIMARY KEY", "int": "BIGINT", "bytes": "BYTEA", "clustered": ""}
 _LOCK = 0x636C6577  # "clew": the advisory lock that lets one opener at a time migrate
@@ -41,8 +43,39 @@ milliseconds). The address may say otherwise."""
 _READS = re.compile(r"\s*(SELECT|WITH)\b(?!.*\b(INSERT|UPDATE|DELETE)\b)", re.DOTALL)
 
 
+class _Session(psycopg.Connection[Row]):
+    """A session that is closed when a statement takes too long."""
+
+    patience: float | None = None
+    """Seconds that a statement may take; None: as long as the server is there."""
+    hung = False
+
+    def wait(self, gen: Generator[Any, Any, T], *given: Any, **more: Any) -> T:
+        if self.patience is not None:
+            gen = self._limited(gen, time.monotonic() + self.patience)
+        return super().wait(gen, *given, **more)
+
+    def _limited(self, gen: Generator[Any, Any, T], until: float) -> Generator[Any, Any, T]:
+        """The same steps of a conversation with the server. psycopg calls it several times a
+        second, also when there is nothing to read."""
+        try:
+            step = next(gen)
+            while True:
+                ready = yield step
+                if not ready and time.monotonic() > until:
+                    self.hung = True
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError("it did not answer in time")
+                step = gen.send(ready)
+        except StopIteration as end:
+            answer: T = end.value
+            return answer
+
+
 class PostgreSQL(Connection):
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, patience: float | None = None) -> None:
+        """`patience`: seconds that each statement may take. A server process that is stopped, or
+        waits for the lock of one that is, keeps its connection open and says nothing."""
         self.where = "the graph database"
         try:
             given = conninfo.conninfo_to_dict(address)
@@ -52,22 +85,26 @@ class PostgreSQL(Connection):
                 "CLEW_GRAPH is not the address of a PostgreSQL database",
                 hint="CLEW_GRAPH=postgresql://user@host/database",
             ) from error  # without its words: they may quote a password
+        self._patience = patience
         self._within = False  # a transaction
         self._closed = False  # by us
         self._open()
 
     def _open(self) -> None:
         try:
-            self._server = psycopg.connect(self._address, autocommit=True)
+            self._server = _Session.connect(self._address, autocommit=True)
         except psycopg.Error as error:
             raise NoDatabase(
                 f"the graph database cannot be reached: {_line(error)}",
                 hint="check CLEW_GRAPH and that the server runs",
             ) from error
+        self._server.patience = self._patience
         info = self._server.info
         self.where = f"the database {info.dbname} on {info.host or 'this machine'}"
         try:
             self._server.execute("SET search_path TO clew")
+            if self._patience is not None:  # else it waits on for the lock when we have left
+                self._server.execute(f"SET lock_timeout TO {int(self._patience * 1000)}".encode())
             self._bring_up_to_date()
         except psycopg.Error as error:
             self._server.close()
@@ -135,7 +172,7 @@ class PostgreSQL(Connection):
 
     @property
     def _lost(self) -> bool:
-        return self._server.closed and not self._closed
+        return self._server.closed and not self._closed and not self._server.hung
 
     def _reopen_if_lost(self) -> None:
         """Nothing was sent yet: so whatever comes next may go to a new connection."""

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,9 @@ from clew.witness.syscalls.trace_format import AnyRecord, Exec, Reused
 
 if TYPE_CHECKING:
     from clew.run.launch.skip_protocol import Decider, DecisionServer
+
+_ASK_AGAIN = 60.0
+"""Seconds after which a database that did not answer is asked again."""
 
 
 def execute(
@@ -141,10 +145,12 @@ class _Recording:
             self._redactor.add_values(values)
         self._redactor.learn_command([shown(word) for word in command])
         self._whole_or_none = host.derivation is not None
+        self._away: NoDatabase | None = None
+        self._ask_again = 0.0
 
     def run(self, begun: Callable[[str], None]) -> Outcome:
         with record_errors.fail_before_start(self._folder):
-            recovery.recover(self._folder, self._settings)
+            self._note_absence(recovery.recover(self._folder, self._settings))
             self._place = record_errors.file_identity(self._folder.path)
             self._lock = execution_locks.create_spool(self._folder, self._uid)
             disk_reserve.make(self._folder.path)  # of an older project, or used up
@@ -160,7 +166,7 @@ class _Recording:
                 shutil.rmtree(self._spool, ignore_errors=True)
             os.close(self._lock)
             self._host.close()
-            if not self._settled and not self._postponed:
+            if not self._settled and not self._postponed and self._away is None:
                 recovery.recover(self._folder, self._settings)
 
     def _recorded(self) -> Outcome:
@@ -192,9 +198,27 @@ class _Recording:
 
     @contextlib.contextmanager
     def _graph(self) -> Iterator[Graph]:
-        """Opened when needed, not held meanwhile: a server may be restarted while we run."""
-        with db.connect(self._folder.graph, address=self._settings.graph) as connection:
-            yield Graph(connection, self._folder.uid)
+        """Opened when needed, not held meanwhile: a server may be restarted while we run. One that
+        did not answer is not asked again at once: the command's result would wait for it twice."""
+        if self._away is not None and time.monotonic() < self._ask_again:
+            raise self._away
+        patience = None if self._whole_or_none else recovery.PATIENCE
+        try:
+            with db.connect(
+                self._folder.graph, address=self._settings.graph, patience=patience
+            ) as connection:
+                yield Graph(connection, self._folder.uid)
+        except NoDatabase as error:
+            self._away = error
+            self._ask_again = time.monotonic() + _ASK_AGAIN
+            raise
+
+    def _note_absence(self, unsettled: list[recovery.UnrecoveredExecution]) -> None:
+        """Do not ask a database that has just kept recovery waiting."""
+        for one in unsettled:
+            if one.away:
+                self._away = NoDatabase(one.why, hint="check CLEW_GRAPH and that the server runs")
+                self._ask_again = time.monotonic() + _ASK_AGAIN
 
     def _begin(self) -> Started:
         self._beginning = execution_events.build_start(

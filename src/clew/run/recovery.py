@@ -53,6 +53,11 @@ class RecoveryNote(msgspec.Struct, frozen=True):
     sandbox that is gone."""
 
 
+PATIENCE = 5.0
+"""Seconds that a shared database may take for one statement while the user waits for a command:
+longer than any fold takes, and what is not folded now is folded later."""
+
+
 class UnrecoveredExecution(msgspec.Struct, frozen=True):
     """A killed execution whose record could not be completed."""
 
@@ -146,7 +151,7 @@ def _complete_record(folder: Folder, settings: Settings, place: Path) -> str:
     except FileNotFoundError:
         return "discarded what is left of"  # killed before anything began
     try:
-        opened = db.connect(folder.graph, address=settings.graph)
+        opened = db.connect(folder.graph, address=settings.graph, patience=PATIENCE)
     except ClewError as error:
         raise _NoGraph(error.message) from error
     with opened as connection, Store(folder.store, lease=words.started.execution) as store:
