@@ -9,6 +9,10 @@
  * replace by name. Where such a call stops, the tracer turns it into a jump to a detour, on the first page
  * behind the code there, and from then on it comes through the library, too.
  *
+ * Before the library's constructor runs, the loader opens all that a program is linked with. So as soon as
+ * the library itself is mapped, the tracer maps the two pages and has the loader run `take_early`, the entry
+ * point of the library, which sets up the rest; nothing there may need a relocation.
+ *
  * The address lies below 0x200000, where no linker puts a program by default, and above the
  * lowest address the kernel allows to be mapped.
  */
@@ -38,6 +42,8 @@ struct clew_local {
 	uint64_t base; /* where the shared file is mapped here */
 	uint64_t over; /* where the library takes a call over from a detour; 0: nowhere yet */
 	uint64_t libc, libc_end; /* the code of the C library; 0: unknown */
+	uint64_t back;		 /* where the loader goes on after `take_early` */
+	char path[128];		 /* of the shared file, for `take_early` */
 };
 
 struct clew_detour {

@@ -85,6 +85,8 @@ struct fact {
 	size_t real_size;
 };
 
+/* Hidden: what is used before the library is relocated must be found without that. */
+#pragma GCC visibility push(hidden)
 extern int ready;		 /* the two pages are mapped and are ours */
 struct clew_ring *room(void);	 /* the ring, if there is room in it */
 size_t name_of(int fd, char *to); /* the path behind a descriptor, not terminated; 0: it has none */
@@ -98,5 +100,6 @@ long access_(int dirfd, const char *path, int mode);
 void take_over(void); /* where detours lead to; no function to call */
 /* Records that a URL was asked for; the text need not be terminated. */
 void record_fetch(const char *url, size_t size);
+#pragma GCC visibility pop
 
 #endif

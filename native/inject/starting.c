@@ -6,6 +6,11 @@
 
 #include "inject.h"
 
+#define TEXT(x) #x
+#define NUMBER(x) TEXT(x)
+#define CLEW_BACK 0x111028 /* where LOCAL->back is */
+_Static_assert(CLEW_LOCAL + offsetof(struct clew_local, back) == CLEW_BACK, "where take_early goes back by");
+
 static int starts(const char *text, const char *with)
 {
 	while (*with)
@@ -41,16 +46,13 @@ static int find_libc(struct dl_phdr_info *object, size_t size, void *unused)
 	return 0;
 }
 
-static void map(const char *ring_path, unsigned slot)
+static void open_ring(const char *path, unsigned slot)
 {
 	static const unsigned char code[] = {0x0f, 0x05, 0xc3}; /* syscall; ret */
-	const long prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-	if (ordinary(SYS_mmap, CLEW_CODE, 0x2000, prot, flags, -1, 0) != (long)CLEW_CODE)
-		return;
-	long fd = ordinary(SYS_open, (long)ring_path, O_RDWR | O_CLOEXEC, 0, 0, 0, 0);
+	long fd = ordinary(SYS_open, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0, 0);
 	if (fd < 0)
 		return;
-	long base = ordinary(SYS_mmap, 0, (long)CLEW_SLOTS * CLEW_SLOT_SIZE, prot, MAP_SHARED, fd, 0);
+	long base = ordinary(SYS_mmap, 0, (long)CLEW_SLOTS * CLEW_SLOT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	ordinary(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (base < 0 && base > -4096)
 		return;
@@ -62,11 +64,54 @@ static void map(const char *ring_path, unsigned slot)
 	LOCAL->base = (uint64_t)base;
 	LOCAL->slot = slot;
 	LOCAL->over = (uint64_t)take_over;
-	if (__errno_location && dl_iterate_phdr)
-		dl_iterate_phdr(find_libc, NULL);
 	LOCAL->magic = CLEW_MAGIC;
 	ready = 1;
 }
+
+static void map(const char *path, unsigned slot)
+{
+	const long prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+	if (ordinary(SYS_mmap, CLEW_CODE, 0x2000, prot, flags, -1, 0) == (long)CLEW_CODE)
+		open_ring(path, slot);
+}
+
+/* The tracer mapped the two pages and sent the loader here. */
+__attribute__((used)) static void begin_early(void) { open_ring((const char *)LOCAL->path, LOCAL->slot); }
+
+/* Leaves everything as it is, but for what the system call that comes next changes. */
+__asm__(".text\n"
+	".hidden take_early\n"
+	".globl take_early\n"
+	".type take_early, @function\n"
+	"take_early:\n"
+	"	lea -128(%rsp), %rsp\n"
+	"	pushfq\n"
+	"	cld\n"
+	"	push %rax\n"
+	"	push %rdi\n"
+	"	push %rsi\n"
+	"	push %rdx\n"
+	"	push %r10\n"
+	"	push %r8\n"
+	"	push %r9\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	and $-16, %rsp\n"
+	"	call begin_early\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n"
+	"	pop %r9\n"
+	"	pop %r8\n"
+	"	pop %r10\n"
+	"	pop %rdx\n"
+	"	pop %rsi\n"
+	"	pop %rdi\n"
+	"	pop %rax\n"
+	"	popfq\n"
+	"	lea 128(%rsp), %rsp\n"
+	"	mov $" NUMBER(CLEW_BACK) ", %ecx\n"
+	"	jmp *(%rcx)\n"
+	".size take_early, .-take_early\n");
 
 /* The program is not to see what was added to its environment: take it out again. */
 __attribute__((constructor)) static void begin(int argc, char **argv, char **envp)
@@ -96,6 +141,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	while (*keep)
 		*keep++ = NULL;
 	unsigned slot = number(&where);
-	if (*where == ':' && slot && slot < CLEW_SLOTS)
+	if (!ready && *where == ':' && slot && slot < CLEW_SLOTS)
 		map(where + 1, slot);
+	if (ready && __errno_location && dl_iterate_phdr)
+		dl_iterate_phdr(find_libc, NULL);
 }

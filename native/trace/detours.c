@@ -101,27 +101,89 @@ static struct clew_detour made(const uint8_t *move, uint64_t back)
 	return detour;
 }
 
-static bool lead(struct task *task, uint64_t site, unsigned number)
+static bool jump(struct task *task, uint64_t site, uint8_t code[SIZE + 1], uint32_t address)
 {
-	uint8_t near[2 * NEARBY], *code = near + NEARBY;
-	const uint32_t address = CLEW_DETOURS + number * sizeof(struct clew_detour);
-	if (peek(task->tid, site - NEARBY, near, sizeof near) != sizeof near || !fits(code, &task->info) ||
-	    between(near, sizeof near, NEARBY))
-		return false;
-	struct clew_detour detour = made(code, site + SIZE);
 	code[0] = 0xb9; /* mov $address, %ecx: a system call need not leave that one alone */
 	memcpy(code + 1, &address, sizeof address);
 	code[MOVE] = 0xff; /* jmp *%rcx */
 	code[MOVE + 1] = 0xe1;
-	return write_code(task->tid, address, &detour, sizeof detour) && write_code(task->tid, site, code, SIZE + 1);
+	return write_code(task->tid, site, code, SIZE + 1);
+}
+
+/* Places in loaders that were changed before: they are the same in every process. */
+static struct known {
+	uint64_t loader, offset;
+	uint8_t code[SIZE];
+} known[CLEW_MOST_DETOURS];
+static unsigned known_count;
+
+static void remember(const struct proc *proc, uint64_t site, const uint8_t *code)
+{
+	struct known *place = &known[known_count];
+	if (known_count == CLEW_MOST_DETOURS || site - proc->loader > LOADER)
+		return;
+	for (unsigned i = 0; i < known_count; i++)
+		if (known[i].loader == proc->loader_file && known[i].offset == site - proc->loader)
+			return;
+	*place = (struct known){proc->loader_file, site - proc->loader, {0}};
+	memcpy(place->code, code, SIZE);
+	known_count++;
+}
+
+static uint32_t detour_address(unsigned number) { return CLEW_DETOURS + number * sizeof(struct clew_detour); }
+
+/* All places that are known in this loader, before the library says that it is there. */
+void detours_known(struct task *task)
+{
+	struct proc *proc = task->proc;
+	unsigned number = 0;
+	for (unsigned i = 0; i < known_count; i++) {
+		uint8_t code[SIZE + 1];
+		uint64_t site = proc->loader + known[i].offset;
+		if (known[i].loader != proc->loader_file || peek(task->tid, site, code, sizeof code) != sizeof code ||
+		    memcmp(code, known[i].code, SIZE))
+			continue;
+		struct clew_detour detour = made(code, site + SIZE);
+		if (poke(task->tid, detour_address(number), &detour, sizeof detour) && jump(task, site, code, detour_address(number)))
+			number++;
+	}
+	proc->known = number;
+}
+
+static bool lead(struct task *task, uint64_t site, unsigned number)
+{
+	uint8_t near[2 * NEARBY], *code = near + NEARBY;
+	if (peek(task->tid, site - NEARBY, near, sizeof near) != sizeof near || !fits(code, &task->info) ||
+	    between(near, sizeof near, NEARBY))
+		return false;
+	struct clew_detour detour = made(code, site + SIZE);
+	remember(task->proc, site, code);
+	return write_code(task->tid, detour_address(number), &detour, sizeof detour) &&
+	       jump(task, site, code, detour_address(number));
 }
 
 /* An open for writing stops all the same (filter.c): to lead it there gains nothing. */
-static bool opens_for_writing(struct task *task)
+static bool opens_for_writing(const struct task *task)
 {
 	uint64_t nr = task->info.seccomp.nr;
 	return (nr == SYS_openat || nr == SYS_open) &&
 	       task->info.seccomp.args[nr == SYS_open ? 1 : 2] & (O_ACCMODE | O_CREAT | O_TRUNC);
+}
+
+static bool may_change(const struct task *task)
+{
+	const struct proc *proc = task->proc;
+	return proc->loader && proc->slot && leads(task->info.seccomp.nr) && proc->tasks == 1 && !proc->memory &&
+	       !proc->sharers && task->info.arch == AUDIT_ARCH_X86_64 && !opens_for_writing(task);
+}
+
+uint64_t detour_site(const struct task *task)
+{
+	uint8_t code[SIZE];
+	uint64_t site = task->info.instruction_pointer - SIZE;
+	bool there = may_change(task) && site - task->proc->loader <= LOADER &&
+		     peek(task->tid, site, code, sizeof code) == sizeof code && fits(code, &task->info);
+	return there ? site : 0;
 }
 
 void detour(struct task *task)
@@ -129,9 +191,7 @@ void detour(struct task *task)
 	struct proc *proc = task->proc;
 	struct clew_local local;
 	uint64_t site = task->info.instruction_pointer - SIZE;
-	if (!proc->loader || proc->detours >= CLEW_MOST_DETOURS || !proc->slot || !leads(task->info.seccomp.nr) ||
-	    proc->tasks != 1 || proc->memory || proc->sharers || task->info.arch != AUDIT_ARCH_X86_64 ||
-	    opens_for_writing(task))
+	if (proc->detours >= CLEW_MOST_DETOURS || !may_change(task))
 		return;
 	if (peek(task->tid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC || !local.over)
 		return;

@@ -47,7 +47,7 @@ static bool enter_open(struct task *task)
 		return false;
 	if (ring_is(task->path)) {
 		if (task->proc->detours == NO_LIBRARY) /* it is there from now on */
-			task->proc->detours = 0;
+			task->proc->detours = task->proc->known;
 		return false;
 	}
 	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
@@ -147,6 +147,8 @@ bool call_enter(struct task *task)
 		task->call = call;
 		return pin_enter(task);
 	}
+	if (task->proc->early == LIBRARY_OPENED && early_begin(task))
+		return true;
 	ring_drain(task->proc);
 	detour(task);
 	free(task->path);

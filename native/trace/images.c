@@ -20,6 +20,7 @@ struct image {
 	struct list arguments;
 	char *loaded[MOST_LOADED];
 	unsigned loaded_count;
+	const char *loader; /* one of these; NULL: none */
 	bool dynamic; /* a 64-bit program with a loader: the library can be injected */
 	bool absent;  /* there is no such file, as far as the tracer can see */
 };
@@ -179,6 +180,7 @@ static void inspect(struct task *task, struct image *image, const char *path)
 				next = script_interpreter(task, head);
 			} else if (!memcmp(head, ELFMAG, SELFMAG)) {
 				char *loader = elf_loader(file, head, image);
+				image->loader = loader;
 				if (loader)
 					load(image, loader);
 			}
@@ -246,6 +248,8 @@ static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *ima
 		struct clew_facts facts;
 		char *real = canonical(image->loaded[i], true);
 		if (facts_of(real, true, &facts)) {
+			if (image->loaded[i] == image->loader)
+				proc->loader_file = hash_bytes(1, &facts, offsetof(struct clew_facts, mode));
 			emit_open(proc, seq, image->loaded[i], real, LOADED, 0, &facts, NULL);
 			struct stat st;
 			if (facts.mode & S_ISUID && !stat(real, &st) && st.st_uid != geteuid())
@@ -285,6 +289,8 @@ void image_begun(struct task *task)
 		ring_drop(proc);
 	proc->loader = proc->slot ? stack_told(&stack, AT_BASE) : 0;
 	proc->detours = NO_LIBRARY;
+	proc->known = 0;
+	proc->early = LIBRARY_INJECTED;
 	list_free(&list);
 	stack_free(&stack);
 	snprintf(link, sizeof link, "/proc/%d/exe", proc->pid);

@@ -21,6 +21,10 @@ static void leave_open(struct task *task, int64_t result)
 			emit_open(task->proc, task->seq, task->path, NULL, flags, (int)-result, NULL, NULL);
 		return;
 	}
+	if (task->path && task->proc->early == LIBRARY_INJECTED && stacks_is_library(task->path)) {
+		task->proc->early = LIBRARY_OPENED;
+		return;
+	}
 	snprintf(link, sizeof link, "/proc/%d/fd/%d", task->proc->pid, (int)result);
 	bool named = descriptor_path(task->proc->pid, (int)result, real) && real[0] == '/';
 	bool known = facts_of(link, true, &facts);

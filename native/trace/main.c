@@ -296,6 +296,11 @@ static void stopped(struct task *task, int status)
 	int signal = WSTOPSIG(status), event = status >> 16;
 	if (signal == (SIGTRAP | 0x80)) {
 		struct __ptrace_syscall_info info;
+		if (task->early && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0) {
+			early_end(task, info.exit.rval);
+			resume(task, PTRACE_CONT, 0);
+			return;
+		}
 		if ((task->call || task->proc->drawing) && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0) {
 			if (task->call && info.op == PTRACE_SYSCALL_INFO_EXIT)
 				call_leave(task, info.exit.rval);

@@ -31,9 +31,12 @@ void stacks_library(const char *path)
 		snprintf(other, sizeof other, "/proc/%d/fd/%d", getpid(), fd);
 		library = other;
 	}
+	if (library)
+		early_library(library);
 }
 
 bool stacks_is_library(const char *path) { return library && !strcmp(path, library); }
+char *stacks_library_in(char *text) { return library ? strstr(text, library) : NULL; }
 
 static uint64_t item(const struct stack *stack, size_t n)
 {

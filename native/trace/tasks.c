@@ -45,6 +45,7 @@ void task_drop(struct task *task)
 		serial_gone(task);
 	free(task->path);
 	free(task->path2);
+	free(task->early);
 	if (task->proc) {
 		task->proc->tasks--;
 		proc_put(task->proc);
@@ -105,7 +106,9 @@ struct proc *proc_new(pid_t pid, struct proc *parent, uint64_t seq)
 		proc->elsewhere = parent->elsewhere;
 		proc->drawing = parent->drawing;
 		proc->loader = parent->loader;
+		proc->loader_file = parent->loader_file;
 		proc->detours = parent->detours;
+		proc->early = EARLY_DONE; /* until it becomes another program */
 		memcpy(proc->cwd, parent->cwd, sizeof proc->cwd);
 	} else if (!getcwd(proc->cwd, sizeof proc->cwd)) {
 		strcpy(proc->cwd, "/");

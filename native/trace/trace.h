@@ -13,6 +13,7 @@
  * asking.c    whether a program need be started at all
  * stacks.c    the variables of a new program, and the library injected into it
  * detours.c   calls of the loader and the C library, led through the injected library
+ * early.c     the library at work before its constructor runs
  * tasks.c     threads and processes
  * rings.c     what the injected library recorded
  * isolation.c keeping a command that is not trusted away from the tracer
@@ -96,7 +97,10 @@ struct proc {
 	char *inherited[8];		 /* files it was started with, open for writing */
 	uint32_t slot;
 	uint64_t loader; /* where it is; 0: nowhere */
+	uint64_t loader_file; /* which file that is: a hash */
+	unsigned known;	  /* detours that were made before the library was there */
 	unsigned detours; /* how many it has; NO_LIBRARY: it cannot have any yet */
+	enum { LIBRARY_INJECTED, LIBRARY_OPENED, EARLY_DONE } early;
 	char cwd[PATH_MAX_];
 	uint64_t *seen; /* what this image is known to have seen: a set of hashes */
 	uint32_t seen_count, seen_size;
@@ -121,6 +125,7 @@ struct task {
 	uint64_t seq;
 	char *path, *path2;
 	bool existed;
+	struct early *early; /* its call was replaced by one that maps the library's pages */
 	struct clew_facts before;
 	struct image *image; /* an exec whose end is awaited */
 	bool held; /* its first stop came before its parent's word of it */
@@ -170,6 +175,11 @@ void rings_drain(void);
 bool ring_is(const char *path);
 #define NO_LIBRARY (CLEW_MOST_DETOURS + 1)
 void detour(struct task *task);
+uint64_t detour_site(const struct task *task); /* where the two instructions are that make this call; 0: none to change */
+void detours_known(struct task *task);
+void early_library(const char *path);
+bool early_begin(struct task *task);
+void early_end(struct task *task, int64_t result);
 
 /* ---- a command that is not trusted ---- */
 void close_all_but(int *kept, unsigned count);
@@ -241,6 +251,7 @@ struct stack {
 };
 void stacks_library(const char *path);
 bool stacks_is_library(const char *path);
+char *stacks_library_in(char *text); /* where its path is named; NULL: nowhere */
 bool stack_read(struct stack *stack, pid_t pid);
 void stack_variables(const struct stack *stack, pid_t pid, struct list *list);
 uint64_t stack_told(const struct stack *stack, uint64_t tag); /* 0: nothing */

@@ -1,0 +1,103 @@
+/* The library at work before its constructor runs.
+ *
+ * The loader opens all that a program is linked with before any constructor: nine files in each run of a
+ * compiler, each of which would be stopped twice. Two of them cannot be helped: the library's own open, and the
+ * next call after it. That one is used to map the library's two pages (wire.h) in place of the call; then the
+ * loader is sent through the library's entry point, which sets up the ring, and back to make its call. Where
+ * anything is not as expected the call is made as it was, and the constructor sets up everything. */
+#include "trace.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct early {
+	struct user_regs_struct registers; /* at the call that was replaced */
+	uint64_t site, entry;		   /* where its instructions begin; where the library's do */
+};
+
+static uint64_t entry_offset; /* 0: unknown */
+
+void early_library(const char *path)
+{
+	Elf64_Ehdr head;
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file >= 0 && read(file, &head, sizeof head) == sizeof head)
+		entry_offset = head.e_entry;
+	if (file >= 0)
+		close(file);
+}
+
+/* Where the library begins: the first of its mappings; 0: nowhere. */
+static uint64_t library_base(pid_t pid)
+{
+	char path[64], text[8192], *line;
+	ssize_t size = 0, more = 0;
+	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	while (file >= 0 && size < (ssize_t)sizeof text - 1 && (more = read(file, text + size, sizeof text - 1 - (size_t)size)) > 0)
+		size += more;
+	if (file >= 0)
+		close(file);
+	text[size] = 0;
+	if (!(line = stacks_library_in(text)))
+		return 0;
+	while (line > text && line[-1] != '\n')
+		line--;
+	return strtoull(line, NULL, 16);
+}
+
+/* Whether the call is replaced by one that maps the library's pages; early_end comes after it. */
+bool early_begin(struct task *task)
+{
+	struct proc *proc = task->proc;
+	uint64_t site = detour_site(task), base;
+	if (proc->early != LIBRARY_OPENED || !site || !entry_offset || proc->drawing)
+		return false;
+	proc->early = EARLY_DONE;
+	struct early *early = must(calloc(1, sizeof *early));
+	if (!(base = library_base(proc->pid)) || ptrace(PTRACE_GETREGS, task->tid, NULL, &early->registers)) {
+		free(early);
+		return false;
+	}
+	struct user_regs_struct call = early->registers;
+	call.orig_rax = SYS_mmap;
+	call.rdi = CLEW_CODE;
+	call.rsi = 0x2000;
+	call.rdx = PROT_READ | PROT_WRITE;
+	call.r10 = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+	call.r8 = (uint64_t)-1;
+	call.r9 = 0;
+	if (ptrace(PTRACE_SETREGS, task->tid, NULL, &call)) {
+		free(early);
+		return false;
+	}
+	early->site = site;
+	early->entry = base + entry_offset;
+	task->early = early;
+	return true;
+}
+
+void early_end(struct task *task, int64_t result)
+{
+	struct early *early = task->early;
+	struct user_regs_struct next = early->registers;
+	struct clew_local local = {.slot = task->proc->slot, .back = early->site};
+	snprintf(local.path, sizeof local.path, "%s", rings_path());
+	next.rip = early->site;
+	next.rax = next.orig_rax;
+	next.orig_rax = (uint64_t)-1;
+	if (result == (int64_t)CLEW_CODE && poke(task->tid, CLEW_LOCAL, &local, sizeof local)) {
+		next.rip = early->entry;
+		detours_known(task);
+	}
+	ptrace(PTRACE_SETREGS, task->tid, NULL, &next);
+	free(early);
+	task->early = NULL;
+}
