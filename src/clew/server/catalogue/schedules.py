@@ -84,7 +84,7 @@ class Schedule:
 
 def after(schedule: Schedule | Asked, tick: int) -> int | None:
     if schedule.cron is not None:
-        found = cron.parse(schedule.cron).after(tick)
+        found = cron.next_tick(schedule.cron, after=tick)
     else:
         assert schedule.interval is not None, "one of the two is given"
         found = tick + schedule.interval * cron.SECOND
