@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from clew.api.local.project import Project
+from clew.bounded_documents import check_depth
 from clew.errors import NotFound, UsageError
 from clew.pipelines.spec import arguments, parser
 from clew.prov.graph import Graph
@@ -16,7 +17,7 @@ from clew.prov.queries.formats import moment
 from clew.prov.queries.pipelines.runs import find_run, run
 from clew.server.catalogue import experiments, pipeline_specs, run_list, runs, versions
 from clew.server.catalogue.runs import OVER, Asked, Run
-from clew.server.parsing import compiled_pipelines, nesting_limit
+from clew.server.parsing import compiled_pipelines
 
 _STATES = {"queued": "pending", "running": "running"}
 
@@ -102,8 +103,8 @@ def queue(
         pipeline, version = found.pipeline, found.id
         spec = pipeline_specs.text_of(graph, found.spec)
     else:
-        spec = compiled_pipelines.read(spec)
-    nesting_limit.check(parameters, "parameters")
+        spec = compiled_pipelines.normalize_text(spec)
+    check_depth(parameters, "parameters")
     parsed = parser.parse(spec)
     arguments.fit(parsed, parameters)
     return runs.create(

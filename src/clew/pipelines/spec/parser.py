@@ -6,11 +6,9 @@ refused with its place in the file. Nothing that is written there is left out si
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
+from clew.bounded_documents import load_documents
 from clew.errors import NotFound, UsageError
 from clew.pipelines.engine import resources
 from clew.pipelines.spec import executors, kubernetes_platform, task_inputs
@@ -24,7 +22,6 @@ from clew.pipelines.spec.ir import (
     Pipeline,
     Slots,
 )
-from clew.pipelines.spec.nesting_limit import too_deep
 from clew.pipelines.spec.values import TYPES, WrongType, typed
 
 NO_POD = "what a task would pass on to its own Pod is empty: there is none here"
@@ -42,7 +39,10 @@ def text_of(file: Path) -> str:
 
 def parse(text: str, name: str = "the pipeline") -> Pipeline:
     """The pipeline that a YAML text holds."""
-    found = _documents(text, name)
+    try:
+        found = load_documents(text)
+    except UsageError as error:
+        raise Refused(f"{name}: {error.message}", hint="kfp dsl compile") from error
     if not found or not isinstance(found[0], dict) or "root" not in found[0]:
         raise Refused(f"{name} is no compiled pipeline", hint="compile it with the kfp SDK")
     if len(found) > 2:
@@ -52,23 +52,6 @@ def parse(text: str, name: str = "the pipeline") -> Pipeline:
     if not pipeline.workspace and (place := next(kubernetes_platform.unshared(found[0], ""), None)):
         raise Refused(f"{place}: the pipeline has no workspace", hint="dsl.WorkspaceConfig(size=…)")
     return pipeline
-
-
-def _documents(text: str, name: str) -> list[Any]:
-    """What the text holds. JSON, as a server keeps it, is read as such: YAML takes some of its
-    numbers for texts, and much longer."""
-    if text.startswith("{"):
-        with suppress(ValueError, RecursionError):
-            return [json.loads(one) for one in text.split("\n---\n")]
-    import yaml
-
-    if too_deep(text):
-        raise Refused(f"{name} nests too deeply", hint="kfp dsl compile")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        return [one for one in yaml.load_all(text, Loader=loader) if one is not None]
-    except (yaml.YAMLError, ValueError) as error:  # such as a day that there is not
-        raise Refused(f"{name} is no YAML: {error}", hint="kfp dsl compile") from error
 
 
 def _pipeline(document: Part, second: Part) -> Pipeline:

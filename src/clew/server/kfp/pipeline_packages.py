@@ -46,7 +46,7 @@ def read(file: IO[bytes]) -> str:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError("the package is no text in UTF-8", hint=_HINT) from error
-    return compiled_pipelines.read(text)
+    return compiled_pipelines.normalize_text(text)
 
 
 def _from_zip(file: IO[bytes]) -> bytes:

@@ -41,7 +41,7 @@ def found(graph: Graph, sent: Sent) -> Source:
     if spec is not None and (pipeline or version):
         raise UsageError("both pipeline_spec and pipeline_version_reference are given")
     if spec is not None:
-        return Source(compiled_pipelines.from_wire(spec))
+        return Source(compiled_pipelines.normalize_object(spec))
     if not pipeline and not version:
         raise UsageError("neither pipeline_spec nor pipeline_version_reference is given")
     if pipeline:

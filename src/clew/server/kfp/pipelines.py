@@ -43,7 +43,7 @@ def version(found: Version, text: str) -> dict[str, Any]:
         display_name=found.display_name,
         description=found.description,
         created_at=moment(found.created),
-        pipeline_spec=compiled_pipelines.on_wire(text),
+        pipeline_spec=compiled_pipelines.to_response(text),
         tags=found.tags,
     )
 
@@ -62,7 +62,7 @@ def asked_for(sent: Sent, *, otherwise: str = "") -> Asked:
 
 def _spec(sent: Sent) -> str:
     if (found := sent.value("pipeline_spec")) is not None:
-        return compiled_pipelines.from_wire(found)
+        return compiled_pipelines.normalize_object(found)
     raise UsageError(
         "no pipeline_spec was sent; packages elsewhere are not fetched",
         hint="POST the package to /apis/v2beta1/pipelines/upload_version",

@@ -57,7 +57,8 @@ def _whole(graph: Graph, schedule: str) -> dict[str, Any]:
     if found.spec is None:
         return _shown(found)
     return _shown(
-        found, pipeline_spec=compiled_pipelines.on_wire(pipeline_specs.text_of(graph, found.spec))
+        found,
+        pipeline_spec=compiled_pipelines.to_response(pipeline_specs.text_of(graph, found.spec)),
     )
 
 
@@ -74,7 +75,7 @@ def _when(sent: Sent) -> dict[str, Any]:
         raise UsageError("trigger: end_time is not after start_time")
     when: dict[str, Any] = {"starts": starts, "ends": ends}
     if by_cron is not None:
-        cron.parse(by_cron.named("cron"))
+        cron.check(by_cron.named("cron"))
         return {**when, "cron": by_cron.text("cron")}
     interval = inner.whole("interval_second")
     if interval is None or not 1 <= interval <= _LONGEST:

@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-import msgspec
 from fastapi import Depends, Request
 from starlette.requests import ClientDisconnect
 
+from clew.bounded_documents import load_json
 from clew.errors import NotFound, UsageError
-from clew.server.parsing import nesting_limit
 from clew.server.service import Service
 
 LONGEST_NAME = 255
@@ -130,12 +129,7 @@ class Sent:
 
 def parsed(text: bytes | str, what: str) -> Any:
     """The JSON that somebody sent."""
-    try:
-        found = msgspec.json.decode(text)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise UsageError(f"{what} is no JSON: {error}") from error
-    nesting_limit.check(found, what)
-    return found
+    return load_json(text, what)
 
 
 def moment(text: str) -> int:

@@ -71,7 +71,7 @@ def _whole(project: Project, run: str) -> dict[str, Any]:
     found = runs.get(graph, run)
     more: dict[str, Any] = {}
     if found.pipeline is None:
-        more["pipeline_spec"] = compiled_pipelines.on_wire(
+        more["pipeline_spec"] = compiled_pipelines.to_response(
             pipeline_specs.text_of(graph, found.spec)
         )
     with suppress(NotFound):  # of one that has not begun nothing is recorded

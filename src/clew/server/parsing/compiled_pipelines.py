@@ -1,8 +1,9 @@
-"""Compiled pipelines between the wire and the catalogue.
+"""Convert compiled pipelines between what clients send and what the catalogue stores.
 
-The catalogue keeps JSON: the pipeline in one line, and what it asks of a platform, if anything, in
-another, with `---` between them; that is YAML as well. So it is never parsed to be shown. Whether
-a pipeline is one is looked at here; whether it can run here is found out when it runs.
+The catalogue stores JSON: the pipeline in one line and the platform document, if there is one, in
+another, with `---` between them, which is also valid YAML. So a stored pipeline is never parsed in
+order to be shown. This module checks the shape of a pipeline; the parser of `pipelines` checks
+whether it can run.
 """
 
 from __future__ import annotations
@@ -11,84 +12,82 @@ from typing import Any
 
 import msgspec
 
+from clew.bounded_documents import load_documents
 from clew.errors import UsageError
-from clew.server.parsing import yaml_documents
 
-_BETWEEN = "\n---\n"
-_MOST_DOCUMENTS = 2
+_SEPARATOR = "\n---\n"
 _HINT = "compile it with the kfp SDK"
 
 
-def read(text: str) -> str:
-    """How the catalogue keeps the pipeline that a text of YAML or JSON holds."""
-    if text.lstrip()[:1] == "{":
-        try:
-            return from_wire(msgspec.json.decode(text))
-        except msgspec.MsgspecError:  # YAML may begin like this as well
-            pass
-        except RecursionError as error:
-            raise UsageError("it is nested too deep", hint=_HINT) from error
-    return text_of(yaml_documents.documents(text))
+def normalize_text(text: str) -> str:
+    """The stored form of a pipeline given as YAML or JSON."""
+    try:
+        documents = load_documents(text)
+    except UsageError as error:
+        raise UsageError(error.message, hint=_HINT) from error
+    if len(documents) == 1 and isinstance(documents[0], dict):
+        return normalize_object(documents[0])
+    return _join(documents)
 
 
-def text_of(documents: list[Any]) -> str:
-    """How the catalogue keeps a pipeline of these documents."""
-    if not documents:
-        raise UsageError("the pipeline is empty", hint=_HINT)
-    if len(documents) > _MOST_DOCUMENTS:
-        raise UsageError(f"it has {len(documents)} documents, more than two", hint=_HINT)
-    _check(documents[0])
-    for platform in documents[1:]:
-        _mapping(platform, "the platform document")
-        _mapping(platform.get("platforms", {}), "platforms")
-    return _BETWEEN.join(msgspec.json.encode(one).decode() for one in documents if one)
-
-
-def from_wire(sent: Any) -> str:
-    """How the catalogue keeps a pipeline that came in a request: the document, or both in one."""
+def normalize_object(sent: Any) -> str:
+    """The stored form of a pipeline given as an object: the pipeline itself, or
+    `{pipeline_spec, platform_spec}`."""
     if not isinstance(sent, dict):
-        raise UsageError("pipeline_spec is no object", hint=_HINT)
-    inner = sent.get("pipeline_spec", sent.get("pipelineSpec"))
-    if inner is None:
-        return text_of([sent])
+        raise UsageError("pipeline_spec is not an object", hint=_HINT)
+    pipeline = sent.get("pipeline_spec", sent.get("pipelineSpec"))
+    if pipeline is None:
+        return _join([sent])
     platform = sent.get("platform_spec", sent.get("platformSpec"))
-    return text_of([inner, platform] if platform else [inner])
+    return _join([pipeline, platform] if platform else [pipeline])
 
 
-def on_wire(text: str) -> msgspec.Raw:
-    """As it came."""
-    pipeline, _, platform = text.partition(_BETWEEN)
+def to_response(text: str) -> msgspec.Raw:
+    """The object that Kubeflow's API answers for a stored pipeline."""
+    pipeline, _, platform = text.partition(_SEPARATOR)
     if not platform:
         return msgspec.Raw(pipeline.encode())
     return msgspec.Raw(f'{{"pipeline_spec":{pipeline},"platform_spec":{platform}}}'.encode())
 
 
-def _check(document: Any) -> None:
-    _mapping(document, "the pipeline")
+def _join(documents: list[Any]) -> str:
+    if not documents:
+        raise UsageError("the pipeline is empty", hint=_HINT)
+    if len(documents) > 2:
+        raise UsageError(f"it has {len(documents)} documents, more than two", hint=_HINT)
+    _check_pipeline(documents[0])
+    for platform in documents[1:]:
+        _require_mapping(platform, "the platform document")
+        _require_mapping(platform.get("platforms", {}), "platforms")
+    return _SEPARATOR.join(msgspec.json.encode(one).decode() for one in documents if one)
+
+
+def _check_pipeline(document: Any) -> None:
+    _require_mapping(document, "the pipeline")
     if document.get("apiVersion") and document.get("kind"):
         raise UsageError(
-            f"a {document['kind']} of {document['apiVersion']} is no compiled pipeline",
+            f"a {document['kind']} of {document['apiVersion']} is not a compiled pipeline",
             hint="compile it with version 2 of the kfp SDK",
         )
-    for needed in ("pipelineInfo", "root"):
-        if needed not in document:
-            raise UsageError(f"it is no compiled pipeline: {needed} is missing", hint=_HINT)
-    name = _mapping(document["pipelineInfo"], "pipelineInfo").get("name")
+    for key in ("pipelineInfo", "root"):
+        if key not in document:
+            raise UsageError(f"not a compiled pipeline: {key} is missing", hint=_HINT)
+    name = _require_mapping(document["pipelineInfo"], "pipelineInfo").get("name")
     if not isinstance(name, str) or not name:
-        raise UsageError("pipelineInfo.name is missing, or no text", hint=_HINT)
+        raise UsageError("pipelineInfo.name is missing, or not a string", hint=_HINT)
     if not str(document.get("schemaVersion", "")).startswith("2."):
         raise UsageError("schemaVersion is missing, or not 2.x", hint=_HINT)
-    root = _mapping(document["root"], "root")
-    tasks = _mapping(_mapping(root.get("dag"), "root.dag").get("tasks"), "root.dag.tasks")
-    for key, task in tasks.items():
-        _mapping(task, f"root.dag.tasks.{key}")
-    for key, component in _mapping(document.get("components", {}), "components").items():
-        _mapping(component, f"components.{key}")
-    deployment = _mapping(document.get("deploymentSpec", {}), "deploymentSpec")
-    _mapping(deployment.get("executors", {}), "deploymentSpec.executors")
+    root = _require_mapping(document["root"], "root")
+    dag = _require_mapping(root.get("dag"), "root.dag")
+    for key, task in _require_mapping(dag.get("tasks"), "root.dag.tasks").items():
+        _require_mapping(task, f"root.dag.tasks.{key}")
+    for key, component in _require_mapping(document.get("components", {}), "components").items():
+        _require_mapping(component, f"components.{key}")
+    deployment = _require_mapping(document.get("deploymentSpec", {}), "deploymentSpec")
+    _require_mapping(deployment.get("executors", {}), "deploymentSpec.executors")
 
 
-def _mapping(value: Any, place: str) -> dict[str, Any]:
+def _require_mapping(value: Any, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise UsageError(f"{place} is missing, or no mapping", hint=_HINT)
+        raise UsageError(f"{name} is missing, or not a mapping", hint=_HINT)
     return value

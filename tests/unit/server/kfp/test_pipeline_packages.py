@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.pipelines.irs import document, leaf, task
 
+from clew.bounded_documents import load_documents
 from clew.errors import UsageError
 from clew.pipelines.spec import parser
 from clew.server.kfp import pipeline_packages
@@ -70,18 +71,18 @@ def test_a_package_is_what_it_holds(data: bytes) -> None:
 def test_what_is_kept_can_be_run_and_shown() -> None:
     kept = read(yaml.safe_dump_all([PIPELINE, PLATFORM]).encode())
     assert parser.parse(kept).name == PIPELINE["pipelineInfo"]["name"]
-    shown = json.loads(bytes(compiled_pipelines.on_wire(kept)))
+    shown = json.loads(bytes(compiled_pipelines.to_response(kept)))
     assert shown == {"pipeline_spec": PIPELINE, "platform_spec": PLATFORM}
-    assert compiled_pipelines.from_wire(shown) == kept
+    assert compiled_pipelines.normalize_object(shown) == kept
     alone = read(TEXT)
-    assert json.loads(bytes(compiled_pipelines.on_wire(alone))) == PIPELINE
-    assert compiled_pipelines.from_wire(PIPELINE) == alone
+    assert json.loads(bytes(compiled_pipelines.to_response(alone))) == PIPELINE
+    assert compiled_pipelines.normalize_object(PIPELINE) == alone
 
 
 def test_numbers_and_signs_stay_what_they_are() -> None:
     given_ = {**PIPELINE, "sdkVersion": "1e5 \u0001 \x7f \u2028 😀", "defaultPipelineRoot": 1e20}
-    kept = compiled_pipelines.from_wire(given_)
-    assert parser._documents(kept, "it") == [given_]
+    kept = compiled_pipelines.normalize_object(given_)
+    assert load_documents(kept) == [given_]
 
 
 @pytest.mark.parametrize(
@@ -89,8 +90,8 @@ def test_numbers_and_signs_stay_what_they_are() -> None:
     [
         (b"", "empty"),
         (b"a: b", "pipelineInfo"),
-        (b"just a text", "no mapping"),
-        (b"[1, 2]", "no mapping"),
+        (b"just a text", "not a mapping"),
+        (b"[1, 2]", "not a mapping"),
         (b"\xff\xfe\x00", "UTF-8"),
         (b"a: [", "YAML"),
         (b"{", "YAML"),

@@ -1,0 +1,24 @@
+"""Texts that are not pipelines, or would exhaust the parser's stack, are refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew.pipelines.spec.document_part import Refused
+from clew.pipelines.spec.parser import parse
+
+DEEP = "\n".join(" " * level + "a:" for level in range(505))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2001-99-99",
+        "a: [",
+        DEEP,
+        *(part * 100_000 for part in ("[", "{", "{a: ", '{"a":', "- ", "? ")),
+    ],
+)
+def test_malformed_text_is_refused(text: str) -> None:
+    with pytest.raises(Refused):
+        parse(text)
