@@ -338,6 +338,27 @@ def test_damage_is_told_and_repaired(clew: Clew, other: Clew, remote: Shared) ->
     assert whole(other)[0] == known(clew)
 
 
+@pytest.mark.parametrize("how", ["blocks", "lost pack", "table"])
+def test_damage_to_one_execution_leaves_the_others(
+    pushed: tuple[Clew, Shared], other: Clew, copied: Shared, how: str
+) -> None:
+    """Each execution is pushed on its own, so its events are in a pack of its own."""
+    shutil.rmtree(copied.path)
+    first, second = (found["uid"] for found in pushed[0].json("list"))
+    pushed[0]("push", copied.url, "e2")
+    before = set(copied.path.rglob("*"))
+    pushed[0]("push", copied.url, "e1")
+    new = {path.parent.name: path for path in set(copied.path.rglob("*")) - before}
+    DAMAGE[how](new["packs"], new["tables"])
+    code, message, hint = other.error("pull", copied.url, status=3)
+    assert code == "damaged"
+    assert f"{first[:8]} was not pulled: " in message
+    assert second[:8] not in message
+    assert "push" in hint
+    assert [found["uid"] for found in other.json("list")] == [second]
+    assert other.json("fsck")["ok"]
+
+
 @pytest.mark.parametrize(
     "damage",
     [lambda file: flip(file, 20), lambda file: os.truncate(file, 100)],

@@ -248,17 +248,22 @@ def pull(end: End, url: str, ids: Iterable[str] | None, progress: Progress | Non
             wanted |= {uid for uid in sources if uid in offers} - here
         receiving = store.receiving(remote, progress or _silent)
         came = [uid for uid in _oldest_first(offers) if uid in wanted]
-        refused: ClewError | None = _lost(url, lost) if lost else None
+        failures: list[ClewError] = [_lost(url, lost)] if lost else []
         for uid in came:
             try:
                 remarks += _bring(end, store, receiving, uid, offers[uid])
             except Rejected as error:  # it keeps no other execution from being pulled
-                refused = refused or error
+                failures.append(error)
+            except Damaged as error:
+                if store.broken:  # the damage is here
+                    raise
+                text = f"{uid[:8]} was not pulled: {error.message}"
+                failures.append(Damaged(text, hint=error.hint))
         for uid in sorted(offers.keys() & here - wanted):
             if noted := _remarks(offers[uid]):
                 end.note(uid, noted)
-    if refused is not None:
-        raise refused
+    if failures:
+        raise _joined(failures)
     return Transfer(
         url=url,
         executions=tuple(map(end.execution, came)),
@@ -381,6 +386,16 @@ def _lost(url: str, names: list[str]) -> Damaged:
     named = ", ".join(f"executions/{name}" for name in names[:5])
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return Damaged(f"the remote {url} is damaged: {named}{more} cannot be read", hint=REPAIR)
+
+
+def _joined(failures: list[ClewError]) -> ClewError:
+    """One error that says what keeps each execution from being pulled."""
+    first, *others = failures
+    if not others:
+        return first
+    more = f"; and {len(others) - 4} more" if len(others) > 4 else ""
+    text = "; ".join(dict.fromkeys(error.message for error in failures[:5]))
+    return type(first)(text + more, hint=first.hint)
 
 
 def _left_out(name: str) -> str:
