@@ -76,7 +76,7 @@ def test_one_pin_leaves_the_other_free(project: Project) -> None:
 def test_inside_another_execution_nothing_can_be_pinned(project: Project) -> None:
     ran = project.exec(*CLEW, "exec", "--pin", "clock", "--", "true")
     assert ran.status == 0
-    assert b"clew: warning: nothing is pinned here" in ran.err
+    assert b"clew: warning: --pin has no effect" in ran.err
 
 
 def test_what_cannot_be_pinned_is_named(project: Project) -> None:

@@ -1,11 +1,13 @@
-"""Doing work: what a runner is, and the local one.
+"""Run work on this machine and record it.
 
-Here a command is started, watched by a witness, its content stored, its events folded.
-Nothing here asks questions of the graph, prints, or knows Kubernetes. The command line and
-the Python API may import it.
+Contains the recorder of one command, sessions that run many tasks in one process, and the
+recovery of executions whose recorder was killed. Never queries lineage, never prints, and knows
+nothing about Kubernetes or pipelines. Imported by `replay`, `pipelines` and `api`.
 
-    executing    one command, from its start to its record
-    event_builder the events of an execution, from its trace
-    recovering   completes the records of executions whose recorder was killed
-    locks        whether an execution is still running
+    recorder         one command, from its start to its record
+    recovery         completes the records of executions whose recorder was killed
+    execution_locks  which executions still run
+    launch           starts a command under the tracer
+    session          one process that forks a child for each task
+    stdio            captures the standard streams
 """

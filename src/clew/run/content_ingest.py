@@ -1,5 +1,7 @@
-"""Takes in the content of what was read, as the trace tells of it; nobody waits for whoever tells
-the graph of it meanwhile, or for somebody else's content."""
+"""Store the files that a session's trace names, in batches.
+
+The thread that reads the trace must not wait for the thread that builds events, so new records
+queue here and whichever thread is free processes them."""
 
 from __future__ import annotations
 
@@ -13,38 +15,38 @@ from clew.witness.syscalls.trace_format import AnyRecord
 
 
 class ContentIngest:
-    """Of one trace."""
+    """The queue of one trace."""
 
     def __init__(self, contents: ContentCapture) -> None:
         self._contents = contents
         self._failure: Exception | None = None
         self._waiting: deque[list[AnyRecord]] = deque()
-        self._at_it = threading.Lock()
+        self._busy = threading.Lock()
 
     @property
     def failure(self) -> Exception | None:
-        """Why not all was taken in."""
+        """Why some content was not stored."""
         return self._failure or self._contents.failure
 
     def add(self, new: list[AnyRecord]) -> None:
-        """More of the trace, to be taken in next."""
+        """Queue new records."""
         self._waiting.append(new)
 
-    def go_on(self) -> None:
-        """Take in what waits, unless somebody is at it: he does it after."""
-        while self._waiting and self._at_it.acquire(blocking=False):
+    def process(self) -> None:
+        """Process the queue, unless another thread does: it then takes these records too."""
+        while self._waiting and self._busy.acquire(blocking=False):
             try:
                 self._follow()
             finally:
-                self._at_it.release()
+                self._busy.release()
 
     @contextmanager
-    def resting(self) -> Iterator[None]:
-        """All that was added is taken in, and nothing more is until this is left."""
-        with self._at_it:
+    def paused(self) -> Iterator[None]:
+        """Process the whole queue, then hold it until the body ends."""
+        with self._busy:
             self._follow()
             yield
-        self.go_on()
+        self.process()
 
     def _follow(self) -> None:
         while self._waiting:
@@ -52,5 +54,5 @@ class ContentIngest:
             if self._failure is None:
                 try:
                     self._contents.follow(new)
-                except Exception as error:  # whatever it is, the work goes on
+                except Exception as error:  # never disturbs the command
                     self._failure = error

@@ -1,6 +1,6 @@
-"""What the runner itself tells of an execution: its beginning, what it printed, and its end.
+"""Events that the recorder itself adds to an execution: its start, its output and its end.
 
-The witness tells the rest.
+The witness builds all others. `prov.events` defines their numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ExecutionStart(msgspec.Struct, frozen=True):
-    """How an execution began, and what is known of its variables."""
+    """The `started` event of an execution, and its recorded variables."""
 
     event: Started
     variables: Mapping[str, str]
@@ -53,11 +53,10 @@ def build_start(
 ) -> ExecutionStart:
     facets = host.facets(redactor)
     variables: dict[str, str] = facets.pop("variables", {})
-    facets.pop("pinned", None)  # a repeat's: those of what it repeats
+    facets.pop("pinned", None)  # of the repeated execution
     if pins != UNPINNED:
         facets["pinned"] = pins.facet()
-    told = {shown(name): shown(value) for name, value in host.environ.items()}
-    sealed = redactor.seals(told)
+    sealed = redactor.seals({shown(n): shown(value) for n, value in host.environ.items()})
     facets.pop("sealed", None)
     facets |= {"sealed": sealed} if sealed else {}
     arguments = redactor.arguments([shown(word) for word in command])
@@ -89,7 +88,7 @@ def build_start(
 def build_stream_events(
     uid: str, store: Store, kept: Mapping[str, StreamCapture], *, keep: bool = True
 ) -> list[AnyEvent]:
-    """What it printed, and was given to read, where that was kept."""
+    """Content events for the captured standard streams."""
     events: list[AnyEvent] = []
     for number, (name, capture) in enumerate(kept.items()):
         if not capture.size:
@@ -130,7 +129,8 @@ def build_end(
     *,
     at: int | None = None,
 ) -> Ended:
-    """`size` of all content that is named; `facets` beside the totals; `at`: now, if not given."""
+    """`size` is that of all named content; `facets` are added to the totals; `at` defaults to
+    now."""
     root = story.root_exit()
     inputs, outputs = story.totals()
     return Ended(
@@ -151,7 +151,7 @@ def build_end(
 
 
 def label_process(events: Iterable[AnyEvent], process: str, label: str | None) -> list[AnyEvent]:
-    """The same events, with `label` as the name of a process whose command says little."""
+    """The same events, with `label` as the name of this process."""
     if label is None:
         return list(events)
     return [

@@ -1,8 +1,8 @@
-"""Whether an execution is still running, decided by a lock its recorder holds.
+"""Spool directories of executions, and the locks that show which executions still run.
 
-The kernel lets go of the lock when the holder dies, however it dies: so a killed execution
-shows as broken at the next look, and no process id is ever trusted. An execution's folder gets
-its name only once its lock is held: whoever sees it unlocked sees a dead one.
+The recorder holds the lock of its execution. The kernel releases the lock however the recorder
+dies, so a killed execution shows as broken at once and no process id is ever trusted. A spool
+directory gets its name only after its lock is held: an unlocked one belongs to a dead recorder.
 """
 
 from __future__ import annotations
@@ -18,59 +18,59 @@ from pathlib import Path
 from clew.project_directory import Folder
 
 DRAFT = "."
-"""What the names of folders begin with that no execution has yet."""
+"""Prefix of directories that belong to no execution yet."""
 _CLAIM = "claim"
 _MOVED = f".{os.urandom(8).hex()}-"
-"""What the names of folders begin with that are being removed."""
+"""Prefix of directories that are being removed."""
 
 
 def create_spool(folder: Folder, uid: str) -> int:
-    """Make the folder of a new execution and take its lock, held until the returned descriptor
-    is closed."""
-    place = folder.spool / uid
+    """Create the spool directory of a new execution and lock it until the returned descriptor is
+    closed."""
+    spool = folder.spool / uid
     while True:
         draft, descriptor = create_scratch(folder, uid)
         try:
-            draft.rename(place)
+            draft.rename(spool)
             if os.fstat(descriptor).st_nlink:
                 return descriptor
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(spool, ignore_errors=True)
         except FileNotFoundError:
             pass
         os.close(descriptor)
 
 
 def create_scratch(folder: Folder, name: str) -> tuple[Path, int]:
-    """A folder that belongs to no execution, and its lock: left by somebody dead, it is swept."""
-    place = folder.spool / f"{DRAFT}{name}"
+    """Create a locked directory that belongs to no execution; recovery removes it after a crash."""
+    spool = folder.spool / f"{DRAFT}{name}"
     while True:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        spool.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            descriptor = os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(spool / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:
-            continue  # swept as a dead one's
+            continue  # recovery has just removed it
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
-            return place, descriptor
+            return spool, descriptor
         os.close(descriptor)
 
 
-def remove_tree(place: Path) -> None:
-    """Remove a folder, also what its modes protect from its own owner; of a link, only itself.
+def remove_tree(spool: Path) -> None:
+    """Remove a directory, whatever its permissions are; of a symbolic link, only the link.
 
-    A command may have left folders so deep that no path leads to the innermost. So each folder is
-    moved to the top before it is emptied.
+    A command may have left directories deeper than the longest path. So each directory is moved to
+    the top before it is emptied.
     """
     with contextlib.suppress(OSError):
-        if not stat.S_ISDIR(os.lstat(place).st_mode):
-            place.unlink()
+        if not stat.S_ISDIR(os.lstat(spool).st_mode):
+            spool.unlink()
             return
-        top = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        top = os.open(spool, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             _remove_contents(top)
         finally:
             os.close(top)
-        place.rmdir()
+        spool.rmdir()
 
 
 def _remove_contents(top: int) -> None:
@@ -94,7 +94,7 @@ def _remove_contents(top: int) -> None:
 
 
 def _remove_files(folder: int) -> list[str]:
-    """Remove what is no folder; the names of the folders, which can be opened then."""
+    """Remove all files, make the directories accessible, and return their names."""
     folders: list[str] = []
     with os.scandir(folder) as listed:
         entries = list(listed)
@@ -109,39 +109,39 @@ def _remove_files(folder: int) -> list[str]:
 
 
 def list_spools(folder: Folder) -> list[Path]:
-    """The folders of executions that run or were killed, oldest first, and drafts of such folders:
-    those that get their numbers at recovery get them in the order in which they began."""
+    """The spools of executions that run or were killed, and drafts, oldest first: recovery numbers
+    executions in the order in which they started."""
     try:
         return sorted(folder.spool.iterdir(), key=_start_time)
     except (FileNotFoundError, PermissionError):  # no spool, or another user's
         return []
 
 
-def _start_time(place: Path) -> tuple[int, str]:
+def _start_time(spool: Path) -> tuple[int, str]:
     try:
-        return (place / "lock").stat().st_mtime_ns, place.name
-    except OSError:  # just removed, or not ours to look into
-        return 0, place.name
+        return (spool / "lock").stat().st_mtime_ns, spool.name
+    except OSError:  # just removed, or another user's
+        return 0, spool.name
 
 
 def has_killed(folder: Folder) -> bool:
-    """Whether an execution was killed and its record is still to be completed."""
-    found = (place for place in list_spools(folder) if not place.name.startswith(DRAFT))
-    return any(not _is_locked(place) for place in found)
+    """Whether the record of a killed execution is still incomplete."""
+    found = (spool for spool in list_spools(folder) if not spool.name.startswith(DRAFT))
+    return any(not _is_locked(spool) for spool in found)
 
 
 def is_alive(folder: Folder, uid: str) -> bool:
-    """Whether some process holds the lock of this execution."""
+    """Whether the recorder of this execution still runs."""
     return _is_locked(folder.spool / uid)
 
 
-def _is_locked(place: Path) -> bool:
+def _is_locked(spool: Path) -> bool:
     try:
-        descriptor = os.open(place / "lock", os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(spool / "lock", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        # Shared: two who look at once must not take each other for the recorder.
+        # A shared lock: two processes that check at once must not see each other as the recorder.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -150,16 +150,18 @@ def _is_locked(place: Path) -> bool:
     return False
 
 
-def claim_killed(place: Path, *, wait: bool = False) -> int | None:
-    """Lock what a killed execution left here, to complete its record; None when it runs, is gone,
-    belongs to another user, or another process does it. The execution's own lock stays free, so
-    that it shows as killed. A draft is claimed by its own lock: a process that is just about to
-    take it waits, and then finds it gone."""
-    if _is_locked(place):
+def claim_killed(spool: Path, *, wait: bool = False) -> int | None:
+    """Lock the spool of a killed execution to complete its record. None if the execution runs, is
+    gone, belongs to another user, or another process completes it.
+
+    This is a second lock: the execution's own stays free, so that it still shows as killed. A
+    draft is claimed by its own lock: a process that is about to take it waits, then finds it
+    gone."""
+    if _is_locked(spool):
         return None
-    name = "lock" if place.name.startswith(DRAFT) else _CLAIM
+    name = "lock" if spool.name.startswith(DRAFT) else _CLAIM
     try:
-        descriptor = os.open(place / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(spool / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM):
             return None  # gone, or another user's
@@ -169,7 +171,7 @@ def claim_killed(place: Path, *, wait: bool = False) -> int | None:
     except BlockingIOError:
         os.close(descriptor)
         return None
-    if not os.fstat(descriptor).st_nlink:  # the one before us has settled it
+    if not os.fstat(descriptor).st_nlink:  # another process has just completed it
         os.close(descriptor)
         return None
     return descriptor

@@ -1,5 +1,7 @@
-"""Gives memory back. What many threads allocate in turn leaves the C library with holes, which it
-keeps: a run of a thousand tasks would grow by what each of its workers needed at most."""
+"""Return free heap memory to the system.
+
+Allocations of many threads leave holes that the C library keeps: without this, a run of a thousand
+tasks would grow by the peak of each of its workers."""
 
 from __future__ import annotations
 
@@ -8,11 +10,10 @@ _M_MMAP_THRESHOLD = -3
 
 
 def trim_heap() -> None:
-    """What is free goes back to the system, where the C library can do that; and from now on, what
-    is large as soon as it is free."""
+    """Return what is free now; from now on, large blocks are returned as soon as they are freed."""
     import ctypes
 
     library = ctypes.CDLL(None)
     if hasattr(library, "malloc_trim"):
-        library.mallopt(_M_MMAP_THRESHOLD, _LARGE)  # else it learns to keep ever larger ones
+        library.mallopt(_M_MMAP_THRESHOLD, _LARGE)  # a fixed threshold: the default one grows
         library.malloc_trim(0)

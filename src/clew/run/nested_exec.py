@@ -1,7 +1,5 @@
-"""An execution inside an execution: the outer one sees everything already.
-
-The command runs as a child of the outer execution, which records it; no second record is made.
-"""
+"""`clew exec` inside another execution: the outer one records the command, so no second record
+is made."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from clew.run.outcome import Outcome, unfolded_execution
 from clew.settings import Settings
 
 _NOT_PINNED = UsageError(
-    "nothing is pinned here: this is part of an execution that began before",
+    "--pin has no effect inside another execution",
     hint="give --pin to the outer clew exec",
 )
 
@@ -29,7 +27,7 @@ _NOT_PINNED = UsageError(
 def run_nested(
     folder: Folder, settings: Settings, command: Sequence[str], outer: str, pins: Pins
 ) -> Outcome:
-    """Run the command plainly, and name the execution that records it."""
+    """Run the command without a tracer, and return the outer execution."""
     try:
         status = subprocess.run(list(command), check=False).returncode
     except FileNotFoundError as error:
@@ -57,5 +55,5 @@ def _outer_execution(
         with db.connect(folder.graph, address=settings.graph) as connection:
             graph = Graph(connection, folder.uid)
             return execution(graph, outer, alive=lambda uid: execution_locks.is_alive(folder, uid))
-    except ClewError:  # it records into another project, or this one cannot be asked: it ran
+    except ClewError:  # it is in another project, or the graph cannot be read
         return unfolded_execution(outer, command, state="running")

@@ -1,4 +1,4 @@
-"""How an execution went, also when its record could not be completed or is not ours."""
+"""The outcome of an execution, also when its record is incomplete or belongs to an outer one."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from clew.prov.events import Ended
 
 
 class Outcome(Struct, frozen=True):
-    """How it went."""
+    """What `exec` returns and prints."""
 
     execution: dict[str, Any]
     """The execution, in the shape of `--json`."""
     status: int
-    """What to exit with: the command's own status, or 128+n when signal n ended it."""
+    """The exit status: the command's own, or 128+n if signal n ended it."""
     joined: str | None = None
-    """The execution around this one that recorded it, where there is one."""
+    """The outer execution that recorded this command, if there is one."""
     warning: ClewError | None = None
-    """Why the record is not whole, though the command ran to its end."""
+    """Why the record is incomplete although the command ran to its end."""
 
 
 def unfolded_execution(
@@ -33,8 +33,8 @@ def unfolded_execution(
     state: str = "broken",
     ended: Ended | None = None,
 ) -> dict[str, Any]:
-    """The shape of an execution that the graph could not be asked about. `ended`: its last event,
-    where the whole record is kept and only waits to be folded."""
+    """The document of an execution that is not in the graph. `ended` is its last event if the
+    record is complete and only waits to be folded."""
     if ended is not None:
         state = "failed" if ended.status != 0 else "done"
     known: dict[str, Any] = {

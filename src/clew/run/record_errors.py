@@ -1,4 +1,4 @@
-"""What keeps an execution from being recorded, or its record from being whole."""
+"""Errors of recording: the command cannot start, or its record is incomplete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from clew.witness.syscalls.trace_format import AnyRecord, Exit, Spawn
 
 @contextlib.contextmanager
 def fail_before_start(folder: Folder) -> Iterator[None]:
-    """Whatever keeps us from recording is our own failure, and the command is not started."""
+    """Turn every error into `RecordingFailed`: the command is not started."""
     try:
         yield
     except (UsageError, RecordingFailed):
@@ -51,7 +51,7 @@ def cannot_start(program: str, status: int) -> ClewError:
 
 
 def as_clew_error(error: Exception) -> ClewError:
-    """What went wrong after the command's end, in the words of a user."""
+    """An error after the command ended, as an error for the user."""
     if isinstance(error, ClewError):
         return error
     text = (error.strerror if isinstance(error, OSError) else None) or f"{error!r}"
@@ -59,33 +59,33 @@ def as_clew_error(error: Exception) -> ClewError:
 
 
 def disk_full(place: Path) -> ClewError | None:
-    """What to say when something failed there, if it is that the disk is full."""
+    """The error to report if the disk of this directory is full; else None."""
     return Full(f"no space was left in {place}", hint=MAKE_ROOM) if is_full(place) else None
 
 
 def is_complete(trace: list[AnyRecord]) -> bool:
-    """Whether the end of every process that began was seen: the tracer waits for them all."""
-    born = sum(isinstance(record, Spawn) for record in trace)
-    return 0 < born == sum(isinstance(record, Exit) for record in trace)
+    """Whether the trace holds the end of every process: the tracer waits for all of them."""
+    started = sum(isinstance(record, Spawn) for record in trace)
+    return 0 < started == sum(isinstance(record, Exit) for record in trace)
 
 
 def correct_stored(events: list[AnyEvent], store: Store) -> list[AnyEvent]:
-    """After a failed write only what is there by now is claimed; digests are facts all the same."""
+    """After a failed write, claim as stored only what the store holds; digests stay."""
 
-    def there(digest: str) -> bool:
+    def is_stored(digest: str) -> bool:
         try:
             return store.has(digest)
         except ClewError:
             return False
 
-    def honest(event: AnyEvent) -> AnyEvent:
+    def correct(event: AnyEvent) -> AnyEvent:
         if isinstance(event, Content):
-            return msgspec.structs.replace(event, stored=event.stored and there(event.digest))
-        if isinstance(event, Looked) and event.kind == "listing" and not there(event.answer):
+            return msgspec.structs.replace(event, stored=event.stored and is_stored(event.digest))
+        if isinstance(event, Looked) and event.kind == "listing" and not is_stored(event.answer):
             return msgspec.structs.replace(event, answer="")
         return event
 
-    return [honest(event) for event in events]
+    return [correct(event) for event in events]
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:

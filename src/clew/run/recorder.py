@@ -1,14 +1,17 @@
-"""One command, run here and recorded.
+"""Run one command and record it: the centre of `clew exec`, of repeats and of pipeline tasks.
 
-The order is what keeps the record true through a crash at any moment: the lock first (it says
-"running"), then the execution's beginning, then the command; at the end the bytes are synced
-before the graph names them, and the end is folded in the same transaction as the rest. Until
-that is done the trace stays in the spool, so that whoever comes next can tell it.
+The order of the steps keeps the record correct through a crash at any moment:
 
-Before the command has started, whatever is wrong is an error; from then on the command's end
-and status are its own, and what is wrong with the record is a warning. One thing does not keep a
-command from starting: a database that cannot be reached. The record then stays in the spool, and
-recovery folds it once the database answers.
+1. take the execution's lock (it means "running") and make its spool directory;
+2. write the `started` event to the graph, and a recovery note to the spool;
+3. start the command under the tracer, and store the files that it reads while it runs;
+4. convert the trace to events, sync the stored bytes, then fold all events in one transaction.
+
+Until step 4 is done the trace stays in the spool, and `recovery` completes the record.
+
+Before the command starts, every fault is an error. After that, the command's exit status is its
+own, and a fault of the record is only a warning. An unreachable database does not keep a command
+from starting: the record stays in the spool, and recovery folds it when the database answers.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ from clew.witness.syscalls.trace_format import AnyRecord, Exec, Reused
 if TYPE_CHECKING:
     from clew.run.launch.skip_protocol import Decider, DecisionServer
 
-_ASK_AGAIN = 60.0
+_RETRY_AFTER = 60.0
 """Seconds after which a database that did not answer is asked again."""
 
 
@@ -63,8 +66,9 @@ def execute(
     pins: Pins = UNPINNED,
     begun: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
-    """Run `command` as if alone; record what it read, wrote and looked for. `begun` is told the
-    uid before the command starts."""
+    """Run `command` on this machine and record it. `begun` gets the uid before the command starts.
+
+    Inside another execution no second record is made: the outer one already sees everything."""
     outer = tracer_binary.outer_execution()
     if outer is not None:
         from clew.run import nested_exec  # rarely needed
@@ -99,21 +103,34 @@ def record(
     label: str | None = None,
     begun: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
-    """Run `command` on this host, and record it. `decider` knows what of it need not run;
-    `label`: what to call its first process where the command says little."""
-    return _Recording(
-        folder, settings, tuple(command), host, name, content, tuple(exclude), pins, decider, label
-    ).run(begun)
+    """Run `command` on `host` and record it.
+
+    `decider` answers the tracer which programs can be skipped. `label` names the first process in
+    lineage where the command itself says little."""
+    recording = _Recording(
+        folder,
+        settings,
+        tuple(command),
+        host=host,
+        name=name,
+        content=content,
+        exclude=tuple(exclude),
+        pins=pins,
+        decider=decider,
+        label=label,
+    )
+    return recording.run(begun)
 
 
 class _Recording:
-    """The steps of one execution, and what they share."""
+    """The steps of one execution, and the state that they share."""
 
     def __init__(
         self,
         folder: Folder,
         settings: Settings,
         command: tuple[str, ...],
+        *,
         host: ExecutionHost,
         name: str | None,
         content: bool,
@@ -129,7 +146,7 @@ class _Recording:
         self._name = name
         self._content = content
         self._exclude = (*folder.exclude, *exclude)
-        self._withheld = (
+        self._not_stored = (
             *self._exclude,
             *folder.credential_files(host.environ, host.cwd),
             *map(escape, host.credential_files),
@@ -138,29 +155,29 @@ class _Recording:
         self._decider = decider
         self._label = label
         self._uid = os.urandom(16).hex()
-        self._number: int | None = None  # its id is not known until the database answers
+        self._number: int | None = None  # unknown until the database answers
         self._redactor = Redactor(host.environ, settings.redact, key=folder.key)
         self._redactor.add_secrets(host.secrets)
         for values in host.credential_files.values():
             self._redactor.add_values(values)
         self._redactor.learn_command([shown(word) for word in command])
-        self._whole_or_none = host.derivation is not None
+        self._atomic = host.derivation is not None
         self._away: NoDatabase | None = None
-        self._ask_again = 0.0
+        self._retry_at = 0.0
 
     def run(self, begun: Callable[[str], None]) -> Outcome:
         with record_errors.fail_before_start(self._folder):
             self._note_absence(recovery.recover(self._folder, self._settings))
-            self._place = record_errors.file_identity(self._folder.path)
+            self._identity = record_errors.file_identity(self._folder.path)
             self._lock = execution_locks.create_spool(self._folder, self._uid)
-            disk_reserve.make(self._folder.path)  # of an older project, or used up
+            disk_reserve.make(self._folder.path)  # a full disk may have used it up
         self._spool = self._folder.spool / self._uid
-        self._settled = True  # nothing is left to tell
-        self._postponed = False  # what is left can only be told later
+        self._settled = True  # the spool holds nothing that recovery needs
+        self._postponed = False  # recovery would fail now: leave the spool to a later one
         try:
             with record_errors.fail_before_start(self._folder):
                 begun(self._uid)
-            return self._recorded()
+            return self._record()
         finally:
             if self._settled:
                 shutil.rmtree(self._spool, ignore_errors=True)
@@ -169,40 +186,42 @@ class _Recording:
             if not self._settled and not self._postponed and self._away is None:
                 recovery.recover(self._folder, self._settings)
 
-    def _recorded(self) -> Outcome:
+    def _record(self) -> Outcome:
         with record_errors.fail_before_start(self._folder):
             store = Store(self._folder.store, lease=self._uid)
         try:
             contents = ContentCapture(
-                store, spool=self._spool, keep=self._content, exclude=self._withheld
+                store, spool=self._spool, keep=self._content, exclude=self._not_stored
             )
             with record_errors.fail_before_start(self._folder):
-                started = self._begin()
+                started = self._write_start()
             try:
-                kept, status, follower = self._watch(contents, started)
+                captured, status, follower = self._run_command(contents, started)
             except BaseException:
                 if self._settled:
                     self._forget()
                 raise
             trace = follower.records
-            whole = record_errors.is_complete(trace)
-            if whole and not any(isinstance(record, Exec | Reused) for record in trace):
+            complete = record_errors.is_complete(trace)
+            if complete and not any(isinstance(record, Exec | Reused) for record in trace):
                 self._forget()
                 raise record_errors.cannot_start(self._command[0], status)
-            return self._ending(store, contents, follower, kept, status, whole)
+            return self._finish(
+                store, contents, follower, captured, status=status, complete=complete
+            )
         finally:
-            with contextlib.suppress(ClewError):  # what it could not write was said already
+            with contextlib.suppress(ClewError):  # a failed write was reported already
                 store.close()
 
-    # -- the beginning
+    # -- before the command
 
     @contextlib.contextmanager
     def _graph(self) -> Iterator[Graph]:
-        """Opened when needed, not held meanwhile: a server may be restarted while we run. One that
-        did not answer is not asked again at once: the command's result would wait for it twice."""
-        if self._away is not None and time.monotonic() < self._ask_again:
+        """Open the graph for one step: a database may restart while the command runs. One that did
+        not answer is not tried again at once, so the command's result waits for it only once."""
+        if self._away is not None and time.monotonic() < self._retry_at:
             raise self._away
-        patience = None if self._whole_or_none else recovery.PATIENCE
+        patience = None if self._atomic else recovery.PATIENCE
         try:
             with db.connect(
                 self._folder.graph, address=self._settings.graph, patience=patience
@@ -210,18 +229,20 @@ class _Recording:
                 yield Graph(connection, self._folder.uid)
         except NoDatabase as error:
             self._away = error
-            self._ask_again = time.monotonic() + _ASK_AGAIN
+            self._retry_at = time.monotonic() + _RETRY_AFTER
             raise
 
     def _note_absence(self, unsettled: list[recovery.UnrecoveredExecution]) -> None:
-        """Do not ask a database that has just kept recovery waiting."""
-        for one in unsettled:
-            if one.away:
-                self._away = NoDatabase(one.why, hint="check CLEW_GRAPH and that the server runs")
-                self._ask_again = time.monotonic() + _ASK_AGAIN
+        """Do not try a database that has just kept recovery waiting."""
+        for execution in unsettled:
+            if execution.away:
+                self._away = NoDatabase(
+                    execution.why, hint="check CLEW_GRAPH and that the server runs"
+                )
+                self._retry_at = time.monotonic() + _RETRY_AFTER
 
-    def _begin(self) -> Started:
-        self._beginning = execution_events.build_start(
+    def _write_start(self) -> Started:
+        self._start = execution_events.build_start(
             self._uid,
             self._host,
             self._redactor,
@@ -229,8 +250,8 @@ class _Recording:
             name=self._name,
             pins=self._pins,
         )
-        started = self._beginning.event
-        self._note(started, {}, whole_or_none=True)  # nothing has begun yet
+        started = self._start.event
+        self._write_note(started, {}, atomic=True)  # forget it if we die before the command starts
         if self._name is not None:
             check_name(self._name)
         derivation = self._host.derivation
@@ -240,7 +261,7 @@ class _Recording:
                 self._number = graph.begin(self._uid, name=self._name, parent=parent)
                 graph.fold([started])
         except NoDatabase:
-            if self._whole_or_none:
+            if self._atomic:
                 raise
         except BaseException:
             if self._number is not None:
@@ -248,48 +269,48 @@ class _Recording:
             raise
         return started
 
-    def _note(self, started: Started, names: dict[str, str], *, whole_or_none: bool) -> None:
-        words = recovery.RecoveryNote(
+    def _write_note(self, started: Started, names: dict[str, str], *, atomic: bool) -> None:
+        note = recovery.RecoveryNote(
             started=started,
             keep=self._content,
-            exclude=self._withheld,
+            exclude=self._not_stored,
             redact=self._settings.redact,
             streams=names,
             stream_limit=self._folder.stream_limit,
             label=self._label,
-            whole_or_none=whole_or_none,
+            atomic=atomic,
         )
-        recovery.write_note(self._spool, words)
+        recovery.write_note(self._spool, note)
 
     def _forget(self) -> None:
-        """The command never began, so nothing of it stays in the graph. Where the graph cannot be
+        """Remove the execution from the graph: its command never started. If the graph cannot be
         written now, the note makes recovery remove it."""
         self._settled = False
         with contextlib.suppress(OSError):
-            self._note(self._beginning.event, {}, whole_or_none=True)
+            self._write_note(self._start.event, {}, atomic=True)
         with contextlib.suppress(ClewError), self._graph() as graph:
             graph.remove(self._uid)
             self._settled = True
 
-    # -- the middle
+    # -- while the command runs
 
-    def _watch(
+    def _run_command(
         self, contents: ContentCapture, started: Started
     ) -> tuple[streams.Streams, int, TraceFollower]:
         demand = StdinDemand()
         trace = self._spool / "trace"
         with record_errors.fail_before_start(self._folder):
-            kept = self._host.prepare(
+            captured = self._host.prepare(
                 self._spool,
                 redactor=self._redactor,
                 limit=self._folder.stream_limit,
                 demand=demand,
             )
-            self._streams = kept.names
-            names = {os.fsdecode(n): stream for n, stream in kept.names.items()}
-            self._note(started, names, whole_or_none=self._whole_or_none)
-            said, notify = os.pipe()
-            follower = TraceFollower(trace, said, contents, demand)
+            self._streams = captured.names
+            names = {os.fsdecode(n): stream for n, stream in captured.names.items()}
+            self._write_note(started, names, atomic=self._atomic)
+            notified, notify = os.pipe()
+            follower = TraceFollower(trace, notified, contents, demand)
             server = self._decision_server()
         with signal_forwarding.forward_signals(lambda: self._host.target(follower.root)) as blocked:
             tracer = self._host.start(
@@ -299,7 +320,7 @@ class _Recording:
                     spool=self._spool if self._content else None,
                     notify=notify,
                     exclude=self._exclude,
-                    streams=kept,
+                    streams=captured,
                     blocked=blocked,
                     pins=self._pins,
                     ask=server.descriptor if server else None,
@@ -307,29 +328,29 @@ class _Recording:
             )
             self._settled = False
             os.close(notify)
-            kept.started()
-            files, given = self._host.ready()
-            contents.seen(files, given)
+            captured.started()
+            files, known = self._host.ready()
+            contents.seen(files, known)
             follower.start()
             if server is not None:
                 from clew.run.launch.skip_protocol import RunContext
 
-                server.start(RunContext(files, given, kept.names, self._redactor, contents))
+                server.start(RunContext(files, known, captured.names, self._redactor, contents))
             status = tracer_process.wait(tracer)
             if server is not None:
                 server.finish()
-            kept.finish()
+            captured.finish()
         if server is not None and server.failure is not None:
             self._forget()
             raise record_errors.as_clew_error(server.failure)
         self._check_tracer(status, follower.finish())
-        return kept, status, follower
+        return captured, status, follower
 
     def _decision_server(self) -> DecisionServer | None:
         if self._decider is None:
             return None
         from clew.run.launch.skip_protocol import (
-            DecisionServer,  # most executions have nobody to ask
+            DecisionServer,  # only incremental repeats need it
         )
 
         return DecisionServer(self._decider)
@@ -346,38 +367,41 @@ class _Recording:
                 hint=f"clew show {known} tells what was seen until then",
             )
 
-    # -- the end
+    # -- after the command
 
-    def _ending(
+    def _finish(
         self,
         store: Store,
         contents: ContentCapture,
         follower: TraceFollower,
-        kept: streams.Streams,
+        captured: streams.Streams,
+        *,
         status: int,
-        whole: bool,
+        complete: bool,
     ) -> Outcome:
-        """The command has ended, and its status is what it is: all that may come is a warning.
-        What comes of another execution is there as a whole or not at all."""
+        """Fold the record. The command has ended and keeps its status, so a fault is a warning.
+        An atomic execution (a repeat) is recorded completely or not at all."""
         events: list[AnyEvent] = []
         warning: ClewError | None = None
         try:
-            events, warning = self._events(store, contents, follower, kept, status, whole)
-            if warning is not None and self._whole_or_none:
+            events, warning = self._build_events(
+                store, contents, follower, captured, status=status, complete=complete
+            )
+            if warning is not None and self._atomic:
                 raise warning
-            if len(events) > AT_ONCE:  # several transactions: killed between two, nothing is lost
+            if len(events) > AT_ONCE:  # several transactions: a kill between two loses nothing
                 recovery.write_events(self._spool, events)
             with self._graph() as graph:
                 graph.fold(events)
                 found = execution_of(graph, self._uid, alive=lambda _: False)
-            self._still_there()
+            self._check_project_exists()
             self._settled = True
-        except BaseException as error:  # also a fault of our own, or an interrupt
-            if self._whole_or_none and isinstance(error, Exception):
+        except BaseException as error:  # also a bug of ours, or an interrupt
+            if self._atomic and isinstance(error, Exception):
                 raise record_errors.disk_full(self._folder.path) or record_errors.as_clew_error(
                     error
                 ) from error
-            ended = self._keep(events)
+            ended = self._save_events(events)
             if not isinstance(error, Exception):
                 raise
             self._postponed = True
@@ -391,8 +415,8 @@ class _Recording:
             warning = record_errors.as_clew_error(error)
         return Outcome(execution=found, status=status, warning=warning)
 
-    def _keep(self, events: list[AnyEvent]) -> Ended | None:
-        """Leave the events in the spool for recovery; if that works, the answer is the last one."""
+    def _save_events(self, events: list[AnyEvent]) -> Ended | None:
+        """Save the events to the spool for recovery; return the `ended` event if that worked."""
         if events:
             with contextlib.suppress(OSError):
                 recovery.write_events(self._spool, events)
@@ -400,30 +424,32 @@ class _Recording:
                 return last if isinstance(last, Ended) else None
         return None
 
-    def _still_there(self) -> None:
-        """A database whose file was removed may be written to without anybody noticing."""
-        if record_errors.file_identity(self._folder.path) != self._place:
+    def _check_project_exists(self) -> None:
+        """Fail if the project was removed: SQLite writes to a deleted file without an error."""
+        if record_errors.file_identity(self._folder.path) != self._identity:
             self._settled = True
             raise NotFound(
                 f"{self._folder.path} was removed while the command ran, and the record with it",
                 hint="clew init makes a new project",
             )
 
-    def _events(
+    def _build_events(
         self,
         store: Store,
         contents: ContentCapture,
         follower: TraceFollower,
-        kept: streams.Streams,
+        captured: streams.Streams,
+        *,
         status: int,
-        whole: bool,
+        complete: bool,
     ) -> tuple[list[AnyEvent], ClewError | None]:
-        """All there is to fold, with the bytes it names stored; and what is missing in it."""
+        """Convert the trace to events and store the bytes they name. The warning says what is
+        missing in the record."""
         builder = TraceConverter(
             machine=self._host.machine,
             boot=self._host.boot,
-            variables=self._beginning.variables,
-            sealed=self._beginning.sealed,
+            variables=self._start.variables,
+            sealed=self._start.sealed,
             redactor=self._redactor,
             ignore=own(self._folder, self._settings),
             contents=contents,
@@ -433,7 +459,9 @@ class _Recording:
         built = builder.build(self._uid, follower.records, self._streams, reused_subtrees)
         events = [
             *execution_events.label_process(built.events, built.first, self._label),
-            *execution_events.build_stream_events(self._uid, store, kept.kept, keep=self._content),
+            *execution_events.build_stream_events(
+                self._uid, store, captured.kept, keep=self._content
+            ),
         ]
         warning = contents.failure or (
             record_errors.as_clew_error(follower.failure) if follower.failure else None
@@ -446,14 +474,16 @@ class _Recording:
             why = f"not all was stored: {warning.message}"
             lost = execution_events.build_gap(self._uid, LOST_CONTENT, "content", why)
             events = [*record_errors.correct_stored(events, store), lost]
-        if not whole:
-            why = "the trace ends before the command did: was there no room for it?"
+        if not complete:
+            why = "the trace ends before the command did: was the disk full?"
             events.append(execution_events.build_gap(self._uid, LOST_TRACE, "trace", why))
-            warning = warning or RecordingFailed(why, hint="free some space, and run it again")
+            warning = warning or RecordingFailed(
+                why, hint="free some space, then run the command again"
+            )
         facets = {
             "packages": self._host.packages(),
             "new_bytes": store.added,
-            **kept.facets(),
+            **captured.facets(),
         }
         events.append(
             execution_events.build_end(self._uid, built.story, status, built.bytes, facets)

@@ -44,13 +44,13 @@ class RecoveryNote(msgspec.Struct, frozen=True):
     exclude: tuple[str, ...]
     redact: tuple[str, ...]
     streams: dict[str, str]
-    """As the scene has them; names that are no text do not occur."""
+    """stdin, stdout or stderr by the name that the tracer sees: a pipe or a terminal."""
     stream_limit: int
     label: str | None = None
-    """The name of its first process, where the command says little."""
-    whole_or_none: bool = False
-    """What never began is forgotten, and so is a repeat that was killed: what it saw was in a
-    sandbox that is gone."""
+    """The name of the first process in lineage, where the command says little."""
+    atomic: bool = False
+    """Forget the execution instead of completing its record: its command never started, or it is
+    a repeat, whose sandbox is gone."""
 
 
 PATIENCE = 5.0
@@ -64,24 +64,24 @@ class UnrecoveredExecution(msgspec.Struct, frozen=True):
     uid: str
     why: str
     away: bool = False
-    """Only the database is away: it can be completed when that answers."""
+    """Only because the database does not answer: a later recovery can complete it."""
 
 
 class _NoGraph(Exception):
     """The graph cannot be opened."""
 
 
-def write_note(spool: Path, words: RecoveryNote) -> None:
-    _write(spool / _NOTE, msgspec.json.encode(words))
+def write_note(spool: Path, note: RecoveryNote) -> None:
+    _write(spool / _NOTE, msgspec.json.encode(note))
 
 
 def write_events(spool: Path, events: list[AnyEvent]) -> None:
-    """Keep what is to be folded, so that the next recovery can fold it if this process cannot."""
+    """Save the events so that recovery folds them if this process cannot."""
     _write(spool / _EVENTS, to_batch(events))
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Whole, or not there; for our own user only."""
+    """Write the file in one step, readable by this user only."""
     draft = path.with_suffix(".draft")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(data)
@@ -91,30 +91,30 @@ def _write(path: Path, data: bytes) -> None:
 def recover(folder: Folder, settings: Settings) -> list[UnrecoveredExecution]:
     """Complete the record of every execution whose recorder is gone, and return those that failed.
 
-    Of two processes that try at once one does the work. What fails stays in the spool for the next
-    time, so it never stands in the way of new work.
+    If two processes try at once, one does the work. A record that fails stays in the spool for the
+    next recovery, so it never blocks new work.
     """
     unsettled: list[UnrecoveredExecution] = []
-    for place in execution_locks.list_spools(folder):
+    for spool in execution_locks.list_spools(folder):
         lock = None
         try:
-            lock = execution_locks.claim_killed(place)
+            lock = execution_locks.claim_killed(spool)
             if lock is None:
                 continue
-            if not place.name.startswith(execution_locks.DRAFT):
-                done = _complete_record(folder, settings, place)
-                log.write(folder, "info", f"{done} {place.name}")
-            execution_locks.remove_tree(place)
+            if not spool.name.startswith(execution_locks.DRAFT):
+                done = _complete_record(folder, settings, spool)
+                log.write(folder, "info", f"{done} {spool.name}")
+            execution_locks.remove_tree(spool)
         except (_NoGraph, NoDatabase) as error:
-            log.write(folder, "warning", f"cannot recover {place.name}: {error}")
+            log.write(folder, "warning", f"cannot recover {spool.name}: {error}")
             away = isinstance(error, NoDatabase) or isinstance(error.__cause__, NoDatabase)
             return [
                 *unsettled,
-                UnrecoveredExecution(place.name, str(error), away),
-            ]  # so would the others
+                UnrecoveredExecution(spool.name, str(error), away),
+            ]  # the others would fail as well
         except Exception as error:  # a bug of ours must not stop new work either
-            log.write_error(folder, error, doing=f"cannot recover {place.name}")
-            unsettled.append(UnrecoveredExecution(place.name, _reason(error)))
+            log.write_error(folder, error, doing=f"cannot recover {spool.name}")
+            unsettled.append(UnrecoveredExecution(spool.name, _reason(error)))
         finally:
             if lock is not None:
                 os.close(lock)
@@ -127,16 +127,16 @@ def _reason(error: Exception) -> str:
 
 @contextlib.contextmanager
 def discard_after(folder: Folder, uid: str) -> Iterator[None]:
-    """Remove what a killed execution left, once the body is done; it is not recovered meanwhile."""
-    place = folder.spool / uid
+    """Remove the spool of a killed execution after the body; meanwhile it is not recovered."""
+    spool = folder.spool / uid
     try:
-        lock = execution_locks.claim_killed(place, wait=True)
+        lock = execution_locks.claim_killed(spool, wait=True)
     except OSError as error:
-        raise from_os(error, doing=f"write to {place}") from error
+        raise from_os(error, doing=f"write to {spool}") from error
     try:
         yield
-        shutil.rmtree(place, ignore_errors=True)
-        if lock is not None:  # gc drops what a dead one held, too, if the store cannot now
+        shutil.rmtree(spool, ignore_errors=True)
+        if lock is not None:  # if this fails now, gc drops the lease
             with contextlib.suppress(ClewError), Store(folder.store) as store:
                 store.lapse(uid)
     finally:
@@ -144,47 +144,47 @@ def discard_after(folder: Folder, uid: str) -> Iterator[None]:
             os.close(lock)
 
 
-def _complete_record(folder: Folder, settings: Settings, place: Path) -> str:
-    """What was done, for the log."""
+def _complete_record(folder: Folder, settings: Settings, spool: Path) -> str:
+    """Fold what the spool holds. Returns what was done, for the log."""
     try:
-        words = msgspec.json.decode((place / _NOTE).read_bytes(), type=RecoveryNote)
+        note = msgspec.json.decode((spool / _NOTE).read_bytes(), type=RecoveryNote)
     except FileNotFoundError:
-        return "discarded what is left of"  # killed before anything began
+        return "discarded what is left of"  # killed before the command started
     try:
         opened = db.connect(folder.graph, address=settings.graph, patience=PATIENCE)
     except ClewError as error:
         raise _NoGraph(error.message) from error
-    with opened as connection, Store(folder.store, lease=words.started.execution) as store:
+    with opened as connection, Store(folder.store, lease=note.started.execution) as store:
         done = "completed the record of"
         try:
-            events = from_batch((place / _EVENTS).read_bytes())
+            events = from_batch((spool / _EVENTS).read_bytes())
         except FileNotFoundError:
-            if words.whole_or_none:
-                Graph(connection, folder.uid).remove(words.started.execution)
-                store.lapse(words.started.execution)
+            if note.atomic:
+                Graph(connection, folder.uid).remove(note.started.execution)
+                store.lapse(note.started.execution)
                 return "forgot the unfinished execution"
-            events = _build_events(folder, settings, place, words, store)
+            events = _build_events(folder, settings, spool, note, store)
             done = "recovered the killed execution"
         store.flush()
-        Graph(connection, folder.uid).fold([words.started, *events])
-        store.lapse(words.started.execution)
+        Graph(connection, folder.uid).fold([note.started, *events])
+        store.lapse(note.started.execution)
     return done
 
 
 def _build_events(
-    folder: Folder, settings: Settings, place: Path, words: RecoveryNote, store: Store
+    folder: Folder, settings: Settings, spool: Path, note: RecoveryNote, store: Store
 ) -> list[AnyEvent]:
-    """What the trace and the streams hold, and a gap that says what is missing."""
-    reader = Trace(place / "trace")
+    """Build events from the trace and the captured streams, with a gap for what is missing."""
+    reader = Trace(spool / "trace")
     trace = ordered(reader.read())
     reader.close()
-    started = words.started
+    started = note.started
     uid = started.execution
     contents = ContentCapture(
         store,
-        spool=place,
-        keep=words.keep,
-        exclude=words.exclude,
+        spool=spool,
+        keep=note.keep,
+        exclude=note.exclude,
         until=max((record.at for record in trace), default=0),
     )
     contents.follow(trace)
@@ -193,20 +193,20 @@ def _build_events(
         boot=str(started.facets.get("boot", ""))[:8],
         variables={name: value or "" for name, value in started.environment.items()},
         sealed=started.facets.get("sealed", {}),
-        redactor=Redactor(_environ(trace), words.redact, key=folder.key),
+        redactor=Redactor(_environ(trace), note.redact, key=folder.key),
         ignore=own(folder, settings),
         contents=contents,
         owners=Packages(settings.owners).owners,
     )
-    streams = {os.fsencode(name): stream for name, stream in words.streams.items()}
+    streams = {os.fsencode(name): stream for name, stream in note.streams.items()}
     built = builder.build(uid, trace, streams)
     events = [
-        *execution_events.label_process(built.events, built.first, words.label),
-        *_streams(store, place, words),
+        *execution_events.label_process(built.events, built.first, note.label),
+        *_streams(store, spool, note),
     ]
     failure = contents.failure
     if isinstance(failure, Full):
-        raise failure  # all of it can be stored once there is room
+        raise failure  # everything can be stored once there is space
     if failure is not None:
         lost = execution_events.build_gap(
             uid, LOST_CONTENT, "content", f"not all was stored: {failure.message}"
@@ -218,17 +218,17 @@ def _build_events(
     return [*events, execution_events.build_gap(uid, LOST_TRACE, "trace", why)]
 
 
-def _streams(store: Store, place: Path, words: RecoveryNote) -> Iterator[AnyEvent]:
-    """What it printed before the kill, unless that is more than the limit."""
-    for number, name in enumerate(sorted(set(words.streams.values()))):
+def _streams(store: Store, spool: Path, note: RecoveryNote) -> Iterator[AnyEvent]:
+    """The output before the kill, unless it is larger than the limit."""
+    for number, name in enumerate(sorted(set(note.streams.values()))):
         try:
-            found = (place / name).stat()
+            found = (spool / name).stat()
         except FileNotFoundError:
             continue
-        if not 0 < found.st_size < words.stream_limit:
+        if not 0 < found.st_size < note.stream_limit:
             continue
-        content = store.put_file(os.fsencode(place / name), keep=words.keep)
-        uid = words.started.execution
+        content = store.put_file(os.fsencode(spool / name), keep=note.keep)
+        uid = note.started.execution
         yield Content(
             execution=uid,
             n=FIRST_STREAM + number,
@@ -238,12 +238,12 @@ def _streams(store: Store, place: Path, words: RecoveryNote) -> Iterator[AnyEven
             size=content.size,
             mode=0o100600,
             mtime=found.st_mtime_ns,
-            stored=words.keep,
+            stored=note.keep,
         )
 
 
 def _environ(trace: list[AnyRecord]) -> Mapping[str, str]:
-    """The variables the command was started with: their secret values are masked."""
+    """The command's environment variables, so that their secret values are masked."""
     first = next((record for record in trace if isinstance(record, Variables)), None)
     entries = (os.fsdecode(entry).partition("=") for entry in first.entries) if first else ()
     return {name: value for name, _, value in entries}

@@ -1,4 +1,4 @@
-"""Reading the trace while the command runs, and storing what it read before it can change."""
+"""Read the trace while the command runs, and store the files it reads before they change."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from clew.witness.syscalls.trace_format import AnyRecord, Exit, Spawn, Trace, or
 
 
 class TraceFollower:
-    """A thread beside the command. It ends by itself when the tracer's end of the pipe closes."""
+    """A thread that ends by itself when the tracer closes its end of the pipe."""
 
     def __init__(
         self, path: Path, notify: int, contents: ContentCapture, demand: StdinDemand
     ) -> None:
         self.records: list[AnyRecord] = []
         self.root: int | None = None
-        """The process id of the command itself, once it is known."""
+        """The process id of the command, once the trace names it."""
         self._trace = Trace(path)
         self._notify = notify
         self._contents = contents
         self._demand = demand
         self._pids: dict[int, int] = {}
         self.failure: Exception | None = None
-        """Why content was no longer taken in; the records were read on all the same."""
+        """Why content is no longer stored; the trace is still read."""
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def finish(self) -> list[AnyRecord]:
-        """All records, in the order of what happened."""
+        """Wait for the end of the trace; return all records in order."""
         self._thread.join()
         self._trace.close()
         self.records = ordered(self.records)
@@ -42,14 +42,14 @@ class TraceFollower:
     def _run(self) -> None:
         try:
             while True:
-                word = os.read(self._notify, 4096)
-                self._take()
-                if not word:
+                data = os.read(self._notify, 4096)
+                self._read()
+                if not data:
                     return
         finally:
             os.close(self._notify)
 
-    def _take(self) -> None:
+    def _read(self) -> None:
         new = self._trace.read()
         self.records += new
         for record in new:
@@ -62,5 +62,5 @@ class TraceFollower:
         if self.failure is None:
             try:
                 self._contents.follow(new)
-            except Exception as error:  # whatever it is, the command and its trace go on
+            except Exception as error:  # never disturbs the command or the trace
                 self.failure = error

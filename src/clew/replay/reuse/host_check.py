@@ -134,7 +134,7 @@ class Reuse:
             return Answer(str(why)), InputSnapshot()
         except (ClewError, IndexError):
             return Answer("the record of its worker is gone"), InputSnapshot()
-        standing = InputSnapshot.now({need.path for need in unit.needs})
+        standing = InputSnapshot.of_paths({need.path for need in unit.needs})
         why_not = Check(unit, self._world, self._names, None).unmet()
         return Answer(why_not, len(unit.needs)), standing
 

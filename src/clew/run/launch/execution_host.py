@@ -1,8 +1,8 @@
-"""Where a command runs, and what it is given there. The host, as its caller left it, is one
-such place; a sandbox (`clew.replay.sandbox.bubblewrap`) another.
+"""Where a command runs: on this machine (`LocalHost`) or in a sandbox
+(`clew.replay.sandbox.bubblewrap`).
 
-A host knows how the command is started, where its files are seen from here, and what surrounds
-it. What is recorded, and when, is the same on every host.
+A host knows how to start the command, how to read its files from outside, and its environment.
+The recorder does the same on every host.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 
 class Derivation(Struct, frozen=True):
-    """What an execution came from, and how."""
+    """What an execution was derived from: set for repeats and modifications."""
 
     kind: str
-    """repetition or modification."""
+    """`repetition` or `modification`."""
     parent: str
     collection: str
 
 
 class LaunchOptions(Struct, frozen=True):
-    """What the tracer is started with, beside what the host knows."""
+    """What the recorder passes to the host to start the tracer."""
 
     command: tuple[str, ...]
     trace: Path
@@ -52,24 +52,24 @@ class LaunchOptions(Struct, frozen=True):
     exclude: tuple[str, ...]
     streams: Streams
     blocked: Iterable[int]
-    """Signals that the caller held back."""
+    """Signals that the caller had blocked."""
     pins: Pins
     ask: int | None = None
-    """A socket to whoever knows what need not run."""
+    """A socket to the `DecisionServer`, which knows what can be skipped."""
     prompt: bool = False
-    """What a child of the command did is written as soon as it ends."""
+    """Flush the trace whenever a child of the command ends."""
 
 
 class ExecutionHost(Protocol):
-    """What the recording asks of a place."""
+    """What the recorder needs from a host."""
 
     @property
     def machine(self) -> str:
-        """Whose files these are: the first part of their locators."""
+        """The machine id in the locators of files."""
 
     @property
     def boot(self) -> str:
-        """What makes the numbers of processes unique."""
+        """The start of the boot id: makes process ids unique."""
 
     @property
     def cwd(self) -> Path: ...
@@ -79,34 +79,34 @@ class ExecutionHost(Protocol):
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """Values that are secret whatever their names are: those given to a repeat."""
+        """Values that are secret whatever their names: those given to a repeat."""
 
     @property
     def credential_files(self) -> Mapping[str, Iterable[str]]:
-        """Files that were given to a repeat, by path, with the secret values in them: their bytes
+        """Credential files given to a repeat, by path, with the secret values in them. Their bytes
         are not stored."""
 
     @property
     def derivation(self) -> Derivation | None: ...
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
-        """What surrounds the command, for the record; its `variables` among them."""
+        """The environment facets for the record, including `variables`."""
 
     def prepare(
         self, spool: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
     ) -> Streams: ...
 
     def start(self, what: LaunchOptions) -> int:
-        """The process id of what was started; it ends as the tracer ends."""
+        """Start the command; return the process id that ends when the tracer ends."""
 
     def target(self, root: int | None) -> int | None:
-        """Whom a signal is passed on to; `root` is the command as the tracer names it."""
+        """The process that gets forwarded signals; `root` is the command in the trace."""
 
     def ready(self) -> tuple[Confined, Mapping[FileState, str]]:
-        """Once started: the command's files, and what is known of them."""
+        """After the start: the command's files, and their known digests."""
 
     def refusal(self) -> RecordingFailed:
-        """Why the command never came to run here."""
+        """The error to report if the command never started."""
 
     def owners(self, paths: list[bytes]) -> Mapping[bytes, str]: ...
 
@@ -116,7 +116,7 @@ class ExecutionHost(Protocol):
 
 
 class LocalHost:
-    """This machine, with the caller's variables, descriptors and working folder."""
+    """This machine, with the caller's variables, descriptors and working directory."""
 
     derivation: Derivation | None = None
     secrets: Mapping[str, str] = MappingProxyType({})
@@ -142,7 +142,7 @@ class LocalHost:
 
     def start(self, what: LaunchOptions) -> int:
         terminal = what.streams.terminal
-        words = tracer_binary.tracer_command(
+        tracer = tracer_binary.tracer_command(
             what.command,
             tracer=os.fspath(tracer_binary.TRACER),
             library=os.fspath(tracer_binary.LIBRARY),
@@ -159,7 +159,7 @@ class LocalHost:
             prompt=what.prompt,
         )
         return tracer_process.start(
-            words,
+            tracer,
             self.environ,
             descriptors=what.streams.descriptors,
             handed=(what.notify, *what.streams.reading.handed),
@@ -177,7 +177,7 @@ class LocalHost:
 
     @cached_property
     def _packages(self) -> Packages:
-        from clew.packages.owners import Packages  # not before the command runs
+        from clew.packages.owners import Packages  # loaded while the command runs
 
         return Packages(self._settings.owners)
 
@@ -196,5 +196,5 @@ def _current_directory() -> Path:
         return Path.cwd()
     except FileNotFoundError as error:
         raise RecordingFailed(
-            "the working folder no longer exists", hint="cd to a folder that does"
+            "the working directory no longer exists", hint="cd to one that does"
         ) from error

@@ -1,4 +1,4 @@
-"""What the caller of `exec` hands on to the command, exactly as it was handed to Clew."""
+"""The environment variables of the caller of `clew exec`, unchanged."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import suppress
 
 
 def caller_environment() -> dict[str, str]:
-    """The caller's variables. Python itself adds one where the locale is plain C: that is taken
-    out again, for the command is to find what it would find alone."""
+    """The caller's variables, without the LC_CTYPE that Python itself adds in the C locale: the
+    command must see what it would see without Clew."""
     found = dict(os.environ)
     if found.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8"):
         with suppress(OSError), open("/proc/self/environ", "rb") as file:

@@ -1,5 +1,7 @@
-"""Whether all that a program met so far is still as it met it: asked before each of its children
-is started, so it is a matter of looking at a few hundred files, not of reading them."""
+"""A snapshot of the files that a program opened or looked at, to detect later changes.
+
+It is checked before each child of the program starts, so it compares the metadata of a few hundred
+files and never reads them."""
 
 from __future__ import annotations
 
@@ -14,16 +16,16 @@ _AS_LINK = 1
 
 
 class InputSnapshot:
-    """The state of everything that was opened or looked at."""
+    """The metadata of every path that was opened or looked at."""
 
     def __init__(self) -> None:
         self._there: dict[tuple[bytes, bool], Facts] = {}
         self._absent: dict[bytes, list[bytes]] = {}
-        self._folders: dict[bytes, tuple[int, int, int] | None] = {}
+        self._parents: dict[bytes, tuple[int, int, int] | None] = {}
 
     @classmethod
-    def of(cls, trace: Iterable[AnyRecord]) -> InputSnapshot:
-        """As a trace tells it."""
+    def from_trace(cls, trace: Iterable[AnyRecord]) -> InputSnapshot:
+        """The snapshot of what this trace opened and looked at."""
         found = cls()
         for record in trace:
             if isinstance(record, Open) and record.image == 0 and record.facts:
@@ -33,8 +35,8 @@ class InputSnapshot:
         return found
 
     @classmethod
-    def now(cls, paths: Iterable[bytes]) -> InputSnapshot:
-        """As these paths are."""
+    def of_paths(cls, paths: Iterable[bytes]) -> InputSnapshot:
+        """The snapshot of these paths as they are now."""
         found = cls()
         for path in paths:
             try:
@@ -46,7 +48,7 @@ class InputSnapshot:
         return found
 
     def changed(self) -> str | None:
-        """The first path that is not as it was."""
+        """The first path that changed; None if none did."""
         for (path, follow), facts in self._there.items():
             try:
                 now = os.stat(path, follow_symlinks=follow)
@@ -55,9 +57,9 @@ class InputSnapshot:
             state = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
             if state != facts[:5]:
                 return os.fsdecode(path)
-        for folder, names in self._absent.items():
-            if _state(folder) == self._folders[folder] is not None:
-                continue  # no name has come or gone in there
+        for parent, names in self._absent.items():
+            if _state(parent) == self._parents[parent] is not None:
+                continue  # no name was added or removed there
             for path in names:
                 if os.path.lexists(path):
                     return os.fsdecode(path)
@@ -72,21 +74,21 @@ class InputSnapshot:
 
     def _missing(self, path: bytes) -> None:
         if path.startswith(b"/") and not path.startswith(_PSEUDO_FILES):
-            folder = os.path.dirname(path)
-            while folder != b"/" and not os.path.lexists(folder):
-                folder = os.path.dirname(folder)  # as long as that has no new name, nor has this
-            if folder not in self._folders:
-                self._folders[folder] = _state(folder)
-            self._absent.setdefault(folder, []).append(path)
+            parent = os.path.dirname(path)
+            while parent != b"/" and not os.path.lexists(parent):
+                parent = os.path.dirname(parent)  # as long as the parent is unchanged, so is this
+            if parent not in self._parents:
+                self._parents[parent] = _state(parent)
+            self._absent.setdefault(parent, []).append(path)
 
     def _seen(self, path: bytes, facts: Facts, *, follow: bool) -> None:
         if path.startswith(b"/") and not path.startswith(_PSEUDO_FILES):
             self._there[path, follow] = facts
 
 
-def _state(folder: bytes) -> tuple[int, int, int] | None:
+def _state(parent: bytes) -> tuple[int, int, int] | None:
     try:
-        now = os.stat(folder)
+        now = os.stat(parent)
     except OSError:
         return None
     return now.st_ino, now.st_mtime_ns, now.st_ctime_ns

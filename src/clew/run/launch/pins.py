@@ -1,7 +1,7 @@
-"""What is pinned for a command, so that a run with the same pins is told the same.
+"""Pins: a fixed clock and fixed randomness, so that two executions see the same values.
 
-The wall clock and randomness are pinned on request, and recorded as the facet `pinned`: a repeat
-pins the same. The order of processes is pinned only to learn whether it made a difference.
+The wall clock and randomness are pinned on request and recorded as the facet `pinned`; a repeat
+uses the same pins. The order of processes is pinned only to find out whether it matters.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from clew.errors import UsageError
 
 @dataclass(frozen=True)
 class Pins:
-    """Nothing is pinned unless said; `docs/reference/witness.md` says what pinning does."""
+    """By default nothing is pinned; `docs/reference/witness.md` explains the effect."""
 
     clock: int | None = None
-    """When the wall clock begins: nanoseconds since the epoch."""
+    """The start of the wall clock, in nanoseconds since the epoch."""
     random: str | None = None
-    """The seed of all randomness, 32 hex digits. It is no secret."""
+    """The seed of all randomness: 32 hex digits, not secret."""
     serial: bool = False
-    """One process after the other."""
+    """Run one process at a time."""
 
     @classmethod
     def chosen(cls, names: str | Iterable[str]) -> Pins:
-        """New pins for what is named: `clock`, `random`; a text may name both, with a comma."""
+        """New pins for these names: `clock`, `random`, or `clock,random`."""
         wanted = set(names.split(",") if isinstance(names, str) else names) - {""}
         unknown = sorted(wanted - {"clock", "random"})
         if unknown:
             raise UsageError(
-                f"there is no pinning of {unknown[0]!r}", hint="--pin clock, random or clock,random"
+                f"cannot pin {unknown[0]!r}", hint="--pin clock, random or clock,random"
             )
         return cls(
             clock=time.time_ns() if "clock" in wanted else None,
@@ -42,7 +42,7 @@ class Pins:
 
     @classmethod
     def recorded(cls, facets: Mapping[str, Any]) -> Pins:
-        """Those an execution was recorded with."""
+        """The pins that an execution was recorded with."""
         found = facets.get("pinned") or {}
         return cls(
             clock=found.get("clock"),
@@ -51,7 +51,7 @@ class Pins:
         )
 
     def facet(self) -> dict[str, Any]:
-        """What the record says of them: only what is pinned."""
+        """The facet `pinned`: only what is pinned."""
         words: dict[str, Any] = {"clock": self.clock, "random": self.random}
         words["serial"] = self.serial or None
         return {name: value for name, value in words.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Signals sent to Clew alone are passed on; those of the terminal reach the command anyway."""
+"""Forward signals that were sent to Clew alone; those of the terminal reach the command anyway."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _FORWARDED = (
     signal.SIGUSR1,
     signal.SIGUSR2,
 )
-_FROM_TERMINAL = 0x80  # si_code SI_KERNEL: the whole group got it
+_FROM_TERMINAL = 0x80  # si_code SI_KERNEL: the whole process group got it
 
 
 @contextmanager
 def forward_signals(root: Callable[[], int | None]) -> Iterator[set[int]]:
-    """While the command runs, it decides what an interrupt means. Gives the signals that were
-    held back before: the command is to find those held back, and no others."""
+    """Forward signals to the command during the body: the command decides what they mean. Yields
+    the signals that the caller had blocked, so that the command starts with the same mask."""
     if threading.current_thread() is not threading.main_thread():
         yield set(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
         return

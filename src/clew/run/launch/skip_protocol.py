@@ -1,8 +1,8 @@
-"""Answering the tracer, which asks before it lets a program start whether that need be.
+"""Answer the tracer when it asks whether a program must run.
 
-The question comes with copies of the descriptors that the program would write to. The answer is
-"run it", or a status to end with: then what the program would have done was done. Who decides is
-somebody else (`clew.replay.reuse.incremental`); this is the thread that listens.
+The question carries copies of the descriptors that the program would write to. The answer is "run
+it", or an exit status: then the effects of the program were already restored. This module is the
+protocol and its thread; `clew.replay.reuse.incremental` decides.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _decode = msgspec.msgpack.Decoder(Question).decode
 
 @dataclass(frozen=True)
 class RunContext:
-    """What whoever decides has to know of the run."""
+    """What the decider needs to know about the running command."""
 
     files: Confined
-    """Its files, as its paths name them."""
+    """The command's files, by its own paths."""
     given: Mapping[FileState, str]
     streams: Mapping[bytes, str]
     redactor: Redactor
@@ -41,35 +41,35 @@ class RunContext:
 
 
 class Decider(Protocol):
-    """Knows what need not run."""
+    """Decides which programs can be skipped."""
 
     def begin(self, context: RunContext) -> None: ...
 
     def decide(self, question: Question, copies: Mapping[int, int]) -> tuple[int, int] | None:
-        """The status to end with and the token of what was done instead; None: run it. `copies`:
-        the descriptors it would write to, as ours, by its own numbers."""
+        """The exit status and the token of the reused subtree; None to run the program. `copies`
+        maps the program's descriptors, which it would write to, to ours."""
 
     def close(self) -> None:
-        """Nothing more will be asked."""
+        """No more questions will come."""
 
     @property
     def reused_subtrees(self) -> Mapping[int, ReusedSubtree]:
-        """What was done instead, by token."""
+        """The reused subtrees, by token."""
 
 
 class DecisionServer:
-    """Answers until the tracer is gone."""
+    """A thread that answers until the tracer ends."""
 
     def __init__(self, decider: Decider) -> None:
         self._decider = decider
         self._ours, self._theirs = socket.socketpair()
         self.failure: Exception | None = None
-        """Why nothing was answered any more: what was half done then makes the run worthless."""
+        """Why it stopped. The execution is then not recorded: effects may be half restored."""
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     @property
     def descriptor(self) -> int:
-        """For the tracer."""
+        """The tracer's end of the socket."""
         return self._theirs.fileno()
 
     def start(self, context: RunContext) -> None:
@@ -78,7 +78,7 @@ class DecisionServer:
         self._thread.start()
 
     def finish(self) -> None:
-        """The tracer has ended."""
+        """Wait for the thread, after the tracer has ended."""
         self._theirs.close()
         self._thread.join()
 
@@ -97,7 +97,7 @@ class DecisionServer:
         if head is None:
             return False
         try:
-            question = _decode(self._exactly(int.from_bytes(head, "little")))
+            question = _decode(self._receive_exactly(int.from_bytes(head, "little")))
             answer = self._decider.decide(
                 question, dict(zip(_passed_descriptors(question), copies, strict=True))
             )
@@ -109,15 +109,15 @@ class DecisionServer:
         return True
 
     def _receive(self) -> tuple[bytes | None, list[int]]:
-        """The length of a question, and the descriptors that came with it."""
+        """The length of the next question, and the descriptors sent with it."""
         with contextlib.suppress(ConnectionError):
             head, copies, _, _ = socket.recv_fds(self._ours, 4, 16)
             while head and len(head) < 4:
-                head += self._exactly(4 - len(head))
+                head += self._receive_exactly(4 - len(head))
             return head or None, list(copies)
         return None, []
 
-    def _exactly(self, size: int) -> bytes:
+    def _receive_exactly(self, size: int) -> bytes:
         data = bytearray()
         while len(data) < size:
             more = self._ours.recv(size - len(data))
@@ -128,9 +128,9 @@ class DecisionServer:
 
 
 def _passed_descriptors(question: Question) -> list[int]:
-    """The numbers of the descriptors that came along."""
+    """The program's numbers of the descriptors that were sent."""
 
-    def comes(opening: Opening) -> bool:
+    def is_sent(opening: Opening) -> bool:
         return bool(opening.way & 2) or opening.at >= 0
 
-    return [opening.fd for opening in question.openings if comes(opening)][: question.sent]
+    return [opening.fd for opening in question.openings if is_sent(opening)][: question.sent]

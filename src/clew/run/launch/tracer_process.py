@@ -1,7 +1,7 @@
-"""Starting the tracer so that the command finds everything as the caller left it.
+"""Start the tracer so that the command inherits everything from Clew's caller.
 
-The signals that Clew itself holds back are let through again, and whatever descriptors the
-caller handed down stay open: `subprocess` would close them.
+Signals that Clew itself blocks are unblocked, and descriptors that the caller left open stay open:
+`subprocess` would close them.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ _SET_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def start(
-    words: list[str],
+    command: list[str],
     environ: Mapping[str, str],
     *,
     descriptors: tuple[int, int, int],
     handed: Iterable[int],
     blocked: Iterable[int],
 ) -> int:
-    """The process id of the tracer; `handed` are the descriptors meant for it alone, `blocked` the
-    signals that the caller held back."""
+    """Start the tracer and return its process id. `handed` are descriptors for the tracer alone,
+    `blocked` the signals that the caller had blocked."""
     actions = [(os.POSIX_SPAWN_DUP2, given, number) for number, given in enumerate(descriptors)]
     return os.posix_spawn(
-        words[0],
-        words,
+        command[0],
+        command,
         environ,
         file_actions=[*actions, *((os.POSIX_SPAWN_DUP2, number, number) for number in handed)],
         setsigmask=list(blocked),
@@ -35,6 +35,6 @@ def start(
 
 
 def wait(pid: int) -> int:
-    """Its exit status; -n when signal n ended it."""
+    """Wait for the exit status; -n if signal n ended the process."""
     _, status = os.waitpid(pid, 0)
     return os.waitstatus_to_exitcode(status)

@@ -1,4 +1,4 @@
-"""One task of work of a session: an execution, forked by the command of another one."""
+"""A task of a session: an execution whose process was forked by the session's command."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from clew.witness.syscalls.trace_format import AnyRecord, Exec, Held, Hidden, Ma
 
 @dataclass
 class ForkedTask:
-    """One task of work: an execution."""
+    """One task; it is an execution of its own."""
 
     uid: str
     command: tuple[str, ...]
-    """What would do it without the session."""
+    """A command line that would do the same without the session."""
     pid: int
     output: TaskOutput
     ended: Callable[[ForkedTask], None]
@@ -28,20 +28,20 @@ class ForkedTask:
     name: str | None = None
     branch: TraceBranch | None = None
     lost: bool = False
-    """The session ended before it did."""
+    """The session ended before the task did."""
     gone: float | None = None
-    """Since when its process is known not to be there any more."""
+    """When its process was first seen to be gone (monotonic seconds)."""
 
     @property
     def status(self) -> int:
-        """As a shell tells it."""
+        """The exit status as a shell reports it; 125 if the task was lost."""
         exit_ = self.branch.exit if self.branch else None
         if self.lost or exit_ is None:
             return 125
         return 128 + exit_.signal if exit_.signal else exit_.status
 
     def stop(self, number: int) -> None:
-        """Send a signal to all that it started."""
+        """Send a signal to all processes of the task."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
         if self.branch is not None:
@@ -51,12 +51,17 @@ class ForkedTask:
 def trace_as_command(
     task: ForkedTask, branch: TraceBranch, run: Exec, held: Held
 ) -> list[AnyRecord]:
-    """The records of a task as those of a command, started by its own words with what it was
-    given. `run`, `held`: how the command was started that forked it."""
+    """The trace of a task, rewritten as if its own command line had been started.
+
+    `run` and `held` are the records of how the session's command was started."""
     spawn, *rest = branch.records
     assert spawn is branch.spawn
     assert branch.exit is not None
-    seq, at, image = spawn.seq, max(spawn.at, task.began), spawn.image  # it may be forked ahead
+    seq, at, image = (
+        spawn.seq,
+        max(spawn.at, task.began),
+        spawn.image,
+    )  # it may have been forked in advance
     output = next(iter(task.output.names))
     openings = [
         Opening(0, 1, os.fsencode(os.devnull), -1, 0, 0),
@@ -77,13 +82,13 @@ def trace_as_command(
 
 
 def _hide_foreign_signals(branch: TraceBranch) -> Callable[[AnyRecord], AnyRecord]:
-    """Of a signal to the command itself, or to another of its children, only that it was sent."""
+    """Replace signals to processes outside the task by a gap: they are not part of its record."""
     images = {record.image for record in branch.records}
 
-    def told(record: AnyRecord) -> AnyRecord:
+    def hide(record: AnyRecord) -> AnyRecord:
         if not isinstance(record, Signal) or record.to in images:
             return record
-        why = b"it signalled a process that is none of its own"
+        why = b"it signalled a process outside the task"
         return Hidden(record.seq, record.at, record.image, b"signal", None, why)
 
-    return told
+    return hide

@@ -1,7 +1,7 @@
-"""What there is to fold of a session: of its command, and of each task of work that it forked.
+"""Build the events of a session: of its command, and of each task that it forked.
 
-What the command itself read is told once, and not again for each task: a task says that it
-`inherits` from it.
+The files that the command itself read are recorded once. Each task has the facet `inherits`, which
+names the command's execution, instead of a copy of these reads.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from clew.witness.syscalls.trace_conversion import TraceConverter
 from clew.witness.syscalls.trace_format import Exec, Held
 
 Names = Mapping[bytes, str]
-"""Streams, as the tracer sees them, and what they are."""
+"""stdin, stdout or stderr by the name that the tracer sees: a pipe or a terminal."""
 
 
 class SessionEvents:
-    """Of one session; what it names is put into the store."""
+    """The events of one session. Content that they name goes into the store."""
 
     def __init__(
         self,
@@ -49,12 +49,12 @@ class SessionEvents:
         branches: TraceSplitter,
         name: str,
     ) -> None:
-        """`name`: what to call the command in lineage."""
+        """`name` labels the command in lineage."""
         self.input_snapshot: InputSnapshot | None = None
-        """What the command read, once that was told."""
+        """The files that the command read; set by `of_command`."""
         self._uid = beginning.event.execution
         self._redactor = redactor
-        self._beginning = beginning
+        self._start = beginning
         self._store = store
         self._branches = branches
         self._name = name
@@ -71,37 +71,37 @@ class SessionEvents:
         )
 
     def of_command(self, names: Names) -> list[AnyEvent]:
-        """Its beginning, and what it did so far."""
+        """The start of the command, and what it did so far."""
         own, self._branches.own = self._branches.own, []
         trace = self._branches.trace(own)
         self._exec = next(record for record in trace if isinstance(record, Exec))
         self._openings = next(record for record in trace if isinstance(record, Held))
-        self.input_snapshot = InputSnapshot.of(trace)
+        self.input_snapshot = InputSnapshot.from_trace(trace)
         built = self._builder.build(self._uid, trace, names)
         self._used = set(built.owners.values())
-        self._ending = execution_events.build_end(self._uid, built.story, 0, 0, {})
-        self._itself = built.first
+        self._end = execution_events.build_end(self._uid, built.story, 0, 0, {})
+        self._process = built.first
         return [
-            self._beginning.event,
+            self._start.event,
             *execution_events.label_process(built.events, built.first, self._name),
         ]
 
     def of_task(
         self, task: ForkedTask, branch: TraceBranch, failure: Exception | None
     ) -> list[AnyEvent]:
-        """All of a task that is over; `failure`: why not all it read was taken in."""
+        """All events of a task that has ended. `failure`: why some content was not stored."""
         started = msgspec.structs.replace(
-            self._beginning.event,
+            self._start.event,
             execution=task.uid,
             activity=task.uid,
             at=task.began,
             command=self._redactor.arguments(task.command).words,
-            facets={**self._beginning.event.facets, "inherits": self._uid},
+            facets={**self._start.event.facets, "inherits": self._uid},
         )
         before = self._store.added
-        told = trace_as_command(task, branch, self._exec, self._openings)
+        trace = trace_as_command(task, branch, self._exec, self._openings)
         names, printed = task.output.names, {"stdout": task.output.capture}
-        built = self._builder.build(task.uid, self._branches.trace(told), names)
+        built = self._builder.build(task.uid, self._branches.trace(trace), names)
         events = [
             *built.events,
             *execution_events.build_stream_events(task.uid, self._store, printed),
@@ -125,7 +125,7 @@ class SessionEvents:
             n=FORKED,
             at=task.began,
             activity=first,
-            by=self._itself,
+            by=self._process,
             via="fork",
         )
         at = branch.exit.at if branch.exit else None
@@ -135,15 +135,15 @@ class SessionEvents:
         return [started, forked, *events, ended]
 
     def of_end(self, kept: Streams) -> list[AnyEvent]:
-        """The command has ended."""
+        """The output and the end of the command."""
         facets = {"packages": self._packages.facet(self._used), "new_bytes": self._store.added}
         printed = execution_events.build_stream_events(self._uid, self._store, kept.kept)
         left = self._branches.exit
         ended = msgspec.structs.replace(
-            self._ending,
+            self._end,
             at=time.time_ns(),
             status=None if left and left.signal else 0,
             signal=left.signal or None if left else None,
-            facets={**self._ending.facets, **facets},
+            facets={**self._end.facets, **facets},
         )
         return [*printed, ended]

@@ -1,5 +1,5 @@
-"""What the tasks of work of a session print, kept by one thread for all of them: a thread for
-each would take as long to start as a small task takes to run."""
+"""Capture the output of a session's tasks, with one thread for all of them: starting a thread for
+each would take as long as a small task runs."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ _BLOCK = 1 << 16
 
 
 class TaskOutput:
-    """The output of one task, errors included."""
+    """The output of one task, stdout and stderr together."""
 
     def __init__(self, capture: StreamCapture, descriptor: int) -> None:
         self.capture = capture
         self.descriptor = descriptor
-        """What the task has as its output, until it is `given`."""
+        """The write end for the task, until `given` closes it here."""
         name = os.readlink(f"/proc/self/fd/{descriptor}")
         self.names = {os.fsencode(name): "stdout"}
-        """As the tracer will see it."""
-        self.silent = threading.Event()
-        """There is nobody left who could print."""
+        """Its name as the tracer sees it."""
+        self.finished = threading.Event()
+        """Set when every process that could print has ended."""
 
     def given(self) -> None:
-        """The task has it: let go of ours."""
+        """Close our copy of the write end: the task has its own."""
         os.close(self.descriptor)
 
     def finish(self) -> None:
-        """The task has ended: take what is still on its way."""
-        self.silent.wait()
+        """Wait for the rest of the output, then close the capture."""
+        self.finished.wait()
         self.capture.finish()
 
     def facets(self) -> dict[str, Any]:
-        """What whoever goes by it has to know, when it has ended."""
+        """Facets of the output, after `finish`."""
         return {"masked": ["stdout"]} if self.capture.masked else {}
 
 
 class OutputReader:
-    """Those of one session."""
+    """The outputs of one session, and the thread that reads them."""
 
     def __init__(self, redactor: Redactor, limit: int) -> None:
         self._redactor = redactor
         self._limit = limit
         self._ready = select.epoll()
-        self._heard: dict[int, TaskOutput] = {}
+        self._outputs: dict[int, TaskOutput] = {}
         self._end = os.eventfd(0)
         self._ready.register(self._end, select.EPOLLIN)
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
     def open(self, file: Path) -> TaskOutput:
-        """Of a task that is about to begin; what it prints is kept in that file."""
+        """Open the output of a new task; it is captured in that file."""
         capture = StreamCapture(file, redactor=self._redactor, limit=self._limit)
         source, descriptor = os.pipe()
-        output = self._heard[source] = TaskOutput(capture, descriptor)
+        output = self._outputs[source] = TaskOutput(capture, descriptor)
         self._ready.register(source, select.EPOLLIN)
         return output
 
     def close(self) -> None:
-        """No task is left."""
+        """Stop the thread; no task is left."""
         os.eventfd_write(self._end, 1)
         self._thread.join()
 
@@ -77,9 +77,9 @@ class OutputReader:
                     return
                 data = os.read(source, _BLOCK)
                 if data:
-                    self._heard[source].capture.feed(data)
+                    self._outputs[source].capture.feed(data)
                 else:
                     self._ready.unregister(source)
-                    output = self._heard.pop(source)  # before its number can be another's
+                    output = self._outputs.pop(source)  # before the descriptor number is used again
                     os.close(source)
-                    output.silent.set()
+                    output.finished.set()

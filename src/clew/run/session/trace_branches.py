@@ -1,7 +1,7 @@
-"""One trace, told apart by the children of the traced command: each with all that came of it.
+"""Split one trace into branches: one for each child of the traced command, with its descendants.
 
-What programs see is described once for all of them, and named by a number after that; so are
-their variables. A branch gets back the descriptions that it speaks of, and is a trace by itself.
+The tracer describes a file or a set of variables once and refers to it by number after that. A
+branch gets copies of the descriptions that it refers to, so it is a complete trace.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from clew.witness.syscalls.trace_format import (
 
 @dataclass
 class TraceBranch:
-    """A child of the command."""
+    """A child of the command, with its descendants."""
 
     spawn: Spawn
     records: list[AnyRecord]
     root: int
-    """The image that its first process runs now."""
+    """The image (the number of a program in the trace) that its first process runs now."""
     images: list[int] = field(default_factory=list)
     living: dict[int, int] = field(default_factory=dict)
     """Process ids, by image."""
@@ -44,42 +44,42 @@ class TraceBranch:
         return self.exit is not None and not self.living
 
     def stop(self, number: int) -> None:
-        """Send a signal to all that live."""
+        """Send a signal to all living processes."""
         for pid in list(self.living.values()):
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
 
 class TraceSplitter:
-    """Sorts records as they come."""
+    """Sorts records into branches as they arrive."""
 
     def __init__(self) -> None:
         self.own: list[AnyRecord] = []
-        """Those of the command itself, until they are told."""
+        """Records of the command itself that were not converted yet."""
         self.exit: Exit | None = None
-        """How the command itself ended; its branches may go on."""
+        """How the command itself ended; branches may still run."""
         self._root: int | None = None
         self._of: dict[int, TraceBranch] = {}
         self._described: dict[int, Open | Look] = {}
         self._variables: dict[int, Variables] = {}
 
     def take(self, records: Iterable[AnyRecord]) -> list[TraceBranch]:
-        """The branches that these records say something of, each once."""
+        """Add records; return the branches that they belong to."""
         touched: dict[int, TraceBranch] = {}
         for record in records:
-            branch = self._sorted(record)
+            branch = self._sort(record)
             if branch is not None:
                 touched[branch.spawn.image] = branch
         return list(touched.values())
 
     def forget(self, branch: TraceBranch) -> None:
-        """It is over, and nothing more will be asked of it."""
+        """Free the memory of a branch that is no longer needed."""
         for image in branch.images:
             del self._of[image]
         branch.records.clear()
 
     def trace(self, records: list[AnyRecord]) -> list[AnyRecord]:
-        """These records in their order, with the descriptions that they speak of."""
+        """These records in order, with the descriptions that they refer to."""
         numbers: set[int] = set()
         variables: set[int] = set()
         for record in records:
@@ -91,7 +91,7 @@ class TraceSplitter:
         found += [self._variables[n] for n in sorted(variables) if n in self._variables]
         return sorted([*found, *ordered(records)], key=attrgetter("seq"))
 
-    def _sorted(self, record: AnyRecord) -> TraceBranch | None:
+    def _sort(self, record: AnyRecord) -> TraceBranch | None:
         if isinstance(record, Variables):
             self._variables[record.number] = record
             return None
@@ -100,9 +100,9 @@ class TraceSplitter:
                 self._described[record.number] = record
             return None
         if isinstance(record, Spawn):
-            return self._born(record)
+            return self._add_process(record)
         if isinstance(record, Exec) and record.previous in self._of:
-            self._becomes(self._of[record.previous], record)
+            self._exec(self._of[record.previous], record)
         branch = self._of.get(record.image)
         if branch is None:
             self.own.append(record)
@@ -116,7 +116,7 @@ class TraceSplitter:
                 branch.exit = record
         return branch
 
-    def _born(self, record: Spawn) -> TraceBranch | None:
+    def _add_process(self, record: Spawn) -> TraceBranch | None:
         if self._root is None:
             self._root = record.image
             self.own.append(record)
@@ -129,8 +129,8 @@ class TraceSplitter:
         self._add(record.image, branch)
         return branch
 
-    def _becomes(self, branch: TraceBranch, record: Exec) -> None:
-        """A process of it runs another program now."""
+    def _exec(self, branch: TraceBranch, record: Exec) -> None:
+        """A process of the branch runs another program now."""
         if record.image == record.previous:
             return
         self._add(record.image, branch)

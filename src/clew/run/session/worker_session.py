@@ -1,12 +1,11 @@
-"""A witnessed command that lives on, and forks a child for each task of work that it is sent.
+"""A recorded command that stays alive and forks a child for each task that it is sent.
 
-The command is an execution of its own, and so is every task (see `chronicles`). A task is closed
-when its process has ended, while the command goes on; whatever it started and left running ends
-with it.
+The command is an execution, and so is every task (see `session_events`). A task ends with its
+first process; its other processes are killed then. The command goes on.
 
-The command has a socket as its input. It says `ready` there, and then answers each message with
-the process id of the child that it forked for it, perhaps ahead; with the message comes the
-descriptor that the child has as its output.
+The command's stdin is a socket. It sends `ready`, then answers each message with the process id
+of the child that it forked for it, perhaps in advance. Each message carries the descriptor that
+the child gets as its output.
 """
 
 from __future__ import annotations
@@ -45,18 +44,18 @@ if TYPE_CHECKING:
 
 _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
 _READY_TIMEOUT = 60.0
-"""Seconds until a command that does not say it is ready is given up."""
+"""Seconds to wait for `ready`."""
 _LOST_AFTER = 2.0
-"""Seconds after which a process that is gone, and of which nothing came, is given up: the tracer
-tells of it at once."""
+"""Seconds after which a task counts as lost if its process is gone and the trace does not say so:
+the tracer normally reports it at once."""
 
 
 def _no_callback(_: ForkedTask) -> None:
-    """Waits any more."""
+    """The callback of a task that has ended."""
 
 
 class WorkerSession:
-    """One such command; `send` may be called from one thread, `events` from another."""
+    """One such command. One thread may call `send` while another calls `events`."""
 
     def __init__(
         self,
@@ -66,12 +65,12 @@ class WorkerSession:
         host: LocalHost,
         name: str,
     ) -> None:
-        """`name`: what to call it in lineage."""
+        """`name` labels the command in lineage."""
         self.uid = os.urandom(16).hex()
         self.count = 0
-        """How many tasks it was sent."""
+        """Number of tasks sent so far."""
         self.unrecorded = 0
-        """How many of them are not told yet."""
+        """Number of tasks whose events were not built yet."""
         self._folder = folder
         self._settings = settings
         self._command = tuple(command)
@@ -80,18 +79,20 @@ class WorkerSession:
         self._redactor = Redactor(host.environ, settings.redact, key=folder.key)
         self._branches = TraceSplitter()
         self._tasks: dict[int, ForkedTask] = {}
-        self._early: dict[int, TraceBranch] = {}  # seen before the command said whose they are
-        self._lock = threading.Lock()  # of the tasks
+        self._early: dict[
+            int, TraceBranch
+        ] = {}  # branches seen before the command sent their process ids
+        self._lock = threading.Lock()  # guards _tasks and _early
         self._session_events: SessionEvents
-        self._told = False
-        self._silent: float | None = None  # since when nothing came from the tracer
+        self._command_recorded = False
+        self._silent: float | None = None  # when the tracer last fell silent
         self.ended = False
         self.is_ready = False
 
     # -- the command
 
     def start(self) -> None:
-        """Start the command; `await_ready` before anything else is asked of it."""
+        """Start the command; call `await_ready` before `send`."""
         with record_errors.fail_before_start(self._folder):
             self._held = execution_locks.create_spool(self._folder, self.uid)
             self._spool = self._folder.spool / self.uid
@@ -112,8 +113,7 @@ class WorkerSession:
             )
             ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._socket = ours
-            said, notify = os.pipe()
-            self._notify = said
+            self._notify, notify = os.pipe()
             self._trace = Trace(self._spool / "trace")
             _, out, error = self._kept.descriptors
             self._kept.descriptors = (theirs.fileno(), out, error)
@@ -135,7 +135,7 @@ class WorkerSession:
         self._kept.started()
 
     def await_ready(self) -> None:
-        """Follow the command, and wait until it can be sent work."""
+        """Follow the trace, and wait until the command accepts tasks."""
         self.is_ready = True
         self._output_reader = OutputReader(self._redactor, self._folder.stream_limit)
         self._follower = threading.Thread(target=self._follow, daemon=True)
@@ -148,15 +148,15 @@ class WorkerSession:
             ready = b""
         if ready != b"ready":
             self.close()
-            said_by_it = (self._spool / "stdout").read_text(errors="replace")[-300:]
+            printed = (self._spool / "stdout").read_text(errors="replace")[-300:]
             self.discard()
             raise RecordingFailed(
-                f"{self._command[0]} cannot run tasks: {said_by_it.strip() or 'it ended'}",
+                f"{self._command[0]} cannot run tasks: {printed.strip() or 'it ended'}",
                 hint=" ".join(self._command),
             )
 
     def _prepare_events(self, contents: ContentCapture) -> None:
-        """What surrounds the command is looked at, and what tells of it loaded, while it starts."""
+        """Collect the environment facets and import what builds events, meanwhile."""
         from clew.run.session.session_events import SessionEvents
 
         beginning = execution_events.build_start(
@@ -176,13 +176,13 @@ class WorkerSession:
         )
 
     def stale(self) -> str | None:
-        """What of all that the command read is no longer as it was; None: nothing."""
+        """The first file that changed since the command read it; None if none did."""
         input_snapshot = self._session_events.input_snapshot
         return input_snapshot.changed() if input_snapshot else None
 
     def close(self) -> None:
-        """No more will be asked: it ends, and all that was left running with it. A command that was
-        never waited for is killed: its record is not kept."""
+        """End the command and all its processes. A command that never became ready is killed and
+        not recorded."""
         self._socket.close()
         if self.is_ready:
             self._follower.join()
@@ -196,13 +196,13 @@ class WorkerSession:
         self._trace.close()
 
     def discard(self) -> None:
-        """All is told: nothing is left of it but the record."""
+        """Remove the spool: everything is recorded."""
         with contextlib.suppress(ClewError):
             self._store.close()
         shutil.rmtree(self._spool, ignore_errors=True)
         os.close(self._held)
 
-    # -- a task of work
+    # -- tasks
 
     def send(
         self,
@@ -213,9 +213,10 @@ class WorkerSession:
         heard: Callable[[str, Path], None] = lambda _, __: None,
         name: str | None = None,
     ) -> ForkedTask:
-        """Let the command fork a child for this; `ended` is called when that is over, from another
-        thread, and `heard` before it begins, with its uid and the file where its output is kept;
-        `name`: what to call it where its command says little."""
+        """Let the command fork a child for this task.
+
+        `heard` is called before the task starts, with its uid and the file of its output; `ended`
+        is called from another thread when the task has ended. `name` labels it in lineage."""
         self.count += 1
         self.unrecorded += 1
         output = self._output_reader.open(self._spool / f"task-{self.count}")
@@ -246,8 +247,8 @@ class WorkerSession:
         return task
 
     def look(self) -> None:
-        """Give up tasks whose processes are gone and whose ends will not be told: there was no
-        room for the trace. To be called now and then."""
+        """End tasks whose processes are gone but whose ends are not in the trace (the disk was
+        full). Call this from time to time."""
         now, silent = time.monotonic(), self._silent
         with self._lock:
             for task in self._tasks.values():
@@ -271,15 +272,15 @@ class WorkerSession:
     def _follow(self) -> None:
         while True:
             self._silent = time.monotonic()
-            word = os.read(self._notify, 4096)
+            data = os.read(self._notify, 4096)
             self._silent = None
             new = self._trace.read()
             self._ingest.add(new)
             self._route(self._branches.take(new))
-            self._ingest.go_on()
+            self._ingest.process()
             if self._branches.exit is not None:
-                self._left_alone()
-            if not word:
+                self._kill_tasks()
+            if not data:
                 break
         os.close(self._notify)
         with self._lock:
@@ -290,15 +291,15 @@ class WorkerSession:
             task.lost = True
             self._finish(task)
 
-    def _left_alone(self) -> None:
-        """The command has ended: so does all that it was asked for."""
+    def _kill_tasks(self) -> None:
+        """Kill all tasks: the command has ended."""
         with self._lock:
             self.ended = True
             left: list[ForkedTask | TraceBranch] = [*self._tasks.values(), *self._early.values()]
-        for one in left:
-            one.stop(signal.SIGKILL)
+        for task in left:
+            task.stop(signal.SIGKILL)
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # somebody may be waiting there
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits there
 
     def _route(self, branches: list[TraceBranch]) -> None:
         for branch in branches:
@@ -311,7 +312,7 @@ class WorkerSession:
             self._look(task)
 
     def _look(self, task: ForkedTask) -> None:
-        """Is it over? What outlives its first process is ended."""
+        """Finish the task if it is over; kill what outlives its first process."""
         branch = task.branch
         assert branch is not None
         if branch.exit is not None and branch.living:
@@ -326,30 +327,33 @@ class WorkerSession:
         ended, task.ended = (
             task.ended,
             _no_callback,
-        )  # who knows of whom: else both stay in memory
+        )  # breaks a reference cycle
         ended(task)
 
-    # -- telling
+    # -- events
 
     def events(self, task: ForkedTask) -> list[AnyEvent]:
-        """What there is to fold of a task that is over, and of the command itself before the
-        first; what it names is put into the store, which the caller flushes."""
+        """Build the events of a task that has ended; the first call adds the command's own.
+
+        Content goes into the store; the caller flushes it before it folds the events."""
         assert task.branch is not None
         task.output.finish()
-        with self._ingest.resting():
-            told = [] if self._told else self._session_events.of_command(self._kept.names)
-            self._told = True
-            told += self._session_events.of_task(task, task.branch, self._ingest.failure)
+        with self._ingest.paused():
+            events = (
+                [] if self._command_recorded else self._session_events.of_command(self._kept.names)
+            )
+            self._command_recorded = True
+            events += self._session_events.of_task(task, task.branch, self._ingest.failure)
         self._branches.forget(task.branch)
         self.unrecorded -= 1
         task.output.capture.path.unlink(missing_ok=True)
-        return told
+        return events
 
     def flush(self) -> None:
         self._store.flush()
 
     def last_events(self) -> list[AnyEvent]:
-        """The end of the command itself, once it has ended."""
-        if not self._told:
+        """The events of the command's end, after it has ended."""
+        if not self._command_recorded:
             return []
         return self._session_events.of_end(self._kept)

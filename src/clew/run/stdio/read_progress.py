@@ -1,7 +1,7 @@
-"""How much of the command's output has been read, told to the tracer through shared memory.
+"""Tell the tracer through shared memory how much of the command's output was read.
 
-What was read and what still waits in the pipe make up all that was written; so the tracer can
-note, when a program begins and when it ends, how far the output had come by then.
+Bytes read plus bytes still in the pipe are all bytes written. So the tracer can note the length of
+the output at the start and end of each program, and Clew knows which program printed what.
 `docs/formats/trace.md` has the layout.
 """
 
@@ -18,7 +18,7 @@ PIPE, TERMINAL, SAME = 1, 2, 3
 
 
 class ReadProgress:
-    """One run's output: descriptors 1 and 2 of the command."""
+    """The progress of descriptors 1 and 2 of one command."""
 
     def __init__(self) -> None:
         self.descriptor = os.memfd_create("reading", os.MFD_CLOEXEC)
@@ -30,7 +30,7 @@ class ReadProgress:
         self._describe()
 
     def declare(self, number: int, kind: int, *, master: int = -1) -> None:
-        """What descriptor 1 or 2 is."""
+        """Say what descriptor 1 or 2 is."""
         self._kinds[number - 1] = kind
         if master >= 0:
             self.master = master
@@ -45,18 +45,18 @@ class ReadProgress:
         return (self.descriptor,) if self.master < 0 else (self.descriptor, self.master)
 
     def take(self, number: int, source: int) -> bytes:
-        """Wait for more of descriptor 1's or 2's output, and read it. While that is under way the
-        tracer waits: what is in neither place would be missed."""
-        waiting = select.poll()
-        waiting.register(source, select.POLLIN)
-        waiting.poll()
-        place = 2 * number
-        self._words[place + 1] = 1
+        """Wait for more output of descriptor 1 or 2 and read it. The tracer waits during the read:
+        it would not count bytes that have left the pipe but were not added yet."""
+        poller = select.poll()
+        poller.register(source, select.POLLIN)
+        poller.poll()
+        index = 2 * number
+        self._words[index + 1] = 1
         try:
             data = os.read(source, _BLOCK)
-            self._words[place] += len(data)
+            self._words[index] += len(data)
         finally:
-            self._words[place + 1] = 0
+            self._words[index + 1] = 0
         return data
 
     def close(self) -> None:

@@ -1,8 +1,7 @@
-"""Whether the command wants its input yet.
+"""Find out whether the command reads its stdin yet.
 
-Input is copied only once some process of the command was seen waiting for it: so a command
-that never reads takes nothing from whoever shares the pipe with it (the lines of a shell's
-`while read`, say).
+Input is copied only after a process of the command was seen to wait for it. So a command that never
+reads takes nothing from others that share the pipe, such as a shell's `while read` loop.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import threading
 
 _PAUSE = 0.01
 
-# The calls that take from a descriptor, with which argument that is; and those that wait for any.
+# System calls that read from a descriptor, with its argument number; and calls that wait for any.
 _READS = {
     False: {  # read, pread64, readv, preadv, preadv2, recvfrom, recvmsg, recvmmsg, splice, tee, …
         **dict.fromkeys((0, 17, 19, 295, 327, 45, 47, 299, 275, 276, 326), 1),
@@ -31,7 +30,7 @@ _WAITS = {  # poll, select, epoll_wait, pselect6, ppoll, epoll_pwait, epoll_pwai
 
 
 class StdinDemand:
-    """Asks the kernel what the command's threads are waiting for, until one waits for input."""
+    """Polls /proc until a thread of the command waits for input."""
 
     def __init__(self) -> None:
         self._pids: set[int] = set()
@@ -40,7 +39,7 @@ class StdinDemand:
         self._pipe = ""
 
     def watch(self, descriptor: int) -> None:
-        """The pipe that the command has as its input."""
+        """Set the pipe that is the command's stdin."""
         self._pipe = os.readlink(f"/proc/self/fd/{descriptor}")
 
     def add(self, pid: int) -> None:
@@ -52,32 +51,32 @@ class StdinDemand:
             self._pids.discard(pid)
 
     def wait(self, over: threading.Event) -> bool:
-        """Wait until input is wanted; false when the command ended first."""
+        """Wait until the command reads its input; False if it ended first."""
         while not self._seen:
             with self._lock:
                 pids = tuple(self._pids)
-            self._seen = any(self._wanted(pid) for pid in pids)
+            self._seen = any(self._wants_input(pid) for pid in pids)
             if not self._seen and over.wait(_PAUSE):
                 return False
         return True
 
-    def _wanted(self, pid: int) -> bool:
+    def _wants_input(self, pid: int) -> bool:
         try:
             threads = os.listdir(f"/proc/{pid}/task")
-            return any(self._waiting(pid, thread) for thread in threads)
+            return any(self._waits_for_input(pid, thread) for thread in threads)
         except OSError:  # it has just ended
             return False
 
-    def _waiting(self, pid: int, thread: str) -> bool:
+    def _waits_for_input(self, pid: int, thread: str) -> bool:
         with open(f"/proc/{pid}/task/{thread}/syscall") as file:
             words = file.read().split()
-        if len(words) < 7:  # it runs
+        if len(words) < 7:  # it is running
             return False
-        call, narrow = int(words[0]), _is_narrow(pid)
-        argument = _READS[narrow].get(call)
+        call, is_32_bit = int(words[0]), _is_32_bit(pid)
+        argument = _READS[is_32_bit].get(call)
         if argument is not None:
             return self._is_input(pid, str(int(words[argument], 16)))
-        if call not in _WAITS[narrow]:
+        if call not in _WAITS[is_32_bit]:
             return False
         return any(self._is_input(pid, name) for name in os.listdir(f"/proc/{pid}/fd"))
 
@@ -88,7 +87,7 @@ class StdinDemand:
             return False
 
 
-def _is_narrow(pid: int) -> bool:
-    """Whether this is a 32-bit program: its calls have other numbers."""
+def _is_32_bit(pid: int) -> bool:
+    """Whether this is a 32-bit program: its system calls have other numbers."""
     with open(f"/proc/{pid}/exe", "rb") as file:
         return file.read(5)[4:] == b"\x01"

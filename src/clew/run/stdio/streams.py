@@ -1,7 +1,8 @@
-"""The command's own input and output, kept on their way past.
+"""Capture the command's standard streams.
 
-A pipe is teed, a terminal goes through another terminal, a file is handed on as it is (it is
-an entity of its own). The kept copy is masked and cut at a limit; the digest is of all of it.
+A pipe is copied on its way, a terminal is replaced by a pseudo-terminal, and a file is passed on
+unchanged (it is an entity of its own). The captured copy is masked and cut at a limit; the digest
+covers the whole stream.
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ class StreamCapture:
         self._limit = limit
         self._hash = blake3.blake3()
         self.failed = False
-        """The disk was full: what was kept is not all there was."""
+        """The disk was full: the copy is incomplete."""
 
     def feed(self, data: bytes) -> bytes:
-        """Keep a task; returns what of the stream is certain by now, masked."""
+        """Capture a piece; return what is masked so far (the end may be held back)."""
         self._given += len(data)
         return self._put(self._mask.feed(data))
 
     def flush(self) -> bytes:
-        """Nothing more comes; returns what was held back."""
+        """The stream has ended: return what was held back."""
         return self._put(self._mask.finish())
 
     def finish(self) -> None:
@@ -81,7 +82,7 @@ class StreamCapture:
 
 
 class Streams(Struct, eq=False):
-    """What the command gets as descriptors 0, 1 and 2, and the threads that copy."""
+    """The command's descriptors 0, 1 and 2, and the threads that copy them."""
 
     descriptors: tuple[int, int, int]
     names: Mapping[bytes, str]
@@ -89,16 +90,16 @@ class Streams(Struct, eq=False):
     kept: dict[str, StreamCapture]
     terminal: Terminal | None = None
     opened: dict[int, tuple[int, str]] = field(default_factory=dict)
-    """Files that are opened where the command runs, as (flags, path) by descriptor."""
+    """Files to open in the sandbox, as (flags, path) by descriptor."""
     reading: ReadProgress = field(default_factory=ReadProgress)
-    """How far the output has come, for the tracer."""
+    """How much output was read, for the tracer."""
     _ours: list[int] = field(default_factory=list)
     _copies: list[Callable[[], None]] = field(default_factory=list)
     _threads: list[threading.Thread] = field(default_factory=list)
     _over: threading.Event = field(default_factory=threading.Event)
 
     def started(self) -> None:
-        """The command has its ends: let go of ours, and begin to copy."""
+        """The command has started: close our copies of its descriptors, and start to copy."""
         for descriptor in self._ours:
             os.close(descriptor)
         for copy in self._copies:
@@ -107,13 +108,13 @@ class Streams(Struct, eq=False):
             self._threads.append(thread)
 
     def facets(self) -> dict[str, Any]:
-        """What whoever goes by the streams has to know of them, when they have ended."""
+        """Facets of the streams, after `finish`."""
         masked = sorted(name for name, capture in self.kept.items() if capture.masked)
         typed = self.terminal.typed if self.terminal else 0
         return {**({"masked": masked} if masked else {}), **({"typed": typed} if typed else {})}
 
     def finish(self) -> None:
-        """The command has ended: take what is still on its way, and no more."""
+        """The command has ended: read what is still in the pipes, then stop."""
         self._over.set()
         for thread in self._threads:
             thread.join()
@@ -127,7 +128,7 @@ class Streams(Struct, eq=False):
 def capture_streams(
     folder: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
 ) -> Streams:
-    """Look at this process's own descriptors and set up the copies."""
+    """Set up the capture of this process's own descriptors."""
     terminal = Terminal.open() if os.isatty(1) or os.isatty(2) else None
     streams = Streams(descriptors=(0, 1, 2), names={}, kept={}, terminal=terminal)
     names: dict[bytes, str] = {}
@@ -138,12 +139,12 @@ def capture_streams(
         if kind == "terminal" and terminal is not None:
             descriptors[number] = terminal.slave
             name = names.setdefault(os.fsencode(terminal.name), NAMES[number])
-            way = TERMINAL if name == NAMES[number] else SAME
-            streams.reading.declare(number, way, master=terminal.master)
+            kind_of_output = TERMINAL if name == NAMES[number] else SAME
+            streams.reading.declare(number, kind_of_output, master=terminal.master)
         elif kind == "pipe":
             same = _identity(number)
             name = shared.setdefault(same, NAMES[number])
-            if name != NAMES[number]:  # 2>&1: one stream stays one stream, in its order
+            if name != NAMES[number]:  # 2>&1: keep one stream in its order
                 descriptors[number] = descriptors[1]
                 streams.reading.declare(number, SAME)
                 continue
@@ -179,7 +180,7 @@ def capture_streams(
 
 
 def describe_streams() -> dict[str, Any]:
-    """What this process's descriptors are, for whoever wants to set up the same again."""
+    """The facet that describes this process's descriptors, for `recreate_streams`."""
     return {name: _describe_stream(number) for number, name in enumerate(NAMES)}
 
 
@@ -200,32 +201,32 @@ def _describe_stream(number: int) -> dict[str, Any]:
 
 def recreate_streams(
     folder: Path,
-    words: Mapping[str, Any],
+    facet: Mapping[str, Any],
     *,
     redactor: Redactor,
     limit: int,
     stdin: Callable[[], Iterable[bytes]] | None,
     show: tuple[int, int] | None,
 ) -> Streams:
-    """Descriptors like those that `described` told of: input that was kept, files opened anew
-    where the command runs, output kept and shown. A terminal's keys were not kept: there is
-    nothing to read then.
+    """Descriptors like those in a `describe_streams` facet: recorded input, files opened in the
+    sandbox, output captured and shown. The keys typed at a terminal were not recorded, so there is
+    no input then.
 
-    The output is shown as it is kept, with secrets masked: the command may be someone else's, and
-    may print the secrets that it was given."""
+    The output is shown with secrets masked: the command may be someone else's, and may print the
+    secrets that it was given."""
     streams = Streams(descriptors=(0, 1, 2), names={}, kept={})
     names: dict[bytes, str] = {}
     descriptors = [os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), -1, -1]
     streams._ours.append(descriptors[0])
     for number, name in enumerate(NAMES):
-        word = words.get(name, {})
-        kind = word.get("kind", "pipe")
+        stream = facet.get(name, {})
+        kind = stream.get("kind", "pipe")
         if kind == "file" or (kind == "other" and number):
             flags = os.O_RDONLY
             if number:
                 flags = os.O_WRONLY | os.O_CREAT
-                flags |= os.O_APPEND if word.get("begin") else os.O_TRUNC
-            streams.opened[number] = flags, word.get("path", os.devnull)
+                flags |= os.O_APPEND if stream.get("begin") else os.O_TRUNC
+            streams.opened[number] = flags, stream.get("path", os.devnull)
             descriptors[number] = descriptors[0]
         elif number == 0 and (stdin is not None or kind == "pipe"):
             read, write = os.pipe()
@@ -244,7 +245,7 @@ def recreate_streams(
             if 1 in streams.opened:
                 streams.opened[2] = os.O_WRONLY | os.O_APPEND, streams.opened[1][1]
         elif number:
-            read, write = _open_terminal(words) if kind == "terminal" else os.pipe()
+            read, write = _open_terminal(facet) if kind == "terminal" else os.pipe()
             names |= dict.fromkeys(_descriptor_paths(write), name)
             descriptors[number] = write
             streams._ours.append(write)
@@ -264,10 +265,10 @@ def recreate_streams(
     return streams
 
 
-def _open_terminal(words: Mapping[str, Any]) -> tuple[int, int]:
-    """One that turns newlines into line ends where the first did: where it was used both ways."""
+def _open_terminal(facet: Mapping[str, Any]) -> tuple[int, int]:
+    """A pseudo-terminal that converts newlines if the recorded one did (it was used both ways)."""
     master, slave = os.openpty()
-    if any(words.get(name, {}).get("kind") != "terminal" for name in NAMES):
+    if any(facet.get(name, {}).get("kind") != "terminal" for name in NAMES):
         plain_output(slave)
     return master, slave
 
@@ -277,7 +278,7 @@ def _descriptor_path(descriptor: int) -> bytes:
 
 
 def _descriptor_paths(descriptor: int) -> tuple[bytes, ...]:
-    """What it is called here, and where the folder of terminals is another one."""
+    """Its path here, and in a sandbox with its own /dev/pts."""
     name = _descriptor_path(descriptor)
     return name, name.removeprefix(b"/dev/pts")
 
@@ -291,7 +292,7 @@ def _copy_recorded(
                 capture.feed(data)
                 _write_all(target, data)
         except OSError:
-            pass  # the command reads no more
+            pass  # the command closed its stdin
         finally:
             os.close(target)
 
@@ -310,7 +311,7 @@ def _copy_output(
     ends = os.isatty(source)
 
     def show(data: bytes) -> None:
-        if target is not None:  # the terminal it is shown on makes line ends itself
+        if target is not None:  # the user's terminal converts newlines itself
             _write_all(target, data.replace(b"\r\n", b"\n") if ends else data)
 
     def copy() -> None:
@@ -321,7 +322,7 @@ def _copy_output(
             if show_masked:
                 show(capture.flush())
         except OSError:
-            pass  # nobody reads any more: closing our end tells the command so
+            pass  # the reader is gone: closing our end tells the command
         finally:
             os.close(source)
 
@@ -343,7 +344,7 @@ def _copy_input(
                 capture.feed(data)
                 _write_all(target, data)
         except OSError:
-            pass  # the command reads no more
+            pass  # the command closed its stdin
         finally:
             os.close(target)
 

@@ -1,4 +1,4 @@
-"""A terminal between the user's and the command's: what is shown is also kept."""
+"""A pseudo-terminal between the user's terminal and the command, so that output is captured."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Terminal(Struct, eq=False):
     slave: int
     name: str
     both_ways: bool
-    """The user's input is a terminal too: then the command gets this one as its own."""
+    """stdin is a terminal too: then this becomes the command's controlling terminal."""
     shown: int
-    """Where the user sees it: descriptor 1 or 2."""
+    """The descriptor of the user's terminal: 1 or 2."""
     typed: int = 0
-    """How many bytes of keys the command was given."""
+    """Number of bytes typed."""
     _saved: list[Any] | None = None
     _old_winch: Any = None
 
@@ -47,7 +47,7 @@ class Terminal(Struct, eq=False):
             terminal._saved = termios.tcgetattr(0)
             tty.setraw(0, termios.TCSADRAIN)
         else:
-            plain_output(slave)  # the user's terminal turns newlines into line ends already
+            plain_output(slave)  # the user's terminal converts newlines already
         if threading.current_thread() is threading.main_thread():
             terminal._old_winch = signal.signal(signal.SIGWINCH, lambda *_: terminal._resize())
         return terminal
@@ -64,7 +64,7 @@ class Terminal(Struct, eq=False):
         reading: ReadProgress,
         number: int,
     ) -> Callable[[], None]:
-        """What to run in a thread: the command's output to the user, the user's keys to it."""
+        """A function for a thread: copies output to the user and keys to the command."""
 
         def copy() -> None:
             sources = [self.master, 0] if self.both_ways else [self.master]
@@ -73,7 +73,7 @@ class Terminal(Struct, eq=False):
                 if self.master in ready:
                     try:
                         data = reading.take(number, self.master)
-                    except OSError:  # the last process that had it is gone
+                    except OSError:  # the last process that held it has ended
                         break
                     if not data:
                         break
@@ -101,7 +101,7 @@ class Terminal(Struct, eq=False):
 
 
 def plain_output(slave: int) -> None:
-    """Let this terminal hand on what is written to it as it is."""
+    """Turn output processing off: bytes pass unchanged."""
     modes = termios.tcgetattr(slave)
     modes[1] &= ~termios.OPOST
     termios.tcsetattr(slave, termios.TCSANOW, modes)

@@ -9,7 +9,7 @@ from clew.run.launch.input_snapshot import InputSnapshot
 
 
 def standing(*paths: Path) -> InputSnapshot:
-    return InputSnapshot.now(os.fsencode(path) for path in paths)
+    return InputSnapshot.of_paths(os.fsencode(path) for path in paths)
 
 
 def test_what_is_there_changes(tmp_path: Path) -> None:
