@@ -235,12 +235,21 @@ bool image_enter(struct task *task, const char *path)
 		return false;
 	}
 	inspect(task, image, path);
-	if (!image->absent) /* a search of the PATH asks for many that are */
+	if (!image->absent)
 		seek_maker(task->proc);
-	return true;
+	/* A search of the PATH tries many that are absent. The end of such a call need not be awaited: it has failed
+	 * if the next stop is not that of a new program (image_awaited). */
+	return !image->absent;
 }
 
-void image_failed(struct task *task) { image_free(task); }
+void image_failed(struct task *task)
+{
+	if (task->image->absent)
+		emit_look(task->proc, task->seq, CLEW_ACCESS, task->path, ENOENT, X_OK, NULL, NULL);
+	image_free(task);
+}
+
+bool image_awaited(const struct task *task) { return task->image && task->image->absent; }
 
 static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *image)
 {

@@ -294,6 +294,8 @@ static void ended(struct task *task, int status, const struct rusage *usage)
 static void stopped(struct task *task, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
+	if (event != PTRACE_EVENT_EXEC && image_awaited(task))
+		image_failed(task);
 	if (signal == (SIGTRAP | 0x80)) {
 		struct __ptrace_syscall_info info;
 		if (task->early && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0) {

@@ -230,7 +230,8 @@ void emit_signal(struct task *task);
 void emit_state(struct proc *proc, uint64_t seq, const char *path, bool follow);
 
 /* ---- exec ---- */
-bool image_enter(struct task *task, const char *path); /* false: the exec is none any more */
+bool image_enter(struct task *task, const char *path); /* whether its end is of interest */
+bool image_awaited(const struct task *task);	       /* an exec whose end the next stop tells */
 void image_begun(struct task *task);  /* the exec succeeded */
 void image_failed(struct task *task); /* it did not */
 void image_inherit(struct proc *proc, bool files);
