@@ -62,6 +62,24 @@ def test_a_record_made_here_gets_the_file_of_this_machine(clew: Clew) -> None:
     clew.error("cat", "e2:app/.env", status=5)
 
 
+def test_a_private_key_of_any_name(tmp_path: Path) -> None:
+    """Other files of the directory are stored; a repeat gets the key of this machine."""
+    clew = Clew(tmp_path)
+    clew("init")
+    (clew.folder / ".ssh").mkdir()
+    clew.write(".ssh/deploy", f"-----BEGIN OPENSSH PRIVATE KEY-----\n{SECRET}\n")
+    clew.write(".ssh/config", "Host a\n")
+    clew.write(".ssh/old", f"-----BEGIN RSA PRIVATE KEY-----\n{OTHER}\n")
+    ran = "cat .ssh/config .ssh/deploy | wc -c > out; cat .ssh/old | wc -c; echo a > .ssh/old"
+    clew("exec", "--", "sh", "-c", ran)
+    assert kept(clew, SECRET, OTHER) == ""
+    clew.error("cat", "e1:.ssh/deploy", status=5)
+    assert clew("cat", "e1:.ssh/config").stdout == "Host a\n"
+    clew.write(".ssh/old", f"-----BEGIN RSA PRIVATE KEY-----\n{OTHER}\n")
+    assert f"it gets your own {clew.folder}/.ssh/deploy" in clew("repeat", "e1").stderr
+    assert kept(clew, SECRET, OTHER) == ""
+
+
 def test_a_renewed_file_is_said_to_be_another_and_is_masked(clew: Clew) -> None:
     clew("exec", "--", sys.executable, "-c", "print(open('app/.env').read(), 1)")
     clew.write("app/.env", f"API={OTHER}\n")

@@ -7,7 +7,14 @@ Every package above `settings` may import this one.
 
 from __future__ import annotations
 
-from clew.redaction.files import CREDENTIALS, credential_globs, secret_values
+from clew.redaction.files import (
+    CREDENTIALS,
+    PRIVATE_KEY_BYTES,
+    SSH_DIRECTORY,
+    credential_globs,
+    is_private_key,
+    secret_values,
+)
 from clew.redaction.globs import matcher
 from clew.redaction.masking import MASK, Stream
 from clew.redaction.redactor import SHORTEST, Arguments, Redactor
@@ -16,11 +23,14 @@ from clew.redaction.text_scan import mask_text, mask_url
 __all__ = [
     "CREDENTIALS",
     "MASK",
+    "PRIVATE_KEY_BYTES",
     "SHORTEST",
+    "SSH_DIRECTORY",
     "Arguments",
     "Redactor",
     "Stream",
     "credential_globs",
+    "is_private_key",
     "mask_text",
     "mask_url",
     "matcher",

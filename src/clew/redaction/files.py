@@ -162,6 +162,18 @@ _LONG = 32
 """Characters: a longer value without a space is a key, whatever it is called."""
 
 
+SSH_DIRECTORY = "/.ssh/"
+"""Where files that begin as a private key are credentials, whatever their names are."""
+PRIVATE_KEY_BYTES = 64
+
+
+def is_private_key(beginning: bytes) -> bool:
+    """Whether a file that begins with these bytes is an SSH key: OpenSSH's, PEM or PuTTY's."""
+    return (
+        beginning.startswith(b"-----BEGIN ") and b"PRIVATE KEY-----" in beginning
+    ) or beginning.startswith(b"PuTTY-User-Key-File-")
+
+
 def credential_globs(
     credentials: tuple[str, ...], environ: Mapping[str, str], cwd: str
 ) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from blake3 import blake3
 
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Recorded, Version
-from clew.redaction import credential_globs, matcher, secret_values
+from clew.redaction import SSH_DIRECTORY, credential_globs, matcher, secret_values
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.initial_files import Entry, Scenery
 from clew.safe_path import SafeFolder
@@ -52,10 +52,11 @@ class CredentialFile:
 
 
 def find_credentials(record: Recorded, found: Scenery, values: SecretValues) -> list[bytes]:
-    """The files without bytes that are credentials by their path, or by that of a link to them."""
+    """The files without bytes that are credentials by their path, or by that of a link to them.
+    Of the files in an SSH directory, only those that are private keys have no bytes."""
     environ = {name: value for name, value in record.itself.environment.items() if value}
     globs = credential_globs(values.credentials, environ, record.itself.cwd or "/")
-    is_credential = matcher(globs)
+    is_credential = matcher((*globs, f"*{SSH_DIRECTORY}*"))
     links = [
         (path, os.path.normpath(os.path.join(os.path.dirname(path), entry.target)))
         for path, entry in found.entries.items()

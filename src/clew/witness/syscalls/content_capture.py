@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from clew.confined_files import HOST, Confined
 from clew.errors import ClewError, NotAllowed, NotFound
-from clew.redaction import matcher
+from clew.redaction import PRIVATE_KEY_BYTES, SSH_DIRECTORY, is_private_key, matcher
 from clew.store import Changed, Signature, Store, Stored
 from clew.store.errors import TooSparse
 from clew.witness.syscalls.trace_format import (
@@ -72,6 +72,7 @@ class ContentCapture:
         self._spool = spool
         self._keep = keep
         self._matches = matcher(exclude)
+        self._finds_keys = any(SSH_DIRECTORY in glob for glob in exclude)
         self._withheld: set[ContentKey] = (
             set()
         )  # opened by an excluded name that leads to another one
@@ -217,7 +218,7 @@ class ContentCapture:
             if record.how == b"link" and (now.st_size, now.st_mtime_ns) != key[2:]:
                 self._missed.setdefault(key, (record.path, "written to after it lost its name"))
             elif key not in self._known:
-                keep = self._keeps(record.path) and key not in self._withheld
+                keep = self._keeps(record.path, saved=saved) and key not in self._withheld
                 self._known[key] = KnownContent(self._store.put_file(saved, keep=keep), keep)
             if self._until is None:  # a recovery that fails begins again, and needs it then
                 Path(os.fsdecode(saved)).unlink()
@@ -317,8 +318,21 @@ class ContentCapture:
         """The content of what is at this path now, or why there is none."""
         return self._left.get(path, "gone")
 
-    def _keeps(self, path: bytes) -> bool:
-        return self._keep and not self._excluded(path)
+    def _keeps(self, path: bytes, *, saved: bytes | None = None) -> bool:
+        """Whether to store this file; `saved`: the copy that the tracer made of it."""
+        return self._keep and not self._excluded(path, saved=saved)
 
-    def _excluded(self, path: bytes) -> bool:
-        return self._matches(os.fsdecode(path))
+    def _excluded(self, path: bytes, *, saved: bytes | None = None) -> bool:
+        return self._matches(os.fsdecode(path)) or self._is_private_key(path, saved)
+
+    def _is_private_key(self, path: bytes, saved: bytes | None) -> bool:
+        """SSH keys may have any name: recognize those that are beside the usual ones."""
+        if not self._finds_keys or SSH_DIRECTORY.encode() not in path:
+            return False
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+        try:
+            descriptor = os.open(saved, flags) if saved else self.files.open(path, flags)
+        except OSError:
+            return False
+        with open(descriptor, "rb") as file:
+            return is_private_key(file.read(PRIVATE_KEY_BYTES))
