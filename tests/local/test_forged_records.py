@@ -12,7 +12,7 @@ from tests.local.sharing import Shared, folder, in_python, project, whole
 from tests.unit.cli.driving import Clew
 from tests.unit.prov.story import digest
 
-from clew.api.local.project import Project
+from clew.api.local.project import LocalProject
 from clew.api.local.share import Own, push
 from clew.errors import Rejected
 from clew.prov.events import (
@@ -32,7 +32,7 @@ Forge = Callable[[list[AnyEvent]], list[AnyEvent]]
 class Forger(Own):
     """An end that pushes other events than it recorded."""
 
-    def __init__(self, opened: Project, forge: Forge) -> None:
+    def __init__(self, opened: LocalProject, forge: Forge) -> None:
         super().__init__(opened)
         self._forge = forge
 

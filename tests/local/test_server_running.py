@@ -20,7 +20,7 @@ from tests.local.test_cmd_pipeline import answer
 
 import clew
 from clew import settings
-from clew.api.local.project import Project as Opened
+from clew.api.local.project import LocalProject as Opened
 from clew.prov.graph import Graph
 from clew.server.catalogue import runs, schedules
 

@@ -1,20 +1,24 @@
-"""The Python interface: a project, and everything one can do with it.
+"""The Python interface, on which the command line and the server are built.
 
-    project = clew.open()                     the project of the current folder
-    outcome = project.exec(["python", "train.py"], name="first")
-    lineage = project.lineage("model.pkl")
+    project             the protocols `Project` and `Pipelines`: the documented interface
+    results, executions the frozen values that they return
+    open_project        `clew.open` and `clew.init`
+    local               the implementation for a local directory
+    remote              the implementation for a server (CLEW_SERVER)
+    delivery            sends executions that were recorded here to a server
+    pipeline_artifacts  names of runs, tasks and artifacts, and the files of artifacts
 
-`Project` is the facade the command line is built on; `records` are the frozen values it
-answers with. They, and what needs the witness or the store, are loaded when they are first asked
-for: a machine without a compiler can do everything but `exec`. Rooms below never import this.
+It contains no SQL and no parsing of the command line. Only `server`, `cli` and Python programs
+import it, never the packages below. Modules load on first use: a machine without a compiler can do
+everything but `exec`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from clew.api.local.project import Project
 from clew.api.open_project import init, open  # noqa: A004 (clew.open is the public name)
+from clew.api.project import Project
 
 if TYPE_CHECKING:
     from clew.api.results import (

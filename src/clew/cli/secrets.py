@@ -15,7 +15,7 @@ from clew.errors import SecretsNeeded, UsageError
 from clew.replay.repeat.secret_values import is_path, read_file
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api import Project
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Result = TypeVar("Result")

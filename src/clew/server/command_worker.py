@@ -17,12 +17,12 @@ from typing import Any
 
 import msgspec
 
-import clew
+from clew import settings
 from clew.api.local.checkouts import carried_out
-from clew.api.local.pipelines.runs import is_run
-from clew.api.local.project import Project
+from clew.api.local.project import LocalProject, open_local_project
 from clew.api.local.recreate import Elsewhere, Way
 from clew.api.local.repeat import repeat
+from clew.api.pipeline_artifacts import is_run
 from clew.api.remote.checkouts import Sent
 from clew.api.remote.client_paths import Asker
 from clew.errors import ClewError
@@ -57,7 +57,7 @@ class Repeat(msgspec.Struct, tag="repeat"):
     quiet: bool = True
     secrets: Secrets = {}
 
-    def do(self, project: Project, say: Say) -> Document:
+    def do(self, project: LocalProject, say: Say) -> Document:
         if is_run(self.id):
             return project.pipelines.repeat(self.id, say=say)
         return repeat(
@@ -87,7 +87,7 @@ class Confirm(msgspec.Struct, tag="confirm"):
     b: str
     secrets: Secrets = {}
 
-    def do(self, project: Project, say: Say) -> Document:
+    def do(self, project: LocalProject, say: Say) -> Document:
         return project.diff(self.a, self.b, confirm=True)
 
 
@@ -101,7 +101,7 @@ class Commit(msgspec.Struct, tag="commit"):
     quiet: bool = True
     secrets: Secrets = {}
 
-    def do(self, project: Project, say: Say) -> Document:
+    def do(self, project: LocalProject, say: Say) -> Document:
         return carried_out(
             project,
             *self.checkout.read(),
@@ -124,7 +124,7 @@ class Recreate(msgspec.Struct, tag="recreate"):
     gpu: bool = False
     secrets: Secrets = {}
 
-    def do(self, project: Project, say: Say) -> Document:
+    def do(self, project: LocalProject, say: Say) -> Document:
         elsewhere = Elsewhere(self.asker.here(), self.brought)
         with Store(project.directory.store) as store:
             way = Way(
@@ -151,7 +151,7 @@ def main(descriptor: int) -> None:
         try:
             asked = json.loads(sys.stdin.buffer.readline())
             task: Task = msgspec.convert(asked, type=Task, str_keys=True)
-            with clew.open() as project:
+            with open_local_project(settings.load()) as project:
                 project.secrets = project.secrets.only_given(task.secrets)
                 tell(answer=task.do(project, lambda text: tell(said=text)))
         except ClewError as error:

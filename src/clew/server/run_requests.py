@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.api.local.project import Project
+from clew.api.local.project import LocalProject
 from clew.bounded_documents import check_depth
 from clew.errors import NotFound, UsageError
 from clew.pipelines.spec import arguments, parser
@@ -22,7 +22,7 @@ from clew.server.parsing import compiled_pipelines
 _STATES = {"queued": "pending", "running": "running"}
 
 
-def document(project: Project, text: str, *, tasks: bool = True) -> dict[str, Any]:
+def document(project: LocalProject, text: str, *, tasks: bool = True) -> dict[str, Any]:
     """The run that `text` names (`r1`, or its uid), as it is now."""
     graph = project.graph
     try:
@@ -76,7 +76,7 @@ def uid_of(graph: Graph, text: str) -> str:
         return text
 
 
-def is_over(project: Project, uid: str) -> bool:
+def is_over(project: LocalProject, uid: str) -> bool:
     """Whether nothing more will happen to a run, unless somebody asks for it again."""
     asked = run_list.asked(project.graph, uid)
     return not project.is_alive(uid) and (asked is None or asked.state in OVER)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
 
-from clew.api.local.project import Project
+from clew.api.local.project import LocalProject
 from clew.errors import ClewError
 from clew.project_directory import Folder
 from clew.prov.graph import Graph
@@ -30,17 +30,17 @@ class Service:
         """Set when the server ends: long work ends at its next look."""
         self.feeds = Feeds()
         """What is followed while it goes on."""
-        self._idle: list[Project] = []
+        self._idle: list[LocalProject] = []
 
     @contextmanager
-    def project(self) -> Iterator[Project]:
+    def project(self) -> Iterator[LocalProject]:
         """The project, for one request; one that failed is opened anew for the next. Where the
         database did, those that wait may have lost it as well."""
         try:
             found = self._idle.pop()
             found._recover()
         except IndexError:
-            found = Project(self.folder, self.settings, environ={})  # repeats get none of ours
+            found = LocalProject(self.folder, self.settings, environ={})  # repeats get none of ours
         try:
             yield found
         except ClewError as error:

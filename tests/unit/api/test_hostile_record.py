@@ -11,13 +11,13 @@ from tests.unit.prov.story import Story
 
 import clew
 from clew.api.local import repeat
-from clew.api.local.project import Project
+from clew.api.local.project import LocalProject
 from clew.errors import Damaged
 from clew.store import Store
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalProject]:
     (tmp_path / "victim").write_text("mine")
     monkeypatch.setenv("CLEW_PROJECT", "")
     with clew.init(tmp_path / "project") as made:
@@ -26,7 +26,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project
         yield made
 
 
-def hostile(project: Project, *writes: tuple[str, str, int]) -> str:
+def hostile(project: LocalProject, *writes: tuple[str, str, int]) -> str:
     """The uid of an execution that left files of these paths, texts and modes."""
     story = Story("a")
     p = story.process("sh")
@@ -38,21 +38,23 @@ def hostile(project: Project, *writes: tuple[str, str, int]) -> str:
 
 
 @pytest.mark.parametrize("path", ["/w/../../victim", "/../../victim", "/w/.."])
-def test_what_was_left_is_laid_out_inside(project: Project, tmp_path: Path, path: str) -> None:
+def test_what_was_left_is_laid_out_inside(project: LocalProject, tmp_path: Path, path: str) -> None:
     uid = hostile(project, (path, "EVIL", 0o100644))
     with pytest.raises(Damaged, match="not a valid relative path"):
         repeat.lay_out(project, uid, tmp_path / "kept")
     assert (tmp_path / "victim").read_text() == "mine"
 
 
-def test_no_file_is_written_through_a_link_of_the_record(project: Project, tmp_path: Path) -> None:
+def test_no_file_is_written_through_a_link_of_the_record(
+    project: LocalProject, tmp_path: Path
+) -> None:
     uid = hostile(project, ("/w/a", str(tmp_path), 0o120777), ("/w/a/victim", "EVIL", 0o100644))
     with pytest.raises(Damaged, match="is not a folder"):
         repeat.lay_out(project, uid, tmp_path / "kept")
     assert (tmp_path / "victim").read_text() == "mine"
 
 
-def test_what_was_left_gains_no_privileges(project: Project, tmp_path: Path) -> None:
+def test_what_was_left_gains_no_privileges(project: LocalProject, tmp_path: Path) -> None:
     uid = hostile(project, ("/w/su", "EVIL", 0o104755))
     repeat.lay_out(project, uid, tmp_path / "kept")
     assert (tmp_path / "kept/su").stat().st_mode & 0o7777 == 0o755

@@ -99,7 +99,7 @@ def test_a_project_is_found_by_path(project: clew.Project, tmp_path: Path) -> No
     below = tmp_path / "a" / "b"
     below.mkdir(parents=True)
     assert clew.open(below).uid == project.uid
-    assert repr(clew.open(below)) == f"Project({str(tmp_path)!r})"
+    assert repr(clew.open(below)) == f"LocalProject({str(tmp_path)!r})"
     with pytest.raises(clew.ClewError) as caught:
         clew.open("/")
     assert caught.value.code == "no-project"

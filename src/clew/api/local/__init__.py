@@ -1,4 +1,5 @@
-"""The project on this machine: `Project` over the graph and the store.
+"""The project in a local directory: one module for each group of methods, on graph and store.
 
-Imported by `clew.api`, `server` and `cli`; never by the packages below `api`.
+The modules take a `ProjectState`; only `project` imports them all. Imported by `clew.api`, `server`
+and `cli`; never by the packages below `api`.
 """

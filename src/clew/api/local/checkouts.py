@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.api.local import notes
+from clew.api.local.executions import find_execution
 from clew.api.local.repeat import Say, done
 from clew.errors import NotAllowed, NotFound
 from clew.prov.locators import path_json
@@ -27,7 +30,28 @@ from clew.safe_path import SafeFolder
 from clew.store import Store
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project_state import ProjectState
+
+
+@dataclass(frozen=True)
+class CheckoutOwner:
+    """The project that checkouts belong to: local, or on a server."""
+
+    uid: str
+    root: str
+    served: bool
+    """CLEW_SERVER is set."""
+    kept_digests: Callable[[str, set[str]], set[str]]
+    """See the function `kept_digests`."""
+
+
+def owner_of(project: ProjectState) -> CheckoutOwner:
+    return CheckoutOwner(
+        uid=project.uid,
+        root=str(project.root),
+        served=project.settings.server is not None,
+        kept_digests=partial(kept_digests, project),
+    )
 
 
 class Described(NamedTuple):
@@ -41,7 +65,7 @@ class Described(NamedTuple):
     missing: list[dict[str, str]]
 
 
-def described(project: Project, text: str) -> Described:
+def described(project: ProjectState, text: str) -> Described:
     record = recorded(project.graph, text)
     with Store(project.directory.store) as store:
         found = scenery(record, listings(store))
@@ -55,22 +79,22 @@ def described(project: Project, text: str) -> Described:
     )
 
 
-def checkout(project: Project, text: str, folder: Path | None) -> dict[str, Any]:
+def checkout(project: ProjectState, text: str, folder: Path | None) -> dict[str, Any]:
     """Lay out the files of an execution; the document of `clew checkout --json`."""
     found = described(project, text)
     with Store(project.directory.store) as store:
-        return laid_out(project, store, found, text, folder)
+        return laid_out(owner_of(project), store, found, text, folder)
 
 
 def laid_out(
-    project: Project, store: Store, found: Described, text: str, folder: Path | None
+    owner: CheckoutOwner, store: Store, found: Described, text: str, folder: Path | None
 ) -> dict[str, Any]:
     """As `checkout`, from a store that has the bytes."""
     at = (folder or Path(_name(text, found.id))).absolute().resolve()
     made = Checkout(
         folder=at,
-        project=project.uid,
-        root=str(project.root),
+        project=owner.uid,
+        root=owner.root,
         execution=found.execution,
         id=found.id,
         cwd=found.cwd,
@@ -79,9 +103,9 @@ def laid_out(
     _outermost(at)
     if at.exists():
         with atomic_directory.alone(at):
-            _lay_out(project, store, made)
+            _lay_out(owner, store, made)
     else:
-        _lay_out(project, store, made)
+        _lay_out(owner, store, made)
     return {
         "execution": made.id,
         "uid": made.execution,
@@ -106,9 +130,9 @@ def _outermost(folder: Path) -> None:
         )
 
 
-def _lay_out(project: Project, store: Store, made: Checkout) -> None:
+def _lay_out(owner: CheckoutOwner, store: Store, made: Checkout) -> None:
     def unchanged(folder: Path) -> None:
-        _may_go(project, store, made.folder, folder)
+        _may_go(owner, store, made.folder, folder)
 
     if made.folder.exists():
         unchanged(made.folder)
@@ -121,7 +145,7 @@ def _lay_out(project: Project, store: Store, made: Checkout) -> None:
         atomic_directory.place(draft, made.folder, unchanged=unchanged)
 
 
-def _may_go(project: Project, store: Store, name: Path, folder: Path) -> None:
+def _may_go(owner: CheckoutOwner, store: Store, name: Path, folder: Path) -> None:
     """Whether what is in `folder` (called `name` by its owner) may be replaced."""
     there = working_tree.read(folder)
     if there is None:
@@ -131,10 +155,10 @@ def _may_go(project: Project, store: Store, name: Path, folder: Path) -> None:
                 hint="name another folder: clew checkout ID DIR",
             )
         return
-    if there.project != project.uid:
+    if there.project != owner.uid:
         raise NotAllowed(f"{name} is a checkout of another project", hint="name another folder")
     now = files(there, store)
-    unkept = _unkept(project, there)
+    unkept = _unkept(owner, there)
     changed = [at for at in changes(there, now).places if at in now or at not in unkept]
     if changed:
         raise NotAllowed(
@@ -154,13 +178,13 @@ def _some(places: list[bytes]) -> str:
     return ", ".join(map(os.fsdecode, places[:3])) + more
 
 
-def _unkept(project: Project, checkout: Checkout) -> list[bytes]:
+def _unkept(owner: CheckoutOwner, checkout: Checkout) -> list[bytes]:
     """Files that were committed, and that no execution has: with the folder they would go."""
-    known = project.kept_digests(checkout.execution, {kept.digest for kept in checkout.files})
+    known = owner.kept_digests(checkout.execution, {kept.digest for kept in checkout.files})
     return [kept.place for kept in checkout.files if kept.digest not in known]
 
 
-def kept(project: Project, execution: str, digests: set[str]) -> set[str]:
+def kept_digests(project: ProjectState, execution: str, digests: set[str]) -> set[str]:
     """Those of some contents that an execution has: this one, or else any."""
     try:
         record = recorded(project.graph, execution)
@@ -171,10 +195,10 @@ def kept(project: Project, execution: str, digests: set[str]) -> set[str]:
     return digests & (met | known)
 
 
-def status(project: Project, folder: Path | None) -> dict[str, Any]:
+def status(project: ProjectState, folder: Path | None) -> dict[str, Any]:
     """The document of `clew status --json`."""
     with Store(project.directory.store) as store:
-        return status_of(find(project, folder), store, project.directory.credentials)
+        return status_of(find(owner_of(project), folder), store, project.directory.credentials)
 
 
 def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> dict[str, Any]:
@@ -188,21 +212,20 @@ def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> di
     }
 
 
-def find(project: Project, folder: Path | None) -> Checkout:
+def find(owner: CheckoutOwner, folder: Path | None) -> Checkout:
     found = working_tree.find((folder or Path()).absolute().resolve())
-    if found.project != project.uid:
-        asks = project.settings.server is not None
+    if found.project != owner.uid:
         raise NotFound(
             f"{found.folder} is a checkout of another project, that was in {found.root}",
             hint="CLEW_SERVER names another, or is not to be set"
-            if asks
+            if owner.served
             else "CLEW_PROJECT names the project to use, if it was moved",
         )
     return found
 
 
 def commit(
-    project: Project,
+    project: ProjectState,
     folder: Path | None,
     *,
     message: str | None,
@@ -214,7 +237,7 @@ def commit(
     """Run the checked-out execution again with what was changed: the document of `clew commit
     --json`. The checkout is one of the new execution then, if that ended well."""
     notes.check({"message": message or ""})
-    found = find(project, folder)
+    found = find(owner_of(project), folder)
     with atomic_directory.alone(found.folder), Store(project.directory.store) as store:
         now = store_files(found, store, project.directory.credentials, say)
         return carried_out(
@@ -246,7 +269,7 @@ def store_files(
 
 
 def carried_out(
-    project: Project,
+    project: ProjectState,
     found: Checkout,
     now: dict[bytes, Kept],
     *,
@@ -261,11 +284,11 @@ def carried_out(
     soon as it is recorded."""
     changed = changes(found, now)
     if not changed:
-        return unchanged(project, found)
+        return unchanged(find_execution(project, found.execution).as_json(), found)
 
     def settled(execution: Mapping[str, Any]) -> None:
         if message:
-            project.note(execution["uid"], message=message)
+            notes.note(project, execution["uid"], {"message": message})
         settle(execution)
 
     with Store(project.directory.store) as store:
@@ -285,10 +308,10 @@ def carried_out(
     return {**document, "changes": changed.as_json()}
 
 
-def unchanged(project: Project, found: Checkout) -> dict[str, Any]:
+def unchanged(execution: dict[str, Any], found: Checkout) -> dict[str, Any]:
     """What a commit answers where there is nothing to commit."""
     verdict = Verdict(
-        execution=project.execution(found.execution).as_json(),
+        execution=execution,
         of=found.id,
         comparison=Comparison(()),
         divergence=None,
@@ -300,7 +323,13 @@ def unchanged(project: Project, found: Checkout) -> dict[str, Any]:
 
 
 def _plan(
-    project: Project, found: Checkout, now: list[Kept], store: Store, *, network: bool, gpu: bool
+    project: ProjectState,
+    found: Checkout,
+    now: list[Kept],
+    store: Store,
+    *,
+    network: bool,
+    gpu: bool,
 ) -> tuple[Recorded, repeat_plan.Plan]:
     try:
         record = recorded(project.graph, found.execution)
@@ -315,11 +344,13 @@ def _plan(
     return record, plan.with_files(entries)
 
 
-def _ancestors(project: Project, record: Recorded, names: Names) -> list[tuple[Recorded, Scenery]]:
+def _ancestors(
+    project: ProjectState, record: Recorded, names: Names
+) -> list[tuple[Recorded, Scenery]]:
     """What it was modified from, nearest first, as far as that is still recorded."""
     found: list[tuple[Recorded, Scenery]] = []
     while True:
-        line = project.execution(record.execution.uid).as_json()
+        line = find_execution(project, record.execution.uid).as_json()
         if line["kind"] != "modification" or line["parent"] is None:
             return found
         record = recorded(project.graph, line["parent"])

@@ -13,7 +13,7 @@ from clew.replay.compare.volatile_rules import rules
 from clew.store import Store
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project_state import ProjectState
 
 CONFIRMING = 60.0
 """For how many seconds the cause of a difference is looked for."""
@@ -21,7 +21,7 @@ CONFIRMING = 60.0
 
 @contextmanager
 def reading(
-    project: Project, *, mask: Callable[[bytes], bytes] = lambda content: content
+    project: ProjectState, *, mask: Callable[[bytes], bytes] = lambda content: content
 ) -> Iterator[Read]:
     """The bytes of contents, where they are stored, after `mask` was applied to them."""
     with Store(project.directory.store) as store:
@@ -36,7 +36,7 @@ def reading(
 
 
 def explained(
-    project: Project, a: Recorded, b: Recorded, comparison: Comparison, *, seconds: float
+    project: ProjectState, a: Recorded, b: Recorded, comparison: Comparison, *, seconds: float
 ) -> dict[str, Any] | None:
     """Which process diverged first, and why; None where nothing that matters differs.
 
@@ -60,7 +60,7 @@ def explained(
     return found.as_json() if found else None
 
 
-def diff(project: Project, a: str, b: str, *, confirm: bool) -> dict[str, Any]:
+def diff(project: ProjectState, a: str, b: str, *, confirm: bool) -> dict[str, Any]:
     """The document of `clew diff --json`."""
     from clew.replay.compare.execution_diff import differ
 

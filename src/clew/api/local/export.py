@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from clew.api.local.executions import show_execution
 from clew.errors import NotAllowed, UsageError
 
 if TYPE_CHECKING:
-    from clew.api.local.archive import Archive
+    from clew.api.project_state import ProjectState
     from clew.replay.export.portable_execution import Portable
 
 Say = Callable[[str], None]
@@ -21,11 +22,11 @@ Say = Callable[[str], None]
 _FOLDERS = {"ro-crate": "an RO-Crate", "dockerfile": "a Dockerfile with its files"}
 
 
-def report(project: Archive, text: str, kind: str) -> str:
+def report(project: ProjectState, text: str, kind: str) -> str:
     """The execution's `requirements`, `packages` or `readme`."""
     from clew.prov.export import reports
 
-    shown = project.show(text, detail=True)
+    shown = show_execution(project, text, detail=True)
     if kind == "requirements":
         return reports.requirements(shown["files"])
     if kind == "packages":
@@ -36,7 +37,7 @@ def report(project: Archive, text: str, kind: str) -> str:
 
 
 def export(
-    project: Archive,
+    project: ProjectState,
     text: str,
     *,
     format: str,  # noqa: A002
@@ -71,7 +72,7 @@ def may_be_exported(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A
         raise UsageError("an image is a file", hint="name one with -o FILE")
 
 
-def _document(project: Archive, text: str, format: str) -> bytes:  # noqa: A002
+def _document(project: ProjectState, text: str, format: str) -> bytes:  # noqa: A002
     from clew.prov.export import w3c
 
     writers = {"prov-json": w3c.prov_json, "prov-n": w3c.prov_n}
@@ -81,7 +82,7 @@ def _document(project: Archive, text: str, format: str) -> bytes:  # noqa: A002
     return writers[format](project.graph, text)
 
 
-def _crate(project: Archive, text: str, folder: Path, say: Say) -> None:
+def _crate(project: ProjectState, text: str, folder: Path, say: Say) -> None:
     from clew.prov.export.ro_crate import write_crate
     from clew.store import Store
 
@@ -89,7 +90,7 @@ def _crate(project: Archive, text: str, folder: Path, say: Say) -> None:
         write_crate(project.graph, text, folder, alive=project.is_alive, copy=store.restore)
 
 
-def _dockerfile(project: Archive, text: str, folder: Path, say: Say) -> None:
+def _dockerfile(project: ProjectState, text: str, folder: Path, say: Say) -> None:
     from clew.replay.export.build_context import write_context
     from clew.store import Store
 
@@ -98,7 +99,7 @@ def _dockerfile(project: Archive, text: str, folder: Path, say: Say) -> None:
         write_context(what, folder, restore=store.restore)
 
 
-def _image(project: Archive, text: str, out: BinaryIO, say: Say) -> None:
+def _image(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:
     from clew.replay.export.oci_image import write_image
     from clew.run import execution_locks
     from clew.store import Store
@@ -113,7 +114,7 @@ def _image(project: Archive, text: str, out: BinaryIO, say: Say) -> None:
         os.close(lock)
 
 
-def _portable(project: Archive, text: str, say: Say) -> Portable:
+def _portable(project: ProjectState, text: str, say: Say) -> Portable:
     from clew.prov.queries.execution_record import recorded
     from clew.replay.export.portable_execution import portable
     from clew.replay.stored_listings import listings

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
 from clew import disk_reserve, log, signing
-from clew.api.results import Check, Problem, Reclaimed
-from clew.errors import Busy, ClewError, Full
+from clew.api.local.executions import find_execution
+from clew.api.results import Check, Execution, Problem, Reclaimed
+from clew.errors import Busy, ClewError, Full, UsageError
 from clew.prov.events import from_batch
 from clew.prov.import_scope import facts_out_of_scope
 from clew.prov.queries.formats import execution_id
@@ -20,14 +21,14 @@ from clew.store import Store
 from clew.store.types import named
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project_state import ProjectState
     from clew.run.recovery import UnrecoveredExecution
 
 _LOGGED = 100
 """Problems of one check that are logged one by one."""
 
 
-def _settle(project: Project) -> list[UnrecoveredExecution]:
+def _settle(project: ProjectState) -> list[UnrecoveredExecution]:
     """Killed executions are told as far as they were seen: what they stored is named by that."""
     from clew.run.recovery import recover
 
@@ -35,7 +36,7 @@ def _settle(project: Project) -> list[UnrecoveredExecution]:
 
 
 @contextmanager
-def in_reserve(project: Project) -> Iterator[None]:
+def in_reserve(project: ProjectState) -> Iterator[None]:
     """Let the body work on a full disk, in the project's reserve."""
     with disk_reserve.spent(project.directory.path):
         try:
@@ -47,12 +48,33 @@ def in_reserve(project: Project) -> Iterator[None]:
             project.close()  # what the database wrote beside its file goes before the reserve comes
 
 
-def gc(project: Project, *, dry_run: bool) -> Reclaimed:
+def remove(project: ProjectState, ids: Iterable[str], *, dry_run: bool) -> list[Execution]:
+    from clew.prov.queries.inherited_reads import heirs
+    from clew.run.recovery import discard_after
+
+    executions = {found.uid: found for found in (find_execution(project, id_) for id_ in ids)}
+    for execution in executions.values():
+        if execution.state == "running":
+            raise Busy(f"{execution.id} is still running", hint="wait for its end, or stop it")
+    if left := heirs(project.graph, executions):
+        names = " ".join(execution_id(number) for _, number in left)
+        raise UsageError(f"without it {names} would not be whole", hint=f"clew rm {names}, too")
+    if not dry_run:
+        with in_reserve(project):
+            for uid in executions:
+                with discard_after(project.directory, uid):
+                    project.graph.remove(uid)
+        removed = ", ".join(f"{found.id} ({uid})" for uid, found in executions.items())
+        log.write(project.directory, "info", f"removed {removed}")
+    return list(executions.values())
+
+
+def gc(project: ProjectState, *, dry_run: bool) -> Reclaimed:
     with in_reserve(project):
         return _gc(project, dry_run=dry_run)
 
 
-def _gc(project: Project, *, dry_run: bool) -> Reclaimed:
+def _gc(project: ProjectState, *, dry_run: bool) -> Reclaimed:
     from clew.replay.sandbox.file_cache import clear
 
     cached = clear(project.directory.cache, dry_run=dry_run)  # first: this needs no room
@@ -70,7 +92,7 @@ def _gc(project: Project, *, dry_run: bool) -> Reclaimed:
     return Reclaimed(files=found.files, bytes=found.bytes, cached=cached)
 
 
-def fsck(project: Project) -> Check:
+def fsck(project: ProjectState) -> Check:
     """Check the store; that whatever the graph says is stored is there; that no execution says
     anything about another; and that signed executions are as they were signed."""
     unsettled = _settle(project)
@@ -100,7 +122,7 @@ def fsck(project: Project) -> Check:
     return Check(checked=report.checked, problems=tuple(problems))
 
 
-def _check_signatures(project: Project, store: Store) -> Iterator[Problem]:
+def _check_signatures(project: ProjectState, store: Store) -> Iterator[Problem]:
     for uid, number, signature in all_signatures(project.graph):
         id_ = execution_id(number)
         try:

@@ -12,13 +12,13 @@ from clew.prov.queries import notes
 from clew.witness.environment import user_name
 
 if TYPE_CHECKING:
-    from clew.api.local.archive import Archive
+    from clew.api.project_state import ProjectState
 
 LONGEST = 10_000
 
 
 def note(
-    project: Archive,
+    project: ProjectState,
     target: str,
     remarks: Mapping[str, str],
     here: Here | None = None,

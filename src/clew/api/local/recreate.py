@@ -29,7 +29,7 @@ from clew.settings import machine_id
 from clew.store import Store
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project_state import ProjectState
 
 _UNKNOWN = "?"
 """Before a locator: a content whose digest nobody knows."""
@@ -60,7 +60,7 @@ class _Run:
 
 
 def recreate(
-    project: Project,
+    project: ProjectState,
     text: str,
     *,
     to: str | None,
@@ -90,7 +90,7 @@ class Way:
 
     def __init__(
         self,
-        project: Project,
+        project: ProjectState,
         store: Store,
         text: str,
         *,
@@ -144,7 +144,7 @@ class Elsewhere:
     """(digest, path, size) of what would be taken, if it lay there."""
 
 
-def _target(project: Project, text: str, here: versions.Here | None) -> Target:
+def _target(project: ProjectState, text: str, here: versions.Here | None) -> Target:
     """The version that `text` names; a path where nothing is any more names its last one."""
     try:
         found = versions.stored(project, text, here)
@@ -164,7 +164,7 @@ def _target(project: Project, text: str, here: versions.Here | None) -> Target:
 class _Supply:
     """What contents can be had without running anything, and who can make the others."""
 
-    def __init__(self, project: Project, store: Store, elsewhere: Elsewhere | None) -> None:
+    def __init__(self, project: ProjectState, store: Store, elsewhere: Elsewhere | None) -> None:
         self._project = project
         self._store = store
         self._elsewhere = elsewhere
@@ -356,7 +356,7 @@ def _readable(store: Store, digest: str) -> bool:
 
 
 def _carry_out(
-    project: Project, run: _Run, network: bool
+    project: ProjectState, run: _Run, network: bool
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Run it, keeping whatever it makes; the execution it became, and what did not come again."""
     uid = run.record.execution.uid

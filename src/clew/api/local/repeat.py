@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import NotAllowed
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project_state import ProjectState
     from clew.prov.queries.execution_record import Recorded
     from clew.redaction import Redactor
     from clew.replay.repeat.repeat_plan import Plan
@@ -25,7 +25,7 @@ Bring = Callable[[str], "Entry | None"]
 
 
 def repeat(
-    project: Project,
+    project: ProjectState,
     text: str,
     *,
     parameters: Mapping[int, str],
@@ -69,7 +69,7 @@ def repeat(
 
 
 def done(
-    project: Project,
+    project: ProjectState,
     record: Recorded,
     plan: Plan,
     *,
@@ -130,7 +130,7 @@ def _redactor(plan: Plan) -> Redactor:
     return redactor
 
 
-def _memo(project: Project, record: Recorded, plan: Plan) -> Incremental:
+def _memo(project: ProjectState, record: Recorded, plan: Plan) -> Incremental:
     """Who knows what need not run again."""
     from clew.replay.reuse.incremental import Incremental
 
@@ -158,7 +158,7 @@ def _changed(plan: Plan, parameters: Mapping[int, str], bring: Bring) -> Plan:
     return changed.with_files(entries) if entries else changed
 
 
-def _file(project: Project, path: Path, say: Say) -> Entry | None:
+def _file(project: ProjectState, path: Path, say: Say) -> Entry | None:
     from clew.store import Store
 
     if not may_bring(path, project.directory.credentials, say):
@@ -194,7 +194,7 @@ def file_of(store: Store, path: Path) -> Entry:
     return Entry("file", mode, status.st_mtime_ns, found.size, found.digest)
 
 
-def lay_out(project: Project, uid: str, folder: Path) -> None:
+def lay_out(project: ProjectState, uid: str, folder: Path) -> None:
     """What the execution left, laid out in a folder of its own."""
     import stat
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from clew import signing
+from clew.api.local.executions import find_execution, list_executions
 from clew.api.results import Execution, Transfer
 from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected, UsageError
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch
@@ -33,7 +34,7 @@ from clew.store.remotes.object_storage import REPAIR
 from clew.store.types import digest_of
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project_state import ProjectState
 
 Progress = Callable[[int, int], None]
 SHORTEST = 6
@@ -402,16 +403,20 @@ def _left_out(name: str) -> str:
     return f"executions/{name} is damaged, and was left out"
 
 
-class Own:
-    """The project of a folder, as an end."""
+class LocalEnd:
+    """A local project, as an end."""
 
     keeps_signatures = True
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProjectState) -> None:
         self._project = project
         self.config = project.settings.config
-        self.executions = project.executions
-        self.execution = project.execution
+
+    def executions(self) -> list[Execution]:
+        return list_executions(self._project)
+
+    def execution(self, id: str) -> Execution:  # noqa: A002
+        return find_execution(self._project, id)
 
     def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]:
         cache, options = self._project.directory.cache, self._project.settings.s3

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.api.local.executions import find_execution
 from clew.api.results import Restored, Version
 from clew.errors import NoContent, NotAllowed, NotFound, UsageError
 from clew.prov.locators import file_locator, path_of
@@ -25,7 +26,7 @@ from clew.settings import machine_id
 from clew.store import Store
 
 if TYPE_CHECKING:
-    from clew.api.local.archive import Archive
+    from clew.api.project_state import ProjectState
 
 
 def locate(path: bytes) -> bytes:
@@ -37,7 +38,7 @@ _KERNEL = (b"/dev/", b"/proc/", b"/sys/")
 """Files that the kernel makes up: reading them fails, has no end, or changes something."""
 
 
-def digest_now(project: Archive, path: bytes) -> str | None:
+def digest_now(project: ProjectState, path: bytes) -> str | None:
     """What the file at `path` holds now; None where no file is."""
     if os.path.realpath(path).startswith(_KERNEL):
         return None
@@ -62,11 +63,11 @@ class Here:
     digest: Callable[[bytes], str | None]
 
 
-def on_this_machine(project: Archive) -> Here:
+def on_this_machine(project: ProjectState) -> Here:
     return Here(machine_id(project.settings), locate, lambda path: digest_now(project, path))
 
 
-def find(project: Archive, text: str, here: Here | None = None) -> Target:
+def find(project: ProjectState, text: str, here: Here | None = None) -> Target:
     """What `text` names: an execution, a process, a version, or a file as it is now; a task of a
     pipeline run is its execution, an artifact the version it is."""
     here = here or on_this_machine(project)
@@ -79,7 +80,7 @@ def find(project: Archive, text: str, here: Here | None = None) -> Target:
     )
 
 
-def versions(project: Archive, path: str, here: Here | None = None) -> list[Version]:
+def versions(project: ProjectState, path: str, here: Here | None = None) -> list[Version]:
     """All versions of the file at `path`, or of the file that a version so called is of."""
     here = here or on_this_machine(project)
     found = versions_of(project.graph, file_locator(here.machine, here.locate(os.fsencode(path))))
@@ -90,7 +91,7 @@ def versions(project: Archive, path: str, here: Here | None = None) -> list[Vers
     return [Version.read(version) for version in found]
 
 
-def stored(project: Archive, text: str, here: Here | None = None) -> Target:
+def stored(project: ProjectState, text: str, here: Here | None = None) -> Target:
     """The version `text` names, whose bytes must be known."""
     found = find(project, text, here)
     if found.kind in ("execution", "process"):
@@ -104,7 +105,7 @@ def stored(project: Archive, text: str, here: Here | None = None) -> Target:
     return found
 
 
-def chunks(project: Archive, text: str, *, start: int = 0) -> Iterator[bytes]:
+def chunks(project: ProjectState, text: str, *, start: int = 0) -> Iterator[bytes]:
     """The bytes of a version, from `start` on; only of all of them is the digest proved."""
     found = stored(project, text)
     assert found.digest is not None
@@ -117,7 +118,7 @@ def chunks(project: Archive, text: str, *, start: int = 0) -> Iterator[bytes]:
 
 
 def restore(
-    project: Archive, text: str, *, to: str | None, overwrite: bool, dry_run: bool
+    project: ProjectState, text: str, *, to: str | None, overwrite: bool, dry_run: bool
 ) -> Restored:
     found = stored(project, text)
     with Store(project.directory.store) as store:
@@ -129,17 +130,17 @@ def restore(
     return plan
 
 
-def elsewhere(project: Archive, found: Target) -> str | None:
+def elsewhere(project: ProjectState, found: Target) -> str | None:
     """The working folder of the execution that a version belongs to, if that was made elsewhere:
     then its paths are not ours, and it is put below the current folder."""
     if found.execution is None:
         return None
-    execution = project.execution(f"e{found.execution}")
+    execution = find_execution(project, f"e{found.execution}")
     return (execution.cwd or "/") if execution.made_elsewhere else None
 
 
 def aimed(
-    project: Archive, found: Target, to: str | None, below: str | None, store: Store
+    project: ProjectState, found: Target, to: str | None, below: str | None, store: Store
 ) -> Restored:
     """Where a version would be put, and what is there."""
     assert found.digest is not None
@@ -234,7 +235,7 @@ def written(
         ) from error
 
 
-def noted(project: Archive, text: str, here: Here | None = None) -> Target:
+def noted(project: ProjectState, text: str, here: Here | None = None) -> Target:
     """As `find`; a file that no execution has met yet may be spoken of, too."""
     here = here or on_this_machine(project)
     try:

@@ -1,16 +1,16 @@
-"""A project that a server serves: asked over HTTP, and sent what is recorded here.
+"""The project on a server: queries over HTTP, files of this machine.
 
-    asking      one server: requests, and its errors as ours
-    waiting     which executions are not there yet
-    sending     an execution, on its way there
-    passing     content on its way there, or from there
-    places      what words typed here mean
-    fetching    bytes and folders from there, and work done there
-    checkouts   folders here, of executions there
-    recreating  a file made again there, and put here
-    sharing     executions between there and a remote
-    project     the same methods as of a project in a folder
-    pipelines   and as of its pipelines
+    project           the methods of a project
+    client            the connection that the other modules share
+    pipelines         pipeline runs on the server
+    versions          read and restore file versions
+    recreate          make a file again on the server, and write it here
+    checkouts         directories here with files of executions there
+    share             executions between the server and a remote
+    content_transfer  upload and download content, only what is missing
+    downloads         streamed answers: bytes, directories, progress of work
+    client_paths      what the paths in a user's words mean on this machine
 
-Only the standard library speaks HTTP here, and nothing is loaded unless CLEW_SERVER is set.
+Imported by `open_project` and the server's matching routes. Nothing is loaded unless CLEW_SERVER
+is set.
 """

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from clew.api.local import checkouts, notes
-from clew.api.local.checkouts import Described
+from clew.api.local.checkouts import CheckoutOwner, Described
 from clew.api.local.repeat import Say
 from clew.api.remote import content_transfer, downloads
+from clew.api.remote.client import Client
 from clew.errors import Damaged
 from clew.redaction import CREDENTIALS
 from clew.replay.checkout import atomic_directory
 from clew.replay.checkout.changes import changes
 from clew.replay.checkout.layout import laid
 from clew.replay.checkout.working_tree import Checkout, Kept
-
-if TYPE_CHECKING:
-    from clew.api.remote.project import RemoteProject
 
 _ID = re.compile(r"e\d{1,15}")
 
@@ -67,8 +65,15 @@ class Sent(msgspec.Struct):
         return found, {kept.place: kept for kept in (one.read() for one in self.now)}
 
 
-def described(project: RemoteProject, text: str) -> Described:
-    found = project.ask("checkout", id=text)
+def _owner(client: Client) -> CheckoutOwner:
+    def kept_digests(execution: str, digests: set[str]) -> set[str]:
+        return set(client.query("kept", execution=execution, digests=sorted(digests)))
+
+    return CheckoutOwner(client.uid, str(client.root), served=True, kept_digests=kept_digests)
+
+
+def described(client: Client, text: str) -> Described:
+    found = client.query("checkout", id=text)
     if not _ID.fullmatch(str(found["id"])):  # a folder may be called so
         raise Damaged(f"the server calls the execution {str(found['id'])[:100]!r}")
     files = tuple(map(Kept.read, found["files"]))
@@ -81,21 +86,21 @@ def described(project: RemoteProject, text: str) -> Described:
     return Described(**{**found, "files": files})
 
 
-def checkout(project: RemoteProject, text: str, folder: Path | None) -> dict[str, Any]:
-    found = described(project, text)
-    with content_transfer.through(project.settings) as store:
-        content_transfer.fetch(project.server, store, (kept.digest for kept in found.files))
-        return checkouts.laid_out(project, store, found, text, folder)
+def checkout(client: Client, text: str, folder: Path | None) -> dict[str, Any]:
+    found = described(client, text)
+    with content_transfer.through(client.settings) as store:
+        content_transfer.fetch(client.server, store, (kept.digest for kept in found.files))
+        return checkouts.laid_out(_owner(client), store, found, text, folder)
 
 
-def status(project: RemoteProject, folder: Path | None) -> dict[str, Any]:
-    found = checkouts.find(project, folder)
-    with content_transfer.through(project.settings) as store:
+def status(client: Client, folder: Path | None) -> dict[str, Any]:
+    found = checkouts.find(_owner(client), folder)
+    with content_transfer.through(client.settings) as store:
         return checkouts.status_of(found, store, CREDENTIALS)
 
 
 def commit(
-    project: RemoteProject,
+    client: Client,
     folder: Path | None,
     *,
     message: str | None,
@@ -105,12 +110,12 @@ def commit(
     say: Say,
 ) -> dict[str, Any]:
     notes.check({"message": message or ""})
-    found = checkouts.find(project, folder)
-    with atomic_directory.alone(found.folder), content_transfer.through(project.settings) as store:
+    found = checkouts.find(_owner(client), folder)
+    with atomic_directory.alone(found.folder), content_transfer.through(client.settings) as store:
         now = checkouts.store_files(found, store, CREDENTIALS, say)
         if not changes(found, now):
-            return checkouts.unchanged(project, found)
-        sent = content_transfer.send(project.server, store, (kept.digest for kept in now.values()))
+            return checkouts.unchanged(client.execution(found.execution).as_json(), found)
+        sent = content_transfer.send(client.server, store, (kept.digest for kept in now.values()))
         told = {
             "execution": found.execution,
             "id": found.id,
@@ -124,8 +129,8 @@ def commit(
             "network": network,
             "gpu": gpu,
             "quiet": quiet,
-            "secrets": project.given_secrets,
+            "secrets": client.given_secrets,
         }
-        document = downloads.told(project.server, "commit", asked, say, transfer=sent)
+        document = downloads.told(client.server, "commit", asked, say, transfer=sent)
         checkouts.settle(found, now, document["execution"])
     return document

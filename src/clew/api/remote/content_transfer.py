@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from clew import project_directory as folders
-from clew.api.remote.delivery import Door, Progress
-from clew.api.remote.http_client import Server
+from clew.api.delivery.delivery import Door
+from clew.api.delivery.http_client import Server
+from clew.api.project import Progress, ignore_progress
 from clew.settings import Settings
 from clew.store import Store
 from clew.store.remotes.server_fetch import bring
@@ -56,7 +57,7 @@ class _Window:
 
 
 def fetch(
-    server: Server, store: Store, digests: Iterable[str], progress: Progress = lambda *_: None
+    server: Server, store: Store, digests: Iterable[str], progress: Progress = ignore_progress
 ) -> None:
     """Have these contents in the store."""
     raw = [found for digest in dict.fromkeys(digests) if (found := digest_of(digest))]
@@ -69,7 +70,7 @@ def send(
     digests: Iterable[str],
     *,
     transfer: str | None = None,
-    progress: Progress = lambda *_: None,
+    progress: Progress = ignore_progress,
 ) -> str:
     """Have contents of this store there; the name of the transfer by which they are kept."""
     name = transfer or secrets.token_hex(16)

@@ -14,12 +14,12 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.api.remote.http_client import Server, problem
+from clew.api.delivery.http_client import Server, problem
 from clew.errors import ClewError, Damaged, NotAllowed
 from clew.safe_path import SafeFolder, check_escaped
 
 if TYPE_CHECKING:
-    from clew.api.local.archive import Place
+    from clew.api.project import StrPath
 
 _WORK = 3600.0
 """Seconds in which even a large image is made."""
@@ -88,7 +88,7 @@ def _print(descriptor: int, data: bytes) -> None:
         left = left[os.write(descriptor, left) :]
 
 
-def may_be_made(place: Place | None) -> None:
+def may_be_made(place: StrPath | None) -> None:
     if place is None:
         return
     path = Path(fspath(place))

@@ -6,17 +6,18 @@ import time
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from os import PathLike, fspath
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote
 
-from clew.api.local.pipelines.pipelines import Pipelines, may_be_resumed, not_running
+from clew.api.local.pipelines.pipelines import may_be_resumed, not_running
+from clew.api.project import Pipelines, Say, StrPath, ignore_message
 from clew.api.remote import downloads
+from clew.api.remote.client import Client
 from clew.errors import ClewError, NotFound, UsageError
 
 if TYPE_CHECKING:
-    from clew.api.remote.project import RemoteProject
     from clew.pipelines.engine.scopes import Node
     from clew.pipelines.runs.live_logs import Said
     from clew.pipelines.runs.runner import Change
@@ -27,25 +28,24 @@ _OVER = ("succeeded", "failed", "canceled")
 _GOES_ON = ("pending", "running")
 
 Watch = Callable[["Change"], None]
-Say = Callable[[str], None]
 
 
 class RemotePipelines(Pipelines):
-    """`project.pipelines` of a server."""
+    """See `clew.api.project.Pipelines`."""
 
-    def __init__(self, project: RemoteProject) -> None:
-        self._remote = project
+    def __init__(self, client: Client) -> None:
+        self._client = client
 
     def run(
         self,
-        file: str | PathLike[str],
+        file: StrPath,
         parameters: Mapping[str, str] | None = None,
         *,
         jobs: int | None = None,
         reuse: bool = True,
         on_host: bool = False,
-        platform: str | PathLike[str] | None = None,
-        say: Say = lambda _: None,
+        platform: StrPath | None = None,
+        say: Say = ignore_message,
         watch: Watch = lambda _: None,
         brief: bool = False,
     ) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class RemotePipelines(Pipelines):
             raise UsageError(
                 "what secrets and volumes are is said where tasks run: a --platform file names"
                 " those of this machine",
-                hint=f"write it on the server, into {self._remote.root / NAME}",
+                hint=f"write it on the server, into {self._client.root / NAME}",
             )
         compiled = path.suffix == ".py"
         text = (
@@ -73,7 +73,7 @@ class RemotePipelines(Pipelines):
             *pipeline.remarks,
             *(attempt_factory.admit(pipeline, on_host=True) if on_host else ()),
         ]
-        if path.with_name(NAME).exists() and path.resolve().parent != self._remote.root:
+        if path.with_name(NAME).exists() and path.resolve().parent != self._client.root:
             remarks.append(f"{NAME} is of this machine: on the server its own is used")
         asked = {
             "spec": text,
@@ -82,7 +82,7 @@ class RemotePipelines(Pipelines):
             "reuse": reuse,
             "on_host": on_host,
         }
-        made = self._remote.server.json("POST", "/api/v1/runs", asked)
+        made = self._client.server.json("POST", "/api/v1/runs", asked)
         for remark in remarks:
             say(remark)
         return self._followed(made["uid"], {}, say, watch, brief)
@@ -92,14 +92,14 @@ class RemotePipelines(Pipelines):
         id: str,  # noqa: A002
         *,
         jobs: int | None = None,
-        say: Say = lambda _: None,
+        say: Say = ignore_message,
         watch: Watch = lambda _: None,
         brief: bool = False,
     ) -> dict[str, Any]:
         before = self._now(id)
         may_be_resumed(before)
         asked = {"jobs": jobs}
-        self._remote.server.json("POST", f"/api/v1/runs/{before['uid']}/resume", asked)
+        self._client.server.json("POST", f"/api/v1/runs/{before['uid']}/resume", asked)
         known = {task["name"]: task["state"] for task in before["tasks"]}
         return self._followed(before["uid"], known, say, watch, brief)
 
@@ -107,40 +107,40 @@ class RemotePipelines(Pipelines):
         found = self._now(id)
         if found["state"] not in _GOES_ON:
             raise not_running(found)
-        self._remote.server.json("POST", f"/api/v1/runs/{found['uid']}/cancel")
+        self._client.server.json("POST", f"/api/v1/runs/{found['uid']}/cancel")
         while found["state"] in _GOES_ON:
             time.sleep(_PAUSE)
             found = self._now(found["uid"])
         return self.show(found["id"]) if found["id"] else found
 
     def list(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._remote.ask("runs")
+        found: list[dict[str, Any]] = self._client.query("runs")
         return found
 
     def show(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._remote.ask("run", id=id)
+        found: dict[str, Any] = self._client.query("run", id=id)
         return found
 
     def task(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._remote.ask("task", id=id)
+        found: dict[str, Any] = self._client.query("task", id=id)
         return found
 
     def why(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._remote.ask("why", id=id)
+        found: dict[str, Any] = self._client.query("why", id=id)
         return found
 
     def diff(self, a: str, b: str) -> dict[str, Any]:
-        found: dict[str, Any] = self._remote.ask("diff_runs", a=a, b=b)
+        found: dict[str, Any] = self._client.query("diff_runs", a=a, b=b)
         return found
 
-    def repeat(self, id: str, *, say: Say = lambda _: None) -> dict[str, Any]:  # noqa: A002
-        asked = {"id": id, "secrets": self._remote.given_secrets}
-        return downloads.told(self._remote.server, "repeat", asked, say)
+    def repeat(self, id: str, *, say: Say = ignore_message) -> dict[str, Any]:  # noqa: A002
+        asked = {"id": id, "secrets": self._client.given_secrets}
+        return downloads.told(self._client.server, "repeat", asked, say)
 
     def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
         from clew.pipelines.runs.live_logs import Said
 
-        found = self._remote.ask("said", id=id, offset=offset)
+        found = self._client.query("said", id=id, offset=offset)
         return Said(b64decode(found["data"]), found["over"], found["attempt"])
 
     def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
@@ -167,7 +167,7 @@ class RemotePipelines(Pipelines):
     # -- following
 
     def _now(self, id: str) -> dict[str, Any]:  # noqa: A002
-        found: dict[str, Any] = self._remote.server.json("GET", f"/api/v1/runs/{quote(id)}")
+        found: dict[str, Any] = self._client.server.json("GET", f"/api/v1/runs/{quote(id)}")
         return found
 
     def _followed(
@@ -180,7 +180,7 @@ class RemotePipelines(Pipelines):
                 time.sleep(_PAUSE)
         except KeyboardInterrupt:
             name = self._now(uid)["id"] or uid
-            say(f"{name} goes on at {self._remote.server.url}; clew pipeline cancel {name} ends it")
+            say(f"{name} goes on at {self._client.server.url}; clew pipeline cancel {name} ends it")
             raise
         _tell(found, known, watch)
         if found["id"] is None:

@@ -9,26 +9,24 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from clew.api.delivery.http_client import problem
 from clew.api.local import versions
 from clew.api.remote import client_paths, content_transfer, downloads
-from clew.api.remote.http_client import problem
+from clew.api.remote.client import Client
+from clew.api.remote.versions import foreign_cwd, plan_restore, write_version
 from clew.errors import ClewError
 from clew.prov.queries.targets import Target
 from clew.redaction import CREDENTIALS, matcher
-from clew.store import Store, content_reader
-
-if TYPE_CHECKING:
-    from clew.api.remote.project import RemoteProject
-    from clew.api.results import Restored
+from clew.store import Store
 
 _LONG = 3600.0
 """Seconds in which all that is stored of a long way is read."""
 
 
 def recreate(
-    project: RemoteProject,
+    client: Client,
     text: str,
     *,
     to: str | None,
@@ -40,35 +38,35 @@ def recreate(
 ) -> dict[str, Any]:
     asked: dict[str, Any] = {
         "target": text,
-        "asker": client_paths.asker(project.settings, text),
+        "asker": client_paths.asker(client.settings, text),
         "network": network,
         "gpu": gpu,
-        "secrets": project.given_secrets,
+        "secrets": client.given_secrets,
     }
-    with content_transfer.through(project.settings) as store:
-        plan, sent = _planned(project, store, asked)
+    with content_transfer.through(client.settings) as store:
+        plan, sent = _planned(client, store, asked)
     found = Target(**plan["target"], keys=())
-    below = None if to else project.foreign_cwd(found)
-    aim = project.plan_restore(text, found, to, below)
+    below = None if to else foreign_cwd(client, found)
+    aim = plan_restore(client, text, found, to, below)
     document = {**aim.as_json(), **plan["way"], "dry_run": dry_run}
     if dry_run:
         return document
     versions.may_be_put(aim, overwrite=overwrite)
-    document |= downloads.told(project.server, "recreate", asked, say, transfer=sent)
+    document |= downloads.told(client.server, "recreate", asked, say, transfer=sent)
     if document["verdict"] == "identical":
-        put(project, found, aim, below)
+        write_version(client, found, aim, below)
     return document
 
 
 def _planned(
-    project: RemoteProject, store: Store, asked: dict[str, Any]
+    client: Client, store: Store, asked: dict[str, Any]
 ) -> tuple[dict[str, Any], str | None]:
     """The way there, and the transfer of what was brought for it, if anything was."""
     brought: dict[str, str] = {}
     transfer: str | None = None
     asked["brought"] = brought
     while True:
-        plan: dict[str, Any] = project.ask("recreatable", seconds=_LONG, **asked)
+        plan: dict[str, Any] = client.query("recreatable", seconds=_LONG, **asked)
         lying = {digest: path for digest, path, size in plan["sought"] if _lies(path, size)}
         new = {
             digest: path
@@ -78,7 +76,7 @@ def _planned(
         if not new:
             break
         store.flush()
-        transfer = content_transfer.send(project.server, store, new, transfer=transfer)
+        transfer = content_transfer.send(client.server, store, new, transfer=transfer)
         brought |= new
     if "error" in plan:
         said = plan["error"]
@@ -102,16 +100,3 @@ def _stored(store: Store, path: str) -> str | None:
         return store.put_file(os.fsencode(path)).digest
     except (OSError, ClewError):
         return None
-
-
-def put(project: RemoteProject, found: Target, aim: Restored, below: str | None) -> None:
-    """A version that the server has, written to its place here."""
-    assert found.digest is not None
-    pieces = project.chunks(found.digest)
-    place = os.fsencode(aim.path)
-    versions.written(
-        found,
-        place,
-        lambda mode: content_reader.restore(pieces, place, mode=mode, mtime=found.mtime, sync=True),
-        below=below,
-    )

@@ -8,14 +8,15 @@ longer than its lease.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from clew import project_directory as folders
+from clew.api.delivery.delivery import Door
 from clew.api.local.share import Records
 from clew.api.remote import content_transfer
-from clew.api.remote.delivery import Door
+from clew.api.remote.client import Client
 from clew.prov.events import to_batch
 from clew.prov.export.notes import Remark
 from clew.prov.signatures import Signature
@@ -23,32 +24,29 @@ from clew.store import Store
 from clew.store.remotes import Remote, open_remote
 from clew.store.types import digest_of, named
 
-if TYPE_CHECKING:
-    from clew.api.remote.project import RemoteProject
 
-
-class Served:
+class RemoteEnd:
     """One project, on a server. It neither signs nor keeps signatures; those of what is pulled
     into it are checked here."""
 
     keeps_signatures = False
 
-    def __init__(self, project: RemoteProject) -> None:
-        self._project = project
-        self.config = project.settings.config
-        self._server = project.server
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.config = client.settings.config
+        self._server = client.server
         self._told: dict[str, dict[str, Any]] = {}
         self._lacking: dict[str, list[str]] = {}
-        self.executions = project.executions
-        self.execution = project.execution
+        self.executions = client.executions
+        self.execution = client.execution
 
     def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]:
-        here = folders.here(self._project.settings)
+        here = folders.here(self._client.settings)
         cache = here.cache if here else None
-        return open_remote(url, self._project.settings.s3, cache=cache, make=make)
+        return open_remote(url, self._client.settings.s3, cache=cache, make=make)
 
     def store(self, lease: str) -> AbstractContextManager[Store]:
-        return content_transfer.through(self._project.settings)
+        return content_transfer.through(self._client.settings)
 
     def settle(self) -> None:
         """The server has what it was told."""
@@ -63,7 +61,7 @@ class Served:
         return msgspec.convert(self._about(uid)["remarks"], type=list[Remark])
 
     def contents(self, uid: str) -> set[str]:
-        return set(self._project.ask("contents", id=uid))
+        return set(self._client.query("contents", id=uid))
 
     def events(self, uid: str) -> bytes:
         accept = {"Accept": "application/msgpack"}
@@ -105,9 +103,9 @@ class Served:
 
     def note(self, uid: str, noted: list[Remark]) -> None:
         if noted:
-            self._project.ask("take_remarks", id=uid, remarks=msgspec.to_builtins(noted))
+            self._client.query("take_remarks", id=uid, remarks=msgspec.to_builtins(noted))
 
     def _about(self, uid: str) -> dict[str, Any]:
         if uid not in self._told:
-            self._told[uid] = self._project.ask("handed_over", id=uid)
+            self._told[uid] = self._client.query("handed_over", id=uid)
         return self._told[uid]

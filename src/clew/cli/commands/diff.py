@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from clew.api.local.pipelines import artifacts
-from clew.api.local.pipelines.runs import is_run
+from clew.api import pipeline_artifacts as artifacts
+from clew.api.pipeline_artifacts import is_run
 from clew.cli.main import COMMANDS
 from clew.cli.options import complete_executions, json_option
 from clew.cli.output import clean, command_line, print_json, print_table, say, strong

@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from clew.api.local.pipelines.artifacts import maker
-from clew.api.local.pipelines.runs import is_run
+from clew.api.pipeline_artifacts import is_run, maker
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
 from clew.cli.output import clean, command_line, counted, duration, print_json, remark

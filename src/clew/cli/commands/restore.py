@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.api.local.pipelines import artifacts
+from clew.api import pipeline_artifacts as artifacts
 from clew.cli.main import COMMANDS
 from clew.cli.options import dry_run_option, json_option, version_argument, yes_option
 from clew.cli.output import confirm, counted, nearest, print_json, print_table, remark, size, when
 from clew.safe_path import check_relative
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api import Project
     from clew.api.results import Restored
 
 

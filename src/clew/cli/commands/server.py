@@ -81,6 +81,8 @@ def command(
     Secret holds it, since what a Pod prints is kept.
     """
     import clew
+    from clew import settings
+    from clew.api.local.project import open_local_project
     from clew.cli.kubernetes import needed
     from clew.errors import NoProject, UsageError
     from clew.server.listener import serve
@@ -96,7 +98,7 @@ def command(
         needed()
 
     try:
-        project = clew.open(here=True)
+        project = open_local_project(settings.load())
     except NoProject:
         project = clew.init(".")
         remark(f"clew: made a project in {project.root}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from clew.api.local.pipelines.runs import is_run
+from clew.api.pipeline_artifacts import is_run
 from clew.cli.commands.list import state
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option

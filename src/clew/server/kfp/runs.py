@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from clew.api.local.project import Project
+from clew.api.local.project import LocalProject
 from clew.db.connection import Row
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
@@ -65,7 +65,7 @@ def _history(run: Run) -> list[dict[str, Any]]:
     return found
 
 
-def _whole(project: Project, run: str) -> dict[str, Any]:
+def _whole(project: LocalProject, run: str) -> dict[str, Any]:
     """All there is to say of a run: also what it is of, and how its tasks went."""
     graph = project.graph
     found = runs.get(graph, run)

@@ -23,11 +23,10 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
-import clew
+from clew import settings
 from clew.api.local.pipelines.requested_runs import Waiting, perform
-from clew.api.local.project import Project
+from clew.api.local.project import LocalProject, open_local_project
 from clew.errors import Busy, ClewError, NoDatabase
 from clew.pipelines.runs.recorder import stop
 from clew.server.catalogue import pipeline_specs, runs
@@ -52,7 +51,7 @@ _LOG = logging.getLogger("clew.server.run_workers")
 
 
 class _Runner:
-    def __init__(self, project: Project, holder: str, *, on_host: bool) -> None:
+    def __init__(self, project: LocalProject, holder: str, *, on_host: bool) -> None:
         self._project = project
         self._holder = holder
         self._on_host = on_host
@@ -178,7 +177,7 @@ class _Runner:
     def _keep(self, run: str, over: threading.Event) -> None:
         """Keep the lease up until the run is over, and listen."""
         folder = self._project.directory
-        with Project(folder, self._project.settings) as own:
+        with LocalProject(folder, self._project.settings) as own:
             beat = time.monotonic() + _BEAT
             while not over.is_set():
                 self._listen(_LISTEN)
@@ -220,8 +219,7 @@ def _ns(seconds: float) -> int:
 def main(root: str) -> None:
     configure()
     told = json.loads(_line())
-    opened = clew.open(Path(root))
-    project = Project(opened.directory, replace(opened.settings, graph=told["graph"]))
+    project = open_local_project(replace(settings.load(), graph=told["graph"]), root)
     _Runner(project, told["holder"], on_host=told["on_host"]).work()
     os._exit(0)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Depends, Query, Request
 from pydantic import StringConstraints
 
-from clew.api.local.project import Project
+from clew.api.local.project import LocalProject
 from clew.server.service import Service
 
 Text = Annotated[
@@ -34,12 +34,12 @@ def _service(request: Request) -> Service:
 Served = Annotated[Service, Depends(_service)]
 
 
-def _project(service: Served) -> Iterator[Project]:
+def _project(service: Served) -> Iterator[LocalProject]:
     with service.project() as project:
         yield project
 
 
-Opened = Annotated[Project, Depends(_project, scope="function")]
+Opened = Annotated[LocalProject, Depends(_project, scope="function")]
 """Free for others as soon as the answer is known, however slowly that is taken."""
 
 PROBLEM = "application/problem+json"

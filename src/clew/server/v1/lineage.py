@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 
-from clew.api.local.pipelines.runs import is_run
 from clew.api.local.versions import find
+from clew.api.pipeline_artifacts import is_run
 from clew.prov.queries.lineage.paths_between import between
 from clew.prov.queries.search import search
 from clew.server.v1 import schemas

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from clew import settings
+from clew.api.delivery.http_client import Server
 from clew.api.remote import downloads
-from clew.api.remote.http_client import Server
 from clew.api.remote.project import RemoteProject
 from clew.api.results import Execution
 from clew.errors import ClewError, Damaged, NotAllowed

@@ -11,19 +11,20 @@ from clew.errors import NotFound
 from clew.pipelines.runs.live_logs import MOST, Said, Sayings
 from clew.prov.queries.executions import find
 from clew.prov.queries.pipelines.runs import find_run
+from clew.prov.queries.pipelines.runs import task as find_task
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project_state import ProjectState
 
 _PAUSE = 0.1
 """Seconds between looks at whether a task has said more."""
 
 
-def said(project: Project, text: str, offset: int) -> Said:
+def said(project: ProjectState, text: str, offset: int) -> Said:
     now = _now(project, text, offset)
     if now is not None:
         return now
-    task = project.pipelines.task(text)
+    task = _task(project, text)
     if task["id"] != text:  # it was called by its last name alone
         return said(project, task["id"], offset)
     if not task["execution"]:
@@ -36,9 +37,9 @@ def said(project: Project, text: str, offset: int) -> Said:
     return Said(data[:MOST], len(data) <= MOST, find(project.graph, task["execution"]).uid)
 
 
-def logs(project: Project, text: str, *, follow: bool) -> Iterator[bytes]:
+def logs(project: ProjectState, text: str, *, follow: bool) -> Iterator[bytes]:
     begun = _now(project, text, 0) is not None  # which the graph need not know yet
-    id_ = text if begun else str(project.pipelines.task(text)["id"])
+    id_ = text if begun else str(_task(project, text)["id"])
     offset, attempt = 0, ""
     while (now := _now(project, id_, offset)) or (follow and _goes_on(project, id_)):
         if now and now.attempt != attempt:
@@ -52,7 +53,7 @@ def logs(project: Project, text: str, *, follow: bool) -> Iterator[bytes]:
             return
         else:
             time.sleep(_PAUSE)
-    task = project.pipelines.task(id_)
+    task = _task(project, id_)
     if not task["execution"]:
         why = task["why"] or task["error"] or task["state"]
         raise NotFound(f"{task['id']} has printed nothing: {why}", hint="clew pipeline show")
@@ -61,7 +62,7 @@ def logs(project: Project, text: str, *, follow: bool) -> Iterator[bytes]:
     yield from _stored(project, task, offset)
 
 
-def _now(project: Project, text: str, offset: int) -> Said | None:
+def _now(project: ProjectState, text: str, offset: int) -> Said | None:
     """What a task that runs has printed, by its whole name; None: it does not run."""
     run, _, name = text.partition("/")
     uid = find_run(project.graph, run).uid
@@ -72,11 +73,15 @@ def _now(project: Project, text: str, offset: int) -> Said | None:
     return found._replace(over=len(found.data) < MOST)  # the run was killed
 
 
-def _goes_on(project: Project, text: str) -> bool:
-    return project.pipelines.task(text)["state"] in ("pending", "running")
+def _task(project: ProjectState, text: str) -> dict[str, Any]:
+    return find_task(project.graph, text, alive=project.is_alive)
 
 
-def _stored(project: Project, task: dict[str, Any], offset: int) -> Iterator[bytes]:
+def _goes_on(project: ProjectState, text: str) -> bool:
+    return _task(project, text)["state"] in ("pending", "running")
+
+
+def _stored(project: ProjectState, task: dict[str, Any], offset: int) -> Iterator[bytes]:
     try:
         yield from chunks(project, f"{task['execution']}:stdout", start=offset)
     except NotFound as error:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from os import PathLike, fspath
+from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.api.project import Pipelines, Say, StrPath, ignore_message
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project_state import ProjectState
     from clew.pipelines.engine.scopes import Values
     from clew.pipelines.runs.live_logs import Said
     from clew.pipelines.runs.runner import Change
@@ -50,22 +51,22 @@ def _has_functions(file: Path) -> bool:
         return False
 
 
-class Pipelines:
-    """`project.pipelines`; every document is that of the command of the same name."""
+class LocalPipelines(Pipelines):
+    """See `clew.api.project.Pipelines`."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProjectState) -> None:
         self._project = project
 
     def run(
         self,
-        file: str | PathLike[str],
+        file: StrPath,
         parameters: Mapping[str, str] | None = None,
         *,
         jobs: int | None = None,
         reuse: bool = True,
         on_host: bool = False,
-        platform: str | PathLike[str] | None = None,
-        say: Callable[[str], None] = lambda _: None,
+        platform: StrPath | None = None,
+        say: Say = ignore_message,
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
     ) -> dict[str, Any]:
@@ -84,7 +85,7 @@ class Pipelines:
         from clew.pipelines.tasks.kfp_python import Search, compiled
         from clew.pipelines.tasks.worker_pool import PLAIN, Workers
 
-        self._ready()
+        self.check_ready()
         path = Path(fspath(file))
         folder, settings = self._project.directory, self._project.settings
         workers = Workers(folder, settings)
@@ -97,7 +98,7 @@ class Pipelines:
             text = compiled(path, search.result()) if is_source else parser.text_of(path)
             pipeline = parser.parse(text, str(path))
             inputs = arguments.bind(pipeline, parameters or {})
-            return self._run(
+            return self.run_parsed(
                 pipeline,
                 inputs,
                 file=path.resolve(),
@@ -118,12 +119,12 @@ class Pipelines:
         id: str,  # noqa: A002
         *,
         jobs: int | None = None,
-        say: Callable[[str], None] = lambda _: None,
+        say: Say = ignore_message,
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
     ) -> dict[str, Any]:
         """Go on with a run that failed, was canceled or was killed: what is done stays done."""
-        return self._resume(id, jobs=jobs, say=say, watch=watch, brief=brief)
+        return self.resume_run(id, jobs=jobs, say=say, watch=watch, brief=brief)
 
     def stop(self, id: str) -> None:  # noqa: A002
         """Let a run end that goes on here, and do not wait for it."""
@@ -131,7 +132,7 @@ class Pipelines:
 
         stop(self._project.directory, self.show(id)["uid"])
 
-    def _resume(self, id: str, **more: Any) -> dict[str, Any]:  # noqa: A002
+    def resume_run(self, id: str, **more: Any) -> dict[str, Any]:  # noqa: A002
         from clew.pipelines.engine.scopes import Values
         from clew.pipelines.runs import event_journal, runner
         from clew.pipelines.runs.recorder import Earlier
@@ -142,7 +143,7 @@ class Pipelines:
         from clew.prov.queries.pipelines.tasks import begun_with, done_in, last_number
         from clew.run.recovery import recover
 
-        self._ready()
+        self.check_ready()
         project = self._project
         before = self.show(id)
         may_be_resumed(before)
@@ -155,7 +156,7 @@ class Pipelines:
         file = project.directory.root / RUNS / before["id"] / runner.PIPELINE
         text = parser.text_of(file)
         with closing(Search()) as search:
-            return self._run(
+            return self.run_parsed(
                 parser.parse(text, str(file)),
                 Values(dict(before["inputs"])),
                 file=file,
@@ -195,20 +196,20 @@ class Pipelines:
         """In what run `b` differs from run `a`, task by task."""
         from clew.api.local.pipelines.runs import diff
 
-        return diff(self._project, a, b)
+        return diff(self.show(a), self.show(b))
 
     def repeat(
         self,
         id: str,  # noqa: A002
         *,
-        say: Callable[[str], None] = lambda _: None,
+        say: Say = ignore_message,
     ) -> dict[str, Any]:
         """Every task of a run again, each in isolation, compared with what it made."""
         from clew.api.local.pipelines.runs import repeat
 
-        return repeat(self._project, id, say=say)
+        return repeat(self._project, self.show(id), say=say)
 
-    def _ready(self) -> None:
+    def check_ready(self) -> None:
         from clew.witness.syscalls import tracer_binary
 
         tracer_binary.require()
@@ -217,7 +218,7 @@ class Pipelines:
                 "a pipeline cannot be run within an execution", hint="clew pipeline run, by itself"
             )
 
-    def _run(
+    def run_parsed(
         self,
         pipeline: Pipeline,
         inputs: Values,
@@ -225,7 +226,7 @@ class Pipelines:
         file: Path,
         search: Search,
         on_host: bool = False,
-        platform: str | PathLike[str] | None = None,
+        platform: StrPath | None = None,
         say: Callable[[str], None],
         brief: bool = False,
         **more: Any,

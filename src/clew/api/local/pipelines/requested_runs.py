@@ -9,10 +9,11 @@ from contextlib import closing
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from clew.api.local.pipelines.pipelines import LocalPipelines
 from clew.errors import Busy, ClewError, NotFound
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project_state import ProjectState
     from clew.pipelines.tasks.worker_pool import Workers
 
 
@@ -23,7 +24,7 @@ _PATIENCE = 30.0
 class Waiting:
     """A worker that waits for the next run, so that the run need not wait for it."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: ProjectState) -> None:
         self._project = project
         self._workers: Workers | None = None
 
@@ -47,7 +48,7 @@ class Waiting:
 
 
 def perform(
-    project: Project,
+    project: ProjectState,
     waiting: Waiting,
     *,
     uid: str,
@@ -78,7 +79,9 @@ def perform(
         elif _is_over(known, since, stopped):
             found = known
         else:
-            found = project.pipelines._resume(uid, workers=waiting.take(), jobs=jobs, say=say)
+            found = LocalPipelines(project).resume_run(
+                uid, workers=waiting.take(), jobs=jobs, say=say
+            )
     except ClewError:
         late = _known(project, uid)
         if late is None or not _is_over(late, since, stopped):
@@ -87,7 +90,7 @@ def perform(
     return found["state"], found["error"]
 
 
-def _left_alone(project: Project, uid: str) -> dict[str, Any] | None:
+def _left_alone(project: ProjectState, uid: str) -> dict[str, Any] | None:
     """What is known of a run, once nobody on this machine is at it, and what was left by whoever
     was killed at it is put in order."""
     from clew.pipelines.runs import event_journal
@@ -112,15 +115,15 @@ def _is_over(known: dict[str, Any], since: int | None, stopped: bool) -> bool:
     return bool(known["ended"]) and _ns(known["ended"]) > (since or 0)
 
 
-def _known(project: Project, uid: str) -> dict[str, Any] | None:
+def _known(project: ProjectState, uid: str) -> dict[str, Any] | None:
     try:
-        return project.pipelines.show(uid)
+        return LocalPipelines(project).show(uid)
     except NotFound:
         return None
 
 
 def _begin(
-    project: Project,
+    project: ProjectState,
     waiting: Waiting,
     uid: str,
     name: str,
@@ -132,15 +135,15 @@ def _begin(
     from clew.pipelines.spec import arguments, parser
     from clew.pipelines.tasks.kfp_python import Search
 
-    pipelines = project.pipelines
-    pipelines._ready()
+    pipelines = LocalPipelines(project)
+    pipelines.check_ready()
     pipeline = parser.parse(text)
     facts = {"pipeline_job_name": name}
     if scheduled is not None:
         due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(scheduled // 10**9))
         facts["pipeline_job_schedule_time_utc"] = due
     with closing(Search()) as search:
-        return pipelines._run(
+        return pipelines.run_parsed(
             pipeline,
             arguments.fit(pipeline, values),
             file=project.root / "pipeline.yaml",  # what is mapped here stands beside it

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from clew.api.local.repeat import repeat as repeat_execution
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project_state import ProjectState
 
-_RUN = re.compile(r"r[1-9]\d{0,15}")
 _VERDICTS = ("identical", "equivalent", "different")
 
 
-def is_run(text: str) -> bool:
-    """Whether `text` is what a user calls a run: r2."""
-    return _RUN.fullmatch(text) is not None
-
-
-def diff(project: Project, a: str, b: str) -> dict[str, Any]:
+def diff(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """In what two runs differ: parameters, outputs, and each task that differs. `divergence` names
     the first task that came out otherwise though it was given the same."""
-    one, other = project.pipelines.show(a), project.pipelines.show(b)
     mine = {task["name"]: task for task in one["tasks"]}
     theirs = {task["name"]: task for task in other["tasks"]}
     tasks = []
@@ -73,16 +66,27 @@ def _changes(a: dict[str, Any], b: dict[str, Any]) -> dict[str, list[Any]]:
     return {n: [a.get(n), b.get(n)] for n in {**a, **b} if a.get(n) != b.get(n)}
 
 
-def repeat(project: Project, text: str, *, say: Callable[[str], None]) -> dict[str, Any]:
+def repeat(
+    project: ProjectState, run: dict[str, Any], *, say: Callable[[str], None]
+) -> dict[str, Any]:
     """Every task of a run again, each in isolation with what it was given, compared with what it
     made. The verdict of all is the worst."""
-    run = project.pipelines.show(text)
     tasks = [task for task in run["tasks"] if task["execution"]]
     if not tasks:
         raise UsageError(f"no task of {run['id']} has run", hint=f"clew pipeline show {run['id']}")
     found = []
     for task in tasks:
-        repeated = project.repeat(task["execution"], say=say).as_json()
+        repeated = repeat_execution(
+            project,
+            task["execution"],
+            parameters={},
+            network=False,
+            gpu=False,
+            incremental=False,
+            keep=None,
+            quiet=True,
+            say=say,
+        )
         say(f"{task['id']}: {repeated['verdict']}")
         found.append({"task": task["id"], **repeated})
     verdict = max((one["verdict"] for one in found), key=_VERDICTS.index)

@@ -18,7 +18,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from clew.api.local.project import Project
+from clew.api.local.project import LocalProject
 from clew.api.local.repeat import lay_out
 from clew.api.local.versions import must_have, stored
 from clew.api.remote.client_paths import Asker
@@ -68,7 +68,7 @@ async def export(request: Request) -> Response:
     asked: _Export = words(await request.body(), _Export)
     said: list[str] = []
 
-    def make(project: Project, place: Path) -> None:
+    def make(project: LocalProject, place: Path) -> None:
         project.export(asked.id, format=asked.format, to=place, say=said.append)
 
     return await run_in_threadpool(lambda: _made(request.app.state.service, make, {"said": said}))
@@ -79,7 +79,7 @@ async def left(request: Request) -> Response:
     """What an execution left, laid out in a folder."""
     asked: _Left = words(await request.body(), _Left)
 
-    def make(project: Project, place: Path) -> None:
+    def make(project: LocalProject, place: Path) -> None:
         place.mkdir()
         lay_out(project, project.execution(asked.id).uid, place)
 
@@ -87,7 +87,7 @@ async def left(request: Request) -> Response:
 
 
 def _made(
-    service: Service, make: Callable[[Project, Path], None], known: dict[str, Any]
+    service: Service, make: Callable[[LocalProject, Path], None], known: dict[str, Any]
 ) -> Response:
     """What is made in a folder of its own, to be sent."""
     scratch, lock = execution_locks.create_scratch(service.folder, secrets.token_hex(8))

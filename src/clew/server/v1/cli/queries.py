@@ -18,11 +18,11 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from clew.api.local.checkouts import described
+from clew.api.local.checkouts import described, kept_digests
 from clew.api.local.notes import note as add_note
-from clew.api.local.project import Project
+from clew.api.local.project import LocalProject
 from clew.api.local.recreate import Elsewhere, Way
-from clew.api.local.share import Own
+from clew.api.local.share import LocalEnd
 from clew.api.local.versions import find, must_have, stored
 from clew.api.remote.client_paths import Asker
 from clew.errors import NoContent, NotFound
@@ -83,28 +83,28 @@ async def ask(request: Request, name: str) -> Response:
 
 
 @_question
-def about(project: Project) -> Document:
+def about(project: LocalProject) -> Document:
     return {"root": str(project.root), "uid": project.uid}
 
 
 @_question
-def executions(project: Project) -> list[Document]:
+def executions(project: LocalProject) -> list[Document]:
     return [execution.as_json() for execution in project.executions()]
 
 
 @_question
-def execution(project: Project, id: str) -> Document:  # noqa: A002
+def execution(project: LocalProject, id: str) -> Document:  # noqa: A002
     return project.execution(id).as_json()
 
 
 @_question
-def show(project: Project, id: str, detail: bool = False) -> Document:  # noqa: A002
+def show(project: LocalProject, id: str, detail: bool = False) -> Document:  # noqa: A002
     return project.show(id, detail=detail)
 
 
 @_question
 def lineage(
-    project: Project,
+    project: LocalProject,
     target: str,
     asker: Asker,
     direction: str = "up",
@@ -116,12 +116,12 @@ def lineage(
 
 
 @_question
-def versions(project: Project, locator: str) -> list[Document]:
+def versions(project: LocalProject, locator: str) -> list[Document]:
     return versions_of(project.graph, locator)
 
 
 @_question
-def version(project: Project, target: str, asker: Asker) -> Document:
+def version(project: LocalProject, target: str, asker: Asker) -> Document:
     """A version whose bytes are stored, by what it takes to write it elsewhere."""
     found = stored(project, target, asker.here())
     with Store(project.directory.store) as store:
@@ -138,7 +138,7 @@ def _written(store: Store, found: Target) -> Document:
 
 @_question
 def recreatable(
-    project: Project,
+    project: LocalProject,
     target: str,
     asker: Asker,
     brought: dict[str, str],
@@ -167,101 +167,103 @@ def recreatable(
 
 
 @_question
-def has(project: Project, digest: str) -> bool:
+def has(project: LocalProject, digest: str) -> bool:
     with Store(project.directory.store) as store:
         return store.has(digest)
 
 
 @_question
-def checkout(project: Project, id: str) -> Document:  # noqa: A002
+def checkout(project: LocalProject, id: str) -> Document:  # noqa: A002
     """What a checkout holds, to be laid out elsewhere."""
     found = described(project, id)
     return {**found._asdict(), "files": [kept.as_json() for kept in found.files]}
 
 
 @_question
-def kept(project: Project, execution: str, digests: set[str]) -> list[str]:
-    return sorted(project.kept_digests(execution, digests))
+def kept(project: LocalProject, execution: str, digests: set[str]) -> list[str]:
+    return sorted(kept_digests(project, execution, digests))
 
 
 @_question
-def handed_over(project: Project, id: str) -> Document:  # noqa: A002
+def handed_over(project: LocalProject, id: str) -> Document:  # noqa: A002
     """What is told of an execution beside its events and contents."""
-    own = Own(project)
+    own = LocalEnd(project)
     return {"source": own.source(id), "remarks": msgspec.to_builtins(own.remarks(id))}
 
 
 @_question
-def contents(project: Project, id: str) -> list[str]:  # noqa: A002
-    return sorted(Own(project).contents(id))
+def contents(project: LocalProject, id: str) -> list[str]:  # noqa: A002
+    return sorted(LocalEnd(project).contents(id))
 
 
 @_question
-def take_remarks(project: Project, id: str, remarks: list[Remark]) -> None:  # noqa: A002
-    Own(project).note(project.execution(id).uid, remarks)
+def take_remarks(project: LocalProject, id: str, remarks: list[Remark]) -> None:  # noqa: A002
+    LocalEnd(project).note(project.execution(id).uid, remarks)
 
 
 @_question
-def diff(project: Project, a: str, b: str) -> Document:
+def diff(project: LocalProject, a: str, b: str) -> Document:
     return project.diff(a, b)
 
 
 @_question
-def rules(project: Project) -> list[Document]:
+def rules(project: LocalProject) -> list[Document]:
     return project.rules()
 
 
 @_question
-def note(project: Project, target: str, asker: Asker, remarks: dict[str, str]) -> list[Document]:
+def note(
+    project: LocalProject, target: str, asker: Asker, remarks: dict[str, str]
+) -> list[Document]:
     return add_note(project, target, remarks, asker.here(), asker.agent)
 
 
 @_question
-def report(project: Project, id: str, kind: str) -> str:  # noqa: A002
+def report(project: LocalProject, id: str, kind: str) -> str:  # noqa: A002
     return project.report(id, kind)
 
 
 @_question
-def remove(project: Project, ids: list[str], dry_run: bool = False) -> list[Document]:
+def remove(project: LocalProject, ids: list[str], dry_run: bool = False) -> list[Document]:
     return [execution.as_json() for execution in project.remove(ids, dry_run=dry_run)]
 
 
 @_question
-def gc(project: Project, dry_run: bool = False) -> Document:
+def gc(project: LocalProject, dry_run: bool = False) -> Document:
     return project.gc(dry_run=dry_run).as_json()
 
 
 @_question
-def fsck(project: Project) -> Document:
+def fsck(project: LocalProject) -> Document:
     return project.fsck().as_json()
 
 
 @_question
-def runs(project: Project) -> list[Document]:
+def runs(project: LocalProject) -> list[Document]:
     return project.pipelines.list()
 
 
 @_question
-def run(project: Project, id: str) -> Document:  # noqa: A002
+def run(project: LocalProject, id: str) -> Document:  # noqa: A002
     return project.pipelines.show(id)
 
 
 @_question
-def task(project: Project, id: str) -> Document:  # noqa: A002
+def task(project: LocalProject, id: str) -> Document:  # noqa: A002
     return project.pipelines.task(id)
 
 
 @_question
-def why(project: Project, id: str) -> Document:  # noqa: A002
+def why(project: LocalProject, id: str) -> Document:  # noqa: A002
     return project.pipelines.why(id)
 
 
 @_question
-def diff_runs(project: Project, a: str, b: str) -> Document:
+def diff_runs(project: LocalProject, a: str, b: str) -> Document:
     return project.pipelines.diff(a, b)
 
 
 @_question
-def said(project: Project, id: str, offset: int = 0) -> Document:  # noqa: A002
+def said(project: LocalProject, id: str, offset: int = 0) -> Document:  # noqa: A002
     found = project.pipelines.said(id, offset)
     return {**found._asdict(), "data": b64encode(found.data).decode()}

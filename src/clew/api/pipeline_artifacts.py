@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from clew.errors import NotFound
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project import Project
 
 _NAMED = re.compile(r"(r[1-9]\d{0,15})(?:/([^:]+)(?::(.+))?)?", re.DOTALL)
 _SMALL = 1 << 20
@@ -27,6 +27,12 @@ class Made(NamedTuple):
     """`weights`: its place in the artifact; empty where that is a file."""
     digest: str
     size: int
+
+
+def is_run(text: str) -> bool:
+    """Whether `text` is what a user calls a run: r2."""
+    named = _NAMED.fullmatch(text)
+    return named is not None and named[2] is None
 
 
 def is_artifact(text: str) -> bool:

@@ -6,22 +6,22 @@ they name: so the execution is there whole or not at all. What has arrived is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from clew import log
-from clew.api.remote import unsent
-from clew.api.remote.http_client import Server, server_of
+from clew.api.delivery import unsent
+from clew.api.delivery.http_client import Server, server_of
+from clew.api.project import Progress, ignore_progress
 from clew.errors import ClewError, NotFound
 from clew.store.errors import Unreachable
 
 if TYPE_CHECKING:
-    from clew.api.local.project import Project
+    from clew.api.project_state import ProjectState
     from clew.project_directory import Folder
 
-Progress = Callable[[int, int], None]
 _PATIENCE = 2.0
 """Seconds in all that `exec` waits for a server after the command has ended. What is not sent by
 then stays, and the next command continues: packs that have arrived are not sent again."""
@@ -97,11 +97,11 @@ class Door:
 
 
 def deliver(
-    project: Project,
+    project: ProjectState,
     server: Server,
     *,
     own: str | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = ignore_progress,
 ) -> Delivery:
     """Send all that waits, the execution `own` even if another process is at it; what cannot be
     sent now stays."""
@@ -138,7 +138,7 @@ def deliver(
     return found
 
 
-def delivered(project: Project, own: str, progress: Progress) -> dict[str, str | None]:
+def deliver_execution(project: ProjectState, own: str, progress: Progress) -> dict[str, str | None]:
     """Send the execution `own`, which has just ended, with all that waits: what became of it."""
     try:
         server = server_of(project.settings, project.directory.token, limit=_PATIENCE)
@@ -162,7 +162,7 @@ def delivered(project: Project, own: str, progress: Progress) -> dict[str, str |
     return {"server": server.url, "sent": sent}
 
 
-def _send(project: Project, server: Server, uid: str, progress: Progress) -> str | None:
+def _send(project: ProjectState, server: Server, uid: str, progress: Progress) -> str | None:
     """Send one; its id there. None: there is no such execution any more."""
     from clew.prov.events import to_batch
     from clew.prov.export.recorded_events import events_of

@@ -1,0 +1,393 @@
+"""The public interface of a project: what `clew.open()` returns.
+
+`LocalProject` (in `api.local`) and `RemoteProject` (in `api.remote`) implement it and share no
+state. The methods that are complete here only call other methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self
+
+if TYPE_CHECKING:
+    from clew.api.executions import Execution, Outcome
+    from clew.api.results import (
+        Check,
+        Checkout,
+        Lineage,
+        Reclaimed,
+        Recreated,
+        Repeated,
+        Restored,
+        Status,
+        Transfer,
+        Version,
+    )
+    from clew.pipelines.runs.live_logs import Said
+    from clew.pipelines.runs.runner import Change
+
+StrPath = str | PathLike[str]
+Say = Callable[[str], None]
+"""Receives sentences for a person."""
+Progress = Callable[[int, int], None]
+"""Receives the bytes transferred so far, and the total."""
+
+
+def ignore_message(_: str) -> None:
+    """The default `say`."""
+
+
+def ignore_progress(_done: int, _total: int) -> None:
+    """The default `progress`."""
+
+
+class Project(Protocol):
+    """One project: record, query, restore, share, maintain. Use it in a `with`, or `close` it.
+
+    A project belongs to one thread.
+    """
+
+    unrecovered: dict[str, str]
+    """By uid, why the record of a killed execution could not be completed."""
+
+    @property
+    def root(self) -> Path:
+        """The directory that contains `.clew/`."""
+
+    @property
+    def uid(self) -> str:
+        """The project's globally unique id."""
+
+    @property
+    def pipelines(self) -> Pipelines:
+        """Kubeflow pipelines: run them, and query their runs."""
+
+    def close(self) -> None:
+        """Close the database or the connection; the next call opens it again."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- recording and repeating
+
+    def exec(
+        self,
+        command: Sequence[str],
+        *,
+        name: str | None = None,
+        content: bool = True,
+        exclude: Iterable[str] = (),
+        pin: Iterable[str] = (),
+    ) -> Execution:
+        """Run a command, record it, and wait for its end.
+
+        The command has this process's input, output and working directory. `name` can be used in
+        place of the execution's id. `content=False` keeps digests only, as does `exclude` (globs)
+        for the files it matches. `pin` lists what a repeat must reproduce: `clock`, `random`.
+        A failed command raises no error: see `status`.
+        """
+        return self.run(command, name=name, content=content, exclude=exclude, pin=pin).execution
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        name: str | None = None,
+        content: bool = True,
+        exclude: Iterable[str] = (),
+        pin: Iterable[str] = (),
+        progress: Progress = ignore_progress,
+    ) -> Outcome:
+        """As `exec`; the `Outcome` also has the exit status for the caller and, where there is a
+        server, whether the record arrived there. `progress` reports the upload."""
+
+    def give_secrets(self, values: Mapping[str, str]) -> None:
+        """Provide secrets that a repeated record does not contain: by the name of a variable, or
+        the path of a credential file (its bytes decoded with `surrogateescape`).
+
+        A record made elsewhere gets no other variables of this process and no other files. A repeat
+        masks these values in its output and its record.
+        """
+
+    def repeat(
+        self,
+        id: str,  # noqa: A002 (the word users know it by)
+        *,
+        parameters: Mapping[int, str] | None = None,
+        network: bool = False,
+        gpu: bool = False,
+        incremental: bool = False,
+        keep: StrPath | None = None,
+        quiet: bool = True,
+        say: Say = ignore_message,
+    ) -> Repeated:
+        """Run an execution again in isolation, record that, and compare.
+
+        `parameters` replaces words of the command, counted from 0; the result is then a
+        modification, else a repetition. `keep` names a new directory for its outputs. `quiet`
+        records its output without showing it. `say` receives, before the start, what cannot be
+        reproduced.
+        """
+
+    def checkout(self, id: str, to: StrPath | None = None) -> Checkout:  # noqa: A002
+        """Write the input files of an execution to a directory, to be changed there.
+
+        `to` is a new or empty directory, or a checkout without changes, which is then switched;
+        by default a directory here with the execution's name.
+        """
+
+    def status(self, folder: StrPath | None = None) -> Status:
+        """List the changes in the checkout that contains `folder` (the current directory)."""
+
+    def commit(
+        self,
+        message: str | None = None,
+        *,
+        folder: StrPath | None = None,
+        network: bool = False,
+        gpu: bool = False,
+        quiet: bool = True,
+        say: Say = ignore_message,
+    ) -> Repeated:
+        """Run a checked-out execution again with the changed files of the checkout.
+
+        The checked-out execution becomes the parent of the new one. If it succeeds, the checkout
+        moves to the new execution. Without changes nothing runs, and `execution` is the one that
+        was checked out.
+        """
+
+    def recreate(
+        self,
+        target: str,
+        *,
+        to: StrPath | None = None,
+        overwrite: bool = False,
+        dry_run: bool = False,
+        network: bool = False,
+        gpu: bool = False,
+        say: Say = ignore_message,
+    ) -> Recreated:
+        """Make a file again from its lineage by repeating the fewest executions, in order.
+
+        Contents that are stored, or unchanged on disk, are used as they are. `target` names a
+        version, or a deleted file. `to` and `overwrite` are as in `restore`.
+        """
+
+    def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
+        """The document of `clew diff --json`: how execution `b` differs from `a`.
+
+        `confirm` runs the first diverging process again to test the causes of the difference.
+        """
+
+    # -- queries
+
+    def executions(self) -> list[Execution]:
+        """All executions, oldest first."""
+
+    def execution(self, id: str) -> Execution:  # noqa: A002
+        """One execution, by id (`e2`), name or uid."""
+
+    def show(self, id: str, *, detail: bool = False) -> dict[str, Any]:  # noqa: A002
+        """The document of `clew show --json`; `detail` adds every file and network peer."""
+
+    def lineage(
+        self,
+        target: str,
+        *,
+        direction: str = "up",
+        depth: int | None = None,
+        everything: bool = False,
+    ) -> Lineage:
+        """Where `target` came from (`up`), or what was made from it (`down`), across executions.
+
+        A target is a path, a version (`e2:PATH`), a process (`e2.p3`), an execution, or a digest.
+        Files of installed packages are counted; `everything` lists them.
+        """
+
+    def versions(self, path: StrPath) -> list[Version]:
+        """Every recorded version of the file at `path`, oldest first."""
+
+    def rules(self) -> list[dict[str, Any]]:
+        """The differences that comparisons ignore: `{name, paths, what}`; the project's first."""
+
+    # -- contents
+
+    def read(self, version: str) -> bytes:
+        """The content of a version."""
+        return b"".join(self.chunks(version))
+
+    def chunks(self, version: str) -> Iterator[bytes]:
+        """The content of a version, piece by piece, for files of any size."""
+
+    def restore(
+        self,
+        version: str,
+        *,
+        to: StrPath | None = None,
+        overwrite: bool = False,
+        dry_run: bool = False,
+    ) -> Restored:
+        """Write a version to its original path, or to the file or directory `to`.
+
+        Raises NotAllowed if that would destroy content that is stored nowhere, unless `overwrite`.
+        """
+
+    # -- notes
+
+    def note(self, target: str, **remarks: str) -> list[dict[str, Any]]:
+        """Add notes to an execution, a process, or a version; return all of its notes."""
+
+    def notes(self, target: str) -> list[dict[str, Any]]:
+        """The notes on a target, oldest first."""
+        return self.note(target)
+
+    def source(self, path: StrPath, url: str) -> None:
+        """Note that the file at `path`, as it is now, was downloaded from `url`."""
+        self.note(fspath(path), source=url)
+
+    # -- exports
+
+    def report(self, id: str, kind: str) -> str:  # noqa: A002
+        """An execution's `requirements` (for pip), system `packages`, or `readme` section."""
+
+    def export(
+        self,
+        id: str,  # noqa: A002
+        *,
+        format: str = "prov-json",  # noqa: A002
+        to: StrPath | BinaryIO | None = None,
+        say: Say = ignore_message,
+    ) -> bytes | Path | None:
+        """An execution as `prov-json`, `prov-n`, `ro-crate`, `oci` or `dockerfile`.
+
+        A PROV document is returned, or written to `to`, a path or an open file, as an OCI image is.
+        An RO-Crate and a Dockerfile with its files need a new directory `to`. `say` receives,
+        before anything is written, what an image or a Dockerfile cannot contain.
+        """
+
+    # -- sharing
+
+    def push(
+        self,
+        url: StrPath,
+        ids: Iterable[str] | None = None,
+        *,
+        sign: bool = True,
+        progress: Progress | None = None,
+    ) -> Transfer:
+        """Send executions to a directory or to `s3://bucket/prefix`: all that it lacks, or `ids`.
+
+        Only missing chunks are sent, and an execution arrives complete or not at all. Executions
+        recorded here are signed with the user's key if there is one (`clew key`), unless `sign` is
+        false.
+        """
+
+    def pull(
+        self,
+        url: StrPath,
+        ids: Iterable[str] | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> Transfer:
+        """Fetch executions from a remote: all that are missing here, or `ids`.
+
+        An id is a uid (or its beginning), a name, or the number that the pusher sees. Executions
+        get new numbers here, in the order they were made.
+        """
+
+    def shared(self, url: StrPath, *, warn: Say | None = None) -> list[dict[str, Any]]:
+        """The executions at `url`, oldest first, as the pusher sees them; `here`: their id here.
+
+        `warn` receives a sentence for each damaged document, which is skipped.
+        """
+
+    # -- maintenance
+
+    def remove(self, ids: Iterable[str], *, dry_run: bool = False) -> list[Execution]:
+        """Delete the records of executions, all or none; `gc` then frees their content."""
+
+    def gc(self, *, dry_run: bool = False) -> Reclaimed:
+        """Free the content that no execution refers to; running executions keep theirs."""
+
+    def fsck(self) -> Check:
+        """Check every stored byte, and that all content named by the graph is stored."""
+
+
+class Pipelines(Protocol):
+    """`project.pipelines`. Each document is that of the command of the same name."""
+
+    def run(
+        self,
+        file: StrPath,
+        parameters: Mapping[str, str] | None = None,
+        *,
+        jobs: int | None = None,
+        reuse: bool = True,
+        on_host: bool = False,
+        platform: StrPath | None = None,
+        say: Say = ignore_message,
+        watch: Callable[[Change], None] = lambda _: None,
+        brief: bool = False,
+    ) -> dict[str, Any]:
+        """Run a compiled pipeline (`.yaml`), or the one that a Python file defines, to its end.
+
+        `parameters` are texts, parsed by the types that the pipeline declares. At most `jobs` tasks
+        run at a time (default: the number of cores). `reuse` skips tasks whose inputs have not
+        changed. `on_host` runs container components as processes of this machine, without their
+        images. `platform` is the file that maps secrets, config maps and volumes; by default the
+        `pipeline-platform.toml` beside the pipeline. `say` receives what differs from a cluster,
+        `watch` every change of a task. `brief` returns the number of tasks in each state (`counts`)
+        in place of the tasks. A failed run raises no error: see `state`.
+        """
+
+    def resume(
+        self,
+        id: str,  # noqa: A002
+        *,
+        jobs: int | None = None,
+        say: Say = ignore_message,
+        watch: Callable[[Change], None] = lambda _: None,
+        brief: bool = False,
+    ) -> dict[str, Any]:
+        """Resume a run that failed, was canceled or was killed; finished tasks do not run again."""
+
+    def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Cancel a run, and wait for its end."""
+
+    def list(self) -> list[dict[str, Any]]:
+        """All runs, oldest first, without their tasks."""
+
+    def show(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """One run with its tasks, by id (`r1`) or uid."""
+
+    def task(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """One task, by id (`r1/train`)."""
+
+    def why(self, id: str) -> dict[str, Any]:  # noqa: A002
+        """Why a task ran or was reused, fact by fact."""
+
+    def diff(self, a: str, b: str) -> dict[str, Any]:
+        """How run `b` differs from run `a`, task by task."""
+
+    def repeat(self, id: str, *, say: Say = ignore_message) -> dict[str, Any]:  # noqa: A002
+        """Repeat every task of a run in isolation, and compare the outputs."""
+
+    def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
+        """The output of a task's last attempt, piece by piece: so far, or with `follow` until it
+        ends."""
+
+    def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
+        """The output of a task's last attempt from byte `offset` on, as far as it is known now: at
+        most 256 KiB, whether it is complete, and the attempt. The bytes and offsets are those of
+        the stored log. When `attempt` changes, begin again at 0."""

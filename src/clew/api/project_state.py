@@ -1,0 +1,77 @@
+"""The open state of a local project: its directory, settings, graph and secrets.
+
+The modules of `api.local` and `api.delivery` take a `ProjectState`, not a `LocalProject`, so that
+`LocalProject` can import them all without an import cycle.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.project_directory import Folder
+from clew.redaction import CREDENTIALS
+from clew.replay.repeat.secret_values import SecretValues
+from clew.settings import Settings
+
+if TYPE_CHECKING:
+    from clew.prov.graph import Graph
+
+
+class ProjectState:
+    """The graph is opened on first use and stays open until `close`."""
+
+    def __init__(
+        self, directory: Folder, settings: Settings, *, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        """`environ`: the caller's variables; repeats of records made here take secrets from it."""
+        self.directory = directory
+        self.settings = settings
+        self.secrets = SecretValues(
+            environ=environ,
+            credentials=(*CREDENTIALS, *directory.credentials),
+            own_files=True,
+        )
+        self.unrecovered: dict[str, str] = {}
+
+    @property
+    def root(self) -> Path:
+        return self.directory.root
+
+    @property
+    def uid(self) -> str:
+        return self.directory.uid
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The project's graph. Opening it completes the records of killed executions."""
+        from clew.db import connect
+        from clew.prov.graph import Graph
+
+        self._recover()
+        connection = connect(self.directory.graph, address=self.settings.graph)
+        return Graph(connection, self.directory.uid, signers=self.settings.config)
+
+    def close(self) -> None:
+        graph = self.__dict__.pop("graph", None)
+        if graph is not None:
+            graph.connection.close()
+
+    def is_alive(self, uid: str) -> bool:
+        """Whether the process that records this execution or run still holds its lock."""
+        from clew.run.execution_locks import is_alive
+
+        return is_alive(self.directory, uid)
+
+    def _recover(self) -> None:
+        from clew.run.execution_locks import has_killed
+
+        self.unrecovered = {}
+        if has_killed(self.directory):
+            from clew.run.recovery import recover
+
+            failures = recover(self.directory, self.settings)
+            self.unrecovered = {failure.uid: failure.why for failure in failures}

@@ -1,0 +1,58 @@
+"""The connection of a remote project: its server, the caller's settings, and queries."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from clew.api.delivery.http_client import Server
+from clew.api.executions import Execution
+from clew.api.remote import client_paths
+from clew.settings import Settings
+
+
+class Client:
+    """The modules of `api.remote` take a `Client`, not a `RemoteProject`, which imports them."""
+
+    def __init__(self, server: Server, settings: Settings) -> None:
+        self.server = server
+        self.settings = settings
+        self.given_secrets: dict[str, str] = {}
+        """Sent with each repeat. The server gets no other variable of this process."""
+
+    @cached_property
+    def _about(self) -> dict[str, str]:
+        about: dict[str, str] = self.query("about")
+        return about
+
+    @property
+    def root(self) -> Path:
+        """The directory that contains `.clew/`, on the server."""
+        return Path(self._about["root"])
+
+    @property
+    def uid(self) -> str:
+        return self._about["uid"]
+
+    def query(self, name: str, *, seconds: float = 120.0, **arguments: Any) -> Any:
+        path = f"/api/v1/commands/ask/{name}"
+        return self.server.json("POST", path, arguments, seconds=seconds)
+
+    def query_target(self, name: str, target: str, **arguments: Any) -> Any:
+        """As `query`, about a target that may be a path of this machine."""
+        asker = client_paths.asker(self.settings, target)
+        return self.query(name, target=target, asker=asker, **arguments)
+
+    def executions(self) -> list[Execution]:
+        return [self.as_execution(document) for document in self.query("executions")]
+
+    def execution(self, id: str) -> Execution:  # noqa: A002
+        return self.as_execution(self.query("execution", id=id))
+
+    def as_execution(self, document: dict[str, Any]) -> Execution:
+        return Execution.read(document, ask=lambda uid: self.show(uid, detail=True))
+
+    def show(self, id: str, *, detail: bool) -> dict[str, Any]:  # noqa: A002
+        document: dict[str, Any] = self.query("show", id=id, detail=detail)
+        return document

@@ -1,0 +1,79 @@
+"""Read file versions that a server stores, and write them on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from clew.api.local import versions
+from clew.api.remote import client_paths, downloads
+from clew.api.remote.client import Client
+from clew.api.results import Restored, Version
+from clew.prov.locators import file_locator
+from clew.prov.queries.targets import Target
+from clew.settings import machine_id
+from clew.store import content_reader
+
+
+def list_versions(client: Client, path: bytes) -> list[Version]:
+    locator = file_locator(machine_id(client.settings), os.path.realpath(path))
+    return [Version.read(document) for document in client.query("versions", locator=locator)]
+
+
+def read_chunks(client: Client, version: str) -> Iterator[bytes]:
+    asked = {"target": version, "asker": client_paths.asker(client.settings, version)}
+    with downloads.behind(client.server, "content", asked) as (known, pieces):
+        yield from downloads.verified(pieces, known["digest"])
+
+
+def restore(
+    client: Client, version: str, *, to: str | None, overwrite: bool, dry_run: bool
+) -> Restored:
+    target = Target(**client.query_target("version", version), keys=())
+    below = None if to else foreign_cwd(client, target)
+    plan = plan_restore(client, version, target, to, below)
+    if not dry_run:
+        versions.may_be_put(plan, overwrite=overwrite)
+        write_version(client, target, plan, below)
+    return plan
+
+
+def foreign_cwd(client: Client, target: Target) -> str:
+    """The working directory of the execution that a version belongs to. Every version of a server
+    counts as made elsewhere: only the user decides where on this machine it is written."""
+    if target.execution is None:
+        return "/"
+    return client.execution(f"e{int(target.execution)}").cwd or "/"
+
+
+def plan_restore(
+    client: Client, text: str, target: Target, to: str | None, below: str | None
+) -> Restored:
+    """Where the version that `text` names would be written, and what is there now. The server's
+    claim that it stores the present content counts only for a file that the user named."""
+    assert target.digest is not None
+    assert target.size is not None
+    path = versions.destination(target, to, below)
+    now = client_paths.digest_now(path)
+    differs = now is not None and now != target.digest
+    named = to is not None or os.fsdecode(path) in client_paths.named(text)
+    return Restored(
+        version=target.label,
+        path=os.fsdecode(path),
+        digest=target.digest,
+        size=target.size,
+        replaces=now if differs else None,
+        loses=differs and not (named and client.query("has", digest=now)),
+    )
+
+
+def write_version(client: Client, target: Target, plan: Restored, below: str | None) -> None:
+    assert target.digest is not None
+    pieces = read_chunks(client, target.digest)
+    path = os.fsencode(plan.path)
+    versions.written(
+        target,
+        path,
+        lambda mode: content_reader.restore(pieces, path, mode=mode, mtime=target.mtime, sync=True),
+        below=below,
+    )
