@@ -17,7 +17,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.local.surviving import Marked
 
-from clew.api.local.repeat import done, file_of
+from clew.api.local.repeat import run_plan, store_file
 from clew.prov.queries.execution_record import Recorded, recorded
 from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.secret_values import SecretValues
@@ -172,8 +172,8 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
                     for name, new in edit.of(pipeline).items():
                         place = os.fsencode(clew.folder / name)
                         text_of = None if new is None else clew.write(f"edited/{name}", new)
-                        entries[place] = None if text_of is None else file_of(store, text_of)
-                document = done(
+                        entries[place] = None if text_of is None else store_file(store, text_of)
+                document = run_plan(
                     project, record, plan.with_files(entries), kind="modification",
                     network=False, incremental=incremental, quiet=True,
                 )  # fmt: skip

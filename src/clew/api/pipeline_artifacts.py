@@ -16,7 +16,7 @@ _SMALL = 1 << 20
 """Bytes of a file that is looked into."""
 
 
-class Made(NamedTuple):
+class ArtifactFile(NamedTuple):
     """A file that belongs to an artifact."""
 
     version: str
@@ -40,23 +40,23 @@ def is_artifact(text: str) -> bool:
     return named is not None and named[3] is not None
 
 
-def is_of_a_run(text: str) -> bool:
+def is_run_item(text: str) -> bool:
     """Whether it names a run, a task or an artifact."""
     return _NAMED.fullmatch(text) is not None
 
 
-def maker(text: str) -> str:
+def task_of(text: str) -> str:
     """The task that made an artifact; whatever else is named, itself."""
     named = _NAMED.fullmatch(text)
     return f"{named[1]}/{named[2]}" if named and named[3] else text
 
 
-def made(project: Project, text: str) -> list[Made]:
+def list_files(project: Project, text: str) -> list[ArtifactFile]:
     """All files of the artifacts of a run or a task, or of one artifact."""
     named = _NAMED.fullmatch(text)
     assert named is not None
     pipelines = project.pipelines
-    tasks = [pipelines.task(maker(text))] if named[2] else pipelines.show(named[1])["tasks"]
+    tasks = [pipelines.task(task_of(text))] if named[2] else pipelines.show(named[1])["tasks"]
     found = [
         file
         for task in tasks
@@ -76,7 +76,7 @@ def diff(project: Project, a: str, b: str) -> dict[str, Any]:
     """In what two artifacts differ, file by file; small texts line by line."""
     from clew.replay.compare.output_comparison import text_difference
 
-    sides = [{one.within: one for one in made(project, text)} for text in (a, b)]
+    sides = [{one.within: one for one in list_files(project, text)} for text in (a, b)]
     files: list[dict[str, Any]] = []
     for path in sorted({*sides[0], *sides[1]}):
         then, now = (side.get(path) for side in sides)
@@ -96,16 +96,16 @@ def diff(project: Project, a: str, b: str) -> dict[str, Any]:
     return {"a": a, "b": b, "verdict": "different" if files else "identical", "files": files}
 
 
-def _files(project: Project, task: dict[str, Any], artifact: dict[str, Any]) -> list[Made]:
+def _files(project: Project, task: dict[str, Any], artifact: dict[str, Any]) -> list[ArtifactFile]:
     if artifact["version"]:
         version = artifact["version"]
         path = version.partition(":")[2].rpartition("@")[0]
-        return [Made(version, _name(path), "", artifact["digest"], artifact["size"])]
+        return [ArtifactFile(version, _name(path), "", artifact["digest"], artifact["size"])]
     place, execution = artifact.get("custom_path") or artifact["uri"], task["execution"]
     if not execution or not place.startswith("/"):
         return []
     return [
-        Made(
+        ArtifactFile(
             f"{execution}:{one['path']}",
             _name(one["path"]),
             one["path"].removeprefix(f"{place}/"),

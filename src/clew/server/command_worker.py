@@ -18,13 +18,13 @@ from typing import Any
 import msgspec
 
 from clew import settings
-from clew.api.local.checkouts import carried_out
+from clew.api.local.checkouts import commit_files
 from clew.api.local.project import LocalProject, open_local_project
-from clew.api.local.recreate import Elsewhere, Way
+from clew.api.local.recreate import ClientFiles, Recreation
 from clew.api.local.repeat import repeat
 from clew.api.pipeline_artifacts import is_run
-from clew.api.remote.checkouts import Sent
-from clew.api.remote.client_paths import Asker
+from clew.api.remote.checkouts import UploadedCheckout
+from clew.api.remote.client_paths import ClientPaths
 from clew.errors import ClewError
 from clew.replay.sandbox.initial_files import Entry
 from clew.store import Store
@@ -94,7 +94,7 @@ class Confirm(msgspec.Struct, tag="confirm"):
 class Commit(msgspec.Struct, tag="commit"):
     """`clew commit`: of a checkout in a folder elsewhere, whose files have been sent."""
 
-    checkout: Sent
+    checkout: UploadedCheckout
     message: str | None = None
     network: bool = False
     gpu: bool = False
@@ -102,7 +102,7 @@ class Commit(msgspec.Struct, tag="commit"):
     secrets: Secrets = {}
 
     def do(self, project: LocalProject, say: Say) -> Document:
-        return carried_out(
+        return commit_files(
             project,
             *self.checkout.read(),
             message=self.message,
@@ -117,7 +117,7 @@ class Recreate(msgspec.Struct, tag="recreate"):
     """`clew recreate`, but for putting the file where it belongs."""
 
     target: str
-    asker: Asker
+    asker: ClientPaths
     brought: dict[str, str] = {}
     """By digest, files that have been sent, and where they lie."""
     network: bool = False
@@ -125,9 +125,9 @@ class Recreate(msgspec.Struct, tag="recreate"):
     secrets: Secrets = {}
 
     def do(self, project: LocalProject, say: Say) -> Document:
-        elsewhere = Elsewhere(self.asker.here(), self.brought)
+        elsewhere = ClientFiles(self.asker.here(), self.brought)
         with Store(project.directory.store) as store:
-            way = Way(
+            way = Recreation(
                 project,
                 store,
                 self.target,

@@ -41,7 +41,7 @@ def hostile(project: LocalProject, *writes: tuple[str, str, int]) -> str:
 def test_what_was_left_is_laid_out_inside(project: LocalProject, tmp_path: Path, path: str) -> None:
     uid = hostile(project, (path, "EVIL", 0o100644))
     with pytest.raises(Damaged, match="not a valid relative path"):
-        repeat.lay_out(project, uid, tmp_path / "kept")
+        repeat.write_outputs(project, uid, tmp_path / "kept")
     assert (tmp_path / "victim").read_text() == "mine"
 
 
@@ -50,11 +50,11 @@ def test_no_file_is_written_through_a_link_of_the_record(
 ) -> None:
     uid = hostile(project, ("/w/a", str(tmp_path), 0o120777), ("/w/a/victim", "EVIL", 0o100644))
     with pytest.raises(Damaged, match="is not a folder"):
-        repeat.lay_out(project, uid, tmp_path / "kept")
+        repeat.write_outputs(project, uid, tmp_path / "kept")
     assert (tmp_path / "victim").read_text() == "mine"
 
 
 def test_what_was_left_gains_no_privileges(project: LocalProject, tmp_path: Path) -> None:
     uid = hostile(project, ("/w/su", "EVIL", 0o104755))
-    repeat.lay_out(project, uid, tmp_path / "kept")
+    repeat.write_outputs(project, uid, tmp_path / "kept")
     assert (tmp_path / "kept/su").stat().st_mode & 0o7777 == 0o755

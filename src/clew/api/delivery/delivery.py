@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import log
 from clew.api.delivery import unsent
-from clew.api.delivery.http_client import Server, server_of
+from clew.api.delivery.http_client import Server, connect_server
 from clew.api.project import Progress, ignore_progress
 from clew.errors import ClewError, NotFound
 from clew.store.errors import Unreachable
@@ -47,7 +47,7 @@ class Delivery:
             log.write(folder, "warning", f"not sent to the server: {why}: {uids}")
 
 
-class Door:
+class Uploader:
     """A server, as the store sends to it."""
 
     at_once = 1  # what a content is made of goes before the content
@@ -141,7 +141,7 @@ def deliver(
 def deliver_execution(project: ProjectState, own: str, progress: Progress) -> dict[str, str | None]:
     """Send the execution `own`, which has just ended, with all that waits: what became of it."""
     try:
-        server = server_of(project.settings, project.directory.token, limit=_PATIENCE)
+        server = connect_server(project.settings, project.directory.token, limit=_PATIENCE)
         found = deliver(project, server, own=own, progress=progress)
     except KeyboardInterrupt:
         found = Delivery(waiting={own: "interrupted"})
@@ -171,7 +171,7 @@ def _send(project: ProjectState, server: Server, uid: str, progress: Progress) -
     from clew.store import Store
 
     graph = project.graph
-    door = Door(server, uid)
+    door = Uploader(server, uid)
     for turn in range(_TRIES):
         try:
             found = find(graph, uid)

@@ -92,7 +92,7 @@ class Server:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         seconds: float = _ANSWER,
-    ) -> Answer:
+    ) -> Response:
         """Ask, and read the answer piece by piece; an error is raised as what it is."""
         asked = "&".join(f"{quote(name)}={quote(value)}" for name, value in (query or {}).items())
         target = f"{self._path}{path}{'?' if asked else ''}{asked}"
@@ -107,7 +107,7 @@ class Server:
                 time.sleep(pause)
         if response.status >= 300:
             raise self._error(response)
-        return Answer(self, response)
+        return Response(self, response)
 
     def unreachable(self, error: Exception) -> Unreachable:
         why = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -234,7 +234,7 @@ class Server:
             )
         try:
             said = json.loads(self._drain(response))
-            return problem(str(said["code"]), said["title"], said["detail"], response.status)
+            return error_from(str(said["code"]), said["title"], said["detail"], response.status)
         except (ValueError, KeyError, TypeError):
             return ClewError(
                 f"{self.url} answers {response.status} {response.reason}",
@@ -242,7 +242,7 @@ class Server:
             )
 
 
-class Answer:
+class Response:
     """What a server answers, to be read to its end within a `with`."""
 
     def __init__(self, server: Server, response: http.client.HTTPResponse) -> None:
@@ -283,14 +283,14 @@ class Answer:
         except (OSError, http.client.HTTPException) as error:
             raise self._server.unreachable(error) from error
 
-    def __enter__(self) -> Answer:
+    def __enter__(self) -> Response:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._server.done(self._response)
 
 
-def server_of(settings: Settings, token: Path | None, *, limit: float | None = None) -> Server:
+def connect_server(settings: Settings, token: Path | None, *, limit: float | None = None) -> Server:
     """The server of the settings; on this machine, the token of the project here may serve.
     `limit`: as of `Server`."""
     assert settings.server is not None
@@ -301,7 +301,7 @@ def server_of(settings: Settings, token: Path | None, *, limit: float | None = N
     return server
 
 
-def problem(
+def error_from(
     code: str, message: str, hint: str, status: int, secrets: Iterable[str] = ()
 ) -> ClewError:
     """The error that a server told of, as it would be raised here."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.api.local import notes
 from clew.api.local.executions import find_execution
-from clew.api.local.repeat import Say, done
+from clew.api.local.repeat import Say, run_plan
 from clew.errors import NotAllowed, NotFound
 from clew.prov.locators import path_json
 from clew.prov.queries import live_digests
@@ -54,7 +54,7 @@ def owner_of(project: ProjectState) -> CheckoutOwner:
     )
 
 
-class Described(NamedTuple):
+class CheckoutContents(NamedTuple):
     """What a checkout of an execution holds."""
 
     execution: str
@@ -65,12 +65,12 @@ class Described(NamedTuple):
     missing: list[dict[str, str]]
 
 
-def described(project: ProjectState, text: str) -> Described:
+def describe_checkout(project: ProjectState, text: str) -> CheckoutContents:
     record = recorded(project.graph, text)
     with Store(project.directory.store) as store:
         found = scenery(record, listings(store))
     cwd = record.itself.cwd or "/"
-    return Described(
+    return CheckoutContents(
         execution=record.execution.uid,
         id=record.execution.id,
         cwd=cwd,
@@ -81,13 +81,13 @@ def described(project: ProjectState, text: str) -> Described:
 
 def checkout(project: ProjectState, text: str, folder: Path | None) -> dict[str, Any]:
     """Lay out the files of an execution; the document of `clew checkout --json`."""
-    found = described(project, text)
+    found = describe_checkout(project, text)
     with Store(project.directory.store) as store:
-        return laid_out(owner_of(project), store, found, text, folder)
+        return write_checkout(owner_of(project), store, found, text, folder)
 
 
-def laid_out(
-    owner: CheckoutOwner, store: Store, found: Described, text: str, folder: Path | None
+def write_checkout(
+    owner: CheckoutOwner, store: Store, found: CheckoutContents, text: str, folder: Path | None
 ) -> dict[str, Any]:
     """As `checkout`, from a store that has the bytes."""
     at = (folder or Path(_name(text, found.id))).absolute().resolve()
@@ -240,7 +240,7 @@ def commit(
     found = find(owner_of(project), folder)
     with atomic_directory.alone(found.folder), Store(project.directory.store) as store:
         now = store_files(found, store, project.directory.credentials, say)
-        return carried_out(
+        return commit_files(
             project,
             found,
             now,
@@ -249,7 +249,7 @@ def commit(
             gpu=gpu,
             quiet=quiet,
             say=say,
-            settle=lambda execution: settle(found, now, execution),
+            settle=lambda execution: move_checkout(found, now, execution),
         )
 
 
@@ -268,7 +268,7 @@ def store_files(
     return now
 
 
-def carried_out(
+def commit_files(
     project: ProjectState,
     found: Checkout,
     now: dict[bytes, Kept],
@@ -284,7 +284,7 @@ def carried_out(
     soon as it is recorded."""
     changed = changes(found, now)
     if not changed:
-        return unchanged(find_execution(project, found.execution).as_json(), found)
+        return unchanged_result(find_execution(project, found.execution).as_json(), found)
 
     def settled(execution: Mapping[str, Any]) -> None:
         if message:
@@ -295,7 +295,7 @@ def carried_out(
         record, plan = _plan(project, found, list(now.values()), store, network=network, gpu=gpu)
         for warning in plan.warnings:
             say(warning)
-        document = done(
+        document = run_plan(
             project,
             record,
             plan,
@@ -308,7 +308,7 @@ def carried_out(
     return {**document, "changes": changed.as_json()}
 
 
-def unchanged(execution: dict[str, Any], found: Checkout) -> dict[str, Any]:
+def unchanged_result(execution: dict[str, Any], found: Checkout) -> dict[str, Any]:
     """What a commit answers where there is nothing to commit."""
     verdict = Verdict(
         execution=execution,
@@ -357,7 +357,7 @@ def _ancestors(
         found.append((record, scenery(record, names)))
 
 
-def settle(found: Checkout, now: dict[bytes, Kept], execution: Mapping[str, Any]) -> None:
+def move_checkout(found: Checkout, now: dict[bytes, Kept], execution: Mapping[str, Any]) -> None:
     """It was committed: if it ended well, this is a checkout of it from now on."""
     if execution["state"] == "done":
         found.at(execution["uid"], execution["id"], now.values()).write()

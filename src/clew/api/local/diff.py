@@ -20,7 +20,7 @@ CONFIRMING = 60.0
 
 
 @contextmanager
-def reading(
+def open_contents(
     project: ProjectState, *, mask: Callable[[bytes], bytes] = lambda content: content
 ) -> Iterator[Read]:
     """The bytes of contents, where they are stored, after `mask` was applied to them."""
@@ -35,7 +35,7 @@ def reading(
         yield read
 
 
-def explained(
+def explain_divergence(
     project: ProjectState, a: Recorded, b: Recorded, comparison: Comparison, *, seconds: float
 ) -> dict[str, Any] | None:
     """Which process diverged first, and why; None where nothing that matters differs.
@@ -46,7 +46,7 @@ def explained(
     from clew.replay.explain.diagnostic_runner import Laboratory
     from clew.replay.explain.divergence import explain
 
-    with reading(project) as read:
+    with open_contents(project) as read:
         found = explain(a, b, comparison, read, rules(project.directory.ignore))
         if found is not None and seconds:
             # where no experiment can be made, on a full disk say, candidates stay candidates
@@ -66,9 +66,9 @@ def diff(project: ProjectState, a: str, b: str, *, confirm: bool) -> dict[str, A
 
     known = rules(project.directory.ignore)
     one, other = recorded(project.graph, a), recorded(project.graph, b)
-    with reading(project) as read:
+    with open_contents(project) as read:
         comparison = compare(one, other, read, known)
         document = differ(one, other, comparison, read, known)
     seconds = CONFIRMING if confirm else 0
-    divergence = explained(project, one, other, comparison, seconds=seconds)
+    divergence = explain_divergence(project, one, other, comparison, seconds=seconds)
     return {**document, "divergence": divergence}

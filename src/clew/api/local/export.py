@@ -45,26 +45,26 @@ def export(
     say: Say,
 ) -> bytes | Path | None:
     """W3C PROV as bytes, or in the file `to`; an image in the file `to`; folders in `to`."""
-    may_be_exported(format, to)
+    check_target(format, to)
     if format in _FOLDERS:
         assert isinstance(to, Path)
-        with new_folder(to) as draft:
+        with new_directory(to) as draft:
             (_crate if format == "ro-crate" else _dockerfile)(project, text, draft, say)
         return to
     if format == "oci":
         assert to is not None
-        with writing(to) as out:
+        with open_output(to) as out:
             _image(project, text, out, say)
         return to if isinstance(to, Path) else None
     document = _document(project, text, format)
     if to is None:
         return document
-    with writing(to) as out:
+    with open_output(to) as out:
         out.write(document)
     return to if isinstance(to, Path) else None
 
 
-def may_be_exported(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A002
+def check_target(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A002
     """Whether this can be written there."""
     if format in _FOLDERS and not isinstance(to, Path):
         raise UsageError(f"{_FOLDERS[format]} is a folder", hint="name one with -o DIR")
@@ -128,7 +128,7 @@ def _portable(project: ProjectState, text: str, say: Say) -> Portable:
 
 
 @contextlib.contextmanager
-def writing(to: Path | BinaryIO) -> Iterator[BinaryIO]:
+def open_output(to: Path | BinaryIO) -> Iterator[BinaryIO]:
     """A file that is there whole, or as it was before; a pipe or a device is simply written."""
     if not isinstance(to, Path):
         yield to
@@ -148,7 +148,7 @@ def writing(to: Path | BinaryIO) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def new_folder(to: Path) -> Iterator[Path]:
+def new_directory(to: Path) -> Iterator[Path]:
     """A folder of its own: one that is there whole, or not at all."""
     target = to.absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):

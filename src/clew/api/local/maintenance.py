@@ -36,7 +36,7 @@ def _settle(project: ProjectState) -> list[UnrecoveredExecution]:
 
 
 @contextmanager
-def in_reserve(project: ProjectState) -> Iterator[None]:
+def using_reserve(project: ProjectState) -> Iterator[None]:
     """Let the body work on a full disk, in the project's reserve."""
     with disk_reserve.spent(project.directory.path):
         try:
@@ -60,7 +60,7 @@ def remove(project: ProjectState, ids: Iterable[str], *, dry_run: bool) -> list[
         names = " ".join(execution_id(number) for _, number in left)
         raise UsageError(f"without it {names} would not be whole", hint=f"clew rm {names}, too")
     if not dry_run:
-        with in_reserve(project):
+        with using_reserve(project):
             for uid in executions:
                 with discard_after(project.directory, uid):
                     project.graph.remove(uid)
@@ -70,7 +70,7 @@ def remove(project: ProjectState, ids: Iterable[str], *, dry_run: bool) -> list[
 
 
 def gc(project: ProjectState, *, dry_run: bool) -> Reclaimed:
-    with in_reserve(project):
+    with using_reserve(project):
         return _gc(project, dry_run=dry_run)
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from clew.api.local.versions import Here, noted
+from clew.api.local.versions import PathResolver, find_noted
 from clew.errors import UsageError
 from clew.prov.queries import notes
 from clew.witness.environment import user_name
@@ -21,12 +21,12 @@ def note(
     project: ProjectState,
     target: str,
     remarks: Mapping[str, str],
-    here: Here | None = None,
+    here: PathResolver | None = None,
     agent: str | None = None,
 ) -> list[dict[str, Any]]:
     """Add remarks, and answer with all there are."""
     check(remarks)
-    found = noted(project, target, here)
+    found = find_noted(project, target, here)
     agent = agent or user_name(os.getuid())
     for name, value in remarks.items():
         notes.note(project.graph, found, name, value, agent=agent)

@@ -320,9 +320,9 @@ class LocalProject(ProjectState, Project):
         sign: bool = True,
         progress: Progress | None = None,
     ) -> Transfer:
-        from clew.api.local.share import LocalEnd, push
+        from clew.api.local.share import LocalEndpoint, push
 
-        return push(LocalEnd(self), fspath(url), ids, progress, sign=sign)
+        return push(LocalEndpoint(self), fspath(url), ids, progress, sign=sign)
 
     def pull(
         self,
@@ -331,14 +331,14 @@ class LocalProject(ProjectState, Project):
         *,
         progress: Progress | None = None,
     ) -> Transfer:
-        from clew.api.local.share import LocalEnd, pull
+        from clew.api.local.share import LocalEndpoint, pull
 
-        return pull(LocalEnd(self), fspath(url), ids, progress)
+        return pull(LocalEndpoint(self), fspath(url), ids, progress)
 
     def shared(self, url: StrPath, *, warn: Say | None = None) -> list[dict[str, Any]]:
-        from clew.api.local.share import LocalEnd, shared
+        from clew.api.local.share import LocalEndpoint, shared
 
-        return shared(LocalEnd(self), fspath(url), warn)
+        return shared(LocalEndpoint(self), fspath(url), warn)
 
     # -- maintenance
 

@@ -72,20 +72,20 @@ def recreate(
 ) -> dict[str, Any]:
     """The document of `clew recreate --json`."""
     with Store(project.directory.store) as store:
-        way = Way(project, store, text, network=network, gpu=gpu)
-        below = None if to else versions.elsewhere(project, way.target)
-        aim = versions.aimed(project, way.target, to, below, store)
+        way = Recreation(project, store, text, network=network, gpu=gpu)
+        below = None if to else versions.foreign_cwd(project, way.target)
+        aim = versions.plan_restore(project, way.target, to, below, store)
         document = {**aim.as_json(), **way.as_json(), "dry_run": dry_run}
         if dry_run:
             return document
-        versions.may_be_put(aim, overwrite=overwrite)
+        versions.check_overwrite(aim, overwrite=overwrite)
         document |= way.walk(say)
         if document["verdict"] == "identical":
-            versions.put(store, way.target, aim, overwrite=overwrite, below=below)
+            versions.write_version(store, way.target, aim, overwrite=overwrite, below=below)
     return document
 
 
-class Way:
+class Recreation:
     """How a file can be made again."""
 
     def __init__(
@@ -96,7 +96,7 @@ class Way:
         *,
         network: bool,
         gpu: bool,
-        elsewhere: Elsewhere | None = None,
+        elsewhere: ClientFiles | None = None,
         values: SecretValues | None = None,
     ) -> None:
         """`elsewhere`: where the caller is, if not on this machine. `values`: the caller's
@@ -133,26 +133,26 @@ class Way:
 
 
 @dataclass
-class Elsewhere:
+class ClientFiles:
     """Whoever asks, on another machine: what of its files may be of use is told, and may then be
     brought."""
 
-    here: versions.Here
+    here: versions.PathResolver
     brought: Mapping[str, str]
     """By digest, files of that machine that are stored here now, and where they lie there."""
     sought: list[tuple[str, str, int]] = field(default_factory=list)
     """(digest, path, size) of what would be taken, if it lay there."""
 
 
-def _target(project: ProjectState, text: str, here: versions.Here | None) -> Target:
+def _target(project: ProjectState, text: str, here: versions.PathResolver | None) -> Target:
     """The version that `text` names; a path where nothing is any more names its last one."""
     try:
-        found = versions.stored(project, text, here)
+        found = versions.find_stored(project, text, here)
     except NotFound:
         known = [one for one in versions.versions(project, text, here) if one.digest is not None]
         if not known:
             raise
-        return versions.stored(project, known[-1].id, here)
+        return versions.find_stored(project, known[-1].id, here)
     if found.kind == "file":
         raise NotFound(
             f"{text} as it is now is of no execution's making",
@@ -164,7 +164,7 @@ def _target(project: ProjectState, text: str, here: versions.Here | None) -> Tar
 class _Supply:
     """What contents can be had without running anything, and who can make the others."""
 
-    def __init__(self, project: ProjectState, store: Store, elsewhere: Elsewhere | None) -> None:
+    def __init__(self, project: ProjectState, store: Store, elsewhere: ClientFiles | None) -> None:
         self._project = project
         self._store = store
         self._elsewhere = elsewhere

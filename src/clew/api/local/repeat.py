@@ -60,15 +60,15 @@ def repeat(
     for warning in plan.warnings:
         say(warning)
     kind = "modification" if parameters else "repetition"
-    document = done(
+    document = run_plan(
         project, record, plan, kind=kind, network=network, incremental=incremental, quiet=quiet
     )
     if keep is not None:
-        lay_out(project, document["execution"]["uid"], keep)
+        write_outputs(project, document["execution"]["uid"], keep)
     return document
 
 
-def done(
+def run_plan(
     project: ProjectState,
     record: Recorded,
     plan: Plan,
@@ -81,7 +81,7 @@ def done(
 ) -> dict[str, Any]:
     """Carry out a plan made from `record`, and compare what came of it; `settle` is given the new
     execution as soon as it is recorded."""
-    from clew.api.local.diff import CONFIRMING, explained, reading
+    from clew.api.local.diff import CONFIRMING, explain_divergence, open_contents
     from clew.prov.queries.execution_record import recorded
     from clew.replay.compare.output_comparison import compare
     from clew.replay.compare.volatile_rules import rules
@@ -99,14 +99,14 @@ def done(
     )
     settle(outcome.execution)
     again = recorded(project.graph, outcome.execution["uid"], looks=False)
-    with reading(project, mask=_redactor(plan).text) as read:
+    with open_contents(project, mask=_redactor(plan).text) as read:
         comparison = compare(record, again, read, rules(project.directory.ignore))
     divergence = None
     if comparison.serious:
         again = recorded(project.graph, outcome.execution["uid"])
         # what was changed on purpose needs no proof that it made the difference
         seconds = CONFIRMING if kind == "repetition" else 0
-        divergence = explained(project, record, again, comparison, seconds=seconds)
+        divergence = explain_divergence(project, record, again, comparison, seconds=seconds)
     verdict = repeat_report.Verdict(
         execution=outcome.execution,
         of=record.execution.id,
@@ -161,13 +161,13 @@ def _changed(plan: Plan, parameters: Mapping[int, str], bring: Bring) -> Plan:
 def _file(project: ProjectState, path: Path, say: Say) -> Entry | None:
     from clew.store import Store
 
-    if not may_bring(path, project.directory.credentials, say):
+    if not may_import(path, project.directory.credentials, say):
         return None
     with Store(project.directory.store) as store:
-        return file_of(store, path)
+        return store_file(store, path)
 
 
-def may_bring(path: Path, credentials: tuple[str, ...], say: Say) -> bool:
+def may_import(path: Path, credentials: tuple[str, ...], say: Say) -> bool:
     """Whether `path` is a file that a parameter brings in. A credential file is not: it would be
     stored, and sent to a server."""
     from clew.redaction import matcher
@@ -181,7 +181,7 @@ def may_bring(path: Path, credentials: tuple[str, ...], say: Say) -> bool:
     return True
 
 
-def file_of(store: Store, path: Path) -> Entry:
+def store_file(store: Store, path: Path) -> Entry:
     """A file of this machine, in the store, as an entry of a scenery."""
     import stat
 
@@ -194,7 +194,7 @@ def file_of(store: Store, path: Path) -> Entry:
     return Entry("file", mode, status.st_mtime_ns, found.size, found.digest)
 
 
-def lay_out(project: ProjectState, uid: str, folder: Path) -> None:
+def write_outputs(project: ProjectState, uid: str, folder: Path) -> None:
     """What the execution left, laid out in a folder of its own."""
     import stat
 

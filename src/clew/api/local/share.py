@@ -41,7 +41,7 @@ SHORTEST = 6
 """Digits of a uid that stand for it."""
 
 
-class Pushed(msgspec.Struct, frozen=True):
+class PushedExecution(msgspec.Struct, frozen=True):
     """What is read of the execution in a document, which may be anybody's."""
 
     id: str
@@ -75,7 +75,7 @@ Offers = dict[str, list[Document]]
 """By uid, what was said of it: by several pushers, or before and after a note was made."""
 
 
-class End(Protocol):
+class Endpoint(Protocol):
     """A project, as executions are handed over from it and to it."""
 
     config: Path
@@ -137,7 +137,7 @@ class End(Protocol):
 
 
 def push(
-    end: End,
+    end: Endpoint,
     url: str,
     ids: Iterable[str] | None,
     progress: Progress | None,
@@ -156,7 +156,7 @@ def push(
     return Transfer(url=url, executions=tuple(executions), bytes=sent, remarks=tuple(remarks))
 
 
-def _to_push(end: End, ids: Iterable[str] | None) -> tuple[list[Execution], list[str]]:
+def _to_push(end: Endpoint, ids: Iterable[str] | None) -> tuple[list[Execution], list[str]]:
     if ids is not None:
         chosen = {found.uid: found for found in map(end.execution, ids)}
         sources = {end.source(uid) for uid in chosen}
@@ -173,7 +173,7 @@ def _to_push(end: End, ids: Iterable[str] | None) -> tuple[list[Execution], list
     return [execution for execution in known if execution.state != "running"], remarks
 
 
-def _is_told(end: End, execution: Execution, offers: Offers, *, sign: bool) -> bool:
+def _is_told(end: Endpoint, execution: Execution, offers: Offers, *, sign: bool) -> bool:
     """Whether the remote says all there is to say: what was witnessed never changes, notes do."""
     documents = offers.get(execution.uid)
     if not documents:
@@ -186,7 +186,7 @@ def _is_told(end: End, execution: Execution, offers: Offers, *, sign: bool) -> b
 
 
 def _send(
-    end: End,
+    end: Endpoint,
     store: Store,
     remote: Remote,
     executions: list[Execution],
@@ -219,7 +219,7 @@ def _send(
         return sending.bytes
 
 
-def shared(end: End, url: str, warn: Callable[[str], None] | None) -> list[dict[str, Any]]:
+def shared(end: Endpoint, url: str, warn: Callable[[str], None] | None) -> list[dict[str, Any]]:
     here = {execution.uid: execution.id for execution in end.executions()}
     with end.remote(url) as remote:
         offers, damaged = _offers(remote)
@@ -229,7 +229,7 @@ def shared(end: End, url: str, warn: Callable[[str], None] | None) -> list[dict[
     return [{**offers[uid][-1].execution, "here": here.get(uid)} for uid in _oldest_first(offers)]
 
 
-def pull(end: End, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:
+def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:
     here = {execution.uid for execution in end.executions()}
     with end.store("pull") as store, end.remote(url) as remote:
         offers, damaged = _offers(remote)
@@ -274,7 +274,7 @@ def pull(end: End, url: str, ids: Iterable[str] | None, progress: Progress | Non
 
 
 def _bring(
-    end: End, store: Store, receiving: Receiving, uid: str, documents: list[Document]
+    end: Endpoint, store: Store, receiving: Receiving, uid: str, documents: list[Document]
 ) -> Iterator[str]:
     """One execution, whole; what is to be said about it.
 
@@ -376,7 +376,7 @@ def _decoded(name: str, data: bytes | None) -> Document | None:
     """None when it is damaged, or not a document of the execution in its name."""
     try:
         document = msgspec.json.decode(data or b"", type=Document)
-        pushed = msgspec.convert(document.execution, Pushed)
+        pushed = msgspec.convert(document.execution, PushedExecution)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return document if pushed.uid == name[:32] else None
@@ -403,7 +403,7 @@ def _left_out(name: str) -> str:
     return f"executions/{name} is damaged, and was left out"
 
 
-class LocalEnd:
+class LocalEndpoint:
     """A local project, as an end."""
 
     keeps_signatures = True

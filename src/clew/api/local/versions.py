@@ -55,7 +55,7 @@ def digest_now(project: ProjectState, path: bytes) -> str | None:
 
 
 @dataclass(frozen=True)
-class Here:
+class PathResolver:
     """Where whoever asks is: what a path means, and what lies there now."""
 
     machine: str
@@ -63,14 +63,16 @@ class Here:
     digest: Callable[[bytes], str | None]
 
 
-def on_this_machine(project: ProjectState) -> Here:
-    return Here(machine_id(project.settings), locate, lambda path: digest_now(project, path))
+def local_resolver(project: ProjectState) -> PathResolver:
+    return PathResolver(
+        machine_id(project.settings), locate, lambda path: digest_now(project, path)
+    )
 
 
-def find(project: ProjectState, text: str, here: Here | None = None) -> Target:
+def find(project: ProjectState, text: str, here: PathResolver | None = None) -> Target:
     """What `text` names: an execution, a process, a version, or a file as it is now; a task of a
     pipeline run is its execution, an artifact the version it is."""
-    here = here or on_this_machine(project)
+    here = here or local_resolver(project)
     return resolve(
         project.graph,
         recorded_as(project.graph, text) or text,
@@ -80,9 +82,9 @@ def find(project: ProjectState, text: str, here: Here | None = None) -> Target:
     )
 
 
-def versions(project: ProjectState, path: str, here: Here | None = None) -> list[Version]:
+def versions(project: ProjectState, path: str, here: PathResolver | None = None) -> list[Version]:
     """All versions of the file at `path`, or of the file that a version so called is of."""
-    here = here or on_this_machine(project)
+    here = here or local_resolver(project)
     found = versions_of(project.graph, file_locator(here.machine, here.locate(os.fsencode(path))))
     if not found:
         with suppress(NotFound):
@@ -91,7 +93,7 @@ def versions(project: ProjectState, path: str, here: Here | None = None) -> list
     return [Version.read(version) for version in found]
 
 
-def stored(project: ProjectState, text: str, here: Here | None = None) -> Target:
+def find_stored(project: ProjectState, text: str, here: PathResolver | None = None) -> Target:
     """The version `text` names, whose bytes must be known."""
     found = find(project, text, here)
     if found.kind in ("execution", "process"):
@@ -107,10 +109,10 @@ def stored(project: ProjectState, text: str, here: Here | None = None) -> Target
 
 def chunks(project: ProjectState, text: str, *, start: int = 0) -> Iterator[bytes]:
     """The bytes of a version, from `start` on; only of all of them is the digest proved."""
-    found = stored(project, text)
+    found = find_stored(project, text)
     assert found.digest is not None
     with Store(project.directory.store) as store:
-        must_have(store, found)
+        check_stored(store, found)
         if start:
             yield from store.read_part(found.digest, start, store.size(found.digest))
         else:
@@ -120,17 +122,17 @@ def chunks(project: ProjectState, text: str, *, start: int = 0) -> Iterator[byte
 def restore(
     project: ProjectState, text: str, *, to: str | None, overwrite: bool, dry_run: bool
 ) -> Restored:
-    found = stored(project, text)
+    found = find_stored(project, text)
     with Store(project.directory.store) as store:
-        must_have(store, found)
-        below = None if to else elsewhere(project, found)
-        plan = aimed(project, found, to, below, store)
+        check_stored(store, found)
+        below = None if to else foreign_cwd(project, found)
+        plan = plan_restore(project, found, to, below, store)
         if not dry_run:
-            put(store, found, plan, overwrite=overwrite, below=below)
+            write_version(store, found, plan, overwrite=overwrite, below=below)
     return plan
 
 
-def elsewhere(project: ProjectState, found: Target) -> str | None:
+def foreign_cwd(project: ProjectState, found: Target) -> str | None:
     """The working folder of the execution that a version belongs to, if that was made elsewhere:
     then its paths are not ours, and it is put below the current folder."""
     if found.execution is None:
@@ -139,7 +141,7 @@ def elsewhere(project: ProjectState, found: Target) -> str | None:
     return (execution.cwd or "/") if execution.made_elsewhere else None
 
 
-def aimed(
+def plan_restore(
     project: ProjectState, found: Target, to: str | None, below: str | None, store: Store
 ) -> Restored:
     """Where a version would be put, and what is there."""
@@ -157,19 +159,21 @@ def aimed(
     )
 
 
-def put(store: Store, found: Target, plan: Restored, *, overwrite: bool, below: str | None) -> None:
+def write_version(
+    store: Store, found: Target, plan: Restored, *, overwrite: bool, below: str | None
+) -> None:
     """Put it there, unless something would be lost."""
     assert found.digest is not None
     digest, place = found.digest, os.fsencode(plan.path)
-    may_be_put(plan, overwrite=overwrite)
+    check_overwrite(plan, overwrite=overwrite)
 
     def write(mode: int | None) -> None:
         store.restore(digest, place, mode=mode, mtime=found.mtime)
 
-    written(found, place, write, below=below)
+    write_file(found, place, write, below=below)
 
 
-def may_be_put(plan: Restored, *, overwrite: bool) -> None:
+def check_overwrite(plan: Restored, *, overwrite: bool) -> None:
     if plan.loses and not overwrite:
         raise NotAllowed(
             f"{plan.path} is different now, and its present content is stored nowhere",
@@ -177,7 +181,7 @@ def may_be_put(plan: Restored, *, overwrite: bool) -> None:
         )
 
 
-def must_have(store: Store, found: Target) -> None:
+def check_stored(store: Store, found: Target) -> None:
     assert found.digest is not None
     if not store.has(found.digest):
         raise NoContent(
@@ -188,7 +192,7 @@ def must_have(store: Store, found: Target) -> None:
 
 def destination(found: Target, to: str | None, below: str | None) -> bytes:
     """Where to: the version's own place, the file named, or the folder named under its own name.
-    `below`: see `elsewhere`."""
+    `below`: see `foreign_cwd`."""
     own = path_of(found.locator) if found.locator else None
     if to is None:
         if own is None:
@@ -213,10 +217,10 @@ def _below_current(own: bytes, cwd: str) -> bytes:
     return os.path.join(here, relative)
 
 
-def written(
+def write_file(
     found: Target, place: bytes, write: Callable[[int | None], None], *, below: str | None
 ) -> None:
-    """Have a version written to a place; `write` is given the mode. `below`: see `elsewhere`."""
+    """Have a version written to a place; `write` is given the mode. `below`: see `foreign_cwd`."""
     shown = os.fsdecode(place)
     if os.path.isdir(place):
         raise NotAllowed(f"{shown} is a folder", hint="name a file with --to")
@@ -235,9 +239,9 @@ def written(
         ) from error
 
 
-def noted(project: ProjectState, text: str, here: Here | None = None) -> Target:
+def find_noted(project: ProjectState, text: str, here: PathResolver | None = None) -> Target:
     """As `find`; a file that no execution has met yet may be spoken of, too."""
-    here = here or on_this_machine(project)
+    here = here or local_resolver(project)
     try:
         return find(project, text, here)
     except NotFound:

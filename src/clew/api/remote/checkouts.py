@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from clew.api.local import checkouts, notes
-from clew.api.local.checkouts import CheckoutOwner, Described
+from clew.api.local.checkouts import CheckoutContents, CheckoutOwner
 from clew.api.local.repeat import Say
 from clew.api.remote import content_transfer, downloads
 from clew.api.remote.client import Client
@@ -27,7 +27,7 @@ from clew.replay.checkout.working_tree import Checkout, Kept
 _ID = re.compile(r"e\d{1,15}")
 
 
-class File(msgspec.Struct):
+class UploadedFile(msgspec.Struct):
     """A file of a checkout. Paths are texts, as Python has them where they are no UTF-8."""
 
     place: str
@@ -42,15 +42,15 @@ class File(msgspec.Struct):
         return Kept.read(msgspec.structs.asdict(self))
 
 
-class Sent(msgspec.Struct):
+class UploadedCheckout(msgspec.Struct):
     """A checkout, as it is told to the server."""
 
     execution: str
     id: str
     cwd: str
-    files: list[File]
+    files: list[UploadedFile]
     """As they were laid out."""
-    now: list[File]
+    now: list[UploadedFile]
 
     def read(self) -> tuple[Checkout, dict[bytes, Kept]]:
         found = Checkout(
@@ -72,7 +72,7 @@ def _owner(client: Client) -> CheckoutOwner:
     return CheckoutOwner(client.uid, str(client.root), served=True, kept_digests=kept_digests)
 
 
-def described(client: Client, text: str) -> Described:
+def describe_checkout(client: Client, text: str) -> CheckoutContents:
     found = client.query("checkout", id=text)
     if not _ID.fullmatch(str(found["id"])):  # a folder may be called so
         raise Damaged(f"the server calls the execution {str(found['id'])[:100]!r}")
@@ -83,19 +83,19 @@ def described(client: Client, text: str) -> Described:
             raise Damaged(
                 f"{shown!r} is not where this file belongs", hint="do not trust the server"
             )
-    return Described(**{**found, "files": files})
+    return CheckoutContents(**{**found, "files": files})
 
 
 def checkout(client: Client, text: str, folder: Path | None) -> dict[str, Any]:
-    found = described(client, text)
-    with content_transfer.through(client.settings) as store:
+    found = describe_checkout(client, text)
+    with content_transfer.open_transfer_store(client.settings) as store:
         content_transfer.fetch(client.server, store, (kept.digest for kept in found.files))
-        return checkouts.laid_out(_owner(client), store, found, text, folder)
+        return checkouts.write_checkout(_owner(client), store, found, text, folder)
 
 
 def status(client: Client, folder: Path | None) -> dict[str, Any]:
     found = checkouts.find(_owner(client), folder)
-    with content_transfer.through(client.settings) as store:
+    with content_transfer.open_transfer_store(client.settings) as store:
         return checkouts.status_of(found, store, CREDENTIALS)
 
 
@@ -111,10 +111,13 @@ def commit(
 ) -> dict[str, Any]:
     notes.check({"message": message or ""})
     found = checkouts.find(_owner(client), folder)
-    with atomic_directory.alone(found.folder), content_transfer.through(client.settings) as store:
+    with (
+        atomic_directory.alone(found.folder),
+        content_transfer.open_transfer_store(client.settings) as store,
+    ):
         now = checkouts.store_files(found, store, CREDENTIALS, say)
         if not changes(found, now):
-            return checkouts.unchanged(client.execution(found.execution).as_json(), found)
+            return checkouts.unchanged_result(client.execution(found.execution).as_json(), found)
         sent = content_transfer.send(client.server, store, (kept.digest for kept in now.values()))
         told = {
             "execution": found.execution,
@@ -131,6 +134,6 @@ def commit(
             "quiet": quiet,
             "secrets": client.given_secrets,
         }
-        document = downloads.told(client.server, "commit", asked, say, transfer=sent)
-        checkouts.settle(found, now, document["execution"])
+        document = downloads.run_command(client.server, "commit", asked, say, transfer=sent)
+        checkouts.move_checkout(found, now, document["execution"])
     return document

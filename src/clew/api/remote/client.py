@@ -41,7 +41,7 @@ class Client:
 
     def query_target(self, name: str, target: str, **arguments: Any) -> Any:
         """As `query`, about a target that may be a path of this machine."""
-        asker = client_paths.asker(self.settings, target)
+        asker = client_paths.describe_client(self.settings, target)
         return self.query(name, target=target, asker=asker, **arguments)
 
     def executions(self) -> list[Execution]:

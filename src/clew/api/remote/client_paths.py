@@ -12,12 +12,12 @@ from clew.errors import NotAllowed
 from clew.settings import Settings, machine_id
 
 if TYPE_CHECKING:
-    from clew.api.local.versions import Here
+    from clew.api.local.versions import PathResolver
 
 _PIECE = 1 << 20
 
 
-class Asker(msgspec.Struct):
+class ClientPaths(msgspec.Struct):
     """Where whoever asks is. Paths are texts, as Python has them where they are no UTF-8."""
 
     machine: str
@@ -28,10 +28,12 @@ class Asker(msgspec.Struct):
     digests: dict[str, str] = {}
     """What files hold now, by their places."""
 
-    def here(self) -> Here:
-        from clew.api.local.versions import Here
+    def here(self) -> PathResolver:
+        from clew.api.local.versions import PathResolver
 
-        return Here(self.machine, self._locate, lambda path: self.digests.get(os.fsdecode(path)))
+        return PathResolver(
+            self.machine, self._locate, lambda path: self.digests.get(os.fsdecode(path))
+        )
 
     def _locate(self, path: bytes) -> bytes:
         found = self.places.get(os.fsdecode(path))
@@ -40,13 +42,13 @@ class Asker(msgspec.Struct):
         return os.path.normpath(os.path.join(os.fsencode(self.cwd), path))
 
 
-def asker(settings: Settings, text: str) -> dict[str, Any]:
+def describe_client(settings: Settings, text: str) -> dict[str, Any]:
     """Where this is asked, and what the paths that `text` may hold lead to."""
     from clew.witness.environment import user_name
 
     path = os.path.realpath(os.fsencode(text))
     digest = digest_now(path)
-    found = Asker(
+    found = ClientPaths(
         machine=machine_id(settings),
         cwd=os.path.realpath("."),
         agent=user_name(os.getuid()),
@@ -56,7 +58,7 @@ def asker(settings: Settings, text: str) -> dict[str, Any]:
     return msgspec.structs.asdict(found)
 
 
-def named(text: str) -> set[str]:
+def named_files(text: str) -> set[str]:
     """The files of this machine that `text` may name."""
     return {os.path.realpath(word) for word in _words(text)}
 

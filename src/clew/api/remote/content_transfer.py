@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from clew import project_directory as folders
-from clew.api.delivery.delivery import Door
+from clew.api.delivery.delivery import Uploader
 from clew.api.delivery.http_client import Server
 from clew.api.project import Progress, ignore_progress
 from clew.settings import Settings
@@ -23,7 +23,7 @@ _PACK = 128 << 20
 
 
 @contextmanager
-def through(settings: Settings) -> Iterator[Store]:
+def open_transfer_store(settings: Settings) -> Iterator[Store]:
     """A store for what passes: that of the project here, which may have some of it already and
     sweeps the rest when it is asked to; where there is none, one that goes with us."""
     found = folders.here(settings)
@@ -74,7 +74,7 @@ def send(
 ) -> str:
     """Have contents of this store there; the name of the transfer by which they are kept."""
     name = transfer or secrets.token_hex(16)
-    door = Door(server, name)
+    door = Uploader(server, name)
     contents = store.hold(sorted(set(digests)))
     missing = door.untold(contents)
     with store.sending(door, progress) as sending:

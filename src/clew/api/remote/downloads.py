@@ -14,7 +14,7 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clew.api.delivery.http_client import Server, problem
+from clew.api.delivery.http_client import Server, error_from
 from clew.errors import ClewError, Damaged, NotAllowed
 from clew.safe_path import SafeFolder, check_escaped
 
@@ -29,7 +29,7 @@ every few."""
 
 
 @contextmanager
-def behind(
+def open_stream(
     server: Server, name: str, asked: dict[str, Any]
 ) -> Iterator[tuple[dict[str, Any], Iterator[bytes]]]:
     """What is to be known of some bytes, and the bytes."""
@@ -38,7 +38,7 @@ def behind(
         yield json.loads(answer.line()), answer.pieces()
 
 
-def verified(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
+def verify(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
     """Bytes as they come; Damaged at their end, if they are not those."""
     import blake3
 
@@ -50,7 +50,7 @@ def verified(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
         raise Damaged(f"{digest} did not arrive whole", hint="clew fsck")
 
 
-def told(
+def run_command(
     server: Server,
     name: str,
     asked: dict[str, Any],
@@ -73,7 +73,7 @@ def told(
             elif "error" in found:
                 said = found["error"]
                 names = said.get("secrets", ())
-                raise problem(said["code"], said["message"], said["hint"], 500, names)
+                raise error_from(said["code"], said["message"], said["hint"], 500, names)
             elif "answer" in found:
                 document: dict[str, Any] = found["answer"]
                 return document
@@ -88,7 +88,7 @@ def _print(descriptor: int, data: bytes) -> None:
         left = left[os.write(descriptor, left) :]
 
 
-def may_be_made(place: StrPath | None) -> None:
+def check_new_directory(place: StrPath | None) -> None:
     if place is None:
         return
     path = Path(fspath(place))
@@ -96,18 +96,18 @@ def may_be_made(place: StrPath | None) -> None:
         raise NotAllowed(f"{place} exists already", hint="name a new folder with --keep")
 
 
-def folder(server: Server, name: str, asked: dict[str, Any], place: Path) -> None:
+def download_directory(server: Server, name: str, asked: dict[str, Any], place: Path) -> None:
     """A folder that the server makes, laid out in `place`."""
-    with behind(server, name, asked) as (_, pieces):
+    with open_stream(server, name, asked) as (_, pieces):
         unpack(pieces, place)
 
 
 def unpack(pieces: Iterator[bytes], place: Path, *, escaped: bool = True) -> None:
     """Extract a folder from its tar: it is there whole, or not at all. `escaped`: it may hold no
     project and no repository (`clew.safe_path`)."""
-    from clew.api.local.export import new_folder
+    from clew.api.local.export import new_directory
 
-    with new_folder(place) as draft:
+    with new_directory(place) as draft:
         draft.mkdir()
         try:
             with tarfile.open(fileobj=io.BufferedReader(_Reader(pieces)), mode="r|") as tar:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import quote
 
-from clew.api.local.pipelines.pipelines import may_be_resumed, not_running
+from clew.api.local.pipelines.pipelines import check_resumable, not_running_error
 from clew.api.project import Pipelines, Say, StrPath, ignore_message
 from clew.api.remote import downloads
 from clew.api.remote.client import Client
@@ -97,7 +97,7 @@ class RemotePipelines(Pipelines):
         brief: bool = False,
     ) -> dict[str, Any]:
         before = self._now(id)
-        may_be_resumed(before)
+        check_resumable(before)
         asked = {"jobs": jobs}
         self._client.server.json("POST", f"/api/v1/runs/{before['uid']}/resume", asked)
         known = {task["name"]: task["state"] for task in before["tasks"]}
@@ -106,7 +106,7 @@ class RemotePipelines(Pipelines):
     def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
         found = self._now(id)
         if found["state"] not in _GOES_ON:
-            raise not_running(found)
+            raise not_running_error(found)
         self._client.server.json("POST", f"/api/v1/runs/{found['uid']}/cancel")
         while found["state"] in _GOES_ON:
             time.sleep(_PAUSE)
@@ -135,7 +135,7 @@ class RemotePipelines(Pipelines):
 
     def repeat(self, id: str, *, say: Say = ignore_message) -> dict[str, Any]:  # noqa: A002
         asked = {"id": id, "secrets": self._client.given_secrets}
-        return downloads.told(self._client.server, "repeat", asked, say)
+        return downloads.run_command(self._client.server, "repeat", asked, say)
 
     def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
         from clew.pipelines.runs.live_logs import Said

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clew import project_directory as folders
-from clew.api.delivery.http_client import Server, server_of
+from clew.api.delivery.http_client import Server, connect_server
 from clew.api.executions import Execution, Outcome
 from clew.api.local.project import LocalProject, open_local_project
 from clew.api.project import Progress, Project, Say, StrPath, ignore_message, ignore_progress
@@ -51,8 +51,8 @@ def open_remote_project(settings: Settings) -> RemoteProject:
         from clew.api.delivery.delivery import deliver
 
         with suppress(OSError), LocalProject(here, settings) as project:
-            deliver(project, server_of(settings, here.token)).log_failures(here)
-    return RemoteProject(server_of(settings, here.token if here else None), settings)
+            deliver(project, connect_server(settings, here.token)).log_failures(here)
+    return RemoteProject(connect_server(settings, here.token if here else None), settings)
 
 
 class RemoteProject(Project):
@@ -121,11 +121,11 @@ class RemoteProject(Project):
         say: Say = ignore_message,
     ) -> Repeated:
         """Repeat on the server; upload the files of this machine that the parameters name."""
-        from clew.api.local.repeat import may_bring
+        from clew.api.local.repeat import may_import
 
-        downloads.may_be_made(keep)
+        downloads.check_new_directory(keep)
         words = dict(parameters or {})
-        brought = [word for word in words.values() if may_bring(Path(word), CREDENTIALS, say)]
+        brought = [word for word in words.values() if may_import(Path(word), CREDENTIALS, say)]
         files, transfer = self._upload(brought)
         asked = {
             "id": id,
@@ -137,21 +137,23 @@ class RemoteProject(Project):
             "quiet": quiet,
             "secrets": self.client.given_secrets,
         }
-        document = downloads.told(self.client.server, "repeat", asked, say, transfer=transfer)
+        document = downloads.run_command(
+            self.client.server, "repeat", asked, say, transfer=transfer
+        )
         if keep is not None:
             execution = {"id": document["execution"]["uid"]}
-            downloads.folder(self.client.server, "left", execution, Path(fspath(keep)))
+            downloads.download_directory(self.client.server, "left", execution, Path(fspath(keep)))
         return self._as_repeated(document)
 
     def _upload(self, paths: Sequence[str]) -> tuple[dict[str, Any], str | None]:
         """Send files to the server; return their metadata by path, and the id of the transfer."""
         if not paths:
             return {}, None
-        from clew.api.local.repeat import file_of
+        from clew.api.local.repeat import store_file
         from clew.api.remote import content_transfer
 
-        with content_transfer.through(self.client.settings) as store:
-            entries = {path: file_of(store, Path(path)) for path in paths}
+        with content_transfer.open_transfer_store(self.client.settings) as store:
+            entries = {path: store_file(store, Path(path)) for path in paths}
             digests = [entry.digest for entry in entries.values()]
             transfer = content_transfer.send(self.client.server, store, digests)
         names = ("digest", "size", "mode", "mtime")
@@ -219,7 +221,7 @@ class RemoteProject(Project):
     def diff(self, a: str, b: str, *, confirm: bool = False) -> dict[str, Any]:
         if confirm:
             asked = {"a": a, "b": b, "secrets": self.client.given_secrets}
-            return downloads.told(self.client.server, "confirm", asked, ignore_message)
+            return downloads.run_command(self.client.server, "confirm", asked, ignore_message)
         document: dict[str, Any] = self.client.query("diff", a=a, b=b)
         return document
 
@@ -297,12 +299,12 @@ class RemoteProject(Project):
         to: StrPath | BinaryIO | None = None,
         say: Say = ignore_message,
     ) -> bytes | Path | None:
-        from clew.api.local.export import may_be_exported, writing
+        from clew.api.local.export import check_target, open_output
 
         target = Path(fspath(to)) if isinstance(to, str | PathLike) else to
-        may_be_exported(format, target)
+        check_target(format, target)
         asked = {"id": id, "format": format}
-        with downloads.behind(self.client.server, "export", asked) as (known, pieces):
+        with downloads.open_stream(self.client.server, "export", asked) as (known, pieces):
             for warning in known["said"]:
                 say(warning)
             if known["folder"]:
@@ -311,7 +313,7 @@ class RemoteProject(Project):
                 return target
             if target is None:
                 return b"".join(pieces)
-            with writing(target) as out:
+            with open_output(target) as out:
                 for piece in pieces:
                     out.write(piece)
             return target if isinstance(target, Path) else None
@@ -327,9 +329,9 @@ class RemoteProject(Project):
         progress: Progress | None = None,
     ) -> Transfer:
         from clew.api.local.share import push
-        from clew.api.remote.share import RemoteEnd
+        from clew.api.remote.share import RemoteEndpoint
 
-        return push(RemoteEnd(self.client), fspath(url), ids, progress, sign=sign)
+        return push(RemoteEndpoint(self.client), fspath(url), ids, progress, sign=sign)
 
     def pull(
         self,
@@ -339,15 +341,15 @@ class RemoteProject(Project):
         progress: Progress | None = None,
     ) -> Transfer:
         from clew.api.local.share import pull
-        from clew.api.remote.share import RemoteEnd
+        from clew.api.remote.share import RemoteEndpoint
 
-        return pull(RemoteEnd(self.client), fspath(url), ids, progress)
+        return pull(RemoteEndpoint(self.client), fspath(url), ids, progress)
 
     def shared(self, url: StrPath, *, warn: Say | None = None) -> list[dict[str, Any]]:
         from clew.api.local.share import shared
-        from clew.api.remote.share import RemoteEnd
+        from clew.api.remote.share import RemoteEndpoint
 
-        return shared(RemoteEnd(self.client), fspath(url), warn)
+        return shared(RemoteEndpoint(self.client), fspath(url), warn)
 
     # -- maintenance
 

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable
 from typing import Any
 
-from clew.api.delivery.http_client import problem
+from clew.api.delivery.http_client import error_from
 from clew.api.local import versions
 from clew.api.remote import client_paths, content_transfer, downloads
 from clew.api.remote.client import Client
@@ -38,12 +38,12 @@ def recreate(
 ) -> dict[str, Any]:
     asked: dict[str, Any] = {
         "target": text,
-        "asker": client_paths.asker(client.settings, text),
+        "asker": client_paths.describe_client(client.settings, text),
         "network": network,
         "gpu": gpu,
         "secrets": client.given_secrets,
     }
-    with content_transfer.through(client.settings) as store:
+    with content_transfer.open_transfer_store(client.settings) as store:
         plan, sent = _planned(client, store, asked)
     found = Target(**plan["target"], keys=())
     below = None if to else foreign_cwd(client, found)
@@ -51,8 +51,8 @@ def recreate(
     document = {**aim.as_json(), **plan["way"], "dry_run": dry_run}
     if dry_run:
         return document
-    versions.may_be_put(aim, overwrite=overwrite)
-    document |= downloads.told(client.server, "recreate", asked, say, transfer=sent)
+    versions.check_overwrite(aim, overwrite=overwrite)
+    document |= downloads.run_command(client.server, "recreate", asked, say, transfer=sent)
     if document["verdict"] == "identical":
         write_version(client, found, aim, below)
     return document
@@ -80,7 +80,7 @@ def _planned(
         brought |= new
     if "error" in plan:
         said = plan["error"]
-        raise problem(said["code"], said["message"], said["hint"], 404)
+        raise error_from(said["code"], said["message"], said["hint"], 404)
     return plan, transfer
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from clew import project_directory as folders
-from clew.api.delivery.delivery import Door
+from clew.api.delivery.delivery import Uploader
 from clew.api.local.share import Records
 from clew.api.remote import content_transfer
 from clew.api.remote.client import Client
@@ -25,7 +25,7 @@ from clew.store.remotes import Remote, open_remote
 from clew.store.types import digest_of, named
 
 
-class RemoteEnd:
+class RemoteEndpoint:
     """One project, on a server. It neither signs nor keeps signatures; those of what is pulled
     into it are checked here."""
 
@@ -46,7 +46,7 @@ class RemoteEnd:
         return open_remote(url, self._client.settings.s3, cache=cache, make=make)
 
     def store(self, lease: str) -> AbstractContextManager[Store]:
-        return content_transfer.through(self._client.settings)
+        return content_transfer.open_transfer_store(self._client.settings)
 
     def settle(self) -> None:
         """The server has what it was told."""
@@ -85,7 +85,7 @@ class RemoteEnd:
 
     def lacking(self, uid: str, contents: list[str]) -> list[str]:
         raw = [found for digest in contents if (found := digest_of(digest))]
-        missing = self._lacking[uid] = list(map(named, Door(self._server, uid).untold(raw)))
+        missing = self._lacking[uid] = list(map(named, Uploader(self._server, uid).untold(raw)))
         return missing
 
     def take(
@@ -98,7 +98,7 @@ class RemoteEnd:
     ) -> None:
         content_transfer.send(self._server, store, self._lacking.pop(uid), transfer=uid)
         for events in records:
-            Door(self._server, uid).fold(to_batch(events))
+            Uploader(self._server, uid).fold(to_batch(events))
         self.note(uid, noted)
 
     def note(self, uid: str, noted: list[Remark]) -> None:

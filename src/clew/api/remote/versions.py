@@ -21,9 +21,9 @@ def list_versions(client: Client, path: bytes) -> list[Version]:
 
 
 def read_chunks(client: Client, version: str) -> Iterator[bytes]:
-    asked = {"target": version, "asker": client_paths.asker(client.settings, version)}
-    with downloads.behind(client.server, "content", asked) as (known, pieces):
-        yield from downloads.verified(pieces, known["digest"])
+    asked = {"target": version, "asker": client_paths.describe_client(client.settings, version)}
+    with downloads.open_stream(client.server, "content", asked) as (known, pieces):
+        yield from downloads.verify(pieces, known["digest"])
 
 
 def restore(
@@ -33,7 +33,7 @@ def restore(
     below = None if to else foreign_cwd(client, target)
     plan = plan_restore(client, version, target, to, below)
     if not dry_run:
-        versions.may_be_put(plan, overwrite=overwrite)
+        versions.check_overwrite(plan, overwrite=overwrite)
         write_version(client, target, plan, below)
     return plan
 
@@ -56,7 +56,7 @@ def plan_restore(
     path = versions.destination(target, to, below)
     now = client_paths.digest_now(path)
     differs = now is not None and now != target.digest
-    named = to is not None or os.fsdecode(path) in client_paths.named(text)
+    named = to is not None or os.fsdecode(path) in client_paths.named_files(text)
     return Restored(
         version=target.label,
         path=os.fsdecode(path),
@@ -71,7 +71,7 @@ def write_version(client: Client, target: Target, plan: Restored, below: str | N
     assert target.digest is not None
     pieces = read_chunks(client, target.digest)
     path = os.fsencode(plan.path)
-    versions.written(
+    versions.write_file(
         target,
         path,
         lambda mode: content_reader.restore(pieces, path, mode=mode, mtime=target.mtime, sync=True),

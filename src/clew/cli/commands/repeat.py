@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from clew.api.pipeline_artifacts import is_run, maker
+from clew.api.pipeline_artifacts import is_run, task_of
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
 from clew.cli.output import clean, command_line, counted, duration, print_json, remark
@@ -56,7 +56,7 @@ def command(
     Exits with 3 when the results differ.
     """
     parameters = dict(map(_parameter, changes))
-    execution = maker(execution)
+    execution = task_of(execution)
     if is_run(execution):
         if parameters or incremental or keep or network or gpu:
             raise click.UsageError("a run is repeated as it was: name one of its tasks instead")

@@ -76,8 +76,8 @@ def command(
 
 def _aims(project: Project, version: str, to: str | None) -> list[tuple[str, str | None]]:
     """What is to be restored, each with where to."""
-    if artifacts.is_of_a_run(version):
-        found = artifacts.made(project, version)
+    if artifacts.is_run_item(version):
+        found = artifacts.list_files(project, version)
         if len(found) > 1 or not artifacts.is_artifact(version):
             for one in found:
                 check_relative(os.fsencode(one.name))

@@ -25,7 +25,7 @@ import time
 from dataclasses import replace
 
 from clew import settings
-from clew.api.local.pipelines.requested_runs import Waiting, perform
+from clew.api.local.pipelines.requested_runs import StandbyWorkers, perform_run
 from clew.api.local.project import LocalProject, open_local_project
 from clew.errors import Busy, ClewError, NoDatabase
 from clew.pipelines.runs.recorder import stop
@@ -55,7 +55,7 @@ class _Runner:
         self._project = project
         self._holder = holder
         self._on_host = on_host
-        self._waiting = Waiting(project)
+        self._waiting = StandbyWorkers(project)
         self._leases = Leases()
         self._ending = False
 
@@ -131,7 +131,7 @@ class _Runner:
         graph, words = self._project.graph, {"run": run.id}
         runs.began(graph, run.id, self._holder)
         _LOG.info("run begins", extra={**words, "tries": run.tries})
-        return perform(
+        return perform_run(
             self._project,
             self._waiting,
             uid=run.id,

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Header, Path, Query, Response
 from starlette.responses import StreamingResponse
 
-from clew.api.local.versions import stored
+from clew.api.local.versions import find_stored
 from clew.errors import NoContent
 from clew.prov.queries.formats import place
 from clew.prov.queries.targets import Target
@@ -132,7 +132,7 @@ def _wanted(text: str | None, size: int) -> tuple[int, int] | None:
 def _opened(service: Service, text: str) -> Iterator[tuple[Target, int, Store]]:
     """The version that `text` names, how large it is, and the store that has it."""
     with service.project() as project:
-        target = stored(project, text)
+        target = find_stored(project, text)
     assert target.digest is not None
     with Store(service.folder.store) as store:
         if not store.has(target.digest):

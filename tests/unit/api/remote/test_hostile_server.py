@@ -138,7 +138,7 @@ def test_a_server_prints_on_nothing_but_the_output(tmp_path: Path) -> None:
             answering({"commands/repeat": lambda _: printed}) as server,
             pytest.raises(Damaged, match="prints where"),
         ):
-            downloads.told(server, "repeat", {}, lambda _: None)
+            downloads.run_command(server, "repeat", {}, lambda _: None)
     assert (tmp_path / "mine").read_bytes() == b""
 
 

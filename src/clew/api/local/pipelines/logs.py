@@ -20,13 +20,13 @@ _PAUSE = 0.1
 """Seconds between looks at whether a task has said more."""
 
 
-def said(project: ProjectState, text: str, offset: int) -> Said:
+def read_output(project: ProjectState, text: str, offset: int) -> Said:
     now = _now(project, text, offset)
     if now is not None:
         return now
     task = _task(project, text)
     if task["id"] != text:  # it was called by its last name alone
-        return said(project, task["id"], offset)
+        return read_output(project, task["id"], offset)
     if not task["execution"]:
         return Said(b"", task["state"] not in ("pending", "running"), "")
     data = b""

@@ -28,14 +28,14 @@ _STATES = {
 }
 
 
-def not_running(run: dict[str, Any]) -> UsageError:
+def not_running_error(run: dict[str, Any]) -> UsageError:
     state = run["state"]
     return UsageError(
         f"{run['id']} does not run here: it {_STATES.get(state, state)}", hint="clew pipeline list"
     )
 
 
-def may_be_resumed(run: dict[str, Any]) -> None:
+def check_resumable(run: dict[str, Any]) -> None:
     if run["state"] in ("pending", "running", "succeeded"):
         raise UsageError(
             f"{run['id'] or 'the run'} cannot be gone on with: it {_STATES[run['state']]}",
@@ -146,11 +146,11 @@ class LocalPipelines(Pipelines):
         self.check_ready()
         project = self._project
         before = self.show(id)
-        may_be_resumed(before)
+        check_resumable(before)
         recover(project.directory, project.settings)
         event_journal.fold(project.directory, project.settings, before["uid"])
         before = self.show(id)
-        may_be_resumed(before)
+        check_resumable(before)
         found = find_run(project.graph, before["id"])
         begun = begun_with(project.graph, found.key)
         file = project.directory.root / RUNS / before["id"] / runner.PIPELINE
@@ -178,7 +178,7 @@ class LocalPipelines(Pipelines):
 
         found = self.show(id)
         if not cancel(self._project.directory, found["uid"]):
-            raise not_running(found)
+            raise not_running_error(found)
         return self.show(id)
 
     def why(self, id: str) -> dict[str, Any]:  # noqa: A002
@@ -288,6 +288,6 @@ class LocalPipelines(Pipelines):
         a piece of at most 256 KiB, whether that is all there will be, and which attempt said it.
         The bytes are those of the log that is stored in the end, at the same offsets. After
         another `attempt` than the last time, begin again at 0."""
-        from clew.api.local.pipelines.logs import said
+        from clew.api.local.pipelines.logs import read_output
 
-        return said(self._project, id, offset)
+        return read_output(self._project, id, offset)

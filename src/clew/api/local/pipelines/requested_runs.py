@@ -21,7 +21,7 @@ _PATIENCE = 30.0
 """Seconds that whoever was at a run before has to let go of it."""
 
 
-class Waiting:
+class StandbyWorkers:
     """A worker that waits for the next run, so that the run need not wait for it."""
 
     def __init__(self, project: ProjectState) -> None:
@@ -47,9 +47,9 @@ class Waiting:
         return found
 
 
-def perform(
+def perform_run(
     project: ProjectState,
-    waiting: Waiting,
+    waiting: StandbyWorkers,
     *,
     uid: str,
     name: str,
@@ -124,7 +124,7 @@ def _known(project: ProjectState, uid: str) -> dict[str, Any] | None:
 
 def _begin(
     project: ProjectState,
-    waiting: Waiting,
+    waiting: StandbyWorkers,
     uid: str,
     name: str,
     text: str,

@@ -19,9 +19,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from clew.api.local.project import LocalProject
-from clew.api.local.repeat import lay_out
-from clew.api.local.versions import must_have, stored
-from clew.api.remote.client_paths import Asker
+from clew.api.local.repeat import write_outputs
+from clew.api.local.versions import check_stored, find_stored
+from clew.api.remote.client_paths import ClientPaths
 from clew.run import execution_locks
 from clew.server.service import Service
 from clew.server.v1.cli.queries import words
@@ -34,7 +34,7 @@ _PIECE = 1 << 18
 
 class _Content(msgspec.Struct):
     target: str
-    asker: Asker
+    asker: ClientPaths
 
 
 class _Export(msgspec.Struct):
@@ -54,9 +54,9 @@ async def content(request: Request) -> Response:
 
     def work() -> Response:
         with service.project() as project:
-            found = stored(project, asked.target, asked.asker.here())
+            found = find_stored(project, asked.target, asked.asker.here())
         with Store(service.folder.store) as store:
-            must_have(store, found)
+            check_stored(store, found)
         assert found.digest is not None
         return _behind({"digest": found.digest}, _read(service.folder.store, found.digest))
 
@@ -81,7 +81,7 @@ async def left(request: Request) -> Response:
 
     def make(project: LocalProject, place: Path) -> None:
         place.mkdir()
-        lay_out(project, project.execution(asked.id).uid, place)
+        write_outputs(project, project.execution(asked.id).uid, place)
 
     return await run_in_threadpool(lambda: _made(request.app.state.service, make, {}))
 

@@ -18,13 +18,13 @@ import msgspec
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from clew.api.local.checkouts import described, kept_digests
+from clew.api.local.checkouts import describe_checkout, kept_digests
 from clew.api.local.notes import note as add_note
 from clew.api.local.project import LocalProject
-from clew.api.local.recreate import Elsewhere, Way
-from clew.api.local.share import LocalEnd
-from clew.api.local.versions import find, must_have, stored
-from clew.api.remote.client_paths import Asker
+from clew.api.local.recreate import ClientFiles, Recreation
+from clew.api.local.share import LocalEndpoint
+from clew.api.local.versions import check_stored, find, find_stored
+from clew.api.remote.client_paths import ClientPaths
 from clew.errors import NoContent, NotFound
 from clew.prov.export.notes import Remark
 from clew.prov.queries.files import versions_of
@@ -106,7 +106,7 @@ def show(project: LocalProject, id: str, detail: bool = False) -> Document:  # n
 def lineage(
     project: LocalProject,
     target: str,
-    asker: Asker,
+    asker: ClientPaths,
     direction: str = "up",
     depth: int | None = None,
     everything: bool = False,
@@ -121,11 +121,11 @@ def versions(project: LocalProject, locator: str) -> list[Document]:
 
 
 @_question
-def version(project: LocalProject, target: str, asker: Asker) -> Document:
+def version(project: LocalProject, target: str, asker: ClientPaths) -> Document:
     """A version whose bytes are stored, by what it takes to write it elsewhere."""
-    found = stored(project, target, asker.here())
+    found = find_stored(project, target, asker.here())
     with Store(project.directory.store) as store:
-        must_have(store, found)
+        check_stored(store, found)
         return _written(store, found)
 
 
@@ -140,18 +140,18 @@ def _written(store: Store, found: Target) -> Document:
 def recreatable(
     project: LocalProject,
     target: str,
-    asker: Asker,
+    asker: ClientPaths,
     brought: dict[str, str],
     network: bool,
     secrets: dict[str, str],
     gpu: bool = False,
 ) -> Document:
     """How a version can be made again; where it cannot, why, and what of the asker's would help."""
-    elsewhere = Elsewhere(asker.here(), brought)
+    elsewhere = ClientFiles(asker.here(), brought)
     values = project.secrets.only_given(secrets)
     with Store(project.directory.store) as store:
         try:
-            way = Way(
+            way = Recreation(
                 project,
                 store,
                 target,
@@ -175,7 +175,7 @@ def has(project: LocalProject, digest: str) -> bool:
 @_question
 def checkout(project: LocalProject, id: str) -> Document:  # noqa: A002
     """What a checkout holds, to be laid out elsewhere."""
-    found = described(project, id)
+    found = describe_checkout(project, id)
     return {**found._asdict(), "files": [kept.as_json() for kept in found.files]}
 
 
@@ -187,18 +187,18 @@ def kept(project: LocalProject, execution: str, digests: set[str]) -> list[str]:
 @_question
 def handed_over(project: LocalProject, id: str) -> Document:  # noqa: A002
     """What is told of an execution beside its events and contents."""
-    own = LocalEnd(project)
+    own = LocalEndpoint(project)
     return {"source": own.source(id), "remarks": msgspec.to_builtins(own.remarks(id))}
 
 
 @_question
 def contents(project: LocalProject, id: str) -> list[str]:  # noqa: A002
-    return sorted(LocalEnd(project).contents(id))
+    return sorted(LocalEndpoint(project).contents(id))
 
 
 @_question
 def take_remarks(project: LocalProject, id: str, remarks: list[Remark]) -> None:  # noqa: A002
-    LocalEnd(project).note(project.execution(id).uid, remarks)
+    LocalEndpoint(project).note(project.execution(id).uid, remarks)
 
 
 @_question
@@ -213,7 +213,7 @@ def rules(project: LocalProject) -> list[Document]:
 
 @_question
 def note(
-    project: LocalProject, target: str, asker: Asker, remarks: dict[str, str]
+    project: LocalProject, target: str, asker: ClientPaths, remarks: dict[str, str]
 ) -> list[Document]:
     return add_note(project, target, remarks, asker.here(), asker.agent)
 
