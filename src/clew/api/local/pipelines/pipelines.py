@@ -31,15 +31,15 @@ _STATES = {
 def not_running_error(run: dict[str, Any]) -> UsageError:
     state = run["state"]
     return UsageError(
-        f"{run['id']} does not run here: it {_STATES.get(state, state)}", hint="clew pipeline list"
+        f"{run['id']} is not running here: it {_STATES.get(state, state)}", hint="clew pipeline list"
     )
 
 
 def check_resumable(run: dict[str, Any]) -> None:
     if run["state"] in ("pending", "running", "succeeded"):
         raise UsageError(
-            f"{run['id'] or 'the run'} cannot be gone on with: it {_STATES[run['state']]}",
-            hint="clew pipeline run runs it anew",
+            f"cannot resume {run['id'] or 'the run'}: it {_STATES[run['state']]}",
+            hint="start a new run with clew pipeline run",
         )
 
 

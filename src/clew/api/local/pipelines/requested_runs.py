@@ -1,4 +1,4 @@
-"""Runs that a server was asked for: begun under a uid that is known before, or gone on with."""
+"""Perform the pipeline runs that a server has queued: start them, or resume them."""
 
 from __future__ import annotations
 
