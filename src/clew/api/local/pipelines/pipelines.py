@@ -31,7 +31,8 @@ _STATES = {
 def not_running_error(run: dict[str, Any]) -> UsageError:
     state = run["state"]
     return UsageError(
-        f"{run['id']} is not running here: it {_STATES.get(state, state)}", hint="clew pipeline list"
+        f"{run['id']} is not running here: it {_STATES.get(state, state)}",
+        hint="clew pipeline list",
     )
 
 
