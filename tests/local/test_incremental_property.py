@@ -22,7 +22,7 @@ from clew.prov.queries.execution_record import Recorded, recorded
 from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.initial_files import Entry
-from clew.replay.stored_listings import listings
+from clew.replay.stored_listings import listing_reader
 from clew.store import Store
 
 NO_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -165,8 +165,11 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
             with clew.project() as project:
                 record = recorded(project.graph, "e1")
                 with Store(project.directory.store) as store:
-                    plan = repeat_plan.plan(
-                        record, names=listings(store), values=SecretValues(), network=False
+                    plan = repeat_plan.make_plan(
+                        record,
+                        read_listing=listing_reader(store),
+                        values=SecretValues(),
+                        network=False,
                     )
                     entries: dict[bytes, Entry | None] = {}
                     for name, new in edit.of(pipeline).items():

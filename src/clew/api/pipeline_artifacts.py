@@ -74,7 +74,7 @@ def list_files(project: Project, text: str) -> list[ArtifactFile]:
 
 def diff(project: Project, a: str, b: str) -> dict[str, Any]:
     """In what two artifacts differ, file by file; small texts line by line."""
-    from clew.replay.compare.output_comparison import text_difference
+    from clew.replay.compare.output_comparison import diff_text
 
     sides = [{one.within: one for one in list_files(project, text)} for text in (a, b)]
     files: list[dict[str, Any]] = []
@@ -89,7 +89,7 @@ def diff(project: Project, a: str, b: str) -> dict[str, Any]:
         lines: tuple[str, ...] = ()
         if then and now and max(then.size, now.size) <= _SMALL:
             before, after = project.read(then.version), project.read(now.version)
-            lines = text_difference(before, after, path)
+            lines = diff_text(before, after, path)
         shown = path or a.rpartition(":")[2]
         found = {"path": shown, "kind": kind, "lines": list(lines)}
         files.append(found | {"a": then and then.digest, "b": now and now.digest})

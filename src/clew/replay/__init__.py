@@ -1,7 +1,8 @@
-"""Walking back: doing recorded work again, and saying what came out differently.
+"""Repeating recorded executions: in a sandbox, compared with the original, reused where possible.
 
-Here belong what a repeat needs to see (`scenery`), where it comes from (`cache`), the sandbox it
-runs in, comparing and explaining, the memo of what is still valid, and what leaves for other
-machines (images). Deciding is done on what `prov` recorded, as pure functions; running goes
-through `run`. The Python interface and the command line may import this room.
+`sandbox` runs a command on recorded files, `repeat` plans and runs a repeat, `compare` and
+`explain` find differences and their causes, `reuse` skips work whose inputs did not change,
+`checkout` and `export` lay the files out for users and for other machines. Decisions are pure
+functions over the records of `prov`; recording goes through `run`. Contains no commands, routes or
+SQL. Imported by `pipelines`, `api`, `server` and `cli`.
 """

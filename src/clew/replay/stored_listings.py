@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from clew.replay.sandbox.initial_files import Names
+from clew.replay.sandbox.initial_files import ReadListing
 from clew.store import Store
 
 
-def listings(store: Store) -> Names:
+def listing_reader(store: Store) -> ReadListing:
     """As long as the store is open."""
 
     @cache

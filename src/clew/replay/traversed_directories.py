@@ -6,29 +6,29 @@ import os
 import stat
 from collections.abc import Iterator
 
-from clew.replay.reuse.dependency_index import above
-from clew.replay.reuse.subtree import Need
+from clew.replay.reuse.dependency_index import path_and_parents
+from clew.replay.reuse.subtree import Dependency
 
 
-def without_steps(needs: list[Need]) -> list[Need]:
+def drop_traversals(dependencies: list[Dependency]) -> list[Dependency]:
     """Who resolves a path looks at every folder on its way, and wants to know only whether it is a
     link: the times of folders that were asked for like that, with all above them, say nothing."""
-    folders = {need.path for need in needs if _of_folder(need)}
-    links = {need.path for need in needs if need.kind == "link"}
-    within = {os.path.dirname(need.path) for need in needs}
+    folders = {dependency.path for dependency in dependencies if _is_directory(dependency)}
+    links = {dependency.path for dependency in dependencies if dependency.kind == "link"}
+    within = {os.path.dirname(dependency.path) for dependency in dependencies}
 
-    def told(need: Need) -> Iterator[Need]:
-        path = need.path
-        walked = path in within and all(place in folders for place in above(path)[1:-1])
-        if not _of_folder(need) or not walked:
-            yield need
+    def told(dependency: Dependency) -> Iterator[Dependency]:
+        path = dependency.path
+        walked = path in within and all(place in folders for place in path_and_parents(path)[1:-1])
+        if not _is_directory(dependency) or not walked:
+            yield dependency
             return
-        yield need._replace(kind="present", answer=need.answer.split(" ")[0])
+        yield dependency._replace(kind="present", answer=dependency.answer.split(" ")[0])
         if path not in links:
-            yield need._replace(kind="present", answer="plain")
+            yield dependency._replace(kind="present", answer="plain")
 
-    return [one for need in needs for one in told(need)]
+    return [one for dependency in dependencies for one in told(dependency)]
 
 
-def _of_folder(need: Need) -> bool:
-    return need.kind == "times" and stat.S_ISDIR(int(need.answer.split(" ")[0], 8))
+def _is_directory(dependency: Dependency) -> bool:
+    return dependency.kind == "times" and stat.S_ISDIR(int(dependency.answer.split(" ")[0], 8))

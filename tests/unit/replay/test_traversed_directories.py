@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from clew.replay.reuse.subtree import Need
-from clew.replay.traversed_directories import without_steps
+from clew.replay.reuse.subtree import Dependency
+from clew.replay.traversed_directories import drop_traversals
 
 FOLDER, FILE = "40755 4096 5", "100644 1 5"
 
 
-def times(path: str, answer: str = FOLDER) -> Need:
-    return Need(1, "times", path.encode(), answer, None)
+def times(path: str, answer: str = FOLDER) -> Dependency:
+    return Dependency(1, "times", path.encode(), answer, None)
 
 
-def kinds(needs: list[Need]) -> dict[str, list[tuple[str, str]]]:
+def kinds(dependencies: list[Dependency]) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = {}
-    for need in without_steps(needs):
-        found.setdefault(need.path.decode(), []).append((need.kind, need.answer))
+    for dependency in drop_traversals(dependencies):
+        found.setdefault(dependency.path.decode(), []).append((dependency.kind, dependency.answer))
     return found
 
 
@@ -34,7 +34,7 @@ def test_a_folder_that_was_asked_about_by_itself() -> None:
 
 
 def test_a_link_on_the_way_leads_where_it_led() -> None:
-    link = Need(1, "link", b"/home", "/data", None)
+    link = Dependency(1, "link", b"/home", "/data", None)
     assert kinds([link, times("/home"), times("/home/me")])["/home"] == [
         ("link", "/data"),
         ("present", "40755"),

@@ -17,15 +17,15 @@ from clew.prov.locators import path_json
 from clew.prov.queries import live_digests
 from clew.prov.queries.execution_record import Recorded, recorded
 from clew.replay.checkout import atomic_directory, working_tree
-from clew.replay.checkout.changes import Changes, changes, credential_files, files
-from clew.replay.checkout.commit_files import amended
-from clew.replay.checkout.layout import BITS, laid
-from clew.replay.checkout.working_tree import Checkout, Kept
+from clew.replay.checkout.changes import Changes, find_added_credentials, find_changes, scan_files
+from clew.replay.checkout.commit_files import amend_files
+from clew.replay.checkout.layout import MODE_BITS, checkout_path
+from clew.replay.checkout.working_tree import Checkout, TrackedFile
 from clew.replay.compare.output_comparison import Comparison
 from clew.replay.repeat import repeat_plan
-from clew.replay.repeat.repeat_report import Verdict
-from clew.replay.sandbox.initial_files import Names, Scenery, scenery
-from clew.replay.stored_listings import listings
+from clew.replay.repeat.repeat_report import RepeatReport
+from clew.replay.sandbox.initial_files import InitialFiles, ReadListing, find_initial_files
+from clew.replay.stored_listings import listing_reader
 from clew.safe_path import SafeFolder
 from clew.store import Store
 
@@ -61,21 +61,21 @@ class CheckoutContents(NamedTuple):
     """Its uid."""
     id: str
     cwd: str
-    files: tuple[Kept, ...]
+    files: tuple[TrackedFile, ...]
     missing: list[dict[str, str]]
 
 
 def describe_checkout(project: ProjectState, text: str) -> CheckoutContents:
     record = recorded(project.graph, text)
     with Store(project.directory.store) as store:
-        found = scenery(record, listings(store))
+        found = find_initial_files(record, listing_reader(store))
     cwd = record.itself.cwd or "/"
     return CheckoutContents(
         execution=record.execution.uid,
         id=record.execution.id,
         cwd=cwd,
-        files=tuple(working_tree.layout(record, found)),
-        missing=[path_json(laid(path, cwd)) for path in found.missing],
+        files=tuple(working_tree.list_files(record, found)),
+        missing=[path_json(checkout_path(path, cwd)) for path in found.missing],
     )
 
 
@@ -102,7 +102,7 @@ def write_checkout(
     )
     _outermost(at)
     if at.exists():
-        with atomic_directory.alone(at):
+        with atomic_directory.lock_directory(at):
             _lay_out(owner, store, made)
     else:
         _lay_out(owner, store, made)
@@ -122,7 +122,7 @@ def _name(text: str, own: str) -> str:
 
 
 def _outermost(folder: Path) -> None:
-    outer = working_tree.above(folder.parent)
+    outer = working_tree.find_enclosing(folder.parent)
     if outer is not None:
         raise NotAllowed(
             f"{folder} would lie in a checkout of {outer.id}",
@@ -136,18 +136,18 @@ def _lay_out(owner: CheckoutOwner, store: Store, made: Checkout) -> None:
 
     if made.folder.exists():
         unchanged(made.folder)
-    with atomic_directory.draft(made.folder) as draft:
+    with atomic_directory.staging_directory(made.folder) as draft:
         places = SafeFolder(draft)
         for kept in made.files:
             to = places.join(kept.place)
-            store.restore(kept.digest, to, mode=kept.mode & BITS, mtime=kept.mtime, sync=False)
+            store.restore(kept.digest, to, mode=kept.mode & MODE_BITS, mtime=kept.mtime, sync=False)
         made.of(draft).write()
-        atomic_directory.place(draft, made.folder, unchanged=unchanged)
+        atomic_directory.publish(draft, made.folder, unchanged=unchanged)
 
 
 def _may_go(owner: CheckoutOwner, store: Store, name: Path, folder: Path) -> None:
     """Whether what is in `folder` (called `name` by its owner) may be replaced."""
-    there = working_tree.read(folder)
+    there = working_tree.read_checkout(folder)
     if there is None:
         if any(folder.iterdir()):
             raise NotAllowed(
@@ -157,9 +157,9 @@ def _may_go(owner: CheckoutOwner, store: Store, name: Path, folder: Path) -> Non
         return
     if there.project != owner.uid:
         raise NotAllowed(f"{name} is a checkout of another project", hint="name another folder")
-    now = files(there, store)
+    now = scan_files(there, store)
     unkept = _unkept(owner, there)
-    changed = [at for at in changes(there, now).places if at in now or at not in unkept]
+    changed = [at for at in find_changes(there, now).places if at in now or at not in unkept]
     if changed:
         raise NotAllowed(
             f"{name}, a checkout of {there.id}, has changes: {_some(changed)}",
@@ -203,17 +203,17 @@ def status(project: ProjectState, folder: Path | None) -> dict[str, Any]:
 
 def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> dict[str, Any]:
     """As `status`; the store remembers what files hold."""
-    without = credential_files(found, credentials)
+    without = find_added_credentials(found, credentials)
     return {
         "execution": found.id,
         "uid": found.execution,
         "folder": str(found.folder),
-        **changes(found, files(found, store, without=without)).as_json(),
+        **find_changes(found, scan_files(found, store, without=without)).as_json(),
     }
 
 
 def find(owner: CheckoutOwner, folder: Path | None) -> Checkout:
-    found = working_tree.find((folder or Path()).absolute().resolve())
+    found = working_tree.find_checkout((folder or Path()).absolute().resolve())
     if found.project != owner.uid:
         raise NotFound(
             f"{found.folder} is a checkout of another project, that was in {found.root}",
@@ -238,7 +238,7 @@ def commit(
     --json`. The checkout is one of the new execution then, if that ended well."""
     notes.check({"message": message or ""})
     found = find(owner_of(project), folder)
-    with atomic_directory.alone(found.folder), Store(project.directory.store) as store:
+    with atomic_directory.lock_directory(found.folder), Store(project.directory.store) as store:
         now = store_files(found, store, project.directory.credentials, say)
         return commit_files(
             project,
@@ -255,15 +255,15 @@ def commit(
 
 def store_files(
     found: Checkout, store: Store, credentials: tuple[str, ...], say: Say
-) -> dict[bytes, Kept]:
+) -> dict[bytes, TrackedFile]:
     """Store what is committed: all that lies in the checkout but credential files."""
-    without = credential_files(found, credentials)
+    without = find_added_credentials(found, credentials)
     for path in map(os.fsdecode, without.values()):
         say(
             f"{path} is a credential file, and not committed: if the command reads it, "
             f"give it with --secret {path}=FILE"
         )
-    now = files(found, store, keep=True, without=without)
+    now = scan_files(found, store, keep=True, without=without)
     store.flush()
     return now
 
@@ -271,7 +271,7 @@ def store_files(
 def commit_files(
     project: ProjectState,
     found: Checkout,
-    now: dict[bytes, Kept],
+    now: dict[bytes, TrackedFile],
     *,
     message: str | None,
     network: bool,
@@ -282,7 +282,7 @@ def commit_files(
 ) -> dict[str, Any]:
     """As `commit`, of files `now` whose bytes are stored; `settle` is given the new execution as
     soon as it is recorded."""
-    changed = changes(found, now)
+    changed = find_changes(found, now)
     if not changed:
         return unchanged_result(find_execution(project, found.execution).as_json(), found)
 
@@ -310,7 +310,7 @@ def commit_files(
 
 def unchanged_result(execution: dict[str, Any], found: Checkout) -> dict[str, Any]:
     """What a commit answers where there is nothing to commit."""
-    verdict = Verdict(
+    verdict = RepeatReport(
         execution=execution,
         of=found.id,
         comparison=Comparison(()),
@@ -325,39 +325,43 @@ def unchanged_result(execution: dict[str, Any], found: Checkout) -> dict[str, An
 def _plan(
     project: ProjectState,
     found: Checkout,
-    now: list[Kept],
+    now: list[TrackedFile],
     store: Store,
     *,
     network: bool,
     gpu: bool,
-) -> tuple[Recorded, repeat_plan.Plan]:
+) -> tuple[Recorded, repeat_plan.RepeatPlan]:
     try:
         record = recorded(project.graph, found.execution)
     except NotFound as error:
         raise NotFound(
             f"{found.id}, which this is a checkout of, was forgotten", hint="clew list"
         ) from error
-    names = listings(store)
-    plan = repeat_plan.plan(record, names=names, values=project.secrets, network=network, gpu=gpu)
-    line = [(record, plan.scenery), *_ancestors(project, record, names)]
-    entries = amended(line, found.files, now, lambda digest: b"".join(store.read(digest)))
+    read_listing = listing_reader(store)
+    plan = repeat_plan.make_plan(
+        record, read_listing=read_listing, values=project.secrets, network=network, gpu=gpu
+    )
+    line = [(record, plan.initial_files), *_ancestors(project, record, read_listing)]
+    entries = amend_files(line, found.files, now, lambda digest: b"".join(store.read(digest)))
     return record, plan.with_files(entries)
 
 
 def _ancestors(
-    project: ProjectState, record: Recorded, names: Names
-) -> list[tuple[Recorded, Scenery]]:
+    project: ProjectState, record: Recorded, read_listing: ReadListing
+) -> list[tuple[Recorded, InitialFiles]]:
     """What it was modified from, nearest first, as far as that is still recorded."""
-    found: list[tuple[Recorded, Scenery]] = []
+    found: list[tuple[Recorded, InitialFiles]] = []
     while True:
         line = find_execution(project, record.execution.uid).as_json()
         if line["kind"] != "modification" or line["parent"] is None:
             return found
         record = recorded(project.graph, line["parent"])
-        found.append((record, scenery(record, names)))
+        found.append((record, find_initial_files(record, read_listing)))
 
 
-def move_checkout(found: Checkout, now: dict[bytes, Kept], execution: Mapping[str, Any]) -> None:
+def move_checkout(
+    found: Checkout, now: dict[bytes, TrackedFile], execution: Mapping[str, Any]
+) -> None:
     """It was committed: if it ended well, this is a checkout of it from now on."""
     if execution["state"] == "done":
         found.at(execution["uid"], execution["id"], now.values()).write()

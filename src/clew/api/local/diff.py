@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError
 from clew.prov.queries.execution_record import Recorded, recorded
-from clew.replay.compare.output_comparison import Comparison, Read, compare
-from clew.replay.compare.volatile_rules import rules
+from clew.replay.compare.output_comparison import Comparison, ReadContent, compare
+from clew.replay.compare.volatile_rules import load_rules
 from clew.store import Store
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ CONFIRMING = 60.0
 @contextmanager
 def open_contents(
     project: ProjectState, *, mask: Callable[[bytes], bytes] = lambda content: content
-) -> Iterator[Read]:
+) -> Iterator[ReadContent]:
     """The bytes of contents, where they are stored, after `mask` was applied to them."""
     with Store(project.directory.store) as store:
 
@@ -42,33 +42,33 @@ def explain_divergence(
 
     For at most `seconds` it is tried which causes can be confirmed.
     """
-    from clew.replay.explain.confirmation import confirm
-    from clew.replay.explain.diagnostic_runner import Laboratory
-    from clew.replay.explain.divergence import explain
+    from clew.replay.explain.confirmation import confirm_causes
+    from clew.replay.explain.diagnostic_runner import DiagnosticRunner
+    from clew.replay.explain.divergence import find_divergence
 
     with open_contents(project) as read:
-        found = explain(a, b, comparison, read, rules(project.directory.ignore))
+        found = find_divergence(a, b, comparison, read, load_rules(project.directory.ignore))
         if found is not None and seconds:
             # where no experiment can be made, on a full disk say, candidates stay candidates
             with (
                 suppress(ClewError, OSError),
-                Laboratory(
+                DiagnosticRunner(
                     project.directory, seconds=seconds, values=project.secrets
-                ) as laboratory,
+                ) as runner,
             ):
-                found = confirm(found, comparison.serious, laboratory)
+                found = confirm_causes(found, comparison.significant, runner)
     return found.as_json() if found else None
 
 
 def diff(project: ProjectState, a: str, b: str, *, confirm: bool) -> dict[str, Any]:
     """The document of `clew diff --json`."""
-    from clew.replay.compare.execution_diff import differ
+    from clew.replay.compare.execution_diff import diff_executions
 
-    known = rules(project.directory.ignore)
+    known = load_rules(project.directory.ignore)
     one, other = recorded(project.graph, a), recorded(project.graph, b)
     with open_contents(project) as read:
         comparison = compare(one, other, read, known)
-        document = differ(one, other, comparison, read, known)
+        document = diff_executions(one, other, comparison, read, known)
     seconds = CONFIRMING if confirm else 0
     divergence = explain_divergence(project, one, other, comparison, seconds=seconds)
     return {**document, "divergence": divergence}

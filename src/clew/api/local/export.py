@@ -15,7 +15,7 @@ from clew.errors import NotAllowed, UsageError
 
 if TYPE_CHECKING:
     from clew.api.project_state import ProjectState
-    from clew.replay.export.portable_execution import Portable
+    from clew.replay.export.portable_execution import PortableExecution
 
 Say = Callable[[str], None]
 
@@ -114,14 +114,14 @@ def _image(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:
         os.close(lock)
 
 
-def _portable(project: ProjectState, text: str, say: Say) -> Portable:
+def _portable(project: ProjectState, text: str, say: Say) -> PortableExecution:
     from clew.prov.queries.execution_record import recorded
-    from clew.replay.export.portable_execution import portable
-    from clew.replay.stored_listings import listings
+    from clew.replay.export.portable_execution import make_portable
+    from clew.replay.stored_listings import listing_reader
     from clew.store import Store
 
     with Store(project.directory.store) as store:
-        what = portable(recorded(project.graph, text), listings(store))
+        what = make_portable(recorded(project.graph, text), listing_reader(store))
     for warning in what.warnings:
         say(warning)
     return what

@@ -75,9 +75,9 @@ def gc(project: ProjectState, *, dry_run: bool) -> Reclaimed:
 
 
 def _gc(project: ProjectState, *, dry_run: bool) -> Reclaimed:
-    from clew.replay.sandbox.file_cache import clear
+    from clew.replay.sandbox.file_cache import clear_cache
 
-    cached = clear(project.directory.cache, dry_run=dry_run)  # first: this needs no room
+    cached = clear_cache(project.directory.cache, dry_run=dry_run)  # first: this needs no room
     for left in _settle(project):
         raise Busy(
             f"the record of the killed execution {left.uid[:8]} is not complete: {left.why}",

@@ -256,11 +256,11 @@ class LocalProject(ProjectState, Project):
         return versions(self, fspath(path))
 
     def rules(self) -> list[dict[str, Any]]:
-        from clew.replay.compare.volatile_rules import rules
+        from clew.replay.compare.volatile_rules import load_rules
 
         return [
             {"name": rule.name, "paths": list(rule.paths), "what": rule.what}
-            for rule in rules(self.directory.ignore)
+            for rule in load_rules(self.directory.ignore)
         ]
 
     # -- contents

@@ -20,10 +20,10 @@ from clew.prov.queries.formats import STREAM, execution_id, place
 from clew.prov.queries.targets import Target
 from clew.redaction import matcher
 from clew.replay.repeat import repeat_plan
-from clew.replay.repeat.recreate_plan import Impossible, Work, fewest
-from clew.replay.repeat.replay_runner import Workshop
+from clew.replay.repeat.recreate_plan import Candidate, CannotRecreate, plan_recreation
+from clew.replay.repeat.replay_runner import ReplayRunner
 from clew.replay.repeat.secret_values import SecretValues
-from clew.replay.stored_listings import listings
+from clew.replay.stored_listings import listing_reader
 from clew.run.launch.execution_host import Derivation
 from clew.settings import machine_id
 from clew.store import Store
@@ -39,9 +39,9 @@ _UNKNOWN = "?"
 class _Run:
     """One execution of the way."""
 
-    work: Work
+    work: Candidate
     record: Recorded
-    plan: repeat_plan.Plan
+    plan: repeat_plan.RepeatPlan
     wanted: frozenset[str]
     """What it has to make."""
 
@@ -170,7 +170,7 @@ class _Supply:
         self._elsewhere = elsewhere
         self._machine = machine_id(project.settings)
         self._sound: dict[str, bool] = {}
-        self._works: dict[int, Work] = {}
+        self._works: dict[int, Candidate] = {}
         self._keys: dict[int, int] = {}
         self._is_credential = matcher(project.directory.credentials)
         self.taken: dict[str, bytes] = {}
@@ -189,19 +189,19 @@ class _Supply:
             self._there.cache_clear()
             self.taken.clear()
             try:
-                works = [] if self._there(wanted) else fewest(wanted, self._makers)
-            except Impossible as error:
-                raise self._impossible(found, error.lacking) from error
+                works = [] if self._there(wanted) else plan_recreation(wanted, self._makers)
+            except CannotRecreate as error:
+                raise self._impossible(found, error.missing) from error
             if self._prove(d for work in works for _, d in self._needed(work) if d is not None):
                 break
         used = {wanted}.union(*(self._had(work) for work in works))
         self.taken = {digest: path for digest, path in self.taken.items() if digest in used}
         return self._runs(works, wanted, values, network=network, gpu=gpu)
 
-    def _needed(self, work: Work) -> list[tuple[str, str | None]]:
+    def _needed(self, work: Candidate) -> list[tuple[str, str | None]]:
         return producers.needed(self._project.graph, self._keys[work.number])
 
-    def _had(self, work: Work) -> set[str]:
+    def _had(self, work: Candidate) -> set[str]:
         """What of its needs is there already."""
         return {d for _, d in self._needed(work) if d is not None and self._there(d)}
 
@@ -247,13 +247,13 @@ class _Supply:
                 continue
         return None
 
-    def _makers(self, content: str) -> list[Work]:
+    def _makers(self, content: str) -> list[Candidate]:
         if content.startswith(_UNKNOWN):
             return []
         found = producers.made(self._project.graph, content)
         return [self._work(one.execution, one.number) for one in found]
 
-    def _work(self, key: int, number: int) -> Work:
+    def _work(self, key: int, number: int) -> Candidate:
         self._keys[number] = key
         if number not in self._works:
             graph = self._project.graph
@@ -262,7 +262,9 @@ class _Supply:
                 for locator, digest in producers.needed(graph, key)
                 if not self._is_given(locator) and (digest is None or not self._there(digest))
             }
-            self._works[number] = Work(number, frozenset(needs), producers.products(graph, key))
+            self._works[number] = Candidate(
+                number, frozenset(needs), producers.products(graph, key)
+            )
         return self._works[number]
 
     def _is_given(self, locator: str) -> bool:
@@ -297,30 +299,32 @@ class _Supply:
 
     def _runs(
         self,
-        works: list[Work],
+        works: list[Candidate],
         wanted: str,
         values: SecretValues,
         *,
         network: bool,
         gpu: bool,
     ) -> list[_Run]:
-        names = listings(self._store)
+        read_listing = listing_reader(self._store)
 
         def known(answer: str) -> list[bytes]:
             try:
-                return names(answer)
+                return read_listing(answer)
             except ClewError:  # then those names are not seen
                 return []
 
         made: set[str] = set()
         runs: list[_Run] = []
         for number, work in enumerate(works):
-            later = {wanted}.union(*(other.needs for other in works[number + 1 :]))
+            later = {wanted}.union(*(other.inputs for other in works[number + 1 :]))
             record = recorded(self._project.graph, execution_id(work.number))
             record = self._supplied(record, made | self._had(work))
-            plan = repeat_plan.plan(record, names=known, values=values, network=network, gpu=gpu)
-            runs.append(_Run(work, record, plan, (work.makes & later) - made))
-            made |= work.makes & later
+            plan = repeat_plan.make_plan(
+                record, read_listing=known, values=values, network=network, gpu=gpu
+            )
+            runs.append(_Run(work, record, plan, (work.outputs & later) - made))
+            made |= work.outputs & later
         return runs
 
     def _supplied(self, record: Recorded, there: set[str]) -> Recorded:
@@ -362,9 +366,9 @@ def _carry_out(
     uid = run.record.execution.uid
     collection = str(run.record.facets.get("collection", uid))
     project.close()
-    workshop = Workshop(replace(project.directory, exclude=()), project.settings)
+    runner = ReplayRunner(replace(project.directory, exclude=()), project.settings)
     derivation = Derivation("repetition", parent=uid, collection=collection)
-    outcome = workshop.run(run.plan, derivation, network=network, show=None)
+    outcome = runner.run(run.plan, derivation, network=network, show=None)
     again = recorded(project.graph, outcome.execution["uid"])
     there = {version.digest for version in again.versions.values() if version.stored}
     missed = run.products(run.wanted - there)

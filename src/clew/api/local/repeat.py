@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from clew.api.project_state import ProjectState
     from clew.prov.queries.execution_record import Recorded
     from clew.redaction import Redactor
-    from clew.replay.repeat.repeat_plan import Plan
-    from clew.replay.reuse.incremental import Incremental
+    from clew.replay.repeat.repeat_plan import RepeatPlan
+    from clew.replay.reuse.incremental import IncrementalDecider
     from clew.replay.sandbox.initial_files import Entry
     from clew.store import Store
 
@@ -41,16 +41,16 @@ def repeat(
     not on this machine."""
     from clew.prov.queries.execution_record import recorded
     from clew.replay.repeat import repeat_plan
-    from clew.replay.stored_listings import listings
+    from clew.replay.stored_listings import listing_reader
     from clew.store import Store
 
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise NotAllowed(f"{keep} exists already", hint="name a new folder with --keep")
     record = recorded(project.graph, text)
     with Store(project.directory.store) as store:
-        plan = repeat_plan.plan(
-            repeat_plan.without_secrets_of(record, parameters),
-            names=listings(store),
+        plan = repeat_plan.make_plan(
+            repeat_plan.drop_word_secrets(record, parameters),
+            read_listing=listing_reader(store),
             values=project.secrets,
             network=network,
             gpu=gpu,
@@ -71,7 +71,7 @@ def repeat(
 def run_plan(
     project: ProjectState,
     record: Recorded,
-    plan: Plan,
+    plan: RepeatPlan,
     *,
     kind: str,
     network: bool,
@@ -84,42 +84,42 @@ def run_plan(
     from clew.api.local.diff import CONFIRMING, explain_divergence, open_contents
     from clew.prov.queries.execution_record import recorded
     from clew.replay.compare.output_comparison import compare
-    from clew.replay.compare.volatile_rules import rules
+    from clew.replay.compare.volatile_rules import load_rules
     from clew.replay.repeat import repeat_report
-    from clew.replay.repeat.replay_runner import Workshop
+    from clew.replay.repeat.replay_runner import ReplayRunner
     from clew.run.launch.execution_host import Derivation
 
     uid = record.execution.uid
     derivation = Derivation(kind, parent=uid, collection=record.facets.get("collection", uid))
     project.close()  # nothing is held open while the command runs
-    workshop = Workshop(project.directory, project.settings)
+    runner = ReplayRunner(project.directory, project.settings)
     memo = _memo(project, record, plan) if incremental else None
-    outcome = workshop.run(
+    outcome = runner.run(
         plan, derivation, network=network, show=None if quiet else (1, 2), decider=memo
     )
     settle(outcome.execution)
     again = recorded(project.graph, outcome.execution["uid"], looks=False)
     with open_contents(project, mask=_redactor(plan).text) as read:
-        comparison = compare(record, again, read, rules(project.directory.ignore))
+        comparison = compare(record, again, read, load_rules(project.directory.ignore))
     divergence = None
-    if comparison.serious:
+    if comparison.significant:
         again = recorded(project.graph, outcome.execution["uid"])
         # what was changed on purpose needs no proof that it made the difference
         seconds = CONFIRMING if kind == "repetition" else 0
         divergence = explain_divergence(project, record, again, comparison, seconds=seconds)
-    verdict = repeat_report.Verdict(
+    verdict = repeat_report.RepeatReport(
         execution=outcome.execution,
         of=record.execution.id,
         comparison=comparison,
         divergence=divergence,
-        ran=memo.ran if memo else repeat_report.ran(again, lambda _: "asked for"),
+        ran=memo.ran if memo else repeat_report.list_programs(again, lambda _: "asked for"),
         reused=memo.reused if memo else [],
-        warnings=[*plan.warnings, *repeat_report.strangers(again, plan)],
+        warnings=[*plan.warnings, *repeat_report.warn_unrecorded_reads(again, plan)],
     )
     return verdict.as_json()
 
 
-def _redactor(plan: Plan) -> Redactor:
+def _redactor(plan: RepeatPlan) -> Redactor:
     """Masks what the repeat was given. Of what it left, only kept output is stored masked."""
     from clew.redaction import Redactor
 
@@ -130,11 +130,11 @@ def _redactor(plan: Plan) -> Redactor:
     return redactor
 
 
-def _memo(project: ProjectState, record: Recorded, plan: Plan) -> Incremental:
+def _memo(project: ProjectState, record: Recorded, plan: RepeatPlan) -> IncrementalDecider:
     """Who knows what need not run again."""
-    from clew.replay.reuse.incremental import Incremental
+    from clew.replay.reuse.incremental import IncrementalDecider
 
-    return Incremental(
+    return IncrementalDecider(
         project.directory,
         project.settings,
         reference=record,
@@ -143,17 +143,17 @@ def _memo(project: ProjectState, record: Recorded, plan: Plan) -> Incremental:
     )
 
 
-def _changed(plan: Plan, parameters: Mapping[int, str], bring: Bring) -> Plan:
+def _changed(plan: RepeatPlan, parameters: Mapping[int, str], bring: Bring) -> RepeatPlan:
     """The plan with other words, and with the files these name, where the record has none."""
     from dataclasses import replace
 
     from clew.replay.repeat import repeat_plan
 
-    changed = replace(plan, command=repeat_plan.parameters(plan.command, parameters))
+    changed = replace(plan, command=repeat_plan.replace_words(plan.command, parameters))
     entries: dict[bytes, Entry | None] = {}
     for word in parameters.values():
-        place = repeat_plan.place_of(word, plan.cwd)
-        if place not in plan.scenery.entries and (entry := bring(word)) is not None:
+        place = repeat_plan.resolve_word(word, plan.cwd)
+        if place not in plan.initial_files.entries and (entry := bring(word)) is not None:
             entries[place] = entry
     return changed.with_files(entries) if entries else changed
 
@@ -182,7 +182,7 @@ def may_import(path: Path, credentials: tuple[str, ...], say: Say) -> bool:
 
 
 def store_file(store: Store, path: Path) -> Entry:
-    """A file of this machine, in the store, as an entry of a scenery."""
+    """A file of this machine, in the store, as an entry of a initial_files."""
     import stat
 
     from clew.replay.sandbox.initial_files import Entry
@@ -200,7 +200,7 @@ def write_outputs(project: ProjectState, uid: str, folder: Path) -> None:
 
     from clew.prov.locators import path_of
     from clew.prov.queries.execution_record import recorded
-    from clew.replay.checkout.layout import BITS, laid
+    from clew.replay.checkout.layout import MODE_BITS, checkout_path
     from clew.safe_path import SafeFolder
     from clew.store import Store
 
@@ -212,9 +212,9 @@ def write_outputs(project: ProjectState, uid: str, folder: Path) -> None:
             path = path_of(locator)
             if path is None or version.digest is None or not version.stored:
                 continue
-            to = places.join(laid(path, record.itself.cwd or "/"))
+            to = places.join(checkout_path(path, record.itself.cwd or "/"))
             if stat.S_ISLNK(version.mode or 0):
                 os.symlink(b"".join(store.read(version.digest)), to)  # noqa: PTH211 (bytes)
             else:
-                mode = None if version.mode is None else version.mode & BITS
+                mode = None if version.mode is None else version.mode & MODE_BITS
                 store.restore(version.digest, to, mode=mode, mtime=version.mtime)

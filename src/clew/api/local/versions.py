@@ -20,7 +20,7 @@ from clew.prov.locators import file_locator, path_of
 from clew.prov.queries.files import versions_of
 from clew.prov.queries.pipelines.runs import recorded_as
 from clew.prov.queries.targets import Target, resolve
-from clew.replay.checkout.layout import BITS, laid
+from clew.replay.checkout.layout import MODE_BITS, checkout_path
 from clew.safe_path import SafeFolder, check_relative
 from clew.settings import machine_id
 from clew.store import Store
@@ -212,7 +212,7 @@ def _below_current(own: bytes, cwd: str) -> bytes:
     lay it out, relative to the working folder of its execution."""
     here = os.getcwdb()
     inside = own.startswith(here.rstrip(b"/") + b"/")
-    relative = laid(own, os.fsdecode(here) if inside else cwd)
+    relative = checkout_path(own, os.fsdecode(here) if inside else cwd)
     check_relative(relative)
     return os.path.join(here, relative)
 
@@ -231,7 +231,7 @@ def write_file(
         else:
             here = os.getcwdb()
             SafeFolder(here).join(os.path.relpath(place, here))
-            mode = None if mode is None else mode & BITS
+            mode = None if mode is None else mode & MODE_BITS
         write(mode)
     except OSError as error:
         raise NotAllowed(

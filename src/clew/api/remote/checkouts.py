@@ -20,9 +20,9 @@ from clew.api.remote.client import Client
 from clew.errors import Damaged
 from clew.redaction import CREDENTIALS
 from clew.replay.checkout import atomic_directory
-from clew.replay.checkout.changes import changes
-from clew.replay.checkout.layout import laid
-from clew.replay.checkout.working_tree import Checkout, Kept
+from clew.replay.checkout.changes import find_changes
+from clew.replay.checkout.layout import checkout_path
+from clew.replay.checkout.working_tree import Checkout, TrackedFile
 
 _ID = re.compile(r"e\d{1,15}")
 
@@ -38,8 +38,8 @@ class UploadedFile(msgspec.Struct):
     mtime: int
     link: bool = False
 
-    def read(self) -> Kept:
-        return Kept.read(msgspec.structs.asdict(self))
+    def read(self) -> TrackedFile:
+        return TrackedFile.read(msgspec.structs.asdict(self))
 
 
 class UploadedCheckout(msgspec.Struct):
@@ -52,7 +52,7 @@ class UploadedCheckout(msgspec.Struct):
     """As they were laid out."""
     now: list[UploadedFile]
 
-    def read(self) -> tuple[Checkout, dict[bytes, Kept]]:
+    def read(self) -> tuple[Checkout, dict[bytes, TrackedFile]]:
         found = Checkout(
             folder=Path(),
             project="",
@@ -76,9 +76,9 @@ def describe_checkout(client: Client, text: str) -> CheckoutContents:
     found = client.query("checkout", id=text)
     if not _ID.fullmatch(str(found["id"])):  # a folder may be called so
         raise Damaged(f"the server calls the execution {str(found['id'])[:100]!r}")
-    files = tuple(map(Kept.read, found["files"]))
+    files = tuple(map(TrackedFile.read, found["files"]))
     for kept in files:  # a place of its own choosing could be Clew's own file
-        if kept.place != laid(kept.path, found["cwd"]):
+        if kept.place != checkout_path(kept.path, found["cwd"]):
             shown = kept.place[:200].decode(errors="replace")
             raise Damaged(
                 f"{shown!r} is not where this file belongs", hint="do not trust the server"
@@ -112,11 +112,11 @@ def commit(
     notes.check({"message": message or ""})
     found = checkouts.find(_owner(client), folder)
     with (
-        atomic_directory.alone(found.folder),
+        atomic_directory.lock_directory(found.folder),
         content_transfer.open_transfer_store(client.settings) as store,
     ):
         now = checkouts.store_files(found, store, CREDENTIALS, say)
-        if not changes(found, now):
+        if not find_changes(found, now):
             return checkouts.unchanged_result(client.execution(found.execution).as_json(), found)
         sent = content_transfer.send(client.server, store, (kept.digest for kept in now.values()))
         told = {

@@ -25,12 +25,12 @@ from clew.pipelines.spec.placeholders import path_of
 from clew.project_directory import Folder
 from clew.prov.graph import Graph
 from clew.prov.queries.pipelines.tasks import Done, done_alike, last_of, runs_of
-from clew.replay.reuse.reuse_types import Answer, Surroundings
+from clew.replay.reuse.reuse_types import ReuseCheck, TaskVariables
 from clew.settings import Settings
 from clew.store import Store
 
 if TYPE_CHECKING:
-    from clew.replay.reuse.host_check import Reuse
+    from clew.replay.reuse.host_check import ReuseChecker
 
 RUNS = "pipeline-runs"
 """Beside `.clew/`: a folder for each run, with one for each of its tasks."""
@@ -66,11 +66,11 @@ class Memo:
         self._store = self._stack.enter_context(Store(folder.store))
 
     @cached_property
-    def _reuse(self) -> Reuse:
+    def _reuse(self) -> ReuseChecker:
         """Loaded when there is something to ask: what never ran before does not wait for it."""
-        from clew.replay.reuse.host_check import Reuse
+        from clew.replay.reuse.host_check import ReuseChecker
 
-        return Reuse(self._graph, self._store)
+        return ReuseChecker(self._graph, self._store)
 
     def close(self) -> None:
         self._stack.close()
@@ -81,7 +81,7 @@ class Memo:
             self._reuse.changed()
 
     def decide(
-        self, node: Node, now: Surroundings, *, image: str | None = None, reuse: bool
+        self, node: Node, now: TaskVariables, *, image: str | None = None, reuse: bool
     ) -> Verdict:
         """`image`: the digest of the one that it runs in, where it sees nothing but what it is
         given; `reuse`: an earlier one may stand for it."""
@@ -101,16 +101,16 @@ class Memo:
             why = why or f"{answer.why_not} since {done.task}"
         return Verdict(key, parts, why or self._nearest(node, parts))
 
-    def _kept(self, done: Done) -> Answer:
+    def _kept(self, done: Done) -> ReuseCheck:
         """Whether all that was made in an image is there, as it was made."""
         made = [one for found in done.artifacts.values() for one in found]
         for one in made:
             content = self._content(Path(path_of(one)))
             if isinstance(content, dict):
-                return Answer(f"what was in {one['uri']} is not known")
+                return ReuseCheck(f"what was in {one['uri']} is not known")
             if content != one["digest"]:
-                return Answer(f"{one['uri']}, which it made, changed")
-        return Answer(None, len(made) + 1)
+                return ReuseCheck(f"{one['uri']}, which it made, changed")
+        return ReuseCheck(None, len(made) + 1)
 
     def _nearest(self, node: Node, parts: dict[str, Any]) -> str:
         """How the task differs from when it last ran."""
@@ -173,13 +173,13 @@ def facts(folder: Folder, settings: Settings, execution: str | None) -> list[dic
     """All that the execution of a task relied on, beside what it was given."""
     if execution is None:
         return []
-    from clew.replay.reuse.host_check import Reuse
+    from clew.replay.reuse.host_check import ReuseChecker
 
     with (
         db.connect(folder.graph, address=settings.graph) as connection,
         Store(folder.store) as store,
     ):
-        return Reuse(Graph(connection, folder.uid), store).facts(execution)
+        return ReuseChecker(Graph(connection, folder.uid), store).facts(execution)
 
 
 def _hash(value: Any) -> str:

@@ -17,7 +17,7 @@ from clew.errors import ClewError
 from clew.project_directory import Folder
 from clew.prov.text import shown
 from clew.redaction import Redactor
-from clew.replay.reuse.reuse_types import Surroundings
+from clew.replay.reuse.reuse_types import TaskVariables
 from clew.run.launch.execution_host import LocalHost
 from clew.run.session.worker_session import WorkerSession
 from clew.settings import Settings
@@ -44,7 +44,7 @@ class Workers:
         self._folder = folder
         self._settings = settings
         self._at_work: dict[tuple[str, frozenset[tuple[str, str]]], WorkerSession] = {}
-        self._surroundings: dict[frozenset[tuple[str, str]], Surroundings] = {}
+        self._surroundings: dict[frozenset[tuple[str, str]], TaskVariables] = {}
         self._leaving: list[WorkerSession] = []
         self.lock = threading.Lock()
         """Held by whoever asks for a worker, until it has its task."""
@@ -53,7 +53,7 @@ class Workers:
     def command(python: str) -> tuple[str, ...]:
         return python, os.fspath(LAUNCHER)
 
-    def surroundings(self, variables: Mapping[str, str]) -> Surroundings:
+    def surroundings(self, variables: Mapping[str, str]) -> TaskVariables:
         """What a task with these variables of its own finds, as it is recorded."""
         key = frozenset(variables.items())
         found = self._surroundings.get(key)
@@ -61,7 +61,7 @@ class Workers:
             stage = task_stage(self._settings, variables)
             redactor = Redactor(stage.environ, self._settings.redact, key=self._folder.key)
             told = {shown(name): shown(value) for name, value in stage.environ.items()}
-            found = Surroundings(redactor.environment(told), redactor.seals(told))
+            found = TaskVariables(redactor.environment(told), redactor.seals(told))
             self._surroundings[key] = found
         return found
 

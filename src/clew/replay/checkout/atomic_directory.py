@@ -22,16 +22,16 @@ from clew.run.execution_locks import remove_tree
 from clew.store.errors import from_os
 
 _PREFIX = ".clew-checkout-"
-_EXCHANGE = 2
+_RENAME_EXCHANGE = 2
 _AT_FDCWD = -100
-_UNABLE = (errno.EINVAL, errno.ENOSYS, errno.EXDEV, errno.EBUSY)
+_UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EXDEV, errno.EBUSY)
 
 
 @contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def lock_directory(folder: Path) -> Iterator[None]:
     """Nobody else places anything there, or commits from there, meanwhile."""
     try:
-        descriptor = _locked(folder)
+        descriptor = _try_lock(folder)
     except NotADirectoryError as error:
         raise NotAllowed(f"{folder} is not a folder", hint="name another folder") from error
     except OSError as error:
@@ -45,17 +45,17 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def draft(folder: Path) -> Iterator[Path]:
+def staging_directory(folder: Path) -> Iterator[Path]:
     """An empty folder beside `folder`; what bears its name at the end is removed."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         for left in folder.parent.glob(f"{_PREFIX}*"):
-            _sweep(left)
+            _remove_stale(left)
         descriptor = None
         while descriptor is None:  # swept between its making and its locking
             made = folder.parent / f"{_PREFIX}{secrets.token_hex(8)}"
             made.mkdir()
-            descriptor = _locked(made)
+            descriptor = _try_lock(made)
     except OSError as error:
         raise from_os(error, doing=f"make {folder}") from error
     try:
@@ -65,7 +65,7 @@ def draft(folder: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def place(made: Path, folder: Path, *, unchanged: Callable[[Path], None]) -> None:
+def publish(made: Path, folder: Path, *, unchanged: Callable[[Path], None]) -> None:
     """Put the draft where `folder` is, or is to be. `unchanged` is shown what was there, when
     nobody can reach it by its name any more: what it raises undoes all."""
     try:
@@ -74,7 +74,7 @@ def place(made: Path, folder: Path, *, unchanged: Callable[[Path], None]) -> Non
             return
         _exchange(made, folder)
     except OSError as error:
-        if error.errno in _UNABLE:
+        if error.errno in _UNSUPPORTED:
             raise ClewError(
                 f"{folder} cannot be replaced in one step here: {error.strerror}",
                 hint="check out to a folder that does not exist yet",
@@ -86,11 +86,11 @@ def place(made: Path, folder: Path, *, unchanged: Callable[[Path], None]) -> Non
         _exchange(made, folder)
         raise
     with contextlib.suppress(OSError):  # then it is another folder, under the same name
-        _refill(made, folder)
+        _relink(made, folder)
         _exchange(made, folder)
 
 
-def _refill(old: Path, new: Path) -> None:
+def _relink(old: Path, new: Path) -> None:
     """Empty the old folder and give all that is in the new one a second name in it."""
     for entry in list(old.iterdir()):
         if entry.is_dir() and not entry.is_symlink():
@@ -108,12 +108,12 @@ def _refill(old: Path, new: Path) -> None:
 def _exchange(one: Path, other: Path) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     names = os.fsencode(one), os.fsencode(other)
-    if libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _EXCHANGE):
+    if libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
 
 
-def _locked(folder: Path) -> int | None:
+def _try_lock(folder: Path) -> int | None:
     """A descriptor that holds the folder's lock; None: somebody else does, or it is gone."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -129,9 +129,9 @@ def _locked(folder: Path) -> int | None:
     return None
 
 
-def _sweep(left: Path) -> None:
+def _remove_stale(left: Path) -> None:
     """Remove what a dead one left."""
-    descriptor = _locked(left)
+    descriptor = _try_lock(left)
     if descriptor is not None:
         remove_tree(left)
         os.close(descriptor)

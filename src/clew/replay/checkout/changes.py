@@ -15,8 +15,8 @@ from blake3 import blake3
 
 from clew.errors import ClewError, NotFound
 from clew.redaction import matcher
-from clew.replay.checkout.layout import BITS, OWN, STATE, origin
-from clew.replay.checkout.working_tree import Checkout, Kept
+from clew.replay.checkout.layout import MODE_BITS, RESERVED_NAMES, STATE_FILE, original_path
+from clew.replay.checkout.working_tree import Checkout, TrackedFile
 from clew.store import Store
 from clew.store.errors import from_os
 
@@ -25,10 +25,10 @@ from clew.store.errors import from_os
 class Changes:
     """The difference between a checkout and what lies in its folder."""
 
-    modified: tuple[tuple[Kept, Kept], ...]
+    modified: tuple[tuple[TrackedFile, TrackedFile], ...]
     """Before and after; of those whose mode alone changed the digests are equal."""
-    added: tuple[Kept, ...]
-    deleted: tuple[Kept, ...]
+    added: tuple[TrackedFile, ...]
+    deleted: tuple[TrackedFile, ...]
 
     def __bool__(self) -> bool:
         return bool(self.modified or self.added or self.deleted)
@@ -44,7 +44,9 @@ class Changes:
                 {
                     **new.shown(),
                     "content": old.digest != new.digest,
-                    "mode": None if old.mode == new.mode else [_bits(old), _bits(new)],
+                    "mode": None
+                    if old.mode == new.mode
+                    else [_format_mode(old), _format_mode(new)],
                 }
                 for old, new in self.modified
             ],
@@ -53,28 +55,28 @@ class Changes:
         }
 
 
-def _bits(kept: Kept) -> str:
+def _format_mode(kept: TrackedFile) -> str:
     return f"{kept.mode:04o}"
 
 
-def changes(checkout: Checkout, now: dict[bytes, Kept]) -> Changes:
+def find_changes(checkout: Checkout, now: dict[bytes, TrackedFile]) -> Changes:
     """What differs between the state of a checkout and its files `now`."""
     before = {kept.place: kept for kept in checkout.files}
     pairs = ((before[place], kept) for place, kept in now.items() if place in before)
     return Changes(
-        modified=tuple((old, new) for old, new in pairs if _facts(old) != _facts(new)),
+        modified=tuple((old, new) for old, new in pairs if _compared(old) != _compared(new)),
         added=tuple(kept for place, kept in now.items() if place not in before),
         deleted=tuple(kept for place, kept in before.items() if place not in now),
     )
 
 
-def _facts(kept: Kept) -> tuple[str, int, bool]:
+def _compared(kept: TrackedFile) -> tuple[str, int, bool]:
     return kept.digest, kept.mode, kept.link
 
 
-def files(
+def scan_files(
     checkout: Checkout, store: Store, *, keep: bool = False, without: Iterable[bytes] = ()
-) -> dict[bytes, Kept]:
+) -> dict[bytes, TrackedFile]:
     """What lies in the folder now, by place, but for some places; with `keep` all of it is put
     into the store."""
     top = os.fsencode(checkout.folder)
@@ -82,37 +84,41 @@ def files(
     found = {place: status for place, status in _walk(top) if place not in left_out}
     regular = [place for place, status in found.items() if stat.S_ISREG(status.st_mode)]
     answers = store.put_files([os.path.join(top, place) for place in regular], keep=keep)
-    now: dict[bytes, Kept] = {}
+    now: dict[bytes, TrackedFile] = {}
     for place, answer in zip(regular, answers, strict=True):
         if isinstance(answer, NotFound):
             continue  # gone since it was listed
         if isinstance(answer, ClewError):
             raise answer
-        now[place] = _kept(place, checkout.cwd, found[place], answer.digest, answer.size)
+        now[place] = _tracked_file(place, checkout.cwd, found[place], answer.digest, answer.size)
     for place in found.keys() - set(regular):
         target = os.readlink(os.path.join(top, place))
         digest = f"blake3:{blake3(target).hexdigest()}"
         if keep:
             store.put_bytes(target)
-        now[place] = _kept(place, checkout.cwd, found[place], digest, len(target), link=True)
+        now[place] = _tracked_file(
+            place, checkout.cwd, found[place], digest, len(target), link=True
+        )
     return dict(sorted(now.items()))
 
 
-def credential_files(checkout: Checkout, credentials: tuple[str, ...]) -> dict[bytes, bytes]:
+def find_added_credentials(checkout: Checkout, credentials: tuple[str, ...]) -> dict[bytes, bytes]:
     """Credential files that were added to the folder, with their paths in the sandbox: a commit
     leaves them out, because it stores what it has."""
     is_credential = matcher(credentials)
     known = {kept.place for kept in checkout.files}
     added = (place for place, _ in _walk(os.fsencode(checkout.folder)) if place not in known)
-    paths = {place: origin(place, checkout.cwd) for place in added}
+    paths = {place: original_path(place, checkout.cwd) for place in added}
     return {place: path for place, path in paths.items() if is_credential(os.fsdecode(path))}
 
 
-def _kept(
+def _tracked_file(
     place: bytes, cwd: str, status: os.stat_result, digest: str, size: int, *, link: bool = False
-) -> Kept:
-    mode = BITS if link else status.st_mode & BITS
-    return Kept(place, origin(place, cwd), digest, mode, size, status.st_mtime_ns, link)
+) -> TrackedFile:
+    mode = MODE_BITS if link else status.st_mode & MODE_BITS
+    return TrackedFile(
+        place, original_path(place, cwd), digest, mode, size, status.st_mtime_ns, link
+    )
 
 
 def _walk(top: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
@@ -124,7 +130,7 @@ def _walk(top: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
             with os.scandir(os.path.join(top, folder)) as listed:
                 for entry in listed:
                     place = os.path.join(folder, entry.name)
-                    if place in OWN or place.startswith(STATE + b"."):
+                    if place in RESERVED_NAMES or place.startswith(STATE_FILE + b"."):
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(place)

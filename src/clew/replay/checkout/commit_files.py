@@ -12,48 +12,48 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from clew.prov.queries.execution_record import Recorded
-from clew.replay.checkout.layout import BITS
-from clew.replay.checkout.working_tree import Kept, own
-from clew.replay.sandbox.initial_files import Entry, Scenery
+from clew.replay.checkout.layout import MODE_BITS
+from clew.replay.checkout.working_tree import TrackedFile, select_files
+from clew.replay.sandbox.initial_files import Entry, InitialFiles
 
-_FURTHEST = 40
+_MAX_LINKS = 40
 """Links that are followed on the way to one file."""
 
 
-def amended(
-    line: Sequence[tuple[Recorded, Scenery]],
-    before: Iterable[Kept],
-    now: Iterable[Kept],
+def amend_files(
+    line: Sequence[tuple[Recorded, InitialFiles]],
+    before: Iterable[TrackedFile],
+    now: Iterable[TrackedFile],
     target: Callable[[str], bytes],
 ) -> dict[bytes, Entry | None]:
-    """How the first scenery of `line` is to be changed: the rest are those it descends from,
+    """How the first initial_files of `line` is to be changed: the rest are those it descends from,
     nearest first. `before` and `now`: the files of the checkout; `target` reads where a link
     leads."""
     around = dict(line[0][1].entries)
     entries: dict[bytes, Entry | None] = {}
-    for older, scenery in line[1:]:
-        theirs = own(older, scenery)
-        for path, entry in scenery.entries.items():
-            if path not in theirs and (path not in around or _better(entry, around[path])):
+    for older, initial_files in line[1:]:
+        theirs = select_files(older, initial_files)
+        for path, entry in initial_files.entries.items():
+            if path not in theirs and (path not in around or _knows_more(entry, around[path])):
                 around[path] = entries[path] = entry
-    entries |= dict.fromkeys(settled(kept.path, around) for kept in before)
+    entries |= dict.fromkeys(resolve_links(kept.path, around) for kept in before)
     for kept in now:
-        path = settled(kept.path, around)
+        path = resolve_links(kept.path, around)
         entries[path] = _entry(kept, around.get(path), target)
     return entries
 
 
-def _better(older: Entry, newer: Entry) -> bool:
+def _knows_more(older: Entry, newer: Entry) -> bool:
     """Whether more was known of it: its bytes, that it is a folder, or at least its time."""
     if newer.kind == "stub" and older.kind != "stub":
         return True
     return older.kind == newer.kind and newer.kind in ("stub", "folder") and not newer.mtime
 
 
-def _entry(kept: Kept, before: Entry | None, target: Callable[[str], bytes]) -> Entry:
+def _entry(kept: TrackedFile, before: Entry | None, target: Callable[[str], bytes]) -> Entry:
     if kept.link:
         return Entry("link", mode=0o777, target=target(kept.digest))
-    if before and (before.kind, before.digest, before.mode & BITS) == (
+    if before and (before.kind, before.digest, before.mode & MODE_BITS) == (
         "file",
         kept.digest,
         kept.mode,
@@ -62,9 +62,9 @@ def _entry(kept: Kept, before: Entry | None, target: Callable[[str], bytes]) -> 
     return Entry("file", kept.mode, kept.mtime, kept.size, kept.digest)
 
 
-def settled(path: bytes, entries: Mapping[bytes, Entry]) -> bytes:
+def resolve_links(path: bytes, entries: Mapping[bytes, Entry]) -> bytes:
     """The path without the links that lead to its folder."""
-    for _ in range(_FURTHEST):
+    for _ in range(_MAX_LINKS):
         parts = path.split(b"/")
         above = (b"/".join(parts[:count]) for count in range(2, len(parts)))
         link = next((f for f in above if f in entries and entries[f].kind == "link"), None)

@@ -20,17 +20,17 @@ from clew.errors import ClewError, Damaged, NotFound
 from clew.prov.file_classes import classify
 from clew.prov.locators import path_json, path_of
 from clew.prov.queries.execution_record import Recorded
-from clew.replay.checkout.layout import BITS, STATE, laid
-from clew.replay.sandbox.initial_files import Entry, Scenery
+from clew.replay.checkout.layout import MODE_BITS, STATE_FILE, checkout_path
+from clew.replay.sandbox.initial_files import Entry, InitialFiles
 from clew.store.errors import from_os
 
 FORMAT = 1
-LAID = ("data", "configuration", "source")
+CHECKED_OUT_CLASSES = ("data", "configuration", "source")
 """The classes of files that are laid out."""
 
 
 @dataclass(frozen=True)
-class Kept:
+class TrackedFile:
     """One file of a checkout, as it was laid out or last committed."""
 
     place: bytes
@@ -49,7 +49,7 @@ class Kept:
         return {**asdict(self), "place": os.fsdecode(self.place), "path": os.fsdecode(self.path)}
 
     @classmethod
-    def read(cls, document: dict[str, Any]) -> Kept:
+    def read(cls, document: dict[str, Any]) -> TrackedFile:
         place, path = os.fsencode(document["place"]), os.fsencode(document["path"])
         return cls(**{**document, "place": place, "path": path})
 
@@ -72,13 +72,13 @@ class Checkout:
     """The execution's uid."""
     id: str
     cwd: str
-    files: tuple[Kept, ...]
+    files: tuple[TrackedFile, ...]
 
     def of(self, folder: Path) -> Checkout:
         """The same in another folder."""
         return replace(self, folder=folder)
 
-    def at(self, execution: str, id: str, files: Iterable[Kept]) -> Checkout:  # noqa: A002
+    def at(self, execution: str, id: str, files: Iterable[TrackedFile]) -> Checkout:  # noqa: A002
         """The same folder, as a checkout of another execution."""
         return replace(self, execution=execution, id=id, files=tuple(files))
 
@@ -87,7 +87,7 @@ class Checkout:
         fields = asdict(self) | {"format": FORMAT}
         fields["files"] = [kept.as_json() for kept in self.files]
         del fields["folder"]
-        state = self.folder / os.fsdecode(STATE)
+        state = self.folder / os.fsdecode(STATE_FILE)
         draft = state.with_name(f"{state.name}.{secrets.token_hex(4)}")
         try:
             with draft.open("w") as file:
@@ -102,14 +102,14 @@ class Checkout:
                 draft.unlink()
 
 
-def read(folder: Path) -> Checkout | None:
+def read_checkout(folder: Path) -> Checkout | None:
     """What this very folder is a checkout of; None where it is none."""
-    state = folder / os.fsdecode(STATE)
+    state = folder / os.fsdecode(STATE_FILE)
     try:
         fields = json.loads(state.read_text())
         if fields.pop("format") > FORMAT:
             raise ClewError(f"{state} was written by a later Clew", hint="use that one")
-        files = tuple(map(Kept.read, fields.pop("files")))
+        files = tuple(map(TrackedFile.read, fields.pop("files")))
         return Checkout(folder=folder, files=files, **fields)
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -121,15 +121,15 @@ def read(folder: Path) -> Checkout | None:
         ) from error
 
 
-def above(start: Path) -> Checkout | None:
+def find_enclosing(start: Path) -> Checkout | None:
     """The checkout that `start` lies in."""
-    found = (read(folder) for folder in (start, *start.parents))
+    found = (read_checkout(folder) for folder in (start, *start.parents))
     return next((checkout for checkout in found if checkout is not None), None)
 
 
-def find(start: Path) -> Checkout:
+def find_checkout(start: Path) -> Checkout:
     """As `above`, where there must be one."""
-    found = above(start)
+    found = find_enclosing(start)
     if found is None:
         raise NotFound(
             f"{start} is not in a checkout", hint="clew checkout ID makes one; cd there, or name it"
@@ -137,22 +137,25 @@ def find(start: Path) -> Checkout:
     return found
 
 
-def own(record: Recorded, scenery: Scenery) -> dict[bytes, Entry]:
-    """By path, the files of a scenery that a checkout holds."""
+def select_files(record: Recorded, initial_files: InitialFiles) -> dict[bytes, Entry]:
+    """By path, the files of a initial_files that a checkout holds."""
     packages = {path_of(v.locator): v.package for v in record.versions.values() if v.package}
     return {
         path: entry
-        for path, entry in scenery.entries.items()
+        for path, entry in initial_files.entries.items()
         if entry.kind == "file"
-        and classify(path, packages.get(path), executable=bool(entry.mode & 0o111)) in LAID
+        and classify(path, packages.get(path), executable=bool(entry.mode & 0o111))
+        in CHECKED_OUT_CLASSES
     }
 
 
-def layout(record: Recorded, scenery: Scenery) -> Iterator[Kept]:
+def list_files(record: Recorded, initial_files: InitialFiles) -> Iterator[TrackedFile]:
     """What a checkout of this execution holds, by place."""
     cwd = record.itself.cwd or "/"
-    for path, entry in sorted(own(record, scenery).items()):
+    for path, entry in sorted(select_files(record, initial_files).items()):
         if os.path.normpath(path) != path:  # from a record that was made elsewhere, with intent
             raise Damaged(f"{os.fsdecode(path)} is not a normalised path", hint="clew fsck")
-        mode = entry.mode & BITS
-        yield Kept(laid(path, cwd), path, entry.digest, mode, entry.size, entry.mtime)
+        mode = entry.mode & MODE_BITS
+        yield TrackedFile(
+            checkout_path(path, cwd), path, entry.digest, mode, entry.size, entry.mtime
+        )

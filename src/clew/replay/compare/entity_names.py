@@ -11,11 +11,11 @@ from clew.prov.locators import file_locator, path_of
 from clew.prov.queries.execution_record import Recorded
 from clew.prov.queries.formats import STREAM
 
-NETWORK = ("tcp://", "udp://", "http://", "https://", "ftp://")
+NETWORK_SCHEMES = ("tcp://", "udp://", "http://", "https://", "ftp://")
 """Peers elsewhere; a Unix socket's peer is on this machine."""
 
 
-def name_of(locator: str) -> str:
+def entity_name(locator: str) -> str:
     """A file's path as a locator writes it, a stream's name, or the locator."""
     if locator.startswith("file://"):
         return locator[locator.find("/", len("file://")) :]
@@ -24,20 +24,20 @@ def name_of(locator: str) -> str:
     return locator
 
 
-class Names:
+class EntityNames:
     """The names of both, in the words of `a`."""
 
     def __init__(self, a: Recorded, b: Recorded) -> None:
         self._here = self._there = ""
-        here, there = _folder(a), _folder(b)
+        here, there = _working_directory(a), _working_directory(b)
         if not here.startswith(there) and not there.startswith(here):
             self._here, self._there = here, there
 
     def a(self, locator: str) -> str:
-        return name_of(locator)
+        return entity_name(locator)
 
     def b(self, locator: str) -> str:
-        name = name_of(locator)
+        name = entity_name(locator)
         if self._there and name.startswith(self._there):
             return self._here + name[len(self._there) :]
         return name
@@ -49,6 +49,6 @@ class Names:
         return path_of(f"file://{name}") or b""
 
 
-def _folder(record: Recorded) -> str:
+def _working_directory(record: Recorded) -> str:
     cwd = (record.itself.cwd or "/").rstrip("/") + "/"
-    return name_of(file_locator("", cwd.encode(errors="replace")))
+    return entity_name(file_locator("", cwd.encode(errors="replace")))

@@ -9,21 +9,21 @@ from typing import Any
 from clew.prov.package_urls import parse
 from clew.prov.queries.execution_record import Recorded, Version
 from clew.prov.queries.formats import place, process_id
-from clew.replay.compare.entity_names import Names
+from clew.replay.compare.entity_names import EntityNames
 from clew.replay.compare.output_comparison import (
     Comparison,
-    Contents,
+    ContentComparer,
     Difference,
-    Read,
-    ending,
+    ReadContent,
+    exit_code,
     is_stream,
 )
-from clew.replay.compare.process_alignment import align
+from clew.replay.compare.process_alignment import align_processes
 from clew.replay.compare.volatile_rules import Rule
-from clew.replay.explain.divergence import HARDWARE
+from clew.replay.explain.divergence import HARDWARE_FACETS
 
-_MACHINE = (*HARDWARE, "memory")
-_ELSEWHERE = frozenset(
+_HARDWARE = (*HARDWARE_FACETS, "memory")
+_NOT_ENVIRONMENT = frozenset(
     {
         *(
             "kind",
@@ -44,12 +44,12 @@ _ELSEWHERE = frozenset(
 )
 """Facets that are told in another part, or say nothing about what surrounded the command."""
 
-Two = dict[str, Any]
+Change = dict[str, Any]
 """`{"a": …, "b": …}`"""
 
 
-def differ(
-    a: Recorded, b: Recorded, comparison: Comparison, read: Read, rules: Sequence[Rule]
+def diff_executions(
+    a: Recorded, b: Recorded, comparison: Comparison, read: ReadContent, rules: Sequence[Rule]
 ) -> dict[str, Any]:
     """Everything but the divergence."""
     packages = list(_packages(a, b))
@@ -57,26 +57,26 @@ def differ(
         "a": a.execution.id,
         "b": b.execution.id,
         "verdict": comparison.verdict,
-        "command": _two(a.itself.command, b.itself.command),
+        "command": _change(a.itself.command, b.itself.command),
         "environment": _environment(a, b),
         "packages": packages,
-        "hardware": _facets(a, b, lambda name: name in _MACHINE),
+        "hardware": _facets(a, b, lambda name: name in _HARDWARE),
         "processes": list(_processes(a, b)),
-        "inputs": [one.as_json() for one in _inputs(a, b, packages, Contents(read, rules))],
+        "inputs": [one.as_json() for one in _inputs(a, b, packages, ContentComparer(read, rules))],
         "outputs": [one.as_json() for one in comparison.differences],
     }
 
 
-def _two(a: Any, b: Any) -> Two | None:
+def _change(a: Any, b: Any) -> Change | None:
     return None if a == b else {"a": a, "b": b}
 
 
 def _environment(a: Recorded, b: Recorded) -> dict[str, Any]:
-    found = _facets(a, b, lambda name: name not in _MACHINE and name not in _ELSEWHERE)
-    cwd = _two(a.itself.cwd, b.itself.cwd)
+    found = _facets(a, b, lambda name: name not in _HARDWARE and name not in _NOT_ENVIRONMENT)
+    cwd = _change(a.itself.cwd, b.itself.cwd)
     if cwd is not None:
         found["cwd"] = cwd
-    variables = _keys(a.itself.environment, b.itself.environment)
+    variables = _changed_keys(a.itself.environment, b.itself.environment)
     if variables:
         found["variables"] = variables
     return found
@@ -88,26 +88,26 @@ def _facets(a: Recorded, b: Recorded, wanted: Any) -> dict[str, Any]:
     for name in sorted(name for name in a.facets.keys() | b.facets.keys() if wanted(name)):
         one, other = a.facets.get(name), b.facets.get(name)
         if isinstance(one, dict) and isinstance(other, dict):
-            found |= {f"{name}.{key}": two for key, two in _keys(one, other).items()}
+            found |= {f"{name}.{key}": two for key, two in _changed_keys(one, other).items()}
         elif one != other:
             found[name] = {"a": one, "b": other}
     return found
 
 
-def _keys(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Two]:
+def _changed_keys(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Change]:
     names = sorted(name for name in a.keys() | b.keys() if a.get(name) != b.get(name))
     return {name: {"a": a.get(name), "b": b.get(name)} for name in names}
 
 
 def _packages(a: Recorded, b: Recorded) -> Iterator[dict[str, Any]]:
-    one, other = _versions(a), _versions(b)
+    one, other = _package_versions(a), _package_versions(b)
     for manager, name in sorted(one.keys() | other.keys()):
         before, after = one.get((manager, name)), other.get((manager, name))
         if before != after:
             yield {"manager": manager, "name": name, "a": before, "b": after}
 
 
-def _versions(record: Recorded) -> dict[tuple[str, str], str]:
+def _package_versions(record: Recorded) -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
     packages = record.facets.get("packages")
     for text in packages if isinstance(packages, dict) else ():
@@ -117,16 +117,16 @@ def _versions(record: Recorded) -> dict[tuple[str, str], str]:
 
 
 def _processes(a: Recorded, b: Recorded) -> Iterator[dict[str, Any]]:
-    aligned = align(a, b)
+    aligned = align_processes(a, b)
 
     def named(record: Recorded, process: Any) -> str:
         return process_id(record.execution.number, process.number, process.uid)
 
     for pair in aligned.pairs[1:]:
         changes = {
-            "command": _two(pair.a.command, pair.b.command),
-            "exe": _two(pair.a.exe, pair.b.exe),
-            "status": _two(ending(pair.a), ending(pair.b)),
+            "command": _change(pair.a.command, pair.b.command),
+            "exe": _change(pair.a.exe, pair.b.exe),
+            "status": _change(exit_code(pair.a), exit_code(pair.b)),
         }
         told = {name: two for name, two in changes.items() if two is not None}
         if told and (pair.b.exe is not None or "status" in told):
@@ -139,19 +139,19 @@ def _processes(a: Recorded, b: Recorded) -> Iterator[dict[str, Any]]:
 
 
 def _inputs(
-    a: Recorded, b: Recorded, packages: Sequence[dict[str, Any]], contents: Contents
+    a: Recorded, b: Recorded, packages: Sequence[dict[str, Any]], contents: ContentComparer
 ) -> Iterator[Difference]:
     """Files that were there before and were read. Those of packages that are told of already,
     and what only one read of an installed package, are left out."""
-    names = Names(a, b)
-    one = {names.a(v.locator): v for v in _found(a)}
-    other = {names.b(v.locator): v for v in _found(b)}
+    names = EntityNames(a, b)
+    one = {names.a(v.locator): v for v in _inputs_read(a)}
+    other = {names.b(v.locator): v for v in _inputs_read(b)}
     told = {(package["manager"], package["name"]) for package in packages}
     for name in sorted(one.keys() | other.keys()):
         before, after = one.get(name), other.get(name)
         owner = (before and before.package) or (after and after.package)
         if before is not None and after is not None:
-            if owner is None or _owner(owner) not in told:
+            if owner is None or _package_key(owner) not in told:
                 yield from contents.difference(name, before, after)
         elif owner is None:
             there = before or after
@@ -162,7 +162,7 @@ def _inputs(
             )
 
 
-def _found(record: Recorded) -> Iterator[Version]:
+def _inputs_read(record: Recorded) -> Iterator[Version]:
     """The version of each file and stream that it found and read."""
     read = {edge.version for edge in record.used}
     for line in record.lines.values():
@@ -172,6 +172,6 @@ def _found(record: Recorded) -> Iterator[Version]:
             yield first
 
 
-def _owner(package: str) -> tuple[str, str]:
+def _package_key(package: str) -> tuple[str, str]:
     found = parse(package)
     return found.manager, found.name

@@ -19,64 +19,64 @@ from typing import Any
 
 from blake3 import blake3
 
-LARGEST = 64 << 20
+MAX_UNPACKED = 64 << 20
 """What an archive may unfold to, in bytes."""
-_MOST_MEMBERS = 20_000
-_MOST_EXTENDED = 8 << 20
+_MAX_MEMBERS = 20_000
+_MAX_EXTENDED_HEADERS = 8 << 20
 """Bytes of the extended headers of a tar archive."""
 
 
-class Unfit(ValueError):
+class NotApplicable(ValueError):
     """Not of this format, or not to be taken apart safely."""
 
 
-def zips(content: bytes) -> bytes:
+def normalize_zip(content: bytes) -> bytes:
     """Zip archives (also wheels, jars, `.npz`, office files): the times of their members."""
     import zipfile
 
-    if not content.startswith(b"PK\x03\x04") or content.count(b"PK\x01\x02") > _MOST_MEMBERS:
-        raise Unfit
+    if not content.startswith(b"PK\x03\x04") or content.count(b"PK\x01\x02") > _MAX_MEMBERS:
+        raise NotApplicable
     members: list[Any] = []
-    room = LARGEST
+    room = MAX_UNPACKED
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for info in archive.infolist():
                 with archive.open(info) as member:
                     data = member.read(room + 1)
-                room = _less(room, len(data))
+                room = _subtract(room, len(data))
                 about = (info.filename, info.external_attr, info.compress_type, info.comment)
                 members.append((about, blake3(data).hexdigest()))
             members.append(archive.comment)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, *_BROKEN) as error:
-        raise Unfit from error
+        raise NotApplicable from error
     return repr(members).encode()
 
 
-def tars(content: bytes) -> bytes:
+def normalize_tar(content: bytes) -> bytes:
     """Tar archives, also compressed ones: the times of their members."""
     import tarfile
 
     from clew.bounded_tar import BoundedTar
 
     class Tar(BoundedTar):
-        most_members = _MOST_MEMBERS
-        most_extended = _MOST_EXTENDED
+        most_members = _MAX_MEMBERS
+        most_extended = _MAX_EXTENDED_HEADERS
 
     members: list[Any] = []
-    room = LARGEST
+    room = MAX_UNPACKED
     try:
         with Tar.open(fileobj=io.BytesIO(_decompressed(content)), mode="r:") as archive:
             for info in archive:
-                room = _less(room, info.size + 512)
+                room = _subtract(room, info.size + 512)
                 more = {k: v for k, v in info.pax_headers.items() if not k.endswith("time")}
                 file = archive.extractfile(info) if info.isreg() else None
                 digest = blake3(file.read()).hexdigest() if file else ""
                 about = (info.name, info.mode, info.uid, info.gid, info.uname, info.gname)
                 members.append((about, info.type, info.linkname, sorted(more.items()), digest))
     except (tarfile.TarError, *_BROKEN) as error:
-        raise Unfit from error
+        raise NotApplicable from error
     if not members:  # any run of zeros reads as an empty archive
-        raise Unfit
+        raise NotApplicable
     return repr(members).encode()
 
 
@@ -91,30 +91,30 @@ def _decompressed(content: bytes) -> bytes:
         if content.startswith(magic):
             try:
                 with importlib.import_module(name).open(io.BytesIO(content)) as file:
-                    data: bytes = file.read(LARGEST + 1)
+                    data: bytes = file.read(MAX_UNPACKED + 1)
             except lzma.LZMAError as error:
-                raise Unfit from error
-            _less(LARGEST, len(data))
+                raise NotApplicable from error
+            _subtract(MAX_UNPACKED, len(data))
             return data
     return content
 
 
-def gzips(content: bytes) -> bytes:
+def normalize_gzip(content: bytes) -> bytes:
     """Gzip files: the time in the header."""
     if not content.startswith(b"\x1f\x8b\x08") or len(content) < 18:
-        raise Unfit
+        raise NotApplicable
     return content[:4] + bytes(4) + content[8:]
 
 
-def libraries(content: bytes) -> bytes:
+def normalize_ar(content: bytes) -> bytes:
     """Static libraries (`.a`) and Debian packages: the times of their members."""
     if not content.startswith(b"!<arch>\n"):
-        raise Unfit
+        raise NotApplicable
     parts, at = [content[:8]], 8
     while at + 60 <= len(content):
         header = content[at : at + 60]
         if header[58:] != b"`\n" or not header[48:58].strip().isdigit():
-            raise Unfit
+            raise NotApplicable
         end = at + 60 + int(header[48:58])
         end += end % 2
         parts += [header[:16], header[28:], content[at + 60 : end]]
@@ -122,15 +122,15 @@ def libraries(content: bytes) -> bytes:
     return b"".join(parts)
 
 
-def compiled(content: bytes) -> bytes:
+def normalize_pyc(content: bytes) -> bytes:
     """Compiled Python (`.pyc`): the time of the source."""
     by_time = content[2:8] == b"\r\n\0\0\0\0"
     if len(content) < 16 or not by_time:
-        raise Unfit
+        raise NotApplicable
     return content[:8] + bytes(4) + content[12:]
 
 
-def notebooks(content: bytes) -> bytes:
+def normalize_notebook(content: bytes) -> bytes:
     """Notebooks: when and how long each cell ran."""
     try:
         notebook = json.loads(content)
@@ -138,7 +138,7 @@ def notebooks(content: bytes) -> bytes:
             for name in ("execution", "papermill", "ExecuteTime"):
                 holder.get("metadata", {}).pop(name, None)
     except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
-        raise Unfit from error
+        raise NotApplicable from error
     return json.dumps(notebook, sort_keys=True).encode()
 
 
@@ -146,14 +146,14 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _DATED = (b"date:", b"creation time\0", b"modification time\0")
 
 
-def pngs(content: bytes) -> bytes:
+def normalize_png(content: bytes) -> bytes:
     """PNG images: the chunk and the texts that tell when they were made."""
     if not content.startswith(_PNG):
-        raise Unfit
-    return b"".join(chunk for kind, chunk in _chunks(content) if not _tells_time(kind, chunk[8:]))
+        raise NotApplicable
+    return b"".join(chunk for kind, chunk in _chunks(content) if not _is_timestamp(kind, chunk[8:]))
 
 
-def _tells_time(kind: bytes, data: bytes) -> bool:
+def _is_timestamp(kind: bytes, data: bytes) -> bool:
     return kind == b"tIME" or (
         kind in (b"tEXt", b"zTXt", b"iTXt") and data.lower().startswith(_DATED)
     )
@@ -163,7 +163,7 @@ def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
     at = len(_PNG)
     while at < len(content):
         if at + 12 > len(content):
-            raise Unfit
+            raise NotApplicable
         (length,) = struct.unpack_from(">I", content, at)
         yield content[at + 4 : at + 8], content[at : at + 12 + length]
         at += 12 + length
@@ -176,14 +176,14 @@ _PDF_TIMES = re.compile(
 )
 
 
-def pdfs(content: bytes) -> bytes:
+def normalize_pdf(content: bytes) -> bytes:
     """PDF documents: their dates, and the id that is made from them."""
     if not content.startswith(b"%PDF-"):
-        raise Unfit
+        raise NotApplicable
     return _PDF_TIMES.sub(b"", content)
 
 
-def drawings(content: bytes) -> bytes:
+def normalize_svg(content: bytes) -> bytes:
     """SVG drawings: the date among their metadata."""
     return re.sub(rb"<dc:date>[^<]{0,64}</dc:date>", b"", content)
 
@@ -204,9 +204,9 @@ _TIMES = re.compile(
 )
 
 
-def times(content: bytes) -> bytes:
+def normalize_times(content: bytes) -> bytes:
     """Dates and times of day, as logs write them."""
-    return _TIMES.sub(_MARK, _text(content))
+    return _TIMES.sub(_MARK, _require_text(content))
 
 
 _UNIT = rb"(?:ns|us|\xc2\xb5s|ms|s|secs?|seconds?|mins?|minutes?|hours?)"
@@ -218,33 +218,33 @@ _DURATIONS = re.compile(
 )
 
 
-def durations(content: bytes) -> bytes:
+def normalize_durations(content: bytes) -> bytes:
     """How long something took, or how fast it went: a number with its unit."""
-    return _DURATIONS.sub(_MARK, _text(content))
+    return _DURATIONS.sub(_MARK, _require_text(content))
 
 
-_PLACES = re.compile(rb"\bat 0x[0-9a-fA-F]{6,16}\b|\bpid[ =:]{1,3}\d{1,10}\b", re.IGNORECASE)
+_ADDRESSES = re.compile(rb"\bat 0x[0-9a-fA-F]{6,16}\b|\bpid[ =:]{1,3}\d{1,10}\b", re.IGNORECASE)
 
 
-def places(content: bytes) -> bytes:
+def normalize_addresses(content: bytes) -> bytes:
     """Addresses of objects in memory (`at 0x7f…`) and process ids (`pid 812`)."""
-    return _PLACES.sub(_MARK, _text(content))
+    return _ADDRESSES.sub(_MARK, _require_text(content))
 
 
-def terminals(content: bytes) -> bytes:
+def normalize_line_ends(content: bytes) -> bytes:
     """The line ends of a terminal."""
     return content.replace(b"\r\n", b"\n")
 
 
-def _text(content: bytes) -> bytes:
+def _require_text(content: bytes) -> bytes:
     if b"\0" in content:
-        raise Unfit
+        raise NotApplicable
     return content
 
 
-def _less(room: int, size: int) -> int:
+def _subtract(room: int, size: int) -> int:
     if size > room:
-        raise Unfit
+        raise NotApplicable
     return room - size
 
 

@@ -17,19 +17,19 @@ from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Activity, Recorded, Version
 from clew.prov.queries.formats import STREAM, place
 from clew.replay.compare import volatile_rules
-from clew.replay.compare.entity_names import Names
+from clew.replay.compare.entity_names import EntityNames
 from clew.replay.compare.volatile_rules import Rule
 from clew.replay.sandbox.initial_files import OUTSIDE
 
-Read = Callable[[str], bytes | None]
+ReadContent = Callable[[str], bytes | None]
 """The bytes of a content by its digest; None where they are not stored."""
 
-_SECRETS = "secrets"
+_MASKED_SECRETS = "secrets"
 """The rule by which contents are equivalent that differ in masked secrets alone."""
-_TEXT = 64 << 10
-_LINES = 2000
-_SHOWN = 60
-_BUDGET = 256 << 20
+_MAX_TEXT_BYTES = 64 << 10
+_MAX_TEXT_LINES = 2000
+_MAX_DIFF_LINES = 60
+_READ_BUDGET = 256 << 20
 """How many bytes are read for rules in one comparison; what comes after is compared by digest."""
 
 
@@ -68,34 +68,34 @@ class Comparison:
         return "equivalent" if same else "different"
 
     @property
-    def serious(self) -> list[Difference]:
+    def significant(self) -> list[Difference]:
         """Those that no rule knows."""
         return [one for one in self.differences if one.kind != "equivalent"]
 
 
-def compare(a: Recorded, b: Recorded, read: Read, rules: Sequence[Rule]) -> Comparison:
+def compare(a: Recorded, b: Recorded, read: ReadContent, rules: Sequence[Rule]) -> Comparison:
     """Compare what `b` left and how it ended with `a`."""
-    return Comparison(tuple(_Comparing(a, b, read, rules).differences()))
+    return Comparison(tuple(_Comparer(a, b, read, rules).differences()))
 
 
-class _Comparing:
-    def __init__(self, a: Recorded, b: Recorded, read: Read, rules: Sequence[Rule]) -> None:
+class _Comparer:
+    def __init__(self, a: Recorded, b: Recorded, read: ReadContent, rules: Sequence[Rule]) -> None:
         self._a, self._b = a, b
-        self._names = Names(a, b)
-        self._contents = Contents(read, rules)
+        self._names = EntityNames(a, b)
+        self._contents = ContentComparer(read, rules)
 
     def differences(self) -> Iterator[Difference]:
         if any(gap.what == "trace" for gap in (*self._a.gaps, *self._b.gaps)):
             yield Difference({"path": "trace"}, "unknown", None, None)  # not seen to its end
-        if ending(self._a.itself) != ending(self._b.itself):
+        if exit_code(self._a.itself) != exit_code(self._b.itself):
             path = {"path": "exit status"}
-            yield Difference(path, "status", ending(self._a.itself), ending(self._b.itself))
-        left_a = {self._names.a(locator): v for locator, v in _results(self._a)}
-        left_b = {self._names.b(locator): v for locator, v in _results(self._b)}
+            yield Difference(path, "status", exit_code(self._a.itself), exit_code(self._b.itself))
+        left_a = {self._names.a(locator): v for locator, v in _outputs(self._a)}
+        left_b = {self._names.b(locator): v for locator, v in _outputs(self._b)}
         for name in sorted(left_a.keys() | left_b.keys(), key=_streams_first):
             yield from self._outputs(name, left_a.get(name), left_b.get(name))
-        gone_a = {self._names.a(locator): v for locator, v in removed(self._a).items()}
-        gone_b = {self._names.b(locator): v for locator, v in removed(self._b).items()}
+        gone_a = {self._names.a(locator): v for locator, v in removed_files(self._a).items()}
+        gone_b = {self._names.b(locator): v for locator, v in removed_files(self._b).items()}
         for name in sorted(gone_a.keys() ^ gone_b.keys()):
             there = gone_a.get(name) or gone_b[name]
             if name not in left_a and name not in left_b:
@@ -117,13 +117,13 @@ class _Comparing:
             yield Difference(place(a.locator), "mode", modes[0], modes[1])
 
 
-class Contents:
+class ContentComparer:
     """Compares the bytes of versions, within bounds."""
 
-    def __init__(self, read: Read, rules: Sequence[Rule]) -> None:
+    def __init__(self, read: ReadContent, rules: Sequence[Rule]) -> None:
         self._read = read
         self._rules = rules
-        self._budget = _BUDGET
+        self._budget = _READ_BUDGET
 
     def difference(self, name: str, a: Version, b: Version) -> Iterator[Difference]:
         path = place(a.locator)
@@ -138,12 +138,12 @@ class Contents:
         rule: str | None = None
         lines: tuple[str, ...] = ()
         if both[0] is not None and both[1] is not None:
-            rule = _SECRETS  # equal as they were read: masked
+            rule = _MASKED_SECRETS  # equal as they were read: masked
             if both[0] != both[1]:
-                rule = volatile_rules.equivalent(
+                rule = volatile_rules.find_equivalence(
                     self._rules, place(a.locator)["path"], both[0], both[1]
                 )
-            lines = text_difference(both[0], both[1], path["path"])
+            lines = diff_text(both[0], both[1], path["path"])
         kind = "content" if rule is None else "equivalent"
         yield Difference(path, kind, a.digest, b.digest, rule, lines)
 
@@ -155,19 +155,19 @@ class Contents:
         if both[0] is None or both[1] is None:
             return False
         path = place(a.locator)["path"]
-        return volatile_rules.equivalent(self._rules, path, both[0], both[1]) is not None
+        return volatile_rules.find_equivalence(self._rules, path, both[0], both[1]) is not None
 
     def _bytes(self, version: Version) -> bytes | None:
         if version.digest is None:
             return b""
         size = version.size or 0
-        if not version.stored or size > volatile_rules.LARGEST or size > self._budget:
+        if not version.stored or size > volatile_rules.MAX_SIZE or size > self._budget:
             return None
         self._budget -= size
         return self._read(version.digest)
 
 
-def _results(record: Recorded) -> Iterator[tuple[str, Version]]:
+def _outputs(record: Recorded) -> Iterator[tuple[str, Version]]:
     """What it left, but for devices and files of the kernel: a GPU that was written to, or the name
     of a thread in /proc, is no result, and no content of it is known."""
     for locator, version in record.left.items():
@@ -175,12 +175,12 @@ def _results(record: Recorded) -> Iterator[tuple[str, Version]]:
             yield locator, version
 
 
-def ending(activity: Activity) -> int | None:
+def exit_code(activity: Activity) -> int | None:
     """The status as a shell tells it; None: no end was recorded."""
     return 128 + activity.signal if activity.signal else activity.status
 
 
-def removed(record: Recorded) -> dict[str, Version]:
+def removed_files(record: Recorded) -> dict[str, Version]:
     """By locator, what it found and is not there any more."""
     gone = {edge.version for edge in record.invalidated}
     lines = record.lines.items()
@@ -195,17 +195,17 @@ def _streams_first(name: str) -> tuple[bool, str]:
     return name.startswith("/"), name
 
 
-def text_difference(a: bytes, b: bytes, path: str) -> tuple[str, ...]:
+def diff_text(a: bytes, b: bytes, path: str) -> tuple[str, ...]:
     """As `diff -u` writes it; nothing where either is no small text."""
-    if max(len(a), len(b)) > _TEXT or b"\0" in a + b:
+    if max(len(a), len(b)) > _MAX_TEXT_BYTES or b"\0" in a + b:
         return ()
     try:
         before, after = a.decode().splitlines(), b.decode().splitlines()
     except UnicodeDecodeError:
         return ()
-    if max(len(before), len(after)) > _LINES:
+    if max(len(before), len(after)) > _MAX_TEXT_LINES:
         return ()
     lines = list(unified_diff(before, after, path, path, n=2, lineterm=""))
-    if len(lines) > _SHOWN:
-        lines[_SHOWN:] = [f"… {len(lines) - _SHOWN} more lines"]
+    if len(lines) > _MAX_DIFF_LINES:
+        lines[_MAX_DIFF_LINES:] = [f"… {len(lines) - _MAX_DIFF_LINES} more lines"]
     return tuple(lines)

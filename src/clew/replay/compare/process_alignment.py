@@ -20,12 +20,12 @@ from functools import cached_property
 from clew.prov.queries.execution_record import Activity, Recorded
 
 _VARYING = re.compile(r"[0-9a-fA-F]{6,}|\d+|(?<=tmp)\w+")
-_MOST = 40
+_MAX_COMPARED = 40
 """More children than this of one kind are paired by their order, not by their likeness."""
 
 
 @dataclass(frozen=True)
-class Pair:
+class ProcessPair:
     """The same process in two executions."""
 
     a: Activity
@@ -35,26 +35,29 @@ class Pair:
         return hash((self.a.key, self.b.key))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Pair) and (self.a.key, self.b.key) == (other.a.key, other.b.key)
+        return isinstance(other, ProcessPair) and (self.a.key, self.b.key) == (
+            other.a.key,
+            other.b.key,
+        )
 
 
 @dataclass(frozen=True)
 class Alignment:
-    pairs: tuple[Pair, ...]
+    pairs: tuple[ProcessPair, ...]
     """The executions themselves first, then the processes in the order `a` started them."""
     only_a: tuple[Activity, ...]
     only_b: tuple[Activity, ...]
 
     @cached_property
-    def by_a(self) -> dict[int, Pair]:
+    def by_a(self) -> dict[int, ProcessPair]:
         return {pair.a.key: pair for pair in self.pairs}
 
     @cached_property
-    def by_b(self) -> dict[int, Pair]:
+    def by_b(self) -> dict[int, ProcessPair]:
         return {pair.b.key: pair for pair in self.pairs}
 
 
-def align(a: Recorded, b: Recorded) -> Alignment:
+def align_processes(a: Recorded, b: Recorded) -> Alignment:
     """Pair the processes of `a` and `b`."""
     children_a, children_b = _children(a), _children(b)
     partner = {a.itself.key: b.itself.key}
@@ -65,18 +68,20 @@ def align(a: Recorded, b: Recorded) -> Alignment:
             partner[one.key] = other.key
             waiting.append((one.key, other.key))
 
-    take(_match(children_a[a.itself.key], children_b[b.itself.key], (*_PASSES, _anything)))
+    take(
+        _match_groups(children_a[a.itself.key], children_b[b.itself.key], (*_PASSES, _any_process))
+    )
     while waiting:
         one, other = waiting.popleft()
-        take(_match(children_a[one], children_b[other], _PASSES))
+        take(_match_groups(children_a[one], children_b[other], _PASSES))
     taken = set(partner.values())
     rest_a = [process for process in a.processes if process.key not in partner]
     rest_b = [process for process in b.processes if process.key not in taken]
-    take(_match(rest_a, rest_b, (_exactly,)))
+    take(_match_groups(rest_a, rest_b, (_exact_command,)))
     taken = set(partner.values())
     return Alignment(
         pairs=tuple(
-            Pair(process, b.activities[partner[process.key]])
+            ProcessPair(process, b.activities[partner[process.key]])
             for process in (a.itself, *a.processes)
             if process.key in partner
         ),
@@ -85,38 +90,44 @@ def align(a: Recorded, b: Recorded) -> Alignment:
     )
 
 
-Kind = Callable[[Activity], Hashable]
+GroupKey = Callable[[Activity], Hashable]
 
 
-def _exactly(process: Activity) -> Hashable:
+def _exact_command(process: Activity) -> Hashable:
     return process.exe, *process.command, process.cwd
 
 
-def _words(process: Activity) -> Hashable:
+def _command_line(process: Activity) -> Hashable:
     return process.exe is None, *process.command
 
 
-def _shape(process: Activity) -> Hashable:
+def _command_pattern(process: Activity) -> Hashable:
     return process.exe, *(_VARYING.sub("#", word) for word in process.command)
 
 
-def _program(process: Activity) -> Hashable:
+def _executable(process: Activity) -> Hashable:
     return process.exe
 
 
-def _called(process: Activity) -> Hashable:
+def _program_name(process: Activity) -> Hashable:
     return os.path.basename(process.command[0]) if process.command else ""
 
 
-def _anything(_process: Activity) -> Hashable:
+def _any_process(_process: Activity) -> Hashable:
     return ()
 
 
-_PASSES: tuple[Kind, ...] = (_exactly, _words, _shape, _program, _called)
+_PASSES: tuple[GroupKey, ...] = (
+    _exact_command,
+    _command_line,
+    _command_pattern,
+    _executable,
+    _program_name,
+)
 
 
-def _match(
-    a: list[Activity], b: list[Activity], kinds: tuple[Kind, ...]
+def _match_groups(
+    a: list[Activity], b: list[Activity], kinds: tuple[GroupKey, ...]
 ) -> list[tuple[Activity, Activity]]:
     found: list[tuple[Activity, Activity]] = []
     for kind in kinds:
@@ -126,19 +137,24 @@ def _match(
             groups[kind(process)][0].append(process)
         for process in b:
             groups[kind(process)][1].append(process)
-        new = [pair for ours, theirs in groups.values() for pair in _couples(ours, theirs)]
+        new = [
+            pair for ours, theirs in groups.values() for pair in _pair_most_similar(ours, theirs)
+        ]
         found += new
         a = _without(a, {one.key for one, _ in new})
         b = _without(b, {other.key for _, other in new})
     return found
 
 
-def _couples(a: list[Activity], b: list[Activity]) -> Iterable[tuple[Activity, Activity]]:
+def _pair_most_similar(a: list[Activity], b: list[Activity]) -> Iterable[tuple[Activity, Activity]]:
     """Of two groups of one kind: the most alike first, those alike in their order."""
-    if max(len(a), len(b)) > _MOST or len({tuple(process.command) for process in (*a, *b)}) == 1:
+    if (
+        max(len(a), len(b)) > _MAX_COMPARED
+        or len({tuple(process.command) for process in (*a, *b)}) == 1
+    ):
         return zip(a, b, strict=False)
     likeness = [
-        (-_likeness(one, other), abs(i - j), i, j)
+        (-_similarity(one, other), abs(i - j), i, j)
         for i, one in enumerate(a)
         for j, other in enumerate(b)
     ]
@@ -153,7 +169,7 @@ def _couples(a: list[Activity], b: list[Activity]) -> Iterable[tuple[Activity, A
     return couples
 
 
-def _likeness(a: Activity, b: Activity) -> float:
+def _similarity(a: Activity, b: Activity) -> float:
     return SequenceMatcher(None, a.command, b.command, autojunk=False).ratio()
 
 

@@ -18,12 +18,12 @@ from fnmatch import fnmatchcase
 from clew.errors import ClewError
 from clew.project_directory import Ignore
 from clew.replay.compare import normalizers
-from clew.replay.compare.normalizers import Unfit
+from clew.replay.compare.normalizers import NotApplicable
 
-LARGEST = 32 << 20
+MAX_SIZE = 32 << 20
 """Larger files are compared by their digests alone."""
 
-_SECONDS = 5.0
+_PATTERN_TIMEOUT = 5.0
 _LOGS = ("*.log", "*.log.*", "stdout", "stderr")
 _STREAMS = ("stdout", "stderr")
 
@@ -35,41 +35,41 @@ class Rule:
     name: str
     paths: tuple[str, ...]
     what: str
-    normalise: Callable[[bytes], bytes]
+    normalize: Callable[[bytes], bytes]
 
-    def concerns(self, path: str) -> bool:
+    def applies_to(self, path: str) -> bool:
         return any(fnmatchcase(path, glob) for glob in self.paths)
 
 
 def _built_in(
-    name: str, normalise: Callable[[bytes], bytes], paths: tuple[str, ...] = ("*",)
+    name: str, normalize: Callable[[bytes], bytes], paths: tuple[str, ...] = ("*",)
 ) -> Rule:
-    return Rule(name, paths, (normalise.__doc__ or "").rstrip("."), normalise)
+    return Rule(name, paths, (normalize.__doc__ or "").rstrip("."), normalize)
 
 
 BUILT_IN = (
-    _built_in("zip", normalizers.zips),
-    _built_in("tar", normalizers.tars),
-    _built_in("gzip", normalizers.gzips),
-    _built_in("ar", normalizers.libraries),
-    _built_in("pyc", normalizers.compiled, ("*.pyc",)),
-    _built_in("notebook", normalizers.notebooks, ("*.ipynb",)),
-    _built_in("png", normalizers.pngs),
-    _built_in("pdf", normalizers.pdfs),
-    _built_in("svg", normalizers.drawings, ("*.svg",)),
-    _built_in("terminal", normalizers.terminals, _STREAMS),
-    _built_in("times", normalizers.times, _LOGS),
-    _built_in("durations", normalizers.durations, _LOGS),
-    _built_in("addresses", normalizers.places, _LOGS),
+    _built_in("zip", normalizers.normalize_zip),
+    _built_in("tar", normalizers.normalize_tar),
+    _built_in("gzip", normalizers.normalize_gzip),
+    _built_in("ar", normalizers.normalize_ar),
+    _built_in("pyc", normalizers.normalize_pyc, ("*.pyc",)),
+    _built_in("notebook", normalizers.normalize_notebook, ("*.ipynb",)),
+    _built_in("png", normalizers.normalize_png),
+    _built_in("pdf", normalizers.normalize_pdf),
+    _built_in("svg", normalizers.normalize_svg, ("*.svg",)),
+    _built_in("terminal", normalizers.normalize_line_ends, _STREAMS),
+    _built_in("times", normalizers.normalize_times, _LOGS),
+    _built_in("durations", normalizers.normalize_durations, _LOGS),
+    _built_in("addresses", normalizers.normalize_addresses, _LOGS),
 )
 
 
-def rules(own: Sequence[Ignore]) -> tuple[Rule, ...]:
+def load_rules(own: Sequence[Ignore]) -> tuple[Rule, ...]:
     """The project's rules, then those built in."""
-    return (*(_of_project(ignore) for ignore in own), *BUILT_IN)
+    return (*(_project_rule(ignore) for ignore in own), *BUILT_IN)
 
 
-def _of_project(ignore: Ignore) -> Rule:
+def _project_rule(ignore: Ignore) -> Rule:
     try:
         re.compile(ignore.pattern.encode())
     except (re.error, OverflowError, RecursionError) as error:
@@ -78,57 +78,59 @@ def _of_project(ignore: Ignore) -> Rule:
             hint="repair [[compare.rules]] in .clew/config.toml",
         ) from error
     what = f"What matches {ignore.pattern}"
-    return Rule(ignore.name, ignore.paths, what, lambda content: _without(ignore.pattern, content))
+    return Rule(
+        ignore.name, ignore.paths, what, lambda content: _remove_pattern(ignore.pattern, content)
+    )
 
 
-def equivalent(rules: Sequence[Rule], path: str, a: bytes, b: bytes) -> str | None:
+def find_equivalence(rules: Sequence[Rule], path: str, a: bytes, b: bytes) -> str | None:
     """The names of the rules by which two contents are the same; None: they are different."""
-    fit = [rule for rule in rules if rule.concerns(path)]
+    fit = [rule for rule in rules if rule.applies_to(path)]
     needed: list[Rule] = []
     left = (a, b)
     for rule in fit:
-        after = _applied(rule, left)
+        after = _apply(rule, left)
         if after is not None and after != left:
             needed.append(rule)
             left = after
         if left[0] == left[1]:
-            return ", ".join(rule.name for rule in _fewest(needed, a, b))
+            return ", ".join(rule.name for rule in _drop_redundant(needed, a, b))
     return None
 
 
-def _fewest(needed: list[Rule], a: bytes, b: bytes) -> list[Rule]:
+def _drop_redundant(needed: list[Rule], a: bytes, b: bytes) -> list[Rule]:
     """Without those whose work others do as well."""
     for rule in needed:
         others = [other for other in needed if other is not rule]
         left: tuple[bytes, bytes] | None = (a, b)
         for other in others:
-            left = _applied(other, left) if left else None
+            left = _apply(other, left) if left else None
         if left is not None and left[0] == left[1]:
-            return _fewest(others, a, b)
+            return _drop_redundant(others, a, b)
     return needed
 
 
-def _applied(rule: Rule, both: tuple[bytes, bytes]) -> tuple[bytes, bytes] | None:
+def _apply(rule: Rule, both: tuple[bytes, bytes]) -> tuple[bytes, bytes] | None:
     try:
-        return rule.normalise(both[0]), rule.normalise(both[1])
-    except Unfit:
+        return rule.normalize(both[0]), rule.normalize(both[1])
+    except NotApplicable:
         return None
 
 
-_PROGRAM = """
+_SUBSTITUTE_SCRIPT = """
 import re, sys
 content = sys.stdin.buffer.read()
 sys.stdout.buffer.write(re.sub(sys.argv[1].encode(), b"", content, flags=re.MULTILINE))
 """
 
 
-def _without(pattern: str, content: bytes) -> bytes:
+def _remove_pattern(pattern: str, content: bytes) -> bytes:
     """In a process of its own: some patterns never come to an end, and nothing else stops them."""
-    command = (sys.executable, "-I", "-S", "-c", _PROGRAM, pattern)
+    command = (sys.executable, "-I", "-S", "-c", _SUBSTITUTE_SCRIPT, pattern)
     try:
         done = subprocess.run(
-            command, input=content, capture_output=True, timeout=_SECONDS, check=True
+            command, input=content, capture_output=True, timeout=_PATTERN_TIMEOUT, check=True
         )
     except (subprocess.SubprocessError, OSError) as error:
-        raise Unfit from error
+        raise NotApplicable from error
     return done.stdout

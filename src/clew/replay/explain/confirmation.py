@@ -18,41 +18,43 @@ from typing import Protocol
 
 from clew.prov.locators import file_locator, path_of
 from clew.prov.queries.execution_record import Activity, Recorded
-from clew.replay.compare.entity_names import name_of
-from clew.replay.compare.execution_index import Side
-from clew.replay.compare.output_comparison import Difference, ending
+from clew.replay.compare.entity_names import entity_name
+from clew.replay.compare.output_comparison import Difference, exit_code
+from clew.replay.execution_index import ExecutionIndex
 from clew.replay.explain import isolated_process
 from clew.replay.explain.diagnostic_runner import Observation
 from clew.replay.explain.divergence import Cause, Divergence, Suspect
-from clew.replay.repeat.repeat_plan import Plan
+from clew.replay.repeat.repeat_plan import RepeatPlan
 from clew.replay.sandbox.initial_files import Entry
 from clew.run.launch.pins import Pins
 
 _SEEDS = ("5eed" * 8, "0dd5" * 8)
-_MOST = 12
+_MAX_SUSPECTS = 12
 """Suspects that are tried."""
 
 
-class Lab(Protocol):
+class Runner(Protocol):
     """Where experiments are made; see `experiments`."""
 
-    def plan(self, record: Recorded) -> Plan | None: ...
+    def plan(self, record: Recorded) -> RepeatPlan | None: ...
 
-    def observe(self, plan: Plan, pins: Pins, *, seconds: float) -> Observation | None: ...
+    def observe(self, plan: RepeatPlan, pins: Pins, *, seconds: float) -> Observation | None: ...
 
 
-def confirm(divergence: Divergence, differences: Sequence[Difference], lab: Lab) -> Divergence:
+def confirm_causes(
+    divergence: Divergence, differences: Sequence[Difference], runner: Runner
+) -> Divergence:
     """The same with the first suspect named for which a cause could be confirmed, if any."""
-    return _Confirming(divergence, differences, lab).settle()
+    return _Confirmation(divergence, differences, runner).settle()
 
 
 @dataclass(frozen=True)
 class _Subject:
     """A process that can be run again alone, and what of its work is looked at."""
 
-    side: Side
+    side: ExecutionIndex
     process: Activity
-    plan: Plan
+    plan: RepeatPlan
     names: frozenset[str]
 
     @property
@@ -60,40 +62,42 @@ class _Subject:
         return max(0.0, (self.side.end(self.process) - self.process.started) / 1e9)
 
 
-View = tuple[tuple[str, str | None], ...]
+Result = tuple[tuple[str, str | None], ...]
 
 
-class _Confirming:
-    def __init__(self, divergence: Divergence, differences: Sequence[Difference], lab: Lab) -> None:
+class _Confirmation:
+    def __init__(
+        self, divergence: Divergence, differences: Sequence[Difference], runner: Runner
+    ) -> None:
         self._divergence = divergence
-        self._views = divergence.views
-        self._lab = lab
-        self._wholes: dict[str, Plan | None] = {}
-        self._wanted = {name_of(f"file://{d.path['path']}") for d in differences}
+        self._executions = divergence.executions
+        self._runner = runner
+        self._wholes: dict[str, RepeatPlan | None] = {}
+        self._wanted = {entity_name(f"file://{d.path['path']}") for d in differences}
         self._wanted |= {d.path["path"] for d in differences}
 
     def settle(self) -> Divergence:
         for suspect in self._in_turn():
             causes = self._tried(suspect)
             if any(cause.confirmed for cause in causes):
-                return self._divergence.naming(replace(suspect, causes=tuple(causes)))
+                return self._divergence.with_first(replace(suspect, causes=tuple(causes)))
         return self._divergence
 
     def _in_turn(self) -> list[Suspect]:
         """As they are ranked; but whoever passed something on before those it passed it to."""
-        suspects = self._divergence.suspects[:_MOST]
+        suspects = self._divergence.suspects[:_MAX_SUSPECTS]
         places: dict[int, int] = {}
         for suspect in suspects:
-            places.setdefault(suspect.origin.felt, len(places))
+            places.setdefault(suspect.origin.effect_at, len(places))
 
         def turn(suspect: Suspect) -> tuple[int, bool, int]:
             origin = suspect.origin
-            return places[origin.felt], origin.observed, origin.at
+            return places[origin.effect_at], origin.observed, origin.at
 
         return sorted(suspects, key=turn)
 
     def _tried(self, suspect: Suspect) -> list[Cause]:
-        given = [c for c in suspect.causes if c.cause in _FROM_OUTSIDE]
+        given = [c for c in suspect.causes if c.cause in _SUBSTITUTIONS]
         order = [c for c in suspect.causes if c.cause == "order"]
         rest = [c for c in suspect.causes if c not in given and c not in order]
         tried = self._outside(suspect, given)
@@ -108,7 +112,11 @@ class _Confirming:
     # -- who is run
 
     def _subject(
-        self, side: Side, process: Activity, suspect: Suspect, within: set[int] | None = None
+        self,
+        side: ExecutionIndex,
+        process: Activity,
+        suspect: Suspect,
+        within: set[int] | None = None,
     ) -> _Subject | None:
         """The process or its nearest ancestor that can be run alone; `within`: and that all of
         these came of."""
@@ -117,7 +125,7 @@ class _Confirming:
                 return None
             if within and not within <= isolated_process.subtree(side, candidate):
                 continue
-            if not isolated_process.alone(side, candidate):
+            if not isolated_process.can_run_alone(side, candidate):
                 continue
             plan = self._plan(side, candidate)
             if plan is not None:
@@ -125,21 +133,28 @@ class _Confirming:
                 return _Subject(side, candidate, plan, names)
         return None
 
-    def _plan(self, side: Side, process: Activity) -> Plan | None:
-        own = self._lab.plan(isolated_process.unit(side, process))
+    def _plan(self, side: ExecutionIndex, process: Activity) -> RepeatPlan | None:
+        own = self._runner.plan(isolated_process.isolate_record(side, process))
         if own is None:
             return None
         uid = side.record.execution.uid
         if uid not in self._wholes:
-            self._wholes[uid] = self._lab.plan(side.record)
+            self._wholes[uid] = self._runner.plan(side.record)
         whole = self._wholes[uid] or own
-        return replace(own, scenery=isolated_process.around(side, whole.scenery, own.scenery))
+        return replace(
+            own,
+            initial_files=isolated_process.merge_initial_files(
+                side, whole.initial_files, own.initial_files
+            ),
+        )
 
-    def _names(self, side: Side, process: Activity, suspect: Suspect) -> frozenset[str]:
+    def _names(self, side: ExecutionIndex, process: Activity, suspect: Suspect) -> frozenset[str]:
         """Where its work is looked at: where it is known to differ, else what it says."""
         inside = isolated_process.subtree(side, process)
         made = {
-            side.name(version.locator): version for key in inside for _, version in side.made[key]
+            side.name(version.locator): version
+            for key in inside
+            for _, version in side.generated[key]
         }
         wanted = {name for name in made if name in suspect.origin.names or name in self._wanted}
         found: set[str] = set()
@@ -148,16 +163,16 @@ class _Confirming:
             path = path_of(version.locator)
             if path is not None:
                 found.add(path.decode(errors="replace"))
-            if isolated_process.handed(side, process, version):
+            if isolated_process.wrote_inherited(side, process, version):
                 found |= {"stdout", "stderr"}
         return frozenset(found or {"stdout", "stderr", "status"})
 
-    def _look(self, subject: _Subject, pins: Pins, plan: Plan | None = None) -> View | None:
+    def _look(self, subject: _Subject, pins: Pins, plan: RepeatPlan | None = None) -> Result | None:
         """What came of it, where it is looked at; None: it did not end as it should."""
-        seen = self._lab.observe(plan or subject.plan, pins, seconds=subject.seconds)
+        seen = self._runner.observe(plan or subject.plan, pins, seconds=subject.seconds)
         if seen is None:
             return None
-        if plan is None and seen.status != ending(subject.process):
+        if plan is None and seen.status != exit_code(subject.process):
             return None
         contents = {**seen.contents, "status": str(seen.status)}
         return tuple((name, contents.get(name)) for name in sorted(subject.names))
@@ -165,7 +180,7 @@ class _Confirming:
     # -- what is tried
 
     def _chance(self, suspect: Suspect) -> list[Cause]:
-        subject = self._subject(self._views.b, suspect.pair.b, suspect)
+        subject = self._subject(self._executions.b, suspect.pair.b, suspect)
         if subject is None:
             return []
         now, then = self._pins(suspect)
@@ -182,12 +197,12 @@ class _Confirming:
         ):
             seen = self._look(subject, pins) if pins != now else base
             if seen not in (None, base) and seen == self._look(subject, pins):
-                causes.append(Cause(name, signs.get(name, _PINNED[name]), confirmed=True))
+                causes.append(Cause(name, signs.get(name, _PINNED_DETAIL[name]), confirmed=True))
         return causes
 
     def _pins(self, suspect: Suspect) -> tuple[Pins, Pins]:
         """Two ways to pin clock and randomness; what both executions had pinned stays."""
-        pinned = self._views.pinned()
+        pinned = self._executions.pinned()
         moments = (suspect.pair.b.started, suspect.pair.a.started)
         one, other = (
             Pins(
@@ -202,15 +217,15 @@ class _Confirming:
     def _order(self, suspect: Suspect, causes: Sequence[Cause], *, others: bool) -> list[Cause]:
         if not causes:
             return []
-        side = self._views.b
+        side = self._executions.b
         rivals = {suspect.pair.b.key}
         for name in (*suspect.origin.names, *(n for c in causes for n in c.names)):
-            for version in side.lines.get(name, ()):
-                rivals |= side.makers[version.key]
+            for version in side.versions.get(name, ()):
+                rivals |= side.writers[version.key]
         subject = self._subject(side, suspect.pair.b, suspect, rivals)
         if subject is None:
             return []
-        pinned = self._views.pinned()
+        pinned = self._executions.pinned()
         seen = [self._look(subject, replace(pinned, serial=True)) for _ in range(3)]
         if seen[0] is None or len(set(seen)) > 1:
             return []
@@ -221,8 +236,8 @@ class _Confirming:
     def _outside(self, suspect: Suspect, causes: Sequence[Cause]) -> list[Cause]:
         if not causes:
             return []
-        a = self._subject(self._views.a, suspect.pair.a, suspect)
-        b = self._subject(self._views.b, suspect.pair.b, suspect)
+        a = self._subject(self._executions.a, suspect.pair.a, suspect)
+        b = self._subject(self._executions.b, suspect.pair.b, suspect)
         if a is None or b is None:
             return []
         pins, _ = self._pins(suspect)
@@ -231,13 +246,13 @@ class _Confirming:
             return []
         tried = []
         for cause in causes:
-            seen = self._look(b, pins, _FROM_OUTSIDE[cause.cause](self, cause, a, b))
+            seen = self._look(b, pins, _SUBSTITUTIONS[cause.cause](self, cause, a, b))
             tried.append(replace(cause, confirmed=seen == before))
         return tried
 
     # -- the old version of one thing
 
-    def _old_files(self, cause: Cause, a: _Subject, b: _Subject) -> Plan:
+    def _old_files(self, cause: Cause, a: _Subject, b: _Subject) -> RepeatPlan:
         if cause.names == ("stdin",):
             return replace(b.plan, stdin=a.plan.stdin)
         names = set(cause.names)
@@ -245,46 +260,46 @@ class _Confirming:
             package = f"/{cause.what.split('/', 1)[-1]}@"
             owned = (a.plan.packages.items(), b.plan.packages.items())
             names |= {
-                name_of(file_locator("", p)) for own in owned for p, by in own if package in by
+                entity_name(file_locator("", p)) for own in owned for p, by in own if package in by
             }
         return self._with(a, b, names)
 
-    def _old_listing(self, cause: Cause, a: _Subject, b: _Subject) -> Plan:
+    def _old_listing(self, cause: Cause, a: _Subject, b: _Subject) -> RepeatPlan:
         """Only the names: what both have stays as `b` has it."""
         sides = []
         for subject in (a, b):
-            paths = subject.plan.scenery.entries
+            paths = subject.plan.initial_files.entries
             names = {subject.side.name(file_locator("", path)) for path in paths}
             sides.append({name for name in names if name.rpartition("/")[0] in cause.names})
         return self._with(a, b, sides[0] ^ sides[1])
 
-    def _with(self, a: _Subject, b: _Subject, names: set[str]) -> Plan:
+    def _with(self, a: _Subject, b: _Subject, names: set[str]) -> RepeatPlan:
         """The plan of `b` with these files as `a` had them, or without those it had not."""
         old: dict[bytes, Entry | None] = {}
         for name in names:
             path = path_of(f"file://{name}") or b""
-            old[self._views.names.in_b(name)] = a.plan.scenery.entries.get(path)
+            old[self._executions.names.in_b(name)] = a.plan.initial_files.entries.get(path)
         return b.plan.with_files(old)
 
-    def _old_variable(self, cause: Cause, a: _Subject, b: _Subject) -> Plan:
+    def _old_variable(self, cause: Cause, a: _Subject, b: _Subject) -> RepeatPlan:
         environ = dict(b.plan.environ)
         environ.pop(cause.what, None)
         if cause.what in a.plan.environ:
             environ[cause.what] = a.plan.environ[cause.what]
         return replace(b.plan, environ=environ)
 
-    def _old_words(self, cause: Cause, a: _Subject, b: _Subject) -> Plan:
+    def _old_words(self, cause: Cause, a: _Subject, b: _Subject) -> RepeatPlan:
         return replace(b.plan, command=a.plan.command, cwd=a.plan.cwd)
 
 
-_FROM_OUTSIDE: dict[str, Callable[[_Confirming, Cause, _Subject, _Subject], Plan]] = {
-    "input": _Confirming._old_files,
-    "library": _Confirming._old_files,
-    "listing": _Confirming._old_listing,
-    "variable": _Confirming._old_variable,
-    "argument": _Confirming._old_words,
+_SUBSTITUTIONS: dict[str, Callable[[_Confirmation, Cause, _Subject, _Subject], RepeatPlan]] = {
+    "input": _Confirmation._old_files,
+    "library": _Confirmation._old_files,
+    "listing": _Confirmation._old_listing,
+    "variable": _Confirmation._old_variable,
+    "argument": _Confirmation._old_words,
 }
-_PINNED = {
+_PINNED_DETAIL = {
     "random": "with the same random bytes it does the same",
     "clock": "at the same time of day it does the same",
 }

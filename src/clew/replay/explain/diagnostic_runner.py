@@ -23,11 +23,11 @@ from clew.project_directory import Folder
 from clew.prov.queries.execution_record import Recorded
 from clew.redaction import Redactor
 from clew.replay.repeat import repeat_plan
-from clew.replay.repeat.repeat_plan import Plan
+from clew.replay.repeat.repeat_plan import RepeatPlan
 from clew.replay.repeat.secret_values import SecretValues
-from clew.replay.sandbox.bubblewrap import Inside, Sandbox
-from clew.replay.sandbox.file_cache import Cache
-from clew.replay.stored_listings import listings
+from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig
+from clew.replay.sandbox.file_cache import FileCache
+from clew.replay.stored_listings import listing_reader
 from clew.run import execution_locks
 from clew.run.launch import tracer_process
 from clew.run.launch.execution_host import Derivation, LaunchOptions
@@ -45,7 +45,7 @@ class Observation:
     """The digests of the files it wrote, by path, and of `stdout` and `stderr`."""
 
 
-class Laboratory:
+class DiagnosticRunner:
     """Where experiments are made; use it in a `with`. After `seconds` it takes no more. `values`:
     the caller's secrets."""
 
@@ -54,10 +54,10 @@ class Laboratory:
         self._values = values
         self._end = time.monotonic() + seconds
 
-    def __enter__(self) -> Laboratory:
+    def __enter__(self) -> DiagnosticRunner:
         self._place, self._lock = execution_locks.create_scratch(self._folder, secrets.token_hex(8))
         self._store = Store(self._folder.store)
-        self._names = listings(self._store)
+        self._read_listing = listing_reader(self._store)
         return self
 
     def __exit__(
@@ -70,16 +70,18 @@ class Laboratory:
         execution_locks.remove_tree(self._place)
         os.close(self._lock)
 
-    def plan(self, record: Recorded) -> Plan | None:
+    def plan(self, record: Recorded) -> RepeatPlan | None:
         """How to run what is recorded; None where that cannot be done, or only with a credential
         file that has changed since."""
         try:
-            plan = repeat_plan.plan(record, names=self._names, values=self._values, network=False)
+            plan = repeat_plan.make_plan(
+                record, read_listing=self._read_listing, values=self._values, network=False
+            )
         except ClewError:
             return None
-        return plan if all(file.as_recorded for file in plan.credentials.values()) else None
+        return plan if all(file.matches_record for file in plan.credentials.values()) else None
 
-    def observe(self, plan: Plan, pins: Pins, *, seconds: float) -> Observation | None:
+    def observe(self, plan: RepeatPlan, pins: Pins, *, seconds: float) -> Observation | None:
         """Run it; None when it could not be run, or took much longer than the `seconds` it took
         when it was recorded, or there is no time left."""
         longest = min(3 * seconds + 20, self._end - time.monotonic())
@@ -94,12 +96,12 @@ class Laboratory:
         finally:
             execution_locks.remove_tree(place)
 
-    def _run(self, plan: Plan, pins: Pins, place: Path, seconds: float) -> Observation | None:
-        root = Cache(self._folder.cache, self._store, roots=self._place / "roots").root(
-            plan.scenery
+    def _run(self, plan: RepeatPlan, pins: Pins, place: Path, seconds: float) -> Observation | None:
+        root = FileCache(self._folder.cache, self._store, roots=self._place / "roots").root(
+            plan.initial_files
         )
         stdin = plan.stdin
-        inside = Inside(
+        config = SandboxConfig(
             environ=plan.environ,
             cwd=Path(plan.cwd),
             machine=plan.machine,
@@ -111,23 +113,23 @@ class Laboratory:
             credentials=plan.credentials,
             devices=plan.devices,
         )
-        stage = Sandbox(root, inside, place / "sandbox", boot=secrets.token_hex(4))
+        sandbox = Sandbox(root, config, place / "sandbox", boot=secrets.token_hex(4))
         try:
-            return self._watched(stage, plan, pins, place, seconds)
+            return self._watched(sandbox, plan, pins, place, seconds)
         finally:
-            stage.close()
+            sandbox.close()
 
     def _watched(
-        self, stage: Sandbox, plan: Plan, pins: Pins, place: Path, seconds: float
+        self, sandbox: Sandbox, plan: RepeatPlan, pins: Pins, place: Path, seconds: float
     ) -> Observation | None:
-        kept = stage.prepare(
+        kept = sandbox.prepare(
             place,
             redactor=Redactor({}, ()),
             limit=self._folder.stream_limit,
             demand=StdinDemand(),
         )
         nobody = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        tracer = stage.start(
+        tracer = sandbox.start(
             LaunchOptions(
                 command=plan.command,
                 trace=place / "trace",
@@ -143,8 +145,8 @@ class Laboratory:
         kept.started()
         in_time = False
         try:
-            stage.ready()
-            in_time = _ends(tracer, seconds)
+            sandbox.ready()
+            in_time = _ends_within(tracer, seconds)
         finally:
             if not in_time:
                 os.kill(tracer, signal.SIGKILL)
@@ -174,7 +176,7 @@ class Laboratory:
         return found
 
 
-def _ends(pid: int, seconds: float) -> bool:
+def _ends_within(pid: int, seconds: float) -> bool:
     """Whether it ends by itself within this time."""
     handle = os.pidfd_open(pid)
     try:

@@ -15,19 +15,19 @@ from typing import Any
 from clew.prov.queries.execution_record import Recorded
 from clew.prov.queries.formats import place
 from clew.replay.compare import normalizers
-from clew.replay.compare.entity_names import NETWORK, name_of
-from clew.replay.compare.execution_pair import Views
-from clew.replay.compare.output_comparison import Comparison, Contents, Read
-from clew.replay.compare.process_alignment import Pair
+from clew.replay.compare.entity_names import NETWORK_SCHEMES, entity_name
+from clew.replay.compare.execution_pair import ExecutionPair
+from clew.replay.compare.output_comparison import Comparison, ContentComparer, ReadContent
+from clew.replay.compare.process_alignment import ProcessPair
 from clew.replay.compare.volatile_rules import Rule
-from clew.replay.explain.difference_origins import Origin, Origins
+from clew.replay.explain.difference_origins import Origin, OriginFinder
 
-HARDWARE = ("cpu", "gpu", "driver", "cuda", "cudnn")
-_RANDOM = ("/dev/urandom", "/dev/random", "/dev/hwrng", "/proc/sys/kernel/random/uuid")
+HARDWARE_FACETS = ("cpu", "gpu", "driver", "cuda", "cudnn")
+_RANDOM_SOURCES = ("/dev/urandom", "/dev/random", "/dev/hwrng", "/proc/sys/kernel/random/uuid")
 _NEVER_RECORDED = ("clock", "random", "cpu")
-_SIGNS = (*_RANDOM, "times")
+_EVIDENCE = (*_RANDOM_SOURCES, "times")
 """What speaks for chance or for the clock, beyond that nothing else does."""
-_MOST = 12
+_MAX_CAUSES = 12
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,17 @@ class Suspect:
     causes: tuple[Cause, ...]
 
     @property
-    def pair(self) -> Pair:
+    def pair(self) -> ProcessPair:
         return self.origin.pair
 
 
 @dataclass(frozen=True)
 class Divergence:
-    views: Views
+    executions: ExecutionPair
     suspects: tuple[Suspect, ...]
     """The first one is named."""
 
-    def naming(self, suspect: Suspect) -> Divergence:
+    def with_first(self, suspect: Suspect) -> Divergence:
         """The same, with this one named."""
         others = [other for other in self.suspects if other.pair != suspect.pair]
         return replace(self, suspects=(suspect, *others))
@@ -73,121 +73,131 @@ class Divergence:
     def as_json(self) -> dict[str, Any]:
         named = self.suspects[0]
         return {
-            "process": self.views.b.id(named.pair.b),
-            "of": self.views.a.id(named.pair.a),
+            "process": self.executions.b.id(named.pair.b),
+            "of": self.executions.a.id(named.pair.a),
             "command": named.pair.b.command,
             "causes": [cause.as_json() for cause in named.causes],
         }
 
 
-def explain(
-    a: Recorded, b: Recorded, comparison: Comparison, read: Read, rules: Sequence[Rule]
+def find_divergence(
+    a: Recorded, b: Recorded, comparison: Comparison, read: ReadContent, rules: Sequence[Rule]
 ) -> Divergence | None:
     """Where the differences between `a` and `b` that no rule knows began; None: there are none,
     or nobody can tell who made them."""
-    if not comparison.serious:
+    if not comparison.significant:
         return None
-    views = Views(a, b, read, Contents(read, rules))
-    origins = Origins(views)
-    found = origins.find(comparison.serious)
-    suspects = [Suspect(origin, _causes(views, origins, origin)) for origin in found]
-    return Divergence(views, tuple(sorted(suspects, key=_rank(views)))) if suspects else None
+    executions = ExecutionPair(a, b, read, ContentComparer(read, rules))
+    origins = OriginFinder(executions)
+    found = origins.find(comparison.significant)
+    suspects = [Suspect(origin, _causes(executions, origins, origin)) for origin in found]
+    return (
+        Divergence(executions, tuple(sorted(suspects, key=_rank(executions)))) if suspects else None
+    )
 
 
-def _rank(views: Views) -> Callable[[Suspect], tuple[bool, bool, int, bool, bool, int]]:
+def _rank(
+    executions: ExecutionPair,
+) -> Callable[[Suspect], tuple[bool, bool, int, bool, bool, int]]:
     """First in time; whoever passed something on to the first may stand for it if it has a
     reason. Of those who merely held the same stream, whoever has a reason comes first, and a
     program that ended before one that became another."""
 
     def rank(suspect: Suspect) -> tuple[bool, bool, int, bool, bool, int]:
         origin = suspect.origin
-        told = any(c.cause not in _NEVER_RECORDED or c.what in _SIGNS for c in suspect.causes)
-        became = views.b.successor(origin.pair.b) is not None
-        vague = origin.held and not told
-        return vague, vague and became, origin.felt, not told, not origin.observed, origin.at
+        told = any(c.cause not in _NEVER_RECORDED or c.what in _EVIDENCE for c in suspect.causes)
+        became = executions.b.successor(origin.pair.b) is not None
+        vague = origin.shared and not told
+        return vague, vague and became, origin.effect_at, not told, not origin.observed, origin.at
 
     return rank
 
 
-def _causes(views: Views, origins: Origins, origin: Origin) -> tuple[Cause, ...]:
-    outside = [s for s in origins.sights(origin.pair) if s.source is None and s.at <= origin.at]
+def _causes(executions: ExecutionPair, origins: OriginFinder, origin: Origin) -> tuple[Cause, ...]:
+    outside = [
+        s for s in origins.input_differences(origin.pair) if s.source is None and s.at <= origin.at
+    ]
     found = [Cause(s.cause, s.detail, s.what, s.names) for s in outside]
-    found += _races(views, origin)
-    found += _network(views, origin.pair)
+    found += _races(executions, origin)
+    found += _network(executions, origin.pair)
     if not found:
-        found += _chance(views, origin, _unrecorded(views, origins, origin))
-    found += _hardware(views)
+        found += _unrecorded_causes(
+            executions, origin, _describe_unrecorded(executions, origins, origin)
+        )
+    found += _hardware(executions)
     once = {(cause.cause, cause.what or cause.detail): cause for cause in reversed(found)}
-    return tuple(reversed(once.values()))[:_MOST]
+    return tuple(reversed(once.values()))[:_MAX_CAUSES]
 
 
-def _races(views: Views, origin: Origin) -> Iterator[Cause]:
+def _races(executions: ExecutionPair, origin: Origin) -> Iterator[Cause]:
     """Somebody else wrote the same file at the same time."""
     for name in sorted(origin.names):
-        if origin.held and not _permuted(views, name):
+        if origin.shared and not _is_permutation(executions, name):
             continue
-        for side, process in ((views.a, origin.pair.a), (views.b, origin.pair.b)):
-            makers = {key for v in side.lines.get(name, ()) for key in side.makers[v.key]}
+        for side, process in ((executions.a, origin.pair.a), (executions.b, origin.pair.b)):
+            makers = {key for v in side.versions.get(name, ()) for key in side.writers[v.key]}
             rivals = [side.record.activities[key] for key in sorted(makers)]
-            for rival in (r for r in rivals if side.together(process, r)):
+            for rival in (r for r in rivals if side.overlap(process, r)):
                 shown = place(f"file://{name}")["path"] if name.startswith("/") else name
                 yield Cause("order", f"{side.id(rival)} wrote {shown} at the same time", shown)
 
 
-def _permuted(views: Views, name: str) -> bool:
+def _is_permutation(executions: ExecutionPair, name: str) -> bool:
     """Whether the same lines stand there, in another order."""
-    contents = _last(views, name)
+    contents = _final_contents(executions, name)
     if contents is None:
         return False
     lines = [sorted(content.splitlines()) for content in contents]
     return lines[0] == lines[1]
 
 
-def _last(views: Views, name: str) -> tuple[bytes, bytes] | None:
+def _final_contents(executions: ExecutionPair, name: str) -> tuple[bytes, bytes] | None:
     """The bytes that both left there, where they are small and stored."""
     found = []
-    for side in (views.a, views.b):
-        line = side.lines.get(name)
+    for side in (executions.a, executions.b):
+        line = side.versions.get(name)
         digest = side.digest(line[-1]) if line else None
         if not line or digest is None or (line[-1].size or 0) > 1 << 20:
             return None
-        content = views.read(digest)
+        content = executions.read(digest)
         if content is None:
             return None
         found.append(content)
     return found[0], found[1]
 
 
-def _network(views: Views, pair: Pair) -> Iterator[Cause]:
-    peers = {name for name in _places(views, pair) if name.startswith(NETWORK)}
+def _network(executions: ExecutionPair, pair: ProcessPair) -> Iterator[Cause]:
+    peers = {name for name in _used_names(executions, pair) if name.startswith(NETWORK_SCHEMES)}
     for peer in sorted(peers)[:3]:
         yield Cause("network", f"it spoke to {peer}", peer)
 
 
-def _places(views: Views, pair: Pair) -> set[str]:
+def _used_names(executions: ExecutionPair, pair: ProcessPair) -> set[str]:
     """The names of all that either used."""
-    both = ((views.a, pair.a), (views.b, pair.b))
-    return {name_of(v.locator) for side, process in both for _, v in side.used[process.key]}
+    both = ((executions.a, pair.a), (executions.b, pair.b))
+    return {entity_name(v.locator) for side, process in both for _, v in side.used[process.key]}
 
 
-def _unrecorded(views: Views, origins: Origins, origin: Origin) -> str:
-    sights = (s for s in origins.sights(origin.pair) if s.at <= origin.at and not s.sure)
-    sources = [views.b.id(s.source.b) for s in sights if s.source is not None]
+def _describe_unrecorded(executions: ExecutionPair, origins: OriginFinder, origin: Origin) -> str:
+    input_differences = (
+        s for s in origins.input_differences(origin.pair) if s.at <= origin.at and not s.certain
+    )
+    sources = [executions.b.id(s.source.b) for s in input_differences if s.source is not None]
     if not sources:
         return "nothing that it saw differs"
     return f"nothing that is known differs; what {sources[0]} passed on to it may"
 
 
-def _chance(views: Views, origin: Origin, nothing: str) -> list[Cause]:
+def _unrecorded_causes(executions: ExecutionPair, origin: Origin, nothing: str) -> list[Cause]:
     """Nothing that was recorded differs: what is never recorded is left, unless it was pinned."""
-    used = _places(views, origin.pair)
-    device = next((name for name in _RANDOM if name in used), "")
-    timely = _tells_time(views, origin)
+    used = _used_names(executions, origin.pair)
+    device = next((name for name in _RANDOM_SOURCES if name in used), "")
+    timely = _differs_in_times_only(executions, origin)
     random = Cause("random", f"it read {device}" if device else nothing, device)
     clock = Cause("clock", nothing)
     if timely:
         clock = Cause("clock", "its outputs differ in dates and times alone", "times")
-    pinned = views.pinned()
+    pinned = executions.pinned()
     left = [
         *([random] if pinned.random is None else []),
         *([clock] if pinned.clock is None else []),
@@ -195,26 +205,26 @@ def _chance(views: Views, origin: Origin, nothing: str) -> list[Cause]:
     return left[::-1] if timely else left
 
 
-def _tells_time(views: Views, origin: Origin) -> bool:
+def _differs_in_times_only(executions: ExecutionPair, origin: Origin) -> bool:
     """Whether all that differs in what it made reads as dates and times."""
     for name in origin.names:
-        contents = _last(views, name)
+        contents = _final_contents(executions, name)
         try:
-            if contents is None or len(set(map(normalizers.times, contents))) > 1:
+            if contents is None or len(set(map(normalizers.normalize_times, contents))) > 1:
                 return False
-        except normalizers.Unfit:
+        except normalizers.NotApplicable:
             return False
     return bool(origin.names)
 
 
-def _hardware(views: Views) -> Iterator[Cause]:
-    for facet in HARDWARE:
-        a, b = (side.record.facets.get(facet) for side in (views.a, views.b))
+def _hardware(executions: ExecutionPair) -> Iterator[Cause]:
+    for facet in HARDWARE_FACETS:
+        a, b = (side.record.facets.get(facet) for side in (executions.a, executions.b))
         if a != b:
-            yield Cause("cpu", f"{facet}: {_facet(a)} → {_facet(b)}", facet)
+            yield Cause("cpu", f"{facet}: {_describe_facet(a)} → {_describe_facet(b)}", facet)
 
 
-def _facet(value: Any) -> str:
+def _describe_facet(value: Any) -> str:
     if isinstance(value, dict) and not value.get("model"):
         return ", ".join(f"{k} {v}" for k, v in value.items())[:80]
     if isinstance(value, dict):

@@ -12,12 +12,12 @@ from dataclasses import replace
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Activity, Edge, Recorded, Version
 from clew.prov.queries.formats import STREAM
-from clew.replay.compare.entity_names import NETWORK
-from clew.replay.compare.execution_index import Side
-from clew.replay.sandbox.initial_files import Scenery
+from clew.replay.compare.entity_names import NETWORK_SCHEMES
+from clew.replay.execution_index import ExecutionIndex
+from clew.replay.sandbox.initial_files import InitialFiles
 
 
-def subtree(side: Side, process: Activity) -> set[int]:
+def subtree(side: ExecutionIndex, process: Activity) -> set[int]:
     """The process, what it became, and its descendants."""
     found = {process.key}
     waiting = [process.key]
@@ -28,20 +28,20 @@ def subtree(side: Side, process: Activity) -> set[int]:
     return found
 
 
-def alone(side: Side, process: Activity) -> bool:
+def can_run_alone(side: ExecutionIndex, process: Activity) -> bool:
     """Whether it got nothing from the rest but what was kept."""
     if process.exe is None:  # it has its parent's memory
         return False
     inside = subtree(side, process)
-    if any(source not in inside for key in inside for source in side.informants[key]):
+    if any(source not in inside for key in inside for source in side.sources[key]):
         return False
     used = (version for key in inside for _, version in side.used[key])
-    if any(version.locator.startswith(NETWORK) for version in used):
+    if any(version.locator.startswith(NETWORK_SCHEMES) for version in used):
         return False
-    return _input(process)[1] == 0
+    return _stdin_file(process)[1] == 0
 
 
-def unit(side: Side, process: Activity) -> Recorded:
+def isolate_record(side: ExecutionIndex, process: Activity) -> Recorded:
     """The record of this process and all that came of it."""
     record, inside = side.record, subtree(side, process)
 
@@ -64,7 +64,7 @@ def unit(side: Side, process: Activity) -> Recorded:
         facets={**record.facets, "streams": _streams(process), "pinned": {}},
         activities={whole.key: whole, **{key: record.activities[key] for key in sorted(inside)}},
         versions={
-            key: version._replace(found=not side.makers[key] & inside)
+            key: version._replace(found=not side.writers[key] & inside)
             for key, version in record.versions.items()
             if key in met
         },
@@ -77,7 +77,7 @@ def unit(side: Side, process: Activity) -> Recorded:
     )
 
 
-def _input(process: Activity) -> tuple[str, int]:
+def _stdin_file(process: Activity) -> tuple[str, int]:
     """What it was handed as its standard input, and how far others had read that."""
     for number, _, name, *place in process.facets.get("begun", {}).get("held", ()):
         if number == 0:
@@ -88,14 +88,14 @@ def _input(process: Activity) -> tuple[str, int]:
 def _streams(process: Activity) -> dict[str, dict[str, str]]:
     """Its input is the file it was handed open; what it says is kept, wherever it went."""
     streams = {"stdout": {"kind": "pipe"}, "stderr": {"kind": "pipe"}}
-    name, _ = _input(process)
+    name, _ = _stdin_file(process)
     if name.startswith("/") and not name.startswith("/dev/"):
         path = path_of(f"file://{name}") or b""
         streams["stdin"] = {"kind": "file", "path": path.decode(errors="replace")}
     return streams
 
 
-def handed(side: Side, process: Activity, version: Version) -> bool:
+def wrote_inherited(side: ExecutionIndex, process: Activity, version: Version) -> bool:
     """Whether it wrote this through a descriptor that it was handed: alone, it is its output."""
     if version.locator.startswith(STREAM):
         return True
@@ -104,7 +104,9 @@ def handed(side: Side, process: Activity, version: Version) -> bool:
     return any(edge.activity in inside and edge.how == "inherited" for edge in edges)
 
 
-def around(side: Side, whole: Scenery, own: Scenery) -> Scenery:
+def merge_initial_files(
+    side: ExecutionIndex, whole: InitialFiles, own: InitialFiles
+) -> InitialFiles:
     """What the unit met, and beside it all of the run that nobody had touched."""
     touched = {
         side.record.versions[edge.version].locator
@@ -112,4 +114,4 @@ def around(side: Side, whole: Scenery, own: Scenery) -> Scenery:
     }
     paths = {path_of(locator) for locator in touched}
     still = {path: entry for path, entry in whole.entries.items() if path not in paths}
-    return Scenery(still).changed(dict(own.entries))
+    return InitialFiles(still).with_changes(dict(own.entries))

@@ -5,43 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from clew.redaction import MASK
-from clew.replay.compare.execution_pair import Views
-from clew.replay.compare.process_alignment import Pair
+from clew.replay.compare.execution_pair import ExecutionPair
+from clew.replay.compare.process_alignment import ProcessPair
 
 
-def printed(views: Views, pairs: set[Pair], stream: str) -> tuple[set[Pair], set[Pair]]:
+def compare_printed(
+    executions: ExecutionPair, pairs: set[ProcessPair], stream: str
+) -> tuple[set[ProcessPair], set[ProcessPair]]:
     """Of those that held this stream: who is known to have printed something else, and who the
     same. A parent's part holds its children's: where all it printed is known to be theirs or the
     same, they stand for it."""
-    changed: set[Pair] = set()
-    same: set[Pair] = set()
-    contents = _contents(views, stream)
+    changed: set[ProcessPair] = set()
+    same: set[ProcessPair] = set()
+    contents = _contents(executions, stream)
     if contents is None:
         return changed, same
     for pair in pairs:
-        a, b = views.a.stretch(pair.a, stream), views.b.stretch(pair.b, stream)
+        a, b = executions.a.output_range(pair.a, stream), executions.b.output_range(pair.b, stream)
         if a is not None and b is not None:
             alike = contents[0][a[0] : a[1]] == contents[1][b[0] : b[1]]
             (same if alike else changed).add(pair)
     unknown = pairs - changed - same
-    above = _ancestors(views, changed | unknown)
+    above = _ancestors(executions, changed | unknown)
     return changed - above, same
 
 
-def _ancestors(views: Views, pairs: Iterable[Pair]) -> set[Pair]:
-    lines = (views.b.line(pair.b) - {pair.b.key} for pair in pairs)
+def _ancestors(executions: ExecutionPair, pairs: Iterable[ProcessPair]) -> set[ProcessPair]:
+    lines = (executions.b.with_ancestors(pair.b) - {pair.b.key} for pair in pairs)
     keys = {key for line in lines for key in line}
-    return {views.alignment.by_b[key] for key in keys if key in views.alignment.by_b}
+    return {executions.alignment.by_b[key] for key in keys if key in executions.alignment.by_b}
 
 
-def _contents(views: Views, stream: str) -> tuple[bytes, bytes] | None:
+def _contents(executions: ExecutionPair, stream: str) -> tuple[bytes, bytes] | None:
     """What both printed, if it was kept as it was."""
     found = []
-    for side in (views.a, views.b):
-        line = side.lines.get(stream)
+    for side in (executions.a, executions.b):
+        line = side.versions.get(stream)
         if stream not in ("stdout", "stderr") or not line or not line[-1].stored:
             return None
-        content = views.read(line[-1].digest or "")
+        content = executions.read(line[-1].digest or "")
         if content is None or MASK.encode() in content:  # what is masked has another length
             return None
         found.append(content)

@@ -1,6 +1,6 @@
 # Paths are bytes here, which pathlib does not take:
 # ruff: noqa: PTH101, PTH211
-"""The folder that a Dockerfile is built in: the Dockerfile, and beside it what it copies."""
+"""The folder that a Dockerfile is built in: the Dockerfile, and beside it execution it copies."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from clew.replay.export.dockerfile import FILES, dockerfile, place
-from clew.replay.export.file_sources import ingredients
-from clew.replay.export.portable_execution import Portable
+from clew.replay.export.dockerfile import FILES, context_path, dockerfile
+from clew.replay.export.file_sources import find_sources
+from clew.replay.export.portable_execution import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 from clew.safe_path import SafeFolder
 
@@ -23,26 +23,26 @@ class Restore(Protocol):
     ) -> None: ...
 
 
-def write_context(what: Portable, folder: Path, *, restore: Restore) -> None:
+def write_context(execution: PortableExecution, folder: Path, *, restore: Restore) -> None:
     """Fill a new folder."""
-    needs = ingredients(what)
+    sources = find_sources(execution)
     (folder / FILES).mkdir(parents=True)
-    (folder / "Dockerfile").write_text(dockerfile(what, needs), encoding="utf-8")
+    (folder / "Dockerfile").write_text(dockerfile(execution, sources), encoding="utf-8")
     places = SafeFolder(folder)
     filled: list[tuple[bytes, Entry, int]] = []
-    for path, entry in sorted(needs.copied.items()):
-        mode = what.owned(path, entry)[2]
+    for path, entry in sorted(sources.copied.items()):
+        mode = execution.ownership(path, entry)[2]
         if entry.kind == "folder":
-            filled.append((places.make_folder(place(path)), entry, mode))
+            filled.append((places.make_folder(context_path(path)), entry, mode))
         else:
-            _put(places.join(place(path)), entry, mode, restore)
+            _write_entry(places.join(context_path(path)), entry, mode, restore)
     for target, entry, mode in reversed(filled):
         # last, from the innermost: filling a folder changes its time
         os.utime(target, ns=(entry.mtime, entry.mtime))
         os.chmod(target, (mode & 0o1777) | 0o700)
 
 
-def _put(target: bytes, entry: Entry, mode: int, restore: Restore) -> None:
+def _write_entry(target: bytes, entry: Entry, mode: int, restore: Restore) -> None:
     if entry.kind == "link":
         os.symlink(entry.target, target)
     elif entry.kind == "stub":

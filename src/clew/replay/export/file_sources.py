@@ -1,8 +1,7 @@
-"""What an execution's files can be had from again: packages to install, and files to copy.
+"""Sort an execution's files by where another machine gets them: packages to install, files to copy.
 
-What a package manager installed is installed again; what nobody installs comes from the record.
-Files of the machine itself that belong to no package (`/etc/passwd`, the linker's cache) are
-left as the new system has them.
+Files of a package are installed again, other files are copied from the record. System files that
+belong to no package (`/etc/passwd`, the linker's cache) are left as the new system has them.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.prov import package_urls
-from clew.replay.export.portable_execution import Portable
+from clew.replay.export.portable_execution import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 
 Package = Mapping[str, Any]
 """As `show --detail` tells of it."""
 
-_SITE = re.compile(rb"(?s)(.*)/lib(?:64)?/python(\d+\.\d+)t?/(?:site|dist)-packages(?=/)")
-_HOME = re.compile(rb"(?s)(.*)/(?:bin/python\d|(?:lib|lib64|include)/python\d+\.\d)")
+_SITE_PACKAGES = re.compile(rb"(?s)(.*)/lib(?:64)?/python(\d+\.\d+)t?/(?:site|dist)-packages(?=/)")
+_PYTHON_HOME = re.compile(rb"(?s)(.*)/(?:bin/python\d|(?:lib|lib64|include)/python\d+\.\d)")
 _PYTHON = re.compile(r"pkg:generic/python@(\d+(?:\.\d+)*[a-z0-9+]*)(?:\?.*)?")
 _LOCAL = b"/usr/local/"
 _PROGRAMS = (b"/bin", b"/sbin", b"/etc/alternatives")
@@ -60,8 +59,8 @@ class Python:
 
 
 @dataclass(frozen=True)
-class Ingredients:
-    """All that a new system needs."""
+class FileSources:
+    """All that a new system sources."""
 
     system: tuple[Package, ...]
     """Of the system's package manager."""
@@ -76,46 +75,46 @@ class Ingredients:
     """Copied as far as they were used: only conda itself could install them."""
 
 
-def ingredients(what: Portable) -> Ingredients:
+def find_sources(execution: PortableExecution) -> FileSources:
     """Sort the files of an execution by where they come from."""
-    owners = _owners(what)
-    python = _python(what)
-    virtual = _environments(what)
+    owners = _owners(execution)
+    python = _python(execution)
+    virtual = _virtual_environments(execution)
     copied: dict[bytes, Entry] = {}
     links: dict[bytes, bytes] = {}
     left = 0
     made = (*virtual, *(python.parts if python else ()))
-    for path, entry in what.plan.scenery.entries.items():
+    for path, entry in execution.plan.initial_files.entries.items():
         if _installed(path, owners.get(path), made):
             continue
         local = path.startswith(_LOCAL) and entry.kind in ("file", "link")
-        if path in owners or local or what.own(path):
+        if path in owners or local or execution.is_user_file(path):
             copied[path] = entry
         elif entry.kind == "link" and os.path.dirname(path).endswith(_PROGRAMS):
             links[path] = entry.target
         elif entry.kind == "file":
             left += 1
-    return Ingredients(
-        system=_each(p for p in owners.values() if p["manager"] in ("deb", "rpm")),
+    return FileSources(
+        system=_unique(p for p in owners.values() if p["manager"] in ("deb", "rpm")),
         python=python,
         sites=_sites(owners, virtual),
         copied=copied,
         links=links,
         left=left,
-        conda=_each(p for p in owners.values() if p["manager"] == "conda"),
+        conda=_unique(p for p in owners.values() if p["manager"] == "conda"),
     )
 
 
-def _owners(what: Portable) -> dict[bytes, Package]:
-    facts = what.plan.facets.get("packages", {})
+def _owners(execution: PortableExecution) -> dict[bytes, Package]:
+    facts = execution.plan.facets.get("packages", {})
     owners: dict[bytes, Package] = {}
-    for path, purl in what.plan.packages.items():
+    for path, purl in execution.plan.packages.items():
         asked = facts.get(purl, {}).get("requested")
         try:
             package = package_urls.described(purl, asked)
         except ValueError:  # a newer witness may know package URLs that this one cannot read
             continue
-        if package is not None and path in what.plan.scenery.entries:
+        if package is not None and path in execution.plan.initial_files.entries:
             owners[path] = package
     return owners
 
@@ -126,7 +125,7 @@ def _installed(path: bytes, package: Package | None, made: Iterable[bytes]) -> b
     if package is None:
         return inside
     if package["manager"] == "pypi":
-        return _from_index(package) and (inside or _SITE.match(path) is not None)
+        return _from_index(package) and (inside or _SITE_PACKAGES.match(path) is not None)
     return package["manager"] in ("deb", "rpm")
 
 
@@ -135,26 +134,26 @@ def _from_index(package: Package) -> bool:
     return not str(package.get("url") or "").startswith("file:")
 
 
-def _environments(what: Portable) -> dict[bytes, str]:
+def _virtual_environments(execution: PortableExecution) -> dict[bytes, str]:
     """Virtual environments, and the Python each is of."""
     found = {}
-    for path in what.plan.scenery.entries:
+    for path in execution.plan.initial_files.entries:
         if path.endswith(b"/pyvenv.cfg"):
-            version = _version(what.plan.packages.get(path, "")) or "3"
+            version = _python_version(execution.plan.packages.get(path, "")) or "3"
             found[os.path.dirname(path)] = ".".join(version.split(".")[:2])
     return found
 
 
-def _python(what: Portable) -> Python | None:
-    for path, purl in sorted(what.plan.packages.items()):
-        home = _HOME.match(path)
-        version = _version(purl)
+def _python(execution: PortableExecution) -> Python | None:
+    for path, purl in sorted(execution.plan.packages.items()):
+        home = _PYTHON_HOME.match(path)
+        version = _python_version(purl)
         if home is not None and version is not None:
             return Python(home[1], version)
     return None
 
 
-def _version(purl: str) -> str | None:
+def _python_version(purl: str) -> str | None:
     """The version of a Python that no package manager installed."""
     found = _PYTHON.fullmatch(purl)
     return found and found[1]
@@ -164,19 +163,19 @@ def _sites(owners: Mapping[bytes, Package], virtual: Mapping[bytes, str]) -> tup
     packages: dict[bytes, list[Package]] = {folder: [] for folder in virtual}
     versions = dict(virtual)
     for path, package in sorted(owners.items()):
-        match = _SITE.match(path)
+        match = _SITE_PACKAGES.match(path)
         if package["manager"] != "pypi" or match is None or not _from_index(package):
             continue
         place = match[1] if match[1] in virtual else match[0]
         versions.setdefault(place, match[2].decode())
         packages.setdefault(place, []).append(package)
     return tuple(
-        Site(place, versions[place], place in virtual, _each(some))
+        Site(place, versions[place], place in virtual, _unique(some))
         for place, some in sorted(packages.items())
     )
 
 
-def _each(packages: Iterable[Package]) -> tuple[Package, ...]:
+def _unique(packages: Iterable[Package]) -> tuple[Package, ...]:
     """Each once, by name."""
     found = {(p["name"], p["version"], p.get("arch") or ""): p for p in packages}
     return tuple(found[key] for key in sorted(found))

@@ -1,4 +1,4 @@
-"""An execution as an OCI image: what it found, what it ran, and nothing else.
+"""An execution as an OCI image: execution it found, execution it ran, and nothing else.
 
 One tar archive that holds an image layout, which containerd, Podman, skopeo and umoci read, and
 a `manifest.json` by which Docker does. The same record gives the same digests. Layers are
@@ -20,15 +20,15 @@ from typing import Any, BinaryIO
 
 from clew.errors import ClewError
 from clew.prov.queries.formats import moment
-from clew.replay.export.oci_layers import Layer, Read, archive, header, layers
-from clew.replay.export.portable_execution import Portable
+from clew.replay.export.oci_layers import Layer, ReadContent, split_layers, tar_header, tar_layer
+from clew.replay.export.portable_execution import PortableExecution
 
 _OCI = "application/vnd.oci.image"
-_MACHINES = {"x86_64": "amd64", "aarch64": "arm64", "i686": "386", "armv7l": "arm"}
+_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "i686": "386", "armv7l": "arm"}
 _GZIP = 16 + zlib.MAX_WBITS
-_LEVEL = 1  # three times as fast as the usual level, and a tenth larger
-_PIECE = 1 << 20
-LARGEST = 1 << 42
+_COMPRESSION_LEVEL = 1  # three times as fast as the usual level, and a tenth larger
+_BLOCK_SIZE = 1 << 20
+MAX_IMAGE_SIZE = 1 << 42
 """Bytes in an image. Files that were only looked at count, and are as large as a record claims."""
 
 
@@ -41,7 +41,7 @@ class _Blob:
     size: int
     digest: str
     inner: str = ""
-    """The digest of what is compressed in it."""
+    """The digest of execution is compressed in it."""
 
     @property
     def descriptor(self) -> dict[str, Any]:
@@ -52,43 +52,45 @@ class _Blob:
         return f"blobs/sha256/{self.digest}"
 
 
-def reference(what: Portable) -> str:
+def image_name(execution: PortableExecution) -> str:
     """The image's name; with a host, as Kubernetes asks for it."""
-    return f"docker.io/clew/{what.id}:{what.uid[:8]}"
+    return f"docker.io/clew/{execution.id}:{execution.uid[:8]}"
 
 
-def write_image(what: Portable, out: BinaryIO, *, read: Read, scratch: Path) -> None:
+def write_image(
+    execution: PortableExecution, out: BinaryIO, *, read: ReadContent, scratch: Path
+) -> None:
     """Write the image as one archive. `scratch` is a folder with room for its layers."""
-    parts = layers(what)
+    parts = split_layers(execution)
     size = sum(entry.size for part in parts for _, entry in part.entries)
-    if size > LARGEST:
+    if size > MAX_IMAGE_SIZE:
         raise ClewError(
-            f"{what.id} found files of {size / 1e12:.1f} TB, which is too much for an image",
-            hint="clew checkout lays out what was read",
+            f"{execution.id} found files of {size / 1e12:.1f} TB, which is too much for an image",
+            hint="clew checkout lays out execution was read",
         )
-    blobs = [_compressed(part, what, read, scratch / part.title) for part in parts]
-    config = _document("config.v1+json", _config(what, parts, blobs))
-    manifest = _document("manifest.v1+json", _manifest(config, blobs))
-    for name, content in _heads(what, config, manifest, blobs).items():
-        _add(out, name, content, len(content))
+    blobs = [_compress(part, execution, read, scratch / part.title) for part in parts]
+    config = _json_blob("config.v1+json", _config(execution, parts, blobs))
+    manifest = _json_blob("manifest.v1+json", _manifest(config, blobs))
+    for name, content in _index_files(execution, config, manifest, blobs).items():
+        _add_file(out, name, content, len(content))
     for blob in {blob.digest: blob for blob in (manifest, config, *blobs)}.values():
-        _add(out, blob.path, blob.content, blob.size)
+        _add_file(out, blob.path, blob.content, blob.size)
     out.write(bytes(1024))
 
 
-def _config(what: Portable, parts: list[Layer], blobs: list[_Blob]) -> dict[str, Any]:
-    machine = str(what.plan.facets.get("cpu", {}).get("architecture", ""))
-    created = moment(what.ended)
-    labels = {"clew.execution": what.uid, "clew.redacted": ",".join(what.redacted)}
+def _config(execution: PortableExecution, parts: list[Layer], blobs: list[_Blob]) -> dict[str, Any]:
+    machine = str(execution.plan.facets.get("cpu", {}).get("architecture", ""))
+    created = moment(execution.ended)
+    labels = {"clew.execution": execution.uid, "clew.redacted": ",".join(execution.redacted)}
     return {
         "created": created,
-        "architecture": _MACHINES.get(machine, machine or "amd64"),
+        "architecture": _ARCHITECTURES.get(machine, machine or "amd64"),
         "os": "linux",
         "config": {
-            "User": "{}:{}".format(*what.user),
-            "Env": [f"{name}={value}" for name, value in sorted(what.plan.environ.items())],
-            "Cmd": list(what.plan.command),
-            "WorkingDir": what.plan.cwd,
+            "User": "{}:{}".format(*execution.user),
+            "Env": [f"{name}={value}" for name, value in sorted(execution.plan.environ.items())],
+            "Cmd": list(execution.plan.command),
+            "WorkingDir": execution.plan.cwd,
             "Labels": {name: value for name, value in labels.items() if value},
         },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{blob.inner}" for blob in blobs]},
@@ -105,9 +107,11 @@ def _manifest(config: _Blob, blobs: list[_Blob]) -> dict[str, Any]:
     }
 
 
-def _heads(what: Portable, config: _Blob, manifest: _Blob, blobs: list[_Blob]) -> dict[str, bytes]:
+def _index_files(
+    execution: PortableExecution, config: _Blob, manifest: _Blob, blobs: list[_Blob]
+) -> dict[str, bytes]:
     """What stands before the blobs, and leads to them."""
-    name = reference(what)
+    name = image_name(execution)
     named = {"org.opencontainers.image.ref.name": name, "io.containerd.image.name": name}
     index = {
         "schemaVersion": 2,
@@ -122,16 +126,16 @@ def _heads(what: Portable, config: _Blob, manifest: _Blob, blobs: list[_Blob]) -
     }
 
 
-def _compressed(layer: Layer, what: Portable, read: Read, place: Path) -> _Blob:
+def _compress(layer: Layer, execution: PortableExecution, read: ReadContent, place: Path) -> _Blob:
     inner, outer = hashlib.sha256(), hashlib.sha256()
-    squeeze = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    squeeze = zlib.compressobj(_COMPRESSION_LEVEL, zlib.DEFLATED, _GZIP)
     with open(place, "wb") as file:
 
         def put(piece: bytes) -> None:
             outer.update(piece)
             file.write(piece)
 
-        for piece in _gathered(archive(layer, what, read)):
+        for piece in _merge_blocks(tar_layer(layer, execution, read)):
             inner.update(piece)
             put(squeeze.compress(piece))
         put(squeeze.flush())
@@ -140,21 +144,21 @@ def _compressed(layer: Layer, what: Portable, read: Read, place: Path) -> _Blob:
     return _Blob(media, place, size, outer.hexdigest(), inner.hexdigest())
 
 
-def _gathered(pieces: Iterable[bytes]) -> Iterable[bytes]:
+def _merge_blocks(pieces: Iterable[bytes]) -> Iterable[bytes]:
     """The same bytes in larger pieces: a compressor is slow at small ones."""
     held: list[bytes] = []
     size = 0
     for piece in pieces:
         held.append(piece)
         size += len(piece)
-        if size >= _PIECE:
+        if size >= _BLOCK_SIZE:
             yield b"".join(held)
             held.clear()
             size = 0
     yield b"".join(held)
 
 
-def _document(kind: str, value: dict[str, Any]) -> _Blob:
+def _json_blob(kind: str, value: dict[str, Any]) -> _Blob:
     content = _json(value)
     media = f"{_OCI}.{kind}"
     return _Blob(media, content, len(content), hashlib.sha256(content).hexdigest())
@@ -164,13 +168,13 @@ def _json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _add(out: BinaryIO, name: str, content: bytes | Path, size: int) -> None:
+def _add_file(out: BinaryIO, name: str, content: bytes | Path, size: int) -> None:
     info = tarfile.TarInfo(name)
     info.size = size
-    out.write(header(info))
+    out.write(tar_header(info))
     if isinstance(content, Path):
         with open(content, "rb") as file:
-            shutil.copyfileobj(file, out, _PIECE)
+            shutil.copyfileobj(file, out, _BLOCK_SIZE)
         content.unlink()
         content = b""
     out.write(content + bytes(-size % 512))

@@ -1,4 +1,4 @@
-"""The files of an image, as few layers: what is shared lies below what changes.
+"""The files of an image, as few layers: execution is shared lies below execution changes.
 
 The system's files, those of language packages, and the rest are a layer each, so that another
 execution with the same programs shares the lower ones. Layers are tar archives, made as they are
@@ -14,17 +14,17 @@ from dataclasses import dataclass
 
 from clew.errors import Damaged
 from clew.prov.file_classes import classify
-from clew.replay.export.portable_execution import Portable
+from clew.replay.export.portable_execution import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 from clew.safe_path import check_relative
 
-Read = Callable[[str], Iterable[bytes]]
+ReadContent = Callable[[str], Iterable[bytes]]
 """The bytes of a content, piece by piece."""
 
 TITLES = ("system", "packages", "files")
-_MOUNTED = (b"/dev", b"/proc", b"/sys")
+_RUNTIME_DIRECTORIES = (b"/dev", b"/proc", b"/sys")
 """Folders that a container runtime fills."""
-_SITES = (b"/site-packages/", b"/dist-packages/")
+_SITE_PACKAGES = (b"/site-packages/", b"/dist-packages/")
 _BLOCK = 512
 _ZEROS = bytes(1 << 16)
 _TYPES = {"folder": tarfile.DIRTYPE, "link": tarfile.SYMTYPE}
@@ -32,19 +32,21 @@ _TYPES = {"folder": tarfile.DIRTYPE, "link": tarfile.SYMTYPE}
 
 @dataclass(frozen=True)
 class Layer:
-    """Paths in their order, folders before what they hold."""
+    """Paths in their order, folders before execution they hold."""
 
     title: str
     entries: tuple[tuple[bytes, Entry], ...]
 
 
-def layers(what: Portable) -> list[Layer]:
+def split_layers(execution: PortableExecution) -> list[Layer]:
     """Every path in one layer; folders also wherever something in them is."""
-    scene = what.plan.scenery.entries | {path: Entry("folder") for path in _MOUNTED}
+    scene = execution.plan.initial_files.entries | {
+        path: Entry("folder") for path in _RUNTIME_DIRECTORIES
+    }
     parts: list[set[bytes]] = [set(), set(), set()]
     for path, entry in scene.items():
         if entry.kind != "folder":
-            part = parts[_layer(path, what.plan.packages.get(path))]
+            part = parts[_layer_number(path, execution.plan.packages.get(path))]
             while len(path) > 1 and path not in part:
                 part.add(path)
                 path = os.path.dirname(path)  # noqa: PLW2901 (up to the root)
@@ -53,30 +55,30 @@ def layers(what: Portable) -> list[Layer]:
     return [Layer(t, tuple((p, scene[p]) for p in sorted(part))) for t, part in found if part]
 
 
-def _layer(path: bytes, package: str | None) -> int:
-    if package is None and any(site in path for site in _SITES):
+def _layer_number(path: bytes, package: str | None) -> int:
+    if package is None and any(site in path for site in _SITE_PACKAGES):
         return 1
     return {"system": 0, "package": 1}.get(classify(path + b"/", package), 2)
 
 
-def archive(layer: Layer, what: Portable, read: Read) -> Iterator[bytes]:
+def tar_layer(layer: Layer, execution: PortableExecution, read: ReadContent) -> Iterator[bytes]:
     """A layer as a tar archive."""
     for path, entry in layer.entries:
         check_relative(path[1:])
-        uid, gid, mode = what.owned(path, entry)
+        uid, gid, mode = execution.ownership(path, entry)
         info = tarfile.TarInfo(os.fsdecode(path[1:]))
         info.type = _TYPES.get(entry.kind, tarfile.REGTYPE)
         info.uid, info.gid, info.mode = uid, gid, mode
         info.linkname = os.fsdecode(entry.target)
         info.size = entry.size if entry.kind in ("file", "stub") else 0
-        yield header(info, mtime=entry.mtime)
+        yield tar_header(info, mtime=entry.mtime)
         if info.size:
             pieces = read(entry.digest) if entry.kind == "file" else _zeros(entry.size)
-            yield from padded(pieces, info.size)
+            yield from pad_content(pieces, info.size)
     yield bytes(2 * _BLOCK)
 
 
-def header(info: tarfile.TarInfo, *, mtime: int = 0) -> bytes:
+def tar_header(info: tarfile.TarInfo, *, mtime: int = 0) -> bytes:
     """What stands before a file in an archive; times to the nanosecond."""
     seconds, rest = divmod(max(mtime, 0), 10**9)
     info.mtime = seconds
@@ -85,7 +87,7 @@ def header(info: tarfile.TarInfo, *, mtime: int = 0) -> bytes:
     return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape")
 
 
-def padded(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
+def pad_content(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
     """The bytes of a file in an archive."""
     left = size
     for piece in pieces:

@@ -1,8 +1,8 @@
-"""An execution as it can leave the machine: what an image or a Dockerfile is made of.
+"""Select what of an execution an image or a Dockerfile can hold.
 
-A repeat here may ask its caller for secrets and hand on kept input; an image must hold neither.
-What it cannot hold, and what will not be the same elsewhere, is told. Decided from the record
-alone, so the same record gives the same image on any machine.
+A local repeat may ask its caller for secrets and pass on recorded standard input; an image must
+hold neither. The warnings name what is left out and what will differ on another machine. Decided
+from the record alone, so the same record gives the same image everywhere.
 """
 
 from __future__ import annotations
@@ -17,57 +17,57 @@ from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Recorded
 from clew.prov.queries.formats import STREAM
 from clew.redaction import MASK
-from clew.replay.repeat.repeat_plan import Plan, plan, secrets
+from clew.replay.repeat.repeat_plan import RepeatPlan, list_secrets, make_plan
 from clew.replay.repeat.secret_values import SecretValues
-from clew.replay.sandbox.initial_files import Entry, Names
+from clew.replay.sandbox.initial_files import Entry, ReadListing
 
-LARGE = 1 << 30
-"""Files without bytes that are larger than this together are worth a warning."""
+LARGE_STUBS = 1 << 30
+"""Bytes. Warn if stubs (files whose content is not recorded) take more than this."""
 
 
 @dataclass(frozen=True)
-class Portable:
-    """A command with all it needs, and without what must stay here."""
+class PortableExecution:
+    """A command with everything it needs, and without secrets."""
 
     id: str
     uid: str
-    plan: Plan
-    """Without secret variables; in its words a mask stands where a secret stood."""
+    plan: RepeatPlan
+    """Without secret variables; secrets in its arguments are masked."""
     user: tuple[int, int]
     redacted: tuple[str, ...]
-    """Variables to be set where it runs."""
+    """Variables that must be set where it runs."""
     written: frozenset[bytes]
-    """Paths it made, changed or removed, and the folders where it did."""
+    """Paths that it wrote or removed, and the directories that contain them."""
     ended: int
     warnings: tuple[str, ...]
 
-    def owned(self, path: bytes, entry: Entry) -> tuple[int, int, int]:
-        """Whose a path is, and its mode: (uid, gid, mode).
+    def ownership(self, path: bytes, entry: Entry) -> tuple[int, int, int]:
+        """The owner and mode of a path: (uid, gid, mode).
 
-        Owners are not recorded. The user has what it wrote, where it wrote, its own files, and
-        what others may not read; root has the rest. The user could do to each what it did, so
-        its mode must still allow that. No program of an image gains privileges: under the
-        witness none did.
+        Owners are not recorded. The user gets the files it wrote, the directories it wrote in, its
+        own files, and files that others may not read; root gets the rest. The mode must still allow
+        what the execution did. Set-uid bits are dropped: a traced program never gained privileges
+        either.
         """
         mode = stat.S_IMODE(entry.mode) & ~(0 if entry.kind == "folder" else 0o6000)
         uid, gid = self.user
         if uid == 0 or entry.kind == "link":
-            return (uid, gid, mode) if uid == 0 or self.own(path) else (0, 0, mode)
+            return (uid, gid, mode) if uid == 0 or self.is_user_file(path) else (0, 0, mode)
         needed = 0o005 if entry.kind == "folder" else 0o004
-        if not (path in self.written or self.own(path) or mode & needed != needed):
+        if not (path in self.written or self.is_user_file(path) or mode & needed != needed):
             return 0, 0, mode
         if entry.kind == "folder":
             return uid, gid, mode | 0o700
         mode |= 0o600 if path in self.written else 0o400
         return uid, gid, mode | (0o100 if mode & 0o011 else 0)
 
-    def own(self, path: bytes) -> bool:
-        """Whether it is the user's own: neither the system's nor a package's."""
+    def is_user_file(self, path: bytes) -> bool:
+        """Whether the path belongs to neither the system nor a package."""
         return classify(path + b"/", self.plan.packages.get(path)) not in ("system", "package")
 
 
-def portable(record: Recorded, names: Names) -> Portable:
-    """What of `record` can be taken elsewhere."""
+def make_portable(record: Recorded, read_listing: ReadListing) -> PortableExecution:
+    """Select what of `record` can run on another machine."""
     itself = record.itself
     hidden = tuple(n for n in record.facets.get("redacted", ()) if n in itself.environment)
     # asked for without its words, in which a secret is a warning here and no error, and without
@@ -77,33 +77,33 @@ def portable(record: Recorded, names: Names) -> Portable:
         activities={**record.activities, itself.key: itself._replace(command=[])},
         facets={n: v for n, v in record.facets.items() if n not in ("streams", "argument_secrets")},
     )
-    masked = SecretValues(given=dict.fromkeys(secrets(bare), MASK))
-    found = plan(bare, names=names, values=masked, network=True)
+    masked = SecretValues(given=dict.fromkeys(list_secrets(bare), MASK))
+    found = make_plan(bare, read_listing=read_listing, values=masked, network=True)
     variables = {n: v for n, v in found.environ.items() if n not in hidden}
     found = replace(
         found,
-        command=tuple(map(text, itself.command)),
-        environ={text(n): text(v) for n, v in variables.items()},
+        command=tuple(map(to_utf8, itself.command)),
+        environ={to_utf8(n): to_utf8(v) for n, v in variables.items()},
     )
     user = record.facets.get("user", {})
-    return Portable(
+    return PortableExecution(
         id=record.execution.id,
         uid=record.execution.uid,
         plan=found,
         user=(int(user.get("uid", 0)), int(user.get("gid", 0))),
         redacted=hidden,
-        written=_written(record, found.scenery.entries),
+        written=_written_paths(record, found.initial_files.entries),
         ended=itself.ended or itself.started,
         warnings=(*found.warnings, *_warnings(record, found, variables, hidden)),
     )
 
 
-def text(word: str) -> str:
-    """As JSON and a Dockerfile can hold it."""
+def to_utf8(word: str) -> str:
+    """Replace bytes that JSON and a Dockerfile cannot hold."""
     return word.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def _written(record: Recorded, entries: Mapping[bytes, Entry]) -> frozenset[bytes]:
+def _written_paths(record: Recorded, entries: Mapping[bytes, Entry]) -> frozenset[bytes]:
     written: set[bytes] = set()
     for edge in (*record.generated, *record.invalidated):
         path = path_of(record.versions[edge.version].locator)
@@ -117,8 +117,8 @@ def _written(record: Recorded, entries: Mapping[bytes, Entry]) -> frozenset[byte
     return frozenset(written)
 
 
-def _input(record: Recorded) -> str | None:
-    """By which name its standard input is kept, if there was any."""
+def _stdin_name(record: Recorded) -> str | None:
+    """The name under which the standard input is stored; None if there was none."""
     stdin = record.facets.get("streams", {}).get("stdin", {})
     if stdin.get("kind") == "file":
         return f"{stdin['path']}@input"
@@ -127,23 +127,24 @@ def _input(record: Recorded) -> str | None:
 
 
 def _warnings(
-    record: Recorded, found: Plan, variables: Mapping[str, str], hidden: Iterable[str]
+    record: Recorded, found: RepeatPlan, variables: Mapping[str, str], hidden: Iterable[str]
 ) -> Iterable[str]:
     if hidden:
-        yield f"{', '.join(hidden)} had secret values, which are not recorded: set them to run it"
+        yield f"set {', '.join(hidden)} to run it: their values were secret and are not recorded"
     for number in record.facets.get("argument_secrets", ()):
-        yield f"word {number} of the command held a secret, and is {MASK} now: give it anew"
-    exact = [n for n, v in variables.items() if text(n) != n or text(v) != v]
+        yield f"replace argument {number} to run it: it held a secret and is {MASK} now"
+    exact = [n for n, v in variables.items() if to_utf8(n) != n or to_utf8(v) != v]
     if exact:
-        yield f"the values of {', '.join(map(text, exact))} are not UTF-8, and not quite the same"
-    source = _input(record)
+        names = ", ".join(map(to_utf8, exact))
+        yield f"the values of {names} are not UTF-8: invalid bytes were replaced"
+    source = _stdin_name(record)
     if source:
-        yield f"it read its standard input: give it again (clew cat {record.execution.id}:{source})"
+        yield f"it read standard input; to get it: clew cat {record.execution.id}:{source}"
     if record.facets.get("pinned"):
-        yield "its clock or randomness was pinned: here they run free"
-    empty = sum(e.size for e in found.scenery.entries.values() if e.kind == "stub")
-    if empty > LARGE:
+        yield "its clock or randomness was pinned; an image does not pin them"
+    empty = sum(e.size for e in found.initial_files.entries.values() if e.kind == "stub")
+    if empty > LARGE_STUBS:
         yield (
-            f"files that it only looked at stand for themselves as zeros: {empty / 1e9:.1f} GB"
-            " when unpacked"
+            "files whose content is not recorded are filled with zeros:"
+            f" {empty / 1e9:.1f} GB when unpacked"
         )

@@ -20,11 +20,11 @@ from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Recorded, Version
 from clew.redaction import SSH_DIRECTORY, credential_globs, matcher, secret_values
 from clew.replay.repeat.secret_values import SecretValues
-from clew.replay.sandbox.initial_files import Entry, Scenery
+from clew.replay.sandbox.initial_files import Entry, InitialFiles
 from clew.safe_path import SafeFolder
 from clew.store.errors import from_os
 
-_MOST_NAMES = 100
+_MAX_ALIASES = 100
 """Names of one file that links give it, at most: links can make endless ones."""
 
 
@@ -37,7 +37,7 @@ class CredentialFile:
     mtime: int
     recorded: str | None
     """The digest that the record has."""
-    own: bool
+    from_this_machine: bool
     """Taken from this machine, and not given by name."""
     secrets: tuple[str, ...] = field(repr=False)
     """The values in it that are masked in what is shown or recorded."""
@@ -47,11 +47,13 @@ class CredentialFile:
         return f"blake3:{blake3(self.data).hexdigest()}"
 
     @property
-    def as_recorded(self) -> bool:
+    def matches_record(self) -> bool:
         return self.digest == self.recorded
 
 
-def find_credentials(record: Recorded, found: Scenery, values: SecretValues) -> list[bytes]:
+def find_credential_files(
+    record: Recorded, found: InitialFiles, values: SecretValues
+) -> list[bytes]:
     """The files without bytes that are credentials by their path, or by that of a link to them.
     Of the files in an SSH directory, only those that are private keys have no bytes."""
     environ = {name: value for name, value in record.itself.environment.items() if value}
@@ -65,23 +67,23 @@ def find_credentials(record: Recorded, found: Scenery, values: SecretValues) -> 
     return [
         path
         for path in found.missing
-        if globs and any(is_credential(os.fsdecode(name)) for name in _names(path, links))
+        if globs and any(is_credential(os.fsdecode(name)) for name in _aliases(path, links))
     ]
 
 
-def _names(path: bytes, links: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
+def _aliases(path: bytes, links: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
     """The path, and those that lead to it by `links` (link, target)."""
     names = [path]
     for name in names:
         for link, target in links:
             if name == target or name.startswith(target + b"/"):
                 alias = link + name[len(target) :]
-                if alias not in names and len(names) < _MOST_NAMES:
+                if alias not in names and len(names) < _MAX_ALIASES:
                     names.append(alias)
     return names
 
 
-def given_files(
+def make_credential_files(
     record: Recorded, paths: Iterable[bytes], given: Mapping[str, str], values: SecretValues
 ) -> dict[bytes, CredentialFile]:
     """What is at these paths in a repeat that was given `given`. A value that the record shows in
@@ -97,7 +99,7 @@ def given_files(
             mode=stat.S_IMODE(version.mode or 0o600),
             mtime=version.mtime or 0,
             recorded=version.digest,
-            own=name not in values.given,
+            from_this_machine=name not in values.given,
             secrets=tuple(value for value in secret_values(given[name]) if value not in shown),
         )
     return files
@@ -108,32 +110,34 @@ def _first_versions(record: Recorded) -> dict[bytes, Version]:
     return {path: first for path, first in lines if path is not None}
 
 
-def placeholders(files: Mapping[bytes, CredentialFile]) -> dict[bytes, Entry | None]:
+def make_placeholders(files: Mapping[bytes, CredentialFile]) -> dict[bytes, Entry | None]:
     """What stands for the files where their bytes must not be."""
     return {
         path: Entry("stub", file.mode, file.mtime, len(file.data)) for path, file in files.items()
     }
 
 
-def placed(files: Mapping[bytes, CredentialFile], found: Scenery) -> dict[bytes, CredentialFile]:
+def keep_placeable(
+    files: Mapping[bytes, CredentialFile], found: InitialFiles
+) -> dict[bytes, CredentialFile]:
     """Those of the files that have a place: where the record contradicts itself, and has a link or
     a file above one, or something below it, there is none."""
     stubs = {path for path, entry in found.entries.items() if entry.kind == "stub"}
     return {path: file for path, file in files.items() if path in stubs}
 
 
-def describe(files: Mapping[bytes, CredentialFile]) -> Iterator[str]:
+def describe_credential_files(files: Mapping[bytes, CredentialFile]) -> Iterator[str]:
     """What a user should know of the files before the repeat starts."""
     for path, file in files.items():
         name = os.fsdecode(path)
-        changed = "" if file.as_recorded else ", which has changed since it was recorded"
-        if file.own:
+        changed = "" if file.matches_record else ", which has changed since it was recorded"
+        if file.from_this_machine:
             yield f"it gets your own {name}{changed}"
         elif changed:
             yield f"it gets the {name} that you gave, which is not as it was recorded"
 
 
-def write_files(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> None:
+def write_credential_files(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> None:
     """Write them to the upper folder of an overlay, in folders that are as in the lower one."""
     try:
         _write(files, upper, lower)

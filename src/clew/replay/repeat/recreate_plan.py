@@ -1,9 +1,8 @@
-"""Which executions to run again, and in which order, so that some bytes are there once more.
+"""Plan which executions to repeat, and in which order, to produce a missing content again.
 
-A question of sets, answered without looking at any file: an execution (`Work`) turns contents
-it needs into contents it makes, and the fewest that lead from what is there to what is wanted
-are looked for. The answer is exact; only where there are so many ways that looking at all of
-them would take longer than running a few executions, it is merely one with nothing superfluous.
+Pure set arithmetic: a candidate execution turns input contents into output contents. The plan has
+the fewest executions that lead from the stored contents to the wanted one. The search is exact up
+to a limit; beyond it the plan only has no superfluous execution.
 """
 
 from __future__ import annotations
@@ -11,40 +10,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-LIMIT = 20_000
-"""Sets of executions that are considered before any good one is good enough."""
+SEARCH_LIMIT = 20_000
+"""Sets of executions to try before any plan without superfluous executions is accepted."""
 
 
 @dataclass(frozen=True)
-class Work:
-    """An execution that could be run again. Contents that are there already do not count."""
+class Candidate:
+    """An execution that could be repeated. Contents that are stored already are left out."""
 
     number: int
-    needs: frozenset[str]
-    makes: frozenset[str]
+    inputs: frozenset[str]
+    outputs: frozenset[str]
 
 
-Makers = Callable[[str], Iterable[Work]]
-"""Who can make a content that is not there."""
+FindProducers = Callable[[str], Iterable[Candidate]]
+"""Finds the executions that can produce a content which is not stored."""
 
 
-class Impossible(Exception):
-    """It cannot be made."""
+class CannotRecreate(Exception):
+    """The content cannot be produced."""
 
-    def __init__(self, lacking: frozenset[str]) -> None:
-        super().__init__(", ".join(sorted(lacking)))
-        self.lacking = lacking
-        """Contents that are needed, and that nothing can make."""
+    def __init__(self, missing: frozenset[str]) -> None:
+        super().__init__(", ".join(sorted(missing)))
+        self.missing = missing
+        """Contents that are needed and that no execution produces."""
 
 
-def fewest(wanted: str, makers: Makers, *, limit: int = LIMIT) -> list[Work]:
-    """The fewest executions after which `wanted` is there, in the order to run them."""
-    every = _in_question(wanted, _reachable(wanted, makers))
-    possible = _in_order(every, wanted)
+def plan_recreation(
+    wanted: str, find_producers: FindProducers, *, limit: int = SEARCH_LIMIT
+) -> list[Candidate]:
+    """Find the fewest executions that produce `wanted`, in the order to run them."""
+    every = _drop_unneeded_outputs(wanted, _find_candidates(wanted, find_producers))
+    possible = _order(every, wanted)
     if possible is None:
-        raise Impossible(_lacking(wanted, every))
-    enough = _without_superfluous(possible, wanted)
-    search = _Search(wanted, _best(every), limit)
+        raise CannotRecreate(_find_missing(wanted, every))
+    enough = _drop_superfluous(possible, wanted)
+    search = _Search(wanted, _drop_dominated(every), limit)
     for size in range(1, len(enough)):
         found = search.within(size)
         if found is not None:
@@ -54,95 +55,95 @@ def fewest(wanted: str, makers: Makers, *, limit: int = LIMIT) -> list[Work]:
     return enough
 
 
-def _reachable(wanted: str, makers: Makers) -> list[Work]:
-    """Every execution that may play a part, in the order they first ran."""
-    found: dict[int, Work] = {}
+def _find_candidates(wanted: str, find_producers: FindProducers) -> list[Candidate]:
+    """Find every execution that may contribute, in the order they first ran."""
+    found: dict[int, Candidate] = {}
     waiting, seen = [wanted], {wanted}
     while waiting:
-        for work in makers(waiting.pop()):
-            found[work.number] = work
-            new = work.needs - seen
+        for candidate in find_producers(waiting.pop()):
+            found[candidate.number] = candidate
+            new = candidate.inputs - seen
             seen |= new
             waiting += sorted(new)
     return [found[number] for number in sorted(found)]
 
 
-def _in_question(wanted: str, works: list[Work]) -> list[Work]:
-    """The same, without products that nobody needs."""
-    needed = frozenset({wanted}).union(*(work.needs for work in works))
-    return [replace(work, makes=work.makes & needed) for work in works]
+def _drop_unneeded_outputs(wanted: str, candidates: list[Candidate]) -> list[Candidate]:
+    """Drop outputs that no candidate needs."""
+    needed = frozenset({wanted}).union(*(candidate.inputs for candidate in candidates))
+    return [replace(candidate, outputs=candidate.outputs & needed) for candidate in candidates]
 
 
-def _in_order(works: Iterable[Work], wanted: str) -> list[Work] | None:
-    """As many of these as can run, one after the other, until `wanted` is there."""
-    ran: list[Work] = []
+def _order(candidates: Iterable[Candidate], wanted: str) -> list[Candidate] | None:
+    """Order as many candidates as can run until `wanted` exists; None if it never does."""
+    ran: list[Candidate] = []
     there: set[str] = set()
-    left = sorted(works, key=lambda work: work.number)
+    left = sorted(candidates, key=lambda candidate: candidate.number)
     while wanted not in there:
-        ready = next((work for work in left if work.needs <= there), None)
+        ready = next((candidate for candidate in left if candidate.inputs <= there), None)
         if ready is None:
             return None
         left.remove(ready)
-        if not ready.makes <= there:
+        if not ready.outputs <= there:
             ran.append(ready)
-            there |= ready.makes
+            there |= ready.outputs
     return ran
 
 
-def _without_superfluous(works: list[Work], wanted: str) -> list[Work]:
-    kept = list(works)
-    for work in reversed(works):
-        fewer = _in_order([other for other in kept if other is not work], wanted)
+def _drop_superfluous(candidates: list[Candidate], wanted: str) -> list[Candidate]:
+    kept = list(candidates)
+    for candidate in reversed(candidates):
+        fewer = _order([other for other in kept if other is not candidate], wanted)
         if fewer is not None:
             kept = fewer
     return kept
 
 
-def _lacking(wanted: str, works: Sequence[Work]) -> frozenset[str]:
-    """What stands in the way: contents that no execution makes, on the way to `wanted`."""
-    made = {content for work in works for content in work.makes}
-    needed = {wanted}.union(*(work.needs for work in works))
+def _find_missing(wanted: str, candidates: Sequence[Candidate]) -> frozenset[str]:
+    """Find the contents that no candidate produces."""
+    made = {content for candidate in candidates for content in candidate.outputs}
+    needed = {wanted}.union(*(candidate.inputs for candidate in candidates))
     return frozenset(needed - made) or frozenset({wanted})
 
 
-def _best(works: Sequence[Work]) -> list[Work]:
-    """Without those for which another does as well: needs no more, and makes no less. Where two
-    are alike, as an execution and its repetition, the first stays."""
-    kept: list[Work] = []
-    for work in works:
-        if not any(_as_good(other, work) for other in kept):
-            kept = [other for other in kept if not _as_good(work, other)]
-            kept.append(work)
+def _drop_dominated(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Drop candidates that need at least as much as another one and produce no more. Of equals,
+    such as an execution and its repeat, keep the first."""
+    kept: list[Candidate] = []
+    for candidate in candidates:
+        if not any(_dominates(other, candidate) for other in kept):
+            kept = [other for other in kept if not _dominates(candidate, other)]
+            kept.append(candidate)
     return kept
 
 
-def _as_good(one: Work, other: Work) -> bool:
-    return one.needs <= other.needs and one.makes >= other.makes
+def _dominates(one: Candidate, other: Candidate) -> bool:
+    return one.inputs <= other.inputs and one.outputs >= other.outputs
 
 
 class _Search:
-    """Looks from the wanted content backwards: whatever is chosen needs makers of its needs."""
+    """A depth-first search backwards from the wanted content."""
 
-    def __init__(self, wanted: str, works: Sequence[Work], limit: int) -> None:
+    def __init__(self, wanted: str, candidates: Sequence[Candidate], limit: int) -> None:
         self._wanted = wanted
-        self._makers: dict[str, list[Work]] = {}
-        for work in works:
-            for content in work.makes:
-                self._makers.setdefault(content, []).append(work)
+        self._makers: dict[str, list[Candidate]] = {}
+        for candidate in candidates:
+            for content in candidate.outputs:
+                self._makers.setdefault(content, []).append(candidate)
         self._left = limit
         self.exhausted = False
 
-    def within(self, size: int) -> list[Work] | None:
-        """A way with at most `size` executions."""
+    def within(self, size: int) -> list[Candidate] | None:
+        """Find a plan with at most `size` executions."""
         self._tried: set[frozenset[int]] = set()
         return self._extend((), size)
 
-    def _extend(self, chosen: tuple[Work, ...], room: int) -> list[Work] | None:
-        found = _in_order(chosen, self._wanted)
+    def _extend(self, chosen: tuple[Candidate, ...], room: int) -> list[Candidate] | None:
+        found = _order(chosen, self._wanted)
         if found is not None or room == 0:
             return found
-        for work in self._options(chosen):
-            more = (*chosen, work)
+        for candidate in self._options(chosen):
+            more = (*chosen, candidate)
             numbers = frozenset(one.number for one in more)
             if numbers in self._tried:
                 continue
@@ -156,12 +157,15 @@ class _Search:
                 return found
         return None
 
-    def _options(self, chosen: tuple[Work, ...]) -> list[Work]:
-        """Who may come next. In a way without superfluous executions every need of each is met:
-        so a need that nobody chosen meets has to be met by one of its makers. Where all are met
-        but wait for each other, any other maker of any need may be the one to begin."""
-        made = {content for work in chosen for content in work.makes}
-        needed = {self._wanted}.union(*(work.needs for work in chosen))
+    def _options(self, chosen: tuple[Candidate, ...]) -> list[Candidate]:
+        """Candidates to add next.
+
+        Every input needs a producer, so if one has none yet, branch on the input with the fewest
+        producers. If all inputs have producers that wait for each other, any other producer of any
+        input may break the cycle.
+        """
+        made = {content for candidate in chosen for content in candidate.outputs}
+        needed = {self._wanted}.union(*(candidate.inputs for candidate in chosen))
         open_needs = needed - made
         if open_needs:
             hardest = min(open_needs, key=lambda need: (len(self._makers.get(need, ())), need))

@@ -22,16 +22,16 @@ from clew.prov.queries.formats import STREAM
 from clew.redaction import MASK
 from clew.replay.repeat.credential_files import (
     CredentialFile,
-    describe,
-    find_credentials,
-    given_files,
-    placed,
-    placeholders,
+    describe_credential_files,
+    find_credential_files,
+    keep_placeable,
+    make_credential_files,
+    make_placeholders,
 )
 from clew.replay.repeat.secret_values import SecretValues
-from clew.replay.sandbox.initial_files import Entry, Names, Scenery, scenery
+from clew.replay.sandbox.initial_files import Entry, InitialFiles, ReadListing, find_initial_files
 
-_ORDINARY = tuple(
+_STANDARD_DEVICES = tuple(
     f"/dev/{name}/"
     for name in (
         *("null", "zero", "full", "tty", "random", "urandom", "stdin", "stdout", "stderr"),
@@ -39,16 +39,16 @@ _ORDINARY = tuple(
     )
 )
 """Devices that every sandbox has."""
-_GPU = re.compile(
+_GPU_DEVICE = re.compile(
     r"/dev/(nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/nvidia-cap\d+)|dri/(card|renderD)\d+|kfd)"
 )
 """Device nodes that a sandbox has if the user allows it. No others are ever bound."""
-_SYSTEM = ("/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm")
+_ALLOWED_SYS = ("/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm")
 """What /sys says of processors and memory: a sandbox has these, read-only, if they were used. With
 a GPU it has all of /sys, read-only: libraries look for the GPU there."""
 _WIRES = ("tcp://", "udp://", "http://", "https://", "ftp://")
-_HERE = ("tcp://127.", "tcp://[::1]", "udp://127.", "udp://[::1]")
-_UNFAITHFUL = {
+_LOOPBACK = ("tcp://127.", "tcp://[::1]", "udp://127.", "udp://[::1]")
+_GAP_WARNINGS = {
     "set-uid": "a program that lost its privilege then, and will again",
     "ptrace": "a program that wanted to trace another",
     "shared-memory": "data that passed unseen through shared memory",
@@ -58,7 +58,7 @@ _UNFAITHFUL = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class RepeatPlan:
     """A command, and all it will find."""
 
     command: tuple[str, ...]
@@ -67,28 +67,33 @@ class Plan:
     """Variables that the caller gave: they are masked in whatever is shown or recorded."""
     cwd: str
     machine: str
-    scenery: Scenery
+    initial_files: InitialFiles
     facets: Mapping[str, Any]
     packages: Mapping[bytes, str]
     stdin: str | None
     """The digest of what it reads, where that was kept."""
-    begun: Mapping[bytes, tuple[str, int]]
+    appended: Mapping[bytes, tuple[str, int]]
     """Files its output was appended to: the content at its end, and how much was there before."""
     devices: tuple[str, ...]
     warnings: tuple[str, ...]
     credentials: Mapping[bytes, CredentialFile] = field(default_factory=dict)
-    """Files that the caller gave; in `scenery` stubs stand in their place."""
+    """Files that the caller gave; in `initial_files` stubs stand in their place."""
 
-    def with_files(self, entries: Mapping[bytes, Entry | None]) -> Plan:
+    def with_files(self, entries: Mapping[bytes, Entry | None]) -> RepeatPlan:
         """The same with other files: some changed, added, or (None) taken away."""
-        after = self.scenery.changed(dict(entries))
+        after = self.initial_files.with_changes(dict(entries))
         left = {path: file for path, file in self.credentials.items() if path not in entries}
-        return replace(self, scenery=after, credentials=placed(left, after))
+        return replace(self, initial_files=after, credentials=keep_placeable(left, after))
 
 
-def plan(
-    record: Recorded, *, names: Names, values: SecretValues, network: bool, gpu: bool = False
-) -> Plan:
+def make_plan(
+    record: Recorded,
+    *,
+    read_listing: ReadListing,
+    values: SecretValues,
+    network: bool,
+    gpu: bool = False,
+) -> RepeatPlan:
     """How to do `record` again. `values`: the caller's, for secrets that were not recorded; `gpu`:
     it may use the GPUs that it used."""
     itself = record.itself
@@ -97,8 +102,8 @@ def plan(
             f"{record.execution.id} was never recorded to its end: it cannot be repeated",
             hint="repeat one that is done: clew list",
         )
-    first = scenery(record, names)
-    credentials = find_credentials(record, first, values)
+    first = find_initial_files(record, read_listing)
+    credentials = find_credential_files(record, first, values)
     missing = [path for path in first.missing if path not in credentials]
     if missing:
         some = ", ".join(os.fsdecode(path) for path in missing[:3])
@@ -108,37 +113,37 @@ def plan(
             hint="record.exclude in .clew/config.toml says what is not kept: "
             "change that, and record the command again",
         )
-    wanted = secrets(record)
+    wanted = list_secrets(record)
     offered = values.select(record.execution, wanted, map(os.fsdecode, credentials))
     given = {name: offered[name] for name in wanted}
-    files = given_files(record, credentials, offered, values)
+    files = make_credential_files(record, credentials, offered, values)
     if files:
-        first = first.changed(placeholders(files))
+        first = first.with_changes(make_placeholders(files))
     locators = {record.versions[edge.version].locator for edge in record.used}
-    devices, refused = _devices(locators, gpu=gpu)
-    return Plan(
+    devices, refused = _select_devices(locators, gpu=gpu)
+    return RepeatPlan(
         command=_command(record, given),
         environ=_variables(record, given),
         secrets=given,
         cwd=itself.cwd or "/",
         machine=str(record.facets.get("machine", "")),
-        scenery=first,
+        initial_files=first,
         facets=record.facets,
-        packages=_packages(record),
-        stdin=_stdin(record),
-        begun=_begun(record),
+        packages=_package_owners(record),
+        stdin=_find_stdin(record),
+        appended=_appended_files(record),
         devices=devices,
         warnings=(
-            *_restrictions(record, offered, network),
+            *_untrusted_warnings(record, offered, network),
             *(f"it asks for no secret {n}" for n in values.given if n not in offered),
-            *describe(files),
+            *describe_credential_files(files),
             *_warnings(record, locators, devices, refused, network),
         ),
-        credentials=placed(files, first),
+        credentials=keep_placeable(files, first),
     )
 
 
-def parameters(command: Iterable[str], changes: Mapping[int, str]) -> tuple[str, ...]:
+def replace_words(command: Iterable[str], changes: Mapping[int, str]) -> tuple[str, ...]:
     """The command with some of its words replaced; word 0 is the program."""
     words = list(command)
     for number, value in changes.items():
@@ -151,12 +156,12 @@ def parameters(command: Iterable[str], changes: Mapping[int, str]) -> tuple[str,
     return tuple(words)
 
 
-def place_of(word: str, cwd: str) -> bytes:
+def resolve_word(word: str, cwd: str) -> bytes:
     """Where a command started in `cwd` finds the file that a word names."""
     return os.fsencode(posixpath.normpath(posixpath.join(cwd, word)))
 
 
-def secrets(record: Recorded) -> list[str]:
+def list_secrets(record: Recorded) -> list[str]:
     """The names of the values that a repeat needs and the record does not have: of variables, and
     of what stood in the command."""
     variables = [n for n in record.facets.get("redacted", ()) if n in record.itself.environment]
@@ -164,7 +169,7 @@ def secrets(record: Recorded) -> list[str]:
     return sorted({*variables, *(name for names in masks for name in names if name)})
 
 
-def without_secrets_of(record: Recorded, words: Iterable[int]) -> Recorded:
+def drop_word_secrets(record: Recorded, words: Iterable[int]) -> Recorded:
     """The record, to be repeated with other words in these places: what they held is not needed."""
     masked = record.facets.get("argument_secrets", {})
     replaced = {str(number) for number in words}
@@ -198,12 +203,12 @@ def _command(record: Recorded, given: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _packages(record: Recorded) -> dict[bytes, str]:
+def _package_owners(record: Recorded) -> dict[bytes, str]:
     owned = ((path_of(v.locator), v.package) for v in record.versions.values())
     return {path: package for path, package in owned if path is not None and package is not None}
 
 
-def _stdin(record: Recorded) -> str | None:
+def _find_stdin(record: Recorded) -> str | None:
     locator = f"{STREAM}{record.execution.uid}/stdin"
     line = record.lines.get(locator, ())
     if any(version.digest and not version.stored for version in line):
@@ -214,7 +219,7 @@ def _stdin(record: Recorded) -> str | None:
     return next((version.digest for version in line if version.digest), None)
 
 
-def _begun(record: Recorded) -> dict[bytes, tuple[str, int]]:
+def _appended_files(record: Recorded) -> dict[bytes, tuple[str, int]]:
     found: dict[bytes, tuple[str, int]] = {}
     machine = str(record.facets.get("machine", ""))
     for word in record.facets.get("streams", {}).values():
@@ -226,24 +231,26 @@ def _begun(record: Recorded) -> dict[bytes, tuple[str, int]]:
     return found
 
 
-def _devices(locators: Iterable[str], *, gpu: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _select_devices(
+    locators: Iterable[str], *, gpu: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What it used of the machine itself: what the sandbox has of that, and what it has not."""
     given: set[str] = set()
     refused: set[str] = set()
     for locator in locators:
         path = posixpath.normpath(os.fsdecode(path_of(locator) or b"/"))
         if path.startswith("/sys/"):
-            part = next((one for one in _SYSTEM if f"{path}/".startswith(f"{one}/")), None)
+            part = next((one for one in _ALLOWED_SYS if f"{path}/".startswith(f"{one}/")), None)
             (refused if part is None else given).add(part or path)
-        elif path.startswith("/dev/") and not f"{path}/".startswith(_ORDINARY):
-            (given if gpu and _GPU.fullmatch(path) else refused).add(path)
-    if any(_GPU.fullmatch(path) for path in given):
+        elif path.startswith("/dev/") and not f"{path}/".startswith(_STANDARD_DEVICES):
+            (given if gpu and _GPU_DEVICE.fullmatch(path) else refused).add(path)
+    if any(_GPU_DEVICE.fullmatch(path) for path in given):
         given = {path for path in given if not path.startswith("/sys/")} | {"/sys"}
         refused = {path for path in refused if not path.startswith("/sys/")}
     return tuple(sorted(given)), tuple(sorted(refused))
 
 
-def _restrictions(record: Recorded, given: Mapping[str, str], network: bool) -> Iterable[str]:
+def _untrusted_warnings(record: Recorded, given: Mapping[str, str], network: bool) -> Iterable[str]:
     """What a record made elsewhere gets of this machine."""
     if record.execution.made_elsewhere:
         reach = "the network" if network else "no network"
@@ -258,7 +265,7 @@ def _warnings(
     refused: Iterable[str],
     network: bool,
 ) -> Iterable[str]:
-    peers = sorted(at for at in locators if at.startswith(_WIRES) and not at.startswith(_HERE))
+    peers = sorted(at for at in locators if at.startswith(_WIRES) and not at.startswith(_LOOPBACK))
     if peers and not network:
         more = f" and {len(peers) - 1} more" if len(peers) > 1 else ""
         yield f"it used the network ({peers[0]}{more}), and now has none: --network allows it"
@@ -267,7 +274,7 @@ def _warnings(
     for device in devices:
         if not device.startswith("/sys"):
             yield f"it uses {device}: a device of this machine, not of the record"
-    gpus = [path for path in refused if _GPU.fullmatch(path)]
+    gpus = [path for path in refused if _GPU_DEVICE.fullmatch(path)]
     if gpus:
         yield f"it used a GPU ({gpus[0]}), and now has none: --gpu allows it"
     others = [path for path in refused if path not in gpus]
@@ -277,5 +284,5 @@ def _warnings(
     if record.facets.get("typed"):
         yield "somebody typed at its terminal, and that was not kept: now there is nothing to read"
     for what in sorted({gap.what for gap in record.gaps}):
-        if what in _UNFAITHFUL:
-            yield f"there was {_UNFAITHFUL[what]}"
+        if what in _GAP_WARNINGS:
+            yield f"there was {_GAP_WARNINGS[what]}"

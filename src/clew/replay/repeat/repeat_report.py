@@ -10,11 +10,11 @@ from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Recorded
 from clew.prov.queries.formats import place
 from clew.replay.compare.output_comparison import Comparison
-from clew.replay.repeat.repeat_plan import Plan
+from clew.replay.repeat.repeat_plan import RepeatPlan
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RepeatReport:
     """The comparison of a repetition with what it repeats, and why they differ."""
 
     execution: Mapping[str, Any]
@@ -38,16 +38,16 @@ class Verdict:
         }
 
 
-def ran(record: Recorded, why: Callable[[str], str]) -> list[dict[str, Any]]:
+def list_programs(record: Recorded, why: Callable[[str], str]) -> list[dict[str, Any]]:
     """Every program that ran, with why."""
     programs = (process for process in record.processes if process.exe is not None)
     return [{"command": process.command, "why": why(process.uid)} for process in programs]
 
 
-def strangers(record: Recorded, plan: Plan) -> list[str]:
+def warn_unrecorded_reads(record: Recorded, plan: RepeatPlan) -> list[str]:
     """What a repetition read of which the record had only the name: its bytes were not there."""
     read: dict[bytes, str] = {}
-    given = plan.scenery.entries
+    given = plan.initial_files.entries
     for locator in {record.versions[edge.version].locator for edge in record.used}:
         path = path_of(locator)
         if path is None or path in plan.credentials:

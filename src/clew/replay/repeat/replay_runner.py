@@ -15,9 +15,9 @@ from pathlib import Path
 
 from clew.errors import ClewError, NotAllowed
 from clew.project_directory import Folder
-from clew.replay.repeat.repeat_plan import Plan
-from clew.replay.sandbox.bubblewrap import Inside, Sandbox
-from clew.replay.sandbox.file_cache import Cache, held
+from clew.replay.repeat.repeat_plan import RepeatPlan
+from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig
+from clew.replay.sandbox.file_cache import FileCache, hold_cache
 from clew.replay.sandbox.initial_files import Entry
 from clew.run import execution_locks, recovery
 from clew.run.launch.execution_host import Derivation
@@ -31,7 +31,7 @@ from clew.witness.environment import user_name
 
 
 @dataclass(frozen=True)
-class Workshop:
+class ReplayRunner:
     """A project's tools for doing work again."""
 
     folder: Folder
@@ -39,7 +39,7 @@ class Workshop:
 
     def run(
         self,
-        plan: Plan,
+        plan: RepeatPlan,
         derivation: Derivation,
         *,
         network: bool = False,
@@ -62,7 +62,7 @@ class Workshop:
 
     def _run(
         self,
-        plan: Plan,
+        plan: RepeatPlan,
         derivation: Derivation,
         network: bool,
         show: tuple[int, int] | None,
@@ -72,13 +72,13 @@ class Workshop:
     ) -> Outcome:
         with (
             Store(self.folder.store) as store,
-            held(self.folder.cache),
+            hold_cache(self.folder.cache),
             self._scratch() as scratch,
         ):
-            plan = _with_beginnings(plan, store)
-            root = Cache(self.folder.cache, store).root(plan.scenery)
+            plan = _restore_appended_files(plan, store)
+            root = FileCache(self.folder.cache, store).root(plan.initial_files)
             stdin = plan.stdin
-            inside = Inside(
+            config = SandboxConfig(
                 environ=plan.environ,
                 cwd=Path(plan.cwd),
                 machine=plan.machine,
@@ -92,12 +92,12 @@ class Workshop:
                 network=network,
                 devices=plan.devices,
             )
-            stage = Sandbox(root, inside, scratch / "sandbox", boot=secrets.token_hex(4))
+            sandbox = Sandbox(root, config, scratch / "sandbox", boot=secrets.token_hex(4))
             return record(
                 self.folder,
                 self.settings,
                 plan.command,
-                host=stage,
+                host=sandbox,
                 name=name,
                 exclude=(),
                 pins=Pins.recorded(plan.facets) if pins is None else pins,
@@ -125,10 +125,10 @@ class Workshop:
             os.close(lock)
 
 
-def _with_beginnings(plan: Plan, store: Store) -> Plan:
+def _restore_appended_files(plan: RepeatPlan, store: Store) -> RepeatPlan:
     """With what stood in the files that its output was appended to."""
     entries: dict[bytes, Entry | None] = {}
-    for path, (digest, size) in plan.begun.items():
+    for path, (digest, size) in plan.appended.items():
         begin = b""
         for data in store.read(digest):
             begin += data[: size - len(begin)]

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Activity, Edge, Look, Recorded, Version
 
-DEEDS = ("made", "removed")
+CHANGE_KINDS = ("made", "removed")
 """Looks that are none: a folder, pipe or device that was made or removed."""
 
 
-class Deed(NamedTuple):
+class PathChange(NamedTuple):
     """Something that was done to a path; in the order it was done."""
 
     at: int
@@ -34,7 +34,7 @@ class Deed(NamedTuple):
     """Of a folder whose time was set."""
 
 
-class Ledger:
+class DependencyIndex:
     """A record, arranged by process and by path."""
 
     def __init__(self, record: Recorded) -> None:
@@ -90,13 +90,13 @@ class Ledger:
             line.sort()
         return made
 
-    def made_by(self, path: bytes, at: int) -> Version | None:
+    def version_at(self, path: bytes, at: int) -> Version | None:
         """The version that the run itself had made at this path by then, if it had."""
         line = self._made.get(path, [])
         count = bisect_right(line, (at, 1 << 63))
-        return self.known(self.record.versions[line[count - 1][1]]) if count else None
+        return self.with_content(self.record.versions[line[count - 1][1]]) if count else None
 
-    def known(self, version: Version) -> Version:
+    def with_content(self, version: Version) -> Version:
         """The version with its content; that of one nobody read is known by what it became under
         another name."""
         how, after = self.record.moves.get(version.key, ("", version))
@@ -107,19 +107,19 @@ class Ledger:
         )
 
     @cached_property
-    def deeds(self) -> dict[int, list[Deed]]:
+    def changes(self) -> dict[int, list[PathChange]]:
         """By process, what it did to which path."""
-        deeds: dict[int, list[Deed]] = defaultdict(list)
-        for deed in self._deeds():
-            deeds[deed.activity].append(deed)
-        return deeds
+        changes: dict[int, list[PathChange]] = defaultdict(list)
+        for change in self._all_changes():
+            changes[change.activity].append(change)
+        return changes
 
     @cached_property
     def _changes(self) -> dict[bytes, list[tuple[int, int]]]:
         """By path, when somebody did something to it, and who."""
         changes: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
-        for deed in self._deeds():
-            changes[deed.path].append((deed.at, deed.activity))
+        for change in self._all_changes():
+            changes[change.path].append((change.at, change.activity))
         for line in changes.values():
             line.sort()
         return changes
@@ -138,36 +138,43 @@ class Ledger:
             line.sort()
         return entries
 
-    def disturbed(self, path: bytes, since: int, until: int, members: frozenset[int]) -> bool:
+    def changed_by_others(
+        self, path: bytes, since: int, until: int, members: frozenset[int]
+    ) -> bool:
         """Whether somebody else did something to this path, or to a folder above it."""
         if self._doers <= members:
             return False
-        return any(_within(self._changes.get(p, ()), since, until, members) for p in above(path))
+        return any(
+            _changed_by_others(self._changes.get(p, ()), since, until, members)
+            for p in path_and_parents(path)
+        )
 
-    def entries_disturbed(
+    def entries_changed_by_others(
         self, folder: bytes, since: int, until: int, members: frozenset[int]
     ) -> bool:
         """Whether somebody else let a name come or go in this folder."""
         if self._doers <= members:
             return False
-        return _within(self._entries.get(folder, ()), since, until, members)
+        return _changed_by_others(self._entries.get(folder, ()), since, until, members)
 
-    def _deeds(self) -> Iterator[Deed]:
+    def _all_changes(self) -> Iterator[PathChange]:
         for edge in self._generated:
             path = self.paths[edge.version]
             if path is not None:
-                yield Deed(edge.at, 1, path, True, edge.activity, edge.version, 0, edge.how)
+                yield PathChange(edge.at, 1, path, True, edge.activity, edge.version, 0, edge.how)
         for edge in self.record.invalidated:
             path = self.paths[edge.version]
             if path is not None:
                 rank = 0 if edge.how == "replace" else 2
-                yield Deed(edge.at, rank, path, False, edge.activity, edge.version, 0, edge.how)
+                yield PathChange(
+                    edge.at, rank, path, False, edge.activity, edge.version, 0, edge.how
+                )
         for look in self.record.looked:
-            if look.kind in DEEDS:
+            if look.kind in CHANGE_KINDS:
                 path = path_of(look.locator)
                 mode, _, *times = look.answer.split(" ")
                 if path is not None:
-                    yield Deed(
+                    yield PathChange(
                         at=look.at,
                         rank=1 if look.kind == "made" else 2,
                         path=path,
@@ -181,7 +188,7 @@ class Ledger:
 
 
 @lru_cache(1 << 14)
-def above(path: bytes) -> tuple[bytes, ...]:
+def path_and_parents(path: bytes) -> tuple[bytes, ...]:
     """The path and every folder that it lies in."""
     places = [path]
     while len(places[-1]) > 1:
@@ -189,7 +196,7 @@ def above(path: bytes) -> tuple[bytes, ...]:
     return tuple(places)
 
 
-def _within(
+def _changed_by_others(
     line: list[tuple[int, int]] | tuple[()], since: int, until: int, members: frozenset[int]
 ) -> bool:
     for at, activity in line[bisect_right(line, (since, 1 << 63)) :]:

@@ -17,21 +17,21 @@ from clew.confined_files import HOST
 from clew.errors import ClewError
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import recorded
-from clew.replay.reuse.input_check import Check
-from clew.replay.reuse.previous_runs import Past
-from clew.replay.reuse.reuse_types import Answer, Given, Surroundings
-from clew.replay.reuse.start_match import differing
-from clew.replay.reuse.subtree import NotAlone, Unit
-from clew.replay.reuse.subtree_analysis import reading
-from clew.replay.sandbox.sandbox_files import Seen
+from clew.replay.reuse.input_check import InputCheck
+from clew.replay.reuse.previous_executions import PreviousExecution
+from clew.replay.reuse.reuse_types import IsGiven, ReuseCheck, TaskVariables
+from clew.replay.reuse.start_match import variable_difference
+from clew.replay.reuse.subtree import NotReusable, Subtree
+from clew.replay.reuse.subtree_analysis import analyze_inputs
+from clew.replay.sandbox.sandbox_files import SandboxFiles
 from clew.run.launch.input_snapshot import InputSnapshot
 from clew.store import Signature, Store
 
-_FRESH = 0.2
-"""Seconds for which what was just looked at need not be looked at again."""
+_CACHE_SECONDS = 0.2
+"""Seconds for which what was just looked at dependency not be looked at again."""
 
 
-class _Here(Seen):
+class _HostFiles(SandboxFiles):
     """The files of this machine. The store remembers what files in this very state held."""
 
     def __init__(self, store: Store) -> None:
@@ -46,21 +46,21 @@ class _Here(Seen):
         return super().digest(path, status)
 
 
-class Reuse:
+class ReuseChecker:
     """Asks, for as long as one run goes on."""
 
     def __init__(self, graph: Graph, store: Store) -> None:
         self._graph = graph
         self._store = store
-        self._world = _Here(store)
-        self._inherited: dict[str, tuple[Answer, InputSnapshot]] = {}
+        self._files = _HostFiles(store)
+        self._inherited: dict[str, tuple[ReuseCheck, InputSnapshot]] = {}
         self._sure: set[str] = set()
         self._looked = 0.0
 
     def digest(self, path: bytes) -> str | None:
         """What a file holds; None where it is none."""
         try:
-            return self._world.digest(path, os.stat(path))
+            return self._files.digest(path, os.stat(path))
         except OSError:
             return None
 
@@ -69,55 +69,62 @@ class Reuse:
         self._looked = 0.0
 
     def _look_again(self) -> None:
-        if time.monotonic() - self._looked > _FRESH:
+        if time.monotonic() - self._looked > _CACHE_SECONDS:
             self._looked = time.monotonic()
-            self._world.forget()
+            self._files.forget()
             self._sure.clear()
 
-    def holds(self, uid: str, now: Surroundings, given: Given) -> Answer:
+    def holds(self, uid: str, now: TaskVariables, given: IsGiven) -> ReuseCheck:
         """Whether the execution `uid` would come out the same now."""
         self._look_again()
         try:
-            past = Past(recorded(self._graph, uid, alone=True), self._names)
-            unit = past.unit(past.record.processes[0])
-        except NotAlone as why:
-            return Answer(str(why))
+            execution = PreviousExecution(recorded(self._graph, uid, alone=True), self._names)
+            subtree = execution.subtree(execution.record.processes[0])
+        except NotReusable as why:
+            return ReuseCheck(str(why))
         except (ClewError, IndexError):
-            return Answer("its record is gone")
+            return ReuseCheck("its record is gone")
         asked = dataclasses.replace(
-            unit, needs=[need for need in unit.needs if not given(need.path)]
+            subtree,
+            dependencies=[
+                dependency for dependency in subtree.dependencies if not given(dependency.path)
+            ],
         )
         why_not = (
-            differing(past.record.itself.environment, now.variables)
-            or _resealed(past.record.facets.get("sealed", {}), now.seals)
-            or Check(asked, self._world, self._names, None).unmet()
-            or self._left(unit)
+            variable_difference(execution.record.itself.environment, now.variables)
+            or _seal_difference(execution.record.facets.get("sealed", {}), now.seals)
+            or InputCheck(asked, self._files, self._names, None).find_difference()
+            or self._left(subtree)
         )
-        mine = Answer(why_not, len(asked.needs) + len(unit.leaves))
-        worker = past.record.facets.get("inherits")
+        mine = ReuseCheck(why_not, len(asked.dependencies) + len(subtree.outputs))
+        worker = execution.record.facets.get("inherits")
         if why_not is not None or worker is None:
             return mine
         inherited = self._of_worker(str(worker))
-        return Answer(inherited.why_not, mine.facts + inherited.facts)
+        return ReuseCheck(inherited.why_not, mine.facts + inherited.facts)
 
     def facts(self, uid: str) -> list[dict[str, str]]:
         """All that an execution relied on, that of the command which forked it included; none
         where it relied on what cannot be asked again."""
         record = recorded(self._graph, uid)
         try:
-            unit = reading(Past(record, self._names).ledger, record.processes[0])
-        except NotAlone:
+            subtree = analyze_inputs(
+                PreviousExecution(record, self._names).index, record.processes[0]
+            )
+        except NotReusable:
             return []
         return [
             {
-                "kind": need.kind,
-                "path": need.path.decode(errors="replace"),
-                "answer": (need.version.digest or "") if need.version else need.answer,
+                "kind": dependency.kind,
+                "path": dependency.path.decode(errors="replace"),
+                "answer": (dependency.version.digest or "")
+                if dependency.version
+                else dependency.answer,
             }
-            for need in unit.needs
+            for dependency in subtree.dependencies
         ]
 
-    def _of_worker(self, uid: str) -> Answer:
+    def _of_worker(self, uid: str) -> ReuseCheck:
         """What did not hold once does not hold; what did, does while nothing was touched."""
         known = self._inherited.get(uid)
         held = known is not None and known[0].why_not is None
@@ -126,24 +133,24 @@ class Reuse:
         self._sure.add(uid)
         return known[0]
 
-    def _examined(self, uid: str) -> tuple[Answer, InputSnapshot]:
+    def _examined(self, uid: str) -> tuple[ReuseCheck, InputSnapshot]:
         try:
-            past = Past(recorded(self._graph, uid, alone=True), self._names)
-            unit = reading(past.ledger, past.record.processes[0])
-        except NotAlone as why:
-            return Answer(str(why)), InputSnapshot()
+            execution = PreviousExecution(recorded(self._graph, uid, alone=True), self._names)
+            subtree = analyze_inputs(execution.index, execution.record.processes[0])
+        except NotReusable as why:
+            return ReuseCheck(str(why)), InputSnapshot()
         except (ClewError, IndexError):
-            return Answer("the record of its worker is gone"), InputSnapshot()
-        standing = InputSnapshot.of_paths({need.path for need in unit.needs})
-        why_not = Check(unit, self._world, self._names, None).unmet()
-        return Answer(why_not, len(unit.needs)), standing
+            return ReuseCheck("the record of its worker is gone"), InputSnapshot()
+        standing = InputSnapshot.of_paths({dependency.path for dependency in subtree.dependencies})
+        why_not = InputCheck(subtree, self._files, self._names, None).find_difference()
+        return ReuseCheck(why_not, len(subtree.dependencies)), standing
 
-    def _left(self, unit: Unit) -> str | None:
+    def _left(self, subtree: Subtree) -> str | None:
         """Whether what it left is there, as it left it."""
-        for path, left in unit.leaves.items():
+        for path, left in subtree.outputs.items():
             name = path.decode(errors="replace")
             try:
-                found = self._world.lstat(path)
+                found = self._files.lstat(path)
             except OSError:
                 if left.kind != "gone":
                     return f"{name}, which it made, is gone"
@@ -152,7 +159,7 @@ class Reuse:
                 return f"{name}, which it removed, is there again"
             if left.kind == "file" and left.version is not None:
                 same = found.st_size == left.version.size
-                if not same or self._world.digest(path, found) != left.version.digest:
+                if not same or self._files.digest(path, found) != left.version.digest:
                     return f"{name}, which it made, changed"
         return None
 
@@ -160,6 +167,6 @@ class Reuse:
         return b"".join(self._store.read(digest)).split(b"\0")
 
 
-def _resealed(then: Mapping[str, str], now: Mapping[str, str]) -> str | None:
+def _seal_difference(then: Mapping[str, str], now: Mapping[str, str]) -> str | None:
     names = sorted(name for name in {*then, *now} if then.get(name) != now.get(name))
     return f"its variable {names[0]} changed" if names else None

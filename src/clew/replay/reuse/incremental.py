@@ -19,14 +19,20 @@ from clew.prov.queries.execution_record import Activity, Recorded
 from clew.prov.queries.formats import process_id
 from clew.prov.text import shown
 from clew.redaction import MASK
-from clew.replay.reuse.input_check import Check
-from clew.replay.reuse.output_restore import Times, apply, as_now, as_then, possible
-from clew.replay.reuse.previous_runs import Past, Pasts
-from clew.replay.reuse.reuse_report import account
-from clew.replay.reuse.start_match import Start, started_alike
-from clew.replay.reuse.subtree import MACHINE, NotAlone, Unit
-from clew.replay.sandbox.sandbox_files import Seen
-from clew.replay.stored_listings import listings
+from clew.replay.reuse.input_check import InputCheck
+from clew.replay.reuse.output_restore import (
+    MapTime,
+    can_restore,
+    keep_times,
+    renew_times,
+    restore_outputs,
+)
+from clew.replay.reuse.previous_executions import PreviousExecution, PreviousExecutions
+from clew.replay.reuse.reuse_report import describe_reuse
+from clew.replay.reuse.start_match import ProgramStart, find_start_difference
+from clew.replay.reuse.subtree import MACHINE, NotReusable, Subtree
+from clew.replay.sandbox.sandbox_files import SandboxFiles
+from clew.replay.stored_listings import listing_reader
 from clew.run.launch.skip_protocol import RunContext
 from clew.settings import Settings
 from clew.store import Store, Stored
@@ -39,7 +45,7 @@ from clew.witness.syscalls.version_tracker import facts_of
 
 
 @dataclass
-class Incremental:
+class IncrementalDecider:
     """Decides for one run; see `clew.run.launch.skip_protocol.Decider`."""
 
     folder: Folder
@@ -55,26 +61,26 @@ class Incremental:
 
     def begin(self, context: RunContext) -> None:
         self._around = context
-        self._world = Seen(context.files, context.given)
+        self._files = SandboxFiles(context.files, context.given)
         self._leftovers: frozenset[tuple[int, bytes]] | None = None
         self._stack: ExitStack | None = None
 
     def decide(self, question: Asked, copies: Mapping[int, int]) -> tuple[int, int] | None:
-        self._world.forget()
-        pasts = self._open()
+        self._files.forget()
+        executions = self._open()
         start = self._start(question)
         command = list(start.command)
         why = ""
-        for past, process in pasts.alike(start):
-            said = self._try(past, process, start, copies)
+        for execution, process in executions.alike(start):
+            said = self._try(execution, process, start, copies)
             if said is None:
-                number = past.record.execution.number
+                number = execution.record.execution.number
                 source = process_id(number, process.number, process.uid)
                 self.reused.append({"command": command, "from": source})
                 token = len(self.reused_subtrees)
-                return past.unit(process).status, token
+                return execution.subtree(process).status, token
             why = why or said
-        self.ran.append({"command": command, "why": why or pasts.nearest(start)})
+        self.ran.append({"command": command, "why": why or executions.nearest(start)})
         return None
 
     def close(self) -> None:
@@ -83,7 +89,7 @@ class Incremental:
 
     # -- what is asked
 
-    def _open(self) -> Pasts:
+    def _open(self) -> PreviousExecutions:
         """Opened by the thread that asks, and when it first does."""
         if self._stack is None:
             self._stack = ExitStack()
@@ -92,11 +98,11 @@ class Incremental:
                 db.connect(self.folder.graph, address=self.settings.graph)
             )
             graph = Graph(connection, self.folder.uid, signers=self.settings.config)
-            self._names = listings(self._store)
-            self._pasts = Pasts(graph, self.reference, self._names)
-        return self._pasts
+            self._names = listing_reader(self._store)
+            self._executions = PreviousExecutions(graph, self.reference, self._names)
+        return self._executions
 
-    def _start(self, question: Asked) -> Start:
+    def _start(self, question: Asked) -> ProgramStart:
         first = self._leftovers is None
         if self._leftovers is None:
             self._leftovers = process_start.outside(question.openings)
@@ -104,7 +110,7 @@ class Incremental:
         entries = (shown(entry).partition("=") for entry in question.variables)
         variables = {name: value for name, _, value in entries if name}
         standing = question.standing
-        return Start(
+        return ProgramStart(
             program=process_start.text(question.program),
             command=redactor.arguments([shown(word) for word in question.arguments]).words,
             cwd=shown(question.cwd),
@@ -120,85 +126,97 @@ class Incremental:
     # -- what is answered
 
     def _try(
-        self, past: Past, process: Activity, start: Start, copies: Mapping[int, int]
+        self,
+        execution: PreviousExecution,
+        process: Activity,
+        start: ProgramStart,
+        copies: Mapping[int, int],
     ) -> str | None:
         """Let the process stand for the start, or say why it cannot."""
         try:
-            unit = past.unit(process)
-        except NotAlone as why:
+            subtree = execution.subtree(process)
+        except NotReusable as why:
             return str(why)
-        check = Check(unit, self._world, self._names, past.names_at)
-        why_not = self._untold(unit, start) or started_alike(unit, start) or check.unmet()
+        check = InputCheck(subtree, self._files, self._names, execution.names_at)
+        why_not = (
+            self._untold(subtree, start)
+            or find_start_difference(subtree, start)
+            or check.find_difference()
+        )
         if why_not is not None:
             return why_not
-        missing = [one.fd for one in unit.handed if one.fd not in copies]
-        if missing or not possible(unit, self._around.files.path) or not self._whole(unit):
+        missing = [one.fd for one in subtree.handed if one.fd not in copies]
+        if missing or not can_restore(subtree, self._around.files.path) or not self._whole(subtree):
             return "there is no place for what it left"
-        times = as_now(unit, check.times) if self.ran else as_then
-        self._stand_in(unit, start, copies, times)
+        times = renew_times(subtree, check.times) if self.ran else keep_times
+        self._stand_in(subtree, start, copies, times)
         return None
 
-    def _untold(self, unit: Unit, start: Start) -> str | None:
+    def _untold(self, subtree: Subtree, start: ProgramStart) -> str | None:
         """What neither its words nor its variables say."""
-        if unit.record.facets.get("pinned") != self.pinned:
+        if subtree.record.facets.get("pinned") != self.pinned:
             return "the clock or randomness was pinned otherwise"
-        if self.pinned and not (start.first and unit.root.number == 1):
+        if self.pinned and not (start.first and subtree.root.number == 1):
             return "what it is told of clock and randomness depends on where it is started"
         if any("\ufffd" in word or MASK in word for word in start.command):
             return "its words are not all recorded"
         return None
 
-    def _whole(self, unit: Unit) -> bool:
+    def _whole(self, subtree: Subtree) -> bool:
         """Whether every byte it left can be had."""
-        versions = [left.version for left in unit.leaves.values()]
-        versions += [one.version for one in unit.handed]
-        versions += [unit.stream(name) for name in unit.output]
+        versions = [left.version for left in subtree.outputs.values()]
+        versions += [one.version for one in subtree.handed]
+        versions += [subtree.stream(name) for name in subtree.printed]
         return all(v is None or self._store.has(v.digest or "") for v in versions)
 
-    def _stand_in(self, unit: Unit, start: Start, copies: Mapping[int, int], times: Times) -> None:
-        before = dict(self._met(unit))
-        opened, after = apply(unit, self._around.files.path, self._read, copies, times)
-        self._learn(unit, before, opened, after)
-        self.reused_subtrees[len(self.reused_subtrees) + 1] = account(
-            unit, start, machine=self.machine, before=before, opened=opened, after=after
+    def _stand_in(
+        self, subtree: Subtree, start: ProgramStart, copies: Mapping[int, int], times: MapTime
+    ) -> None:
+        before = dict(self._met(subtree))
+        opened, after = restore_outputs(subtree, self._around.files.path, self._read, copies, times)
+        self._learn(subtree, before, opened, after)
+        self.reused_subtrees[len(self.reused_subtrees) + 1] = describe_reuse(
+            subtree, start, machine=self.machine, before=before, opened=opened, after=after
         )
 
     def _read(self, digest: str) -> Iterator[bytes]:
         return self._store.read(digest)
 
-    def _met(self, unit: Unit) -> Iterator[tuple[bytes, Facts]]:
+    def _met(self, subtree: Subtree) -> Iterator[tuple[bytes, Facts]]:
         """The files it would have met, as they are."""
-        for key in unit.members:
-            for edge in unit.ledger.used[key]:
-                path = unit.ledger.paths[edge.version]
+        for key in subtree.members:
+            for edge in subtree.index.used[key]:
+                path = subtree.index.paths[edge.version]
                 if path is not None and not path.startswith(MACHINE):
                     yield from self._facts(path)
-        for deed in unit.deeds:
-            if not deed.there:
-                yield from self._facts(deed.path)
+        for change in subtree.changes:
+            if not change.there:
+                yield from self._facts(change.path)
 
     def _facts(self, path: bytes) -> Iterator[tuple[bytes, Facts]]:
         try:
-            yield path, facts_of(self._world.lstat(path))
+            yield path, facts_of(self._files.lstat(path))
         except OSError:
             return
 
     def _learn(
         self,
-        unit: Unit,
+        subtree: Subtree,
         before: Mapping[bytes, Facts],
         opened: Mapping[bytes, Facts],
         after: Mapping[bytes, Facts],
     ) -> None:
         """What these files hold is known without reading them again."""
-        for need in unit.needs:
-            version = need.version
-            if version is not None and version.digest is not None and need.path in before:
+        for dependency in subtree.dependencies:
+            version = dependency.version
+            if version is not None and version.digest is not None and dependency.path in before:
                 stored = Stored(version.digest, version.size or 0)
-                self._around.contents.learn(before[need.path], KnownContent(stored, version.stored))
+                self._around.contents.learn(
+                    before[dependency.path], KnownContent(stored, version.stored)
+                )
         appended = {path for path, facts in opened.items() if facts.size}
-        versions = {path: left.version for path, left in unit.leaves.items()}
-        versions |= {one.path: one.version for one in unit.handed}
+        versions = {path: left.version for path, left in subtree.outputs.items()}
+        versions |= {one.path: one.version for one in subtree.handed}
         for path, version in versions.items():
             if version is not None and version.digest and path in after and path not in appended:
                 stored = Stored(version.digest, version.size or 0)

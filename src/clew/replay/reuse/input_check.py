@@ -1,8 +1,8 @@
-"""Whether all that a unit depended on is so again: the files as they are now against its needs.
+"""Check that the recorded dependencies of a subtree still hold.
 
-Contents, modes and names must be the same. So must the times of files that the run found; those
-of files that it makes are new at every run, so of these only the order counts, as far as the unit
-asked for it. The first need that does not hold is the answer, in words. The world is asked, never
+Contents, modes and names must be the same, and so must the times of files that the execution found.
+Files that the execution made itself have new times in every repeat: of these only the order counts,
+as far as the subtree looked at it. The answer is the first difference, as a sentence. Nothing is
 changed.
 """
 
@@ -18,20 +18,20 @@ from itertools import pairwise
 from typing import Protocol
 
 from clew.prov.locators import path_of
-from clew.replay.reuse.subtree import Need, Unit
+from clew.replay.reuse.subtree import Dependency, Subtree
 
 
-class World(Protocol):
+class CurrentFiles(Protocol):
     """The files as they are now."""
 
     def settle(self, path: bytes) -> bytes:
-        """The path without links in the way to its last name."""
+        """Resolve all links but the last path component."""
 
     def lstat(self, path: bytes) -> os.stat_result:
-        """Of a settled path; OSError as the system says."""
+        """The status of a resolved path."""
 
     def stat(self, path: bytes) -> os.stat_result:
-        """Links followed."""
+        """The status, with links followed."""
 
     def link(self, path: bytes) -> bytes | None: ...
 
@@ -40,125 +40,133 @@ class World(Protocol):
     def digest(self, path: bytes, status: os.stat_result) -> str | None: ...
 
     def found(self, status: os.stat_result) -> bool:
-        """Whether the run found it so: nobody has touched it since."""
+        """Whether the execution found the file in this state and has not changed it."""
 
 
 @dataclass
-class Check:
-    """A unit, and the world it is to fit into."""
+class InputCheck:
+    """Compares the dependencies of one subtree with the current files."""
 
-    unit: Unit
-    world: World
+    subtree: Subtree
+    files: CurrentFiles
     names: Callable[[str], list[bytes]]
-    """The names of a folder that was listed, by the answer."""
+    """Reads a stored directory listing by its digest."""
     before: Callable[[bytes, int], set[bytes]] | None
-    """The names that a folder had, as far as the unit's run met them, at a moment; None: the world
-    has others as well."""
+    """The names that the execution knew in a directory at a time; None if the directory may hold
+    names that the execution never met."""
     times: dict[int, int] = field(default_factory=dict)
-    """What the times that it asked for have become."""
+    """Recorded modification times and what they are now."""
 
     @cached_property
     def _links(self) -> set[bytes]:
-        """Paths that were links then."""
-        return {need.path for need in self.unit.needs if need.kind == "link"}
+        """Paths that were links when recorded."""
+        return {
+            dependency.path for dependency in self.subtree.dependencies if dependency.kind == "link"
+        }
 
-    def unmet(self) -> str | None:
-        """The first need that does not hold now; None: all do."""
+    def find_difference(self) -> str | None:
+        """The first dependency that does not hold now; None if all hold."""
         asked: set[tuple[str, bytes, str, str]] = set()
-        for need in self.unit.needs:
-            digest = need.version.digest if need.version else None
-            key = (need.kind, need.path, need.answer, digest or "")
-            if key in asked and not _of_folder(need):
+        for dependency in self.subtree.dependencies:
+            digest = dependency.version.digest if dependency.version else None
+            key = (dependency.kind, dependency.path, dependency.answer, digest or "")
+            if key in asked and not _is_directory(dependency):
                 continue
             asked.add(key)
-            why = self._unmet(need)
+            why = self._difference(dependency)
             if why is not None:
                 return why
         return self._disorder()
 
-    def _unmet(self, need: Need) -> str | None:
-        path = self.world.settle(need.path)
-        if path != need.path and self.unit.own(path, need.at):
+    def _difference(self, dependency: Dependency) -> str | None:
+        path = self.files.settle(dependency.path)
+        if path != dependency.path and self.subtree.changed_before(path, dependency.at):
             return None
-        name = self._name(need.path)
-        if need.kind == "bytes":
-            return self._bytes(need, path, name)
-        if need.kind == "link":
-            target = path_of(f"file:///{need.answer}") or b"/"
-            same = self.world.link(path) == target[1:]
+        name = self._name(dependency.path)
+        if dependency.kind == "bytes":
+            return self._bytes(dependency, path, name)
+        if dependency.kind == "link":
+            target = path_of(f"file:///{dependency.answer}") or b"/"
+            same = self.files.link(path) == target[1:]
             return None if same else f"the link {name} leads elsewhere"
-        if need.kind in ("listing", "empty"):
-            then = set(self.names(need.answer)) - {b""} if need.answer else set()
-            now = self._names_now(path, need.at)
-            return None if now == then else _renamed(name, then, now)
+        if dependency.kind in ("listing", "empty"):
+            then = set(self.names(dependency.answer)) - {b""} if dependency.answer else set()
+            now = self._names_now(path, dependency.at)
+            return None if now == then else _names_difference(name, then, now)
         try:
-            found = self.world.lstat(path) if _of_link(need) else self.world.stat(need.path)
+            found = (
+                self.files.lstat(path) if _is_link(dependency) else self.files.stat(dependency.path)
+            )
         except OSError as error:
-            return _missing(need, error, name)
-        return self._there(need, path, name, found)
+            return _absence_difference(dependency, error, name)
+        return self._there(dependency, path, name, found)
 
     def _name(self, path: bytes) -> str:
-        """As one would call it in its working folder."""
-        cwd = os.fsencode(self.unit.root.cwd or "/").rstrip(b"/") + b"/"
+        """The path relative to the working directory."""
+        cwd = os.fsencode(self.subtree.root.cwd or "/").rstrip(b"/") + b"/"
         return path.removeprefix(cwd).decode(errors="replace")
 
     # -- bytes
 
-    def _bytes(self, need: Need, path: bytes, name: str) -> str | None:
-        version = need.version
+    def _bytes(self, dependency: Dependency, path: bytes, name: str) -> str | None:
+        version = dependency.version
         assert version is not None
         try:
-            found = self.world.lstat(path)
+            found = self.files.lstat(path)
         except OSError:
             return f"{name} is gone"
         if stat.S_ISLNK(found.st_mode) and stat.S_ISLNK(version.mode or 0):
-            return None  # where it leads is a need of its own
+            return None  # where it leads is a dependency of its own
         if (found.st_mode, found.st_size) != (version.mode, version.size):
             return f"{name} changed"
         if version.found and found.st_mtime_ns != version.mtime:
             return f"{name} changed"
-        return None if self.world.digest(path, found) == version.digest else f"{name} changed"
+        return None if self.files.digest(path, found) == version.digest else f"{name} changed"
 
     # -- looks
 
-    def _there(self, need: Need, path: bytes, name: str, found: os.stat_result) -> str | None:
-        if need.kind == "absent":
-            error, _, asked = need.answer.partition(" ")
-            denied = error == "EACCES" and asked and not _allowed(found, asked)
+    def _there(
+        self, dependency: Dependency, path: bytes, name: str, found: os.stat_result
+    ) -> str | None:
+        if dependency.kind == "absent":
+            error, _, asked = dependency.answer.partition(" ")
+            denied = error == "EACCES" and asked and not _permits(found, asked)
             return None if denied else f"{name} is there now"
-        if need.kind == "present":
-            return self._present(need.answer, path, name, found)
-        if need.kind == "times":
-            return self._times(need, path, name, found)
+        if dependency.kind == "present":
+            return self._present(dependency.answer, path, name, found)
+        if dependency.kind == "times":
+            return self._times(dependency, path, name, found)
         return f"what it asked about {name} is not known here"
 
     def _present(self, answer: str, path: bytes, name: str, found: os.stat_result) -> str | None:
         if answer == "plain":
-            return None if self.world.link(path) is None else f"{name} is a link now"
-        same = int(answer, 8) == found.st_mode if answer[:1].isdigit() else _allowed(found, answer)
+            return None if self.files.link(path) is None else f"{name} is a link now"
+        same = int(answer, 8) == found.st_mode if answer[:1].isdigit() else _permits(found, answer)
         return None if same else f"the mode of {name} changed"
 
-    def _times(self, need: Need, path: bytes, name: str, found: os.stat_result) -> str | None:
-        mode, size, mtime = need.answer.split(" ")
+    def _times(
+        self, dependency: Dependency, path: bytes, name: str, found: os.stat_result
+    ) -> str | None:
+        mode, size, mtime = dependency.answer.split(" ")
         if int(mode, 8) != found.st_mode:
             return f"the mode of {name} changed"
         if stat.S_ISDIR(found.st_mode):
-            if self.world.link(path) is not None and need.path not in self._links:
+            if self.files.link(path) is not None and dependency.path not in self._links:
                 return f"{name} is a link now"
-            return self._folder(need, path, name, same=found.st_mtime_ns == int(mtime))
+            return self._folder(dependency, path, name, same=found.st_mtime_ns == int(mtime))
         if stat.S_ISLNK(found.st_mode):  # nobody goes by the time of a link
             return None if found.st_size == int(size) else f"the link {name} leads elsewhere"
-        same = found.st_mtime_ns == int(mtime) or self._made_again(path, need.at, found)
+        same = found.st_mtime_ns == int(mtime) or self._made_again(path, dependency.at, found)
         if found.st_size != int(size) or not same:
             return f"{name} changed"
         return self._timed(int(mtime), found.st_mtime_ns, name)
 
     def _made_again(self, path: bytes, at: int, found: os.stat_result) -> bool:
-        """Whether the run made it then, and has made the same now."""
-        version = self.unit.ledger.made_by(path, at)
-        if version is None or version.digest is None or self.world.found(found):
+        """Whether the execution made this file then, and made the same content now."""
+        version = self.subtree.index.version_at(path, at)
+        if version is None or version.digest is None or self.files.found(found):
             return False
-        return self.world.digest(path, found) == version.digest
+        return self.files.digest(path, found) == version.digest
 
     def _timed(self, then: int, now: int, name: str) -> str | None:
         known = self.times.setdefault(then, now)
@@ -172,30 +180,32 @@ class Check:
 
     # -- folders
 
-    def _folder(self, need: Need, path: bytes, name: str, *, same: bool) -> str | None:
-        """Its time says nothing but that names came or went; the names themselves say more."""
-        mine = self.unit.deeds_in.get(path, ())
-        if same or any(deed.at < need.at for deed in mine):
+    def _folder(self, dependency: Dependency, path: bytes, name: str, *, same: bool) -> str | None:
+        """A directory's time only shows that names came or went, so compare the names instead."""
+        mine = self.subtree.changes_in.get(path, ())
+        if same or any(change.at < dependency.at for change in mine):
             return None
         if self.before is None:
-            listed = any(n.kind == "listing" and n.path == need.path for n in self.unit.needs)
+            listed = any(
+                n.kind == "listing" and n.path == dependency.path for n in self.subtree.dependencies
+            )
             return None if listed else f"names came or went in {name}"
-        then, now = self.before(path, need.at), self._names_now(path, need.at)
-        return None if then == now else _renamed(name, then, now)
+        then, now = self.before(path, dependency.at), self._names_now(path, dependency.at)
+        return None if then == now else _names_difference(name, then, now)
 
     def _names_now(self, folder: bytes, at: int) -> set[bytes] | None:
-        """The names it would have at that moment of the unit, if all went as it did then."""
-        names = self.world.names(folder)
+        """The names in a directory at this point of the subtree, if it repeats what it did then."""
+        names = self.files.names(folder)
         if names is None:
             return None
-        for deed in self.unit.deeds_in.get(folder, ()):
-            if deed.at < at:
-                name = os.path.basename(deed.path)
-                names = names | {name} if deed.there else names - {name}
+        for change in self.subtree.changes_in.get(folder, ()):
+            if change.at < at:
+                name = os.path.basename(change.path)
+                names = names | {name} if change.there else names - {name}
         return names
 
 
-def _renamed(folder: str, then: set[bytes], now: set[bytes] | None) -> str:
+def _names_difference(folder: str, then: set[bytes], now: set[bytes] | None) -> str:
     said = f"the names in {folder} changed"
     for names, what in (((now or set()) - then, "is new"), (then - (now or set()), "is gone")):
         if names:
@@ -203,26 +213,26 @@ def _renamed(folder: str, then: set[bytes], now: set[bytes] | None) -> str:
     return said
 
 
-def _of_link(need: Need) -> bool:
-    return need.kind == "times" and stat.S_ISLNK(int(need.answer.split(" ")[0], 8))
+def _is_link(dependency: Dependency) -> bool:
+    return dependency.kind == "times" and stat.S_ISLNK(int(dependency.answer.split(" ")[0], 8))
 
 
-def _of_folder(need: Need) -> bool:
-    """Whether what it had done itself by then counts."""
-    if need.kind == "times":
-        return stat.S_ISDIR(int(need.answer.split(" ")[0], 8))
-    return need.kind in ("listing", "empty")
+def _is_directory(dependency: Dependency) -> bool:
+    """Whether the answer depends on what the subtree itself has done by then."""
+    if dependency.kind == "times":
+        return stat.S_ISDIR(int(dependency.answer.split(" ")[0], 8))
+    return dependency.kind in ("listing", "empty")
 
 
-def _missing(need: Need, error: OSError, name: str) -> str | None:
-    if need.kind != "absent":
+def _absence_difference(dependency: Dependency, error: OSError, name: str) -> str | None:
+    if dependency.kind != "absent":
         return f"{name} is gone"
-    same = errno.errorcode.get(error.errno or 0) == need.answer.split(" ")[0]
+    same = errno.errorcode.get(error.errno or 0) == dependency.answer.split(" ")[0]
     return None if same else f"{name} cannot be looked at any more"
 
 
-def _allowed(found: os.stat_result, asked: str) -> bool:
-    """Whether its owner may; root may read and write regardless."""
+def _permits(found: os.stat_result, asked: str) -> bool:
+    """Whether the owner has the permissions; root may always read and write."""
     mode = found.st_mode
     if "x" in asked and not mode & 0o111:
         return False

@@ -1,9 +1,10 @@
 # Paths are bytes here, which pathlib does not take:
 # ruff: noqa: PTH101
-"""Putting in place what a unit left, as if it had run: files, links, folders, output, places.
+"""Restore what a reused subtree left, as if it had run: files, links, directories, output, file
+offsets.
 
-The program that is stood in for has not begun, and everything it needs was found to be so. What
-fails here leaves things half done, so it fails the whole run.
+The skipped program has not started, and its dependencies were checked. A failure here leaves the
+sandbox half changed, so it fails the whole execution.
 """
 
 from __future__ import annotations
@@ -16,33 +17,33 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
 from clew.errors import Damaged
-from clew.replay.reuse.subtree import Handed, Left, Unit
+from clew.replay.reuse.subtree import InheritedFile, Output, Subtree
 from clew.safe_path import open_folder, open_parent
 from clew.witness.syscalls.trace_format import Facts
 from clew.witness.syscalls.version_tracker import facts_of
 
-_COARSE = 5  # CLOCK_REALTIME_COARSE: the clock that files are stamped by
-_TICK = 20_000_000
+_CLOCK_REALTIME_COARSE = 5  # CLOCK_REALTIME_COARSE: the clock that files are stamped by
+_TICK_NS = 20_000_000
 """ns; more than that clock lags behind."""
 
-Read = Callable[[str], Iterator[bytes]]
+ReadContent = Callable[[str], Iterator[bytes]]
 
 
-Times = Callable[[int], int]
-"""The time that a file is to have now, by the time it had then."""
+MapTime = Callable[[int], int]
+"""Maps a recorded modification time to the one that the file gets now."""
 
 
-def as_then(mtime: int) -> int:
-    """Nothing else has run: all times are as they were."""
+def keep_times(mtime: int) -> int:
+    """Keep the recorded times: no other process has run."""
     return mtime
 
 
-def as_now(unit: Unit, known: Mapping[int, int]) -> Times:
-    """Others have run: what the unit wrote is as new as if it had run now, in the same order and
-    before all that comes. `known`: what the times of the files it asked about have become."""
-    versions = [left.version for left in unit.leaves.values()]
-    versions += [one.version for one in unit.handed]
-    since, until = unit.begun - _TICK, unit.over + _TICK
+def renew_times(subtree: Subtree, known: Mapping[int, int]) -> MapTime:
+    """Give files that the subtree wrote the current time, in their recorded order, because other
+    processes have run before. `known`: recorded times of its dependencies and what they are now."""
+    versions = [left.version for left in subtree.outputs.values()]
+    versions += [one.version for one in subtree.handed]
+    since, until = subtree.started - _TICK_NS, subtree.ended + _TICK_NS
     written = {v.mtime for v in versions if v is not None and v.mtime is not None}
     fresh = sorted(m for m in written if m not in known and since <= m <= until)
     now = _next_tick() if fresh else 0
@@ -51,19 +52,20 @@ def as_now(unit: Unit, known: Mapping[int, int]) -> Times:
 
 
 def _next_tick() -> int:
-    """The file system's clock goes in ticks: at the beginning of one, everything written so far is
-    older than it, and nothing written later is."""
-    begun = now = time.clock_gettime_ns(_COARSE)
+    """Wait for the next tick of the clock that stamps files: everything written so far is older,
+    everything written later is not."""
+    begun = now = time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
     while now == begun:
         time.sleep(0.0002)
-        now = time.clock_gettime_ns(_COARSE)
+        now = time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
     return now
 
 
-def possible(unit: Unit, root: bytes) -> bool:
-    """Whether there is a place for all it left. `root`: where the sandbox is seen from here."""
-    made = {path for path, left in unit.leaves.items() if left.kind == "folder"}
-    for path, left in unit.leaves.items():
+def can_restore(subtree: Subtree, root: bytes) -> bool:
+    """Whether the parent directories of all outputs exist. `root`: the sandbox as seen from
+    here."""
+    made = {path for path, left in subtree.outputs.items() if left.kind == "folder"}
+    for path, left in subtree.outputs.items():
         folder = os.path.dirname(path)
         if left.kind != "gone" and folder not in made:
             try:
@@ -74,21 +76,22 @@ def possible(unit: Unit, root: bytes) -> bool:
     return True
 
 
-def apply(
-    unit: Unit, root: bytes, read: Read, copies: Mapping[int, int], times: Times
+def restore_outputs(
+    subtree: Subtree, root: bytes, read: ReadContent, copies: Mapping[int, int], times: MapTime
 ) -> tuple[dict[bytes, Facts], dict[bytes, Facts]]:
-    """Do it; the state of what was handed before, and of all it left after."""
-    opened = {one.path: facts_of(os.fstat(copies[one.fd])) for one in unit.handed}
-    _lay_out(unit, root, read, times)
-    for one in unit.handed:
-        _write_on(copies[one.fd], one, read, times)
-    for name in unit.output:
-        _print(unit, name, read, copies)
-    for fd, place in unit.places.items():
+    """Restore the outputs. Returns the state of inherited files before, and of all outputs
+    afterwards."""
+    opened = {one.path: facts_of(os.fstat(copies[one.fd])) for one in subtree.handed}
+    _restore_paths(subtree, root, read, times)
+    for one in subtree.handed:
+        _write_inherited(copies[one.fd], one, read, times)
+    for name in subtree.printed:
+        _print(subtree, name, read, copies)
+    for fd, place in subtree.offsets.items():
         if fd in copies:
             os.lseek(copies[fd], place, os.SEEK_SET)
-    left_there = [path for path, left in unit.leaves.items() if left.kind in ("file", "link")]
-    left_there += [one.path for one in unit.handed]
+    left_there = [path for path, left in subtree.outputs.items() if left.kind in ("file", "link")]
+    left_there += [one.path for one in subtree.handed]
     return opened, {path: _facts(root, path) for path in left_there}
 
 
@@ -97,10 +100,10 @@ def _facts(root: bytes, path: bytes) -> Facts:
         return facts_of(os.lstat(name, dir_fd=folder))
 
 
-def _lay_out(unit: Unit, root: bytes, read: Read, times: Times) -> None:
-    """What goes, from the innermost; what comes, from the outermost. The program, or a record that
-    somebody else made, may have put links anywhere: none of them is followed."""
-    by_depth = sorted(unit.leaves.items(), key=lambda item: item[0].count(b"/"))
+def _restore_paths(subtree: Subtree, root: bytes, read: ReadContent, times: MapTime) -> None:
+    """Remove from the innermost path, create from the outermost. No link is followed: the program
+    or an untrusted record may have put links anywhere."""
+    by_depth = sorted(subtree.outputs.items(), key=lambda item: item[0].count(b"/"))
     for path, left in reversed(by_depth):
         if left.kind == "gone":
             with suppress(FileNotFoundError), open_parent(root, path[1:]) as place:
@@ -118,7 +121,7 @@ def _lay_out(unit: Unit, root: bytes, read: Read, times: Times) -> None:
                     os.utime(place_of, ns=(left.mtime, left.mtime))
 
 
-def _make(folder: int, name: bytes, left: Left, read: Read, times: Times) -> None:
+def _make(folder: int, name: bytes, left: Output, read: ReadContent, times: MapTime) -> None:
     if left.kind == "folder":
         if not _is_folder(folder, name):
             _remove(folder, name)
@@ -127,7 +130,7 @@ def _make(folder: int, name: bytes, left: Left, read: Read, times: Times) -> Non
         _remove(folder, name)
         os.symlink(b"".join(read(_digest(left))), name, dir_fd=folder)
     elif left.kind == "file":
-        _file(folder, name, left, read, times)
+        _write_file(folder, name, left, read, times)
 
 
 def _is_folder(folder: int, name: bytes) -> bool:
@@ -137,7 +140,7 @@ def _is_folder(folder: int, name: bytes) -> bool:
         return False
 
 
-def _digest(left: Left) -> str:
+def _digest(left: Output) -> str:
     assert left.version is not None and left.version.digest is not None
     return left.version.digest
 
@@ -150,8 +153,8 @@ def _remove(folder: int, name: bytes) -> None:
             os.unlink(name, dir_fd=folder)
 
 
-def _file(folder: int, name: bytes, left: Left, read: Read, times: Times) -> None:
-    """In place where that is how it was written: who has it open sees the change."""
+def _write_file(folder: int, name: bytes, left: Output, read: ReadContent, times: MapTime) -> None:
+    """Write in place if the program did: a process that has the file open sees the change."""
     assert left.version is not None
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     if not left.in_place:
@@ -171,8 +174,8 @@ def _file(folder: int, name: bytes, left: Left, read: Read, times: Times) -> Non
         os.close(file)
 
 
-def _write_on(copy: int, one: Handed, read: Read, times: Times) -> None:
-    """Through the very opening it was handed: whoever has that as well goes on after it."""
+def _write_inherited(copy: int, one: InheritedFile, read: ReadContent, times: MapTime) -> None:
+    """Write through the inherited descriptor: other processes continue at its offset."""
     skip = one.since
     for data in read(one.version.digest or ""):
         _write_all(copy, data[skip:])
@@ -181,16 +184,16 @@ def _write_on(copy: int, one: Handed, read: Read, times: Times) -> None:
     os.utime(copy, ns=(mtime, mtime))
 
 
-def _print(unit: Unit, name: str, read: Read, copies: Mapping[int, int]) -> None:
-    since, until = unit.output[name]
-    to = copies[next(fd for fd, way, told, *_ in unit.held if fd and told == name and way & 2)]
-    whole = unit.stream(name)
+def _print(subtree: Subtree, name: str, read: ReadContent, copies: Mapping[int, int]) -> None:
+    since, until = subtree.printed[name]
+    to = copies[next(fd for fd, way, told, *_ in subtree.held if fd and told == name and way & 2)]
+    whole = subtree.stream(name)
     assert whole is not None and whole.digest is not None
-    printed = _between(read(whole.digest), since, until)
-    _write_all(to, printed.replace(b"\r\n", b"\n") if _ends_lines(to) else printed)
+    printed = _slice(read(whole.digest), since, until)
+    _write_all(to, printed.replace(b"\r\n", b"\n") if _translates_newlines(to) else printed)
 
 
-def _between(data: Iterator[bytes], since: int, until: int) -> bytes:
+def _slice(data: Iterator[bytes], since: int, until: int) -> bytes:
     parts, at = [], 0
     for block in data:
         parts.append(block[max(0, since - at) : max(0, until - at)])
@@ -200,8 +203,8 @@ def _between(data: Iterator[bytes], since: int, until: int) -> bytes:
     return b"".join(parts)
 
 
-def _ends_lines(descriptor: int) -> bool:
-    """Whether this is a terminal that turns newlines into line ends, as the kept ones are."""
+def _translates_newlines(descriptor: int) -> bool:
+    """Whether this is a terminal that turns newlines into CRLF, as the recorded output has them."""
     if not os.isatty(descriptor):
         return False
     modes = termios.tcgetattr(descriptor)[1]

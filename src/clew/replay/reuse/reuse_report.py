@@ -1,4 +1,4 @@
-"""What a unit did, to be told in the record of the run in which it was not done again."""
+"""What a subtree did, to be told in the record of the run in which it was not done again."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from clew.prov.locators import file_locator
 from clew.prov.queries.execution_record import Activity, Edge, Version
 from clew.prov.queries.formats import STREAM
-from clew.replay.reuse.start_match import Start, seals, variables
-from clew.replay.reuse.subtree import Unit
+from clew.replay.reuse.start_match import ProgramStart, recorded_seals, recorded_variables
+from clew.replay.reuse.subtree import Subtree
 from clew.witness.syscalls.reused_subtree import (
     ReusedAction,
     ReusedProcess,
@@ -23,9 +23,9 @@ _LOOKED, _USED, _REPLACED, _GONE = 1, 2, 2, 4
 """The order of what happened at one moment; things are made between the last two."""
 
 
-def account(
-    unit: Unit,
-    start: Start,
+def describe_reuse(
+    subtree: Subtree,
+    start: ProgramStart,
     *,
     machine: str,
     before: Mapping[bytes, Facts],
@@ -34,29 +34,29 @@ def account(
 ) -> ReusedSubtree:
     """`before`: the files it met, as they were; `opened`: what it was handed, before it was
     written; `after`: what it left, as it is now."""
-    return _Account(unit, start, machine, before, opened, after).told()
+    return _ReuseDescription(subtree, start, machine, before, opened, after).told()
 
 
-class _Account:
+class _ReuseDescription:
     def __init__(
         self,
-        unit: Unit,
-        start: Start,
+        subtree: Subtree,
+        start: ProgramStart,
         machine: str,
         before: Mapping[bytes, Facts],
         opened: Mapping[bytes, Facts],
         after: Mapping[bytes, Facts],
     ) -> None:
-        self._unit, self._start, self._machine = unit, start, machine
+        self._subtree, self._start, self._machine = subtree, start, machine
         self._before, self._opened, self._after = before, opened, after
-        self._ledger, self._record = unit.ledger, unit.record
-        self._handed = {one.version.key for one in unit.handed}
-        self._appended = {one.version.key for one in unit.handed if opened[one.path].size}
+        self._index, self._record = subtree.index, subtree.record
+        self._handed = {one.version.key for one in subtree.handed}
+        self._appended = {one.version.key for one in subtree.handed if opened[one.path].size}
         """What these hold depends on what was there before."""
         self._things: dict[int, ReusedVersion] = {}
 
     def told(self) -> ReusedSubtree:
-        members = [self._record.activities[key] for key in self._unit.members]
+        members = [self._record.activities[key] for key in self._subtree.members]
         members.sort(key=lambda process: process.number or 0)
         steps = sorted(self._steps(members))
         self._carries(members)
@@ -66,22 +66,22 @@ class _Account:
             steps=steps,
             held=self._start.held,
             standing=self._start.standing,
-            printed={name: until - since for name, (since, until) in self._unit.output.items()},
+            printed={name: until - since for name, (since, until) in self._subtree.printed.items()},
         )
 
     def _actor(self, process: Activity) -> ReusedProcess:
-        root = process.key == self._unit.root.key
+        root = process.key == self._subtree.root.key
         parent = self._record.activities.get(process.parent or 0)
         return ReusedProcess(
             uid=process.uid,
             parent=None if root or parent is None else parent.uid,
             pid=process.pid or 0,
-            began=self._unit.begun if root else process.started,
+            began=self._subtree.started if root else process.started,
             ended=process.ended,
             exe=process.exe,
             cwd=process.cwd,
             command=tuple(process.command),
-            variables=variables(self._record, process),
+            variables=recorded_variables(self._record, process),
             begun=self._begun(process),
             status=process.status,
             signal=process.signal,
@@ -90,27 +90,27 @@ class _Account:
     def _begun(self, process: Activity) -> dict[str, Any] | None:
         """With its seals as they are, whatever the execution around it has."""
         begun: dict[str, Any] | None = process.facets.get("begun")
-        sealed = seals(self._record, process)
+        sealed = recorded_seals(self._record, process)
         return {**begun, "sealed": sealed} if begun is not None and sealed else begun
 
     # -- what was done
 
     def _steps(self, members: list[Activity]) -> Iterator[ReusedAction]:
         for process in members:
-            for edge in self._ledger.used[process.key]:
+            for edge in self._index.used[process.key]:
                 if self._counts(process, edge.at) and edge.how != "append":
                     yield from self._edge(process, edge, "used", _USED)
-            for look in self._ledger.looked[process.key]:
+            for look in self._index.looked[process.key]:
                 if self._counts(process, look.at):
                     words = (look.kind, self._locator(look.locator), look.answer)
                     yield ReusedAction(look.at, _LOOKED, "looked", process.uid, None, words)
         yield from self._changes(members)
-        inside = self._unit.members
+        inside = self._subtree.members
         for learnt, source, at, via in self._record.informed:
             if learnt in inside and source in inside:
                 who, by = (self._record.activities[key].uid for key in (learnt, source))
                 yield ReusedAction(
-                    max(at, self._unit.over), _GONE, "informed", who, None, (by, via)
+                    max(at, self._subtree.ended), _GONE, "informed", who, None, (by, via)
                 )
 
     def _changes(self, members: list[Activity]) -> Iterator[ReusedAction]:
@@ -122,7 +122,7 @@ class _Account:
             locator = self._record.versions[edge.version].locator
             if locator.startswith(STREAM):
                 words = (locator.rpartition("/")[2], "2")
-                at = max(edge.at, self._unit.begun)
+                at = max(edge.at, self._subtree.started)
                 yield ReusedAction(at, _USED, "stream", process.uid, None, words)
             elif self._counts(process, edge.at) or edge.version in self._handed:
                 self._thing(edge.version)
@@ -133,14 +133,14 @@ class _Account:
                 yield from self._edge(process, edge, "gone", order)
 
     def _counts(self, process: Activity, at: int) -> bool:
-        return process.key != self._unit.root.key or at >= self._unit.begun
+        return process.key != self._subtree.root.key or at >= self._subtree.started
 
     def _edge(self, process: Activity, edge: Edge, kind: str, order: int) -> Iterator[ReusedAction]:
         version = self._record.versions[edge.version]
         if version.locator.startswith(STREAM):
             words = (version.locator.rpartition("/")[2], "1")
             yield ReusedAction(edge.at, order, "stream", process.uid, None, words)
-        elif self._ledger.paths[edge.version] is not None:
+        elif self._index.paths[edge.version] is not None:
             self._thing(edge.version)
             what = "used" if kind == "used" else "gone"
             yield ReusedAction(edge.at, order, what, process.uid, edge.version, (edge.how,))  # type: ignore[arg-type]
@@ -151,31 +151,31 @@ class _Account:
         if key in self._things:
             return
         version = self._record.versions[key]
-        path = self._ledger.paths[key] or b""
+        path = self._index.paths[key] or b""
         makers = self._makers(key)
         if not makers:
             self._things[key] = ReusedVersion(path, self._before.get(path))
             return
-        left = self._unit.leaves.get(path)
+        left = self._subtree.outputs.get(path)
         last = left is not None and left.version is not None and left.version.key == key
         handed = key in self._handed
         # who opens a file for a child to write it is no maker: the child was born later
-        born = min(self._record.activities[by].started for by in self._ledger.makers[key])
-        made = max(min(edge.at for edge in self._ledger.makers[key].values()), born)
+        born = min(self._record.activities[by].started for by in self._index.makers[key])
+        made = max(min(edge.at for edge in self._index.makers[key].values()), born)
         self._things[key] = ReusedVersion(
             path=path,
             facts=self._after.get(path) if last or handed else None,
-            told=None if key in self._appended else _told(version),
-            made=max(made, self._unit.begun),
+            told=None if key in self._appended else _content(version),
+            made=max(made, self._subtree.started),
             makers=makers,
             opened=self._opened.get(path) if handed else None,
         )
 
     def _makers(self, key: int) -> dict[str, str]:
         found = {}
-        for by, edge in self._ledger.makers.get(key, {}).items():
+        for by, edge in self._index.makers.get(key, {}).items():
             process = self._record.activities[by]
-            mine = by in self._unit.members
+            mine = by in self._subtree.members
             if mine and (self._counts(process, edge.at) or key in self._handed):
                 found[process.uid] = edge.how
         return found
@@ -184,7 +184,7 @@ class _Account:
         """Which version's bytes a version keeps: they were met at the same moment."""
         written = {(edge.activity, edge.version, edge.at) for edge in self._record.generated}
         for process in members:
-            for edge in self._ledger.used[process.key]:
+            for edge in self._index.used[process.key]:
                 if edge.how != "append":
                     continue
                 old = self._record.versions[edge.version]
@@ -204,7 +204,7 @@ class _Account:
         return f"{file_locator(self._machine, b'')}{rest[slash:]}"
 
 
-def _told(version: Version) -> KnownVersion | None:
+def _content(version: Version) -> KnownVersion | None:
     if version.digest is None:
         return None
     return KnownVersion(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-Given = Callable[[bytes], bool]
+IsGiven = Callable[[bytes], bool]
 """Whether a path is what the work is given: another question."""
 
 
-class Answer(NamedTuple):
+class ReuseCheck(NamedTuple):
     why_not: str | None
     """The first fact that does not hold; None: all do."""
     facts: int = 0
     """How many were asked."""
 
 
-class Surroundings(NamedTuple):
+class TaskVariables(NamedTuple):
     """The variables that a piece of work has, as they are recorded."""
 
     variables: Mapping[str, str]

@@ -14,14 +14,14 @@ from typing import Any
 from clew.prov.queries.execution_record import Activity, Recorded
 from clew.prov.queries.formats import STREAM
 from clew.redaction import MASK
-from clew.replay.reuse.subtree import Unit
+from clew.replay.reuse.subtree import Subtree
 
-_IDLE = 0.03
+_MAX_IDLE_SECONDS = 0.03
 """Seconds: a program that waited longer than that may have waited for others."""
 
 
 @dataclass(frozen=True)
-class Start:
+class ProgramStart:
     """A program that is about to be started."""
 
     program: str
@@ -40,33 +40,37 @@ class Start:
     """Of its secret variables."""
 
 
-def started_alike(unit: Unit, start: Start) -> str | None:
+def find_start_difference(subtree: Subtree, start: ProgramStart) -> str | None:
     """How the start differs from the one that is known; None: not at all."""
-    why = differing(variables(unit.record, unit.root), start.environment)
-    why = why or _secrets(start, seals(unit.record, unit.root))
+    why = variable_difference(recorded_variables(subtree.record, subtree.root), start.environment)
+    why = why or _secret_difference(start, recorded_seals(subtree.record, subtree.root))
     if why is not None:
         return why
-    if _telling(unit.record, unit.held) != _telling(start.reference, start.held):
+    if _comparable_descriptors(subtree.record, subtree.held) != _comparable_descriptors(
+        start.reference, start.held
+    ):
         return "its input or output goes elsewhere"
-    if any(name == "stdin" for _, _, name, *_ in _telling(unit.record, unit.held)):
-        whole = unit.root.number == 1 and start.first
-        if not whole or _input(unit.record) != _input(start.reference):
+    if any(
+        name == "stdin" for _, _, name, *_ in _comparable_descriptors(subtree.record, subtree.held)
+    ):
+        whole = subtree.root.number == 1 and start.first
+        if not whole or _stdin_digest(subtree.record) != _stdin_digest(start.reference):
             return "it may read what others leave of the input"
-    if unit.root.facets["begun"].get("standing") != start.standing:
+    if subtree.root.facets["begun"].get("standing") != start.standing:
         return "its limits, signals or permissions changed"
-    busy = (unit.over - unit.begun) / 1e9 - unit.idle
-    if start.others and unit.idle > max(_IDLE, busy / 3):
+    busy = (subtree.ended - subtree.started) / 1e9 - subtree.idle
+    if start.others and subtree.idle > max(_MAX_IDLE_SECONDS, busy / 3):
         return "it waits, and others run meanwhile"
     return None
 
 
-def variables(record: Recorded, process: Activity) -> dict[str, str]:
+def recorded_variables(record: Recorded, process: Activity) -> dict[str, str]:
     """All variables of a process, as recorded."""
     whole = {**record.itself.environment, **process.environment}
     return {name: value for name, value in whole.items() if value is not None}
 
 
-def differing(then: Mapping[str, str | None], now: Mapping[str, str]) -> str | None:
+def variable_difference(then: Mapping[str, str | None], now: Mapping[str, str]) -> str | None:
     """The first variable that is another; in words."""
     for name in sorted(then.keys() | now.keys()):
         if name not in now:
@@ -78,12 +82,12 @@ def differing(then: Mapping[str, str | None], now: Mapping[str, str]) -> str | N
     return None
 
 
-def seals(record: Recorded, process: Activity) -> dict[str, str]:
+def recorded_seals(record: Recorded, process: Activity) -> dict[str, str]:
     """What tells the secret variables of a process from others."""
     return {**record.facets.get("sealed", {}), **process.facets.get("begun", {}).get("sealed", {})}
 
 
-def _secrets(start: Start, then: Mapping[str, str]) -> str | None:
+def _secret_difference(start: ProgramStart, then: Mapping[str, str]) -> str | None:
     for name, value in start.environment.items():
         if MASK in value and name not in then:
             return f"its variable {name} is secret, and was not recorded"
@@ -92,12 +96,12 @@ def _secrets(start: Start, then: Mapping[str, str]) -> str | None:
     return None
 
 
-def _telling(record: Recorded, held: list[list[Any]]) -> list[list[Any]]:
+def _comparable_descriptors(record: Recorded, held: list[list[Any]]) -> list[list[Any]]:
     """Descriptors as far as they tell: an input with nothing in it is no input, and how large a
     file was says nothing to who only appends to it."""
     told = []
     for fd, way, name, *place in held:
-        if fd == 0 and (name == "/dev/null" or _silent(record, name)):
+        if fd == 0 and (name == "/dev/null" or _is_empty_input(record, name)):
             told.append([0, 1, "/dev/null"])
         else:
             appends = len(place) > 1 and place[1] & 1
@@ -105,14 +109,14 @@ def _telling(record: Recorded, held: list[list[Any]]) -> list[list[Any]]:
     return told
 
 
-def _silent(record: Recorded, name: str) -> bool:
+def _is_empty_input(record: Recorded, name: str) -> bool:
     """Whether nothing came: through a pipe, or from a terminal at which nobody typed."""
     if name == "stdin":
-        return _input(record) is None
+        return _stdin_digest(record) is None
     return name in ("stdout", "stderr") and not record.facets.get("typed", 0)
 
 
-def _input(record: Recorded) -> str | None:
+def _stdin_digest(record: Recorded) -> str | None:
     """The digest of all that came, if anything did."""
     line = record.lines.get(f"{STREAM}{record.execution.uid}/stdin", ())
     return next((version.digest for version in line if version.size), None)

@@ -1,9 +1,9 @@
-"""The unit of reuse: a program and all that came of it, as far as the rest of its run goes.
+"""The subtree of reuse: a program and all that came of it, as far as the rest of its run goes.
 
 A subtree of processes can stand for itself if it met the rest only through files, words,
 variables, its working folder, what it printed and its status. Then all it depended on is a list
-of needs, facts that must hold again, and all it did is what it left. Decided from the record
-alone; where the record cannot tell, it is no unit, and why is said.
+of dependencies, facts that must hold again, and all it did is what it left. Decided from the record
+alone; where the record cannot tell, it is no subtree, and why is said.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any, NamedTuple
 
 from clew.prov.queries.execution_record import Activity, Recorded, Version
 from clew.prov.queries.formats import STREAM
-from clew.replay.reuse.dependency_index import Deed, Ledger, above
+from clew.replay.reuse.dependency_index import DependencyIndex, PathChange, path_and_parents
 
 MACHINE = (b"/proc/", b"/sys/", b"/dev/")
 """The machine's own: no facts that a run could be repeated from."""
 
 
-class NotAlone(Exception):
+class NotReusable(Exception):
     """Why a subtree cannot stand for itself."""
 
 
-class Need(NamedTuple):
+class Dependency(NamedTuple):
     """Something that must be so again."""
 
     at: int
@@ -36,7 +36,7 @@ class Need(NamedTuple):
     version: Version | None
 
 
-class Left(NamedTuple):
+class Output(NamedTuple):
     """What is at a path afterwards."""
 
     kind: str
@@ -49,7 +49,7 @@ class Left(NamedTuple):
     """Of a folder whose time was set."""
 
 
-class Handed(NamedTuple):
+class InheritedFile(NamedTuple):
     """A file that it was given open, and wrote: what it wrote is the content from `since` on."""
 
     fd: int
@@ -59,27 +59,27 @@ class Handed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Unit:
+class Subtree:
     """A subtree that stands for itself."""
 
-    ledger: Ledger
+    index: DependencyIndex
     root: Activity
     members: frozenset[int]
-    begun: int
-    over: int
+    started: int
+    ended: int
     status: int
-    needs: list[Need]
-    deeds: list[Deed]
-    leaves: dict[bytes, Left]
-    handed: list[Handed]
-    output: dict[str, tuple[int, int]]
+    dependencies: list[Dependency]
+    changes: list[PathChange]
+    outputs: dict[bytes, Output]
+    handed: list[InheritedFile]
+    printed: dict[str, tuple[int, int]]
     """Which bytes of the run's output are its own."""
-    places: dict[int, int] = field(default_factory=dict)
+    offsets: dict[int, int] = field(default_factory=dict)
     """By descriptor, how far it got in files that others read on."""
 
     @property
     def record(self) -> Recorded:
-        return self.ledger.record
+        return self.index.record
 
     @property
     def held(self) -> list[list[Any]]:
@@ -90,22 +90,22 @@ class Unit:
     def first_change(self) -> dict[bytes, int]:
         """When it first did something to a path."""
         first: dict[bytes, int] = {}
-        for deed in self.deeds:
-            first.setdefault(deed.path, deed.at)
+        for change in self.changes:
+            first.setdefault(change.path, change.at)
         return first
 
     @cached_property
-    def deeds_in(self) -> dict[bytes, list[Deed]]:
+    def changes_in(self) -> dict[bytes, list[PathChange]]:
         """By folder, what it did to names in it."""
-        found: dict[bytes, list[Deed]] = {}
-        for deed in self.deeds:
-            found.setdefault(os.path.dirname(deed.path), []).append(deed)
+        found: dict[bytes, list[PathChange]] = {}
+        for change in self.changes:
+            found.setdefault(os.path.dirname(change.path), []).append(change)
         return found
 
-    def own(self, path: bytes, at: int) -> bool:
+    def changed_before(self, path: bytes, at: int) -> bool:
         """Whether what is at this path at this moment is of its own making."""
         first = self.first_change
-        return any(first.get(place, at) < at for place in above(path))
+        return any(first.get(place, at) < at for place in path_and_parents(path))
 
     def stream(self, name: str) -> Version | None:
         """All that its run printed there."""
@@ -115,22 +115,22 @@ class Unit:
     @property
     def idle(self) -> float:
         """Seconds in which it did nothing but wait."""
-        last = chain(self.ledger, self.root)[-1]
+        last = exec_chain(self.index, self.root)[-1]
         busy = sum(last.usage.get(name, 0.0) for name in ("user_seconds", "system_seconds"))
-        return max(0.0, (self.over - self.begun) / 1e9 - busy)
+        return max(0.0, (self.ended - self.started) / 1e9 - busy)
 
 
-def chain(ledger: Ledger, root: Activity) -> list[Activity]:
+def exec_chain(index: DependencyIndex, root: Activity) -> list[Activity]:
     """The program and those it became, one after the other."""
     line = [root]
     while True:
         stem, _, ordinal = line[-1].uid.rpartition("-")
         after = f"{stem}-{int(ordinal) + 1}" if ordinal.isdigit() else ""
-        found = next((c for c in ledger.children[line[-1].key] if c.uid == after), None)
+        found = next((c for c in index.children[line[-1].key] if c.uid == after), None)
         if found is None:
             return line
         line.append(found)
 
 
-def shown(path: bytes) -> str:
+def display_path(path: bytes) -> str:
     return path.decode(errors="replace")

@@ -2,7 +2,7 @@
 
 `unshare` makes a user namespace in which an unprivileged user can mount an overlay. `clew-sandbox`
 mounts it and ties all processes to the life of each other; bubblewrap makes the overlay the root
-of the sandbox, without capabilities, network or terminal. The tracer runs inside, so that it sees
+of the sandbox, without capabilities, network or terminal. The tracer runs config, so that it sees
 what the command sees, and keeps itself out of the command's reach. Nothing of the host is bound
 in but what `Inside.devices` lists: the tracer, its library and its files are descriptors on
 mounts of their own. The host reads the sandbox's files through one descriptor of its root, which
@@ -25,7 +25,7 @@ from typing import Any
 from clew.confined_files import Confined
 from clew.errors import ClewError, RecordingFailed
 from clew.redaction import Redactor
-from clew.replay.repeat.credential_files import CredentialFile, write_files
+from clew.replay.repeat.credential_files import CredentialFile, write_credential_files
 from clew.replay.sandbox.file_cache import Root
 from clew.run.launch import tracer_process
 from clew.run.launch.execution_host import Derivation, LaunchOptions
@@ -36,21 +36,21 @@ from clew.witness import environment
 from clew.witness.syscalls import tracer_binary
 from clew.witness.syscalls.content_capture import FileState
 
-_PROC = (
+_HOST_PROC_ENTRIES = (
     *("acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "mtrr", "pressure", "scsi"),
     *("latency_stats", "sys", "sysrq-trigger"),
 )
 """Parts of /proc that belong to the machine. The kernel lets its root user write there, also one
 without capabilities in a namespace: `/proc/sys/kernel/core_pattern` names a program to be run."""
-_HARDWARE = ("kernel", "cpu", "memory", "hostname", "boot", "gpu", "driver", "cuda", "cudnn")
+_HOST_FACETS = ("kernel", "cpu", "memory", "hostname", "boot", "gpu", "driver", "cuda", "cudnn")
 """Facets that a sandbox has from the machine it runs on; all others are the record's."""
 
-_PATIENCE = 5_000
+_EXIT_TIMEOUT_MS = 5_000
 """Milliseconds to wait for a sandbox that is about to end."""
 
 
 @dataclass
-class Inside:
+class SandboxConfig:
     """What the command finds in the sandbox, beside its files."""
 
     environ: Mapping[str, str]
@@ -79,65 +79,65 @@ class Sandbox:
     """A stage; see `clew.run.launch.execution_host.Stage`."""
 
     root: Root
-    inside: Inside
+    config: SandboxConfig
     scratch: Path
     """An empty folder of its own, where what is written goes."""
     boot: str
     _pid: int = 0
-    _keeper: int = 0
-    _alive: int = -1
-    _view: int = -1
-    _said: int = -1
-    _go: int = -1
-    _handed: list[int] = field(default_factory=list)
-    _mounted: dict[int, tuple[str, Path]] = field(default_factory=dict)
+    _init_pid: int = 0
+    _init_pidfd: int = -1
+    _root_fd: int = -1
+    _status_fd: int = -1
+    _go_fd: int = -1
+    _inherited_fds: list[int] = field(default_factory=list)
+    _mounts: dict[int, tuple[str, Path]] = field(default_factory=dict)
 
     @property
     def machine(self) -> str:
-        return self.inside.machine
+        return self.config.machine
 
     @property
     def cwd(self) -> Path:
-        return self.inside.cwd
+        return self.config.cwd
 
     @property
     def environ(self) -> Mapping[str, str]:
-        return self.inside.environ
+        return self.config.environ
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        return self.inside.secrets
+        return self.config.secrets
 
     @property
     def credential_files(self) -> Mapping[str, Iterable[str]]:
-        return {os.fsdecode(p): file.secrets for p, file in self.inside.credentials.items()}
+        return {os.fsdecode(p): file.secrets for p, file in self.config.credentials.items()}
 
     @property
     def derivation(self) -> Derivation | None:
-        return self.inside.derivation
+        return self.config.derivation
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
         here = environment.facets(self.cwd, self.environ, redactor, machine=self.machine)
-        kept = {n: v for n, v in self.inside.facets.items() if n not in _HARDWARE}
+        kept = {n: v for n, v in self.config.facets.items() if n not in _HOST_FACETS}
         return {
             **kept,
-            **{name: here[name] for name in _HARDWARE if name in here},
+            **{name: here[name] for name in _HOST_FACETS if name in here},
             "variables": here.get("variables", {}),
             "redacted": here.get("redacted", []),
-            "network": self.inside.network,
+            "network": self.config.network,
         }
 
     def prepare(
         self, spool: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
     ) -> Streams:
-        words: dict[str, Any] = self.inside.facets.get("streams", {})
+        words: dict[str, Any] = self.config.facets.get("streams", {})
         self._streams = streams.recreate_streams(
             spool,
             words,
             redactor=redactor,
             limit=limit,
-            stdin=self.inside.stdin,
-            show=self.inside.show,
+            stdin=self.config.stdin,
+            show=self.config.show,
         )
         return self._streams
 
@@ -147,67 +147,67 @@ class Sandbox:
         for name in ("upper", "work", "root"):
             (self.scratch / name).mkdir(parents=True)
         (self.scratch / "lower").symlink_to(self.root.path)
-        write_files(self.inside.credentials, self.scratch / "upper", self.root.path)
+        write_credential_files(self.config.credentials, self.scratch / "upper", self.root.path)
         said, tell = os.pipe()
         wait, go = os.pipe()
-        tracer = self._tracer(what)
-        kept = [what.notify, *what.streams.reading.handed, *self._handed]
+        tracer = self._tracer_command(what)
+        kept = [what.notify, *what.streams.reading.handed, *self._inherited_fds]
         kept += [] if what.ask is None else [what.ask]
         self._pid = tracer_process.start(
-            [*self._launcher(tell, wait, kept), *self._bubblewrap(), *tracer],
+            [*self._launcher_command(tell, wait, kept), *self._bubblewrap_command(), *tracer],
             {"PATH": os.environ.get("PATH", os.defpath)},
             descriptors=what.streams.descriptors,
-            handed=(tell, wait, *kept, *self._mounted),
+            handed=(tell, wait, *kept, *self._mounts),
             blocked=what.blocked,
         )
-        for descriptor in (tell, wait, *self._handed, *self._mounted):
+        for descriptor in (tell, wait, *self._inherited_fds, *self._mounts):
             os.close(descriptor)
-        self._handed.clear()
-        self._said, self._go = said, go
+        self._inherited_fds.clear()
+        self._status_fd, self._go_fd = said, go
         return self._pid
 
-    def _launcher(self, tell: int, wait: int, kept: Iterable[int]) -> list[str]:
+    def _launcher_command(self, tell: int, wait: int, kept: Iterable[int]) -> list[str]:
         if not os.access(tracer_binary.SANDBOX, os.X_OK):
             raise RecordingFailed(
                 f"{tracer_binary.SANDBOX} is missing: repeating needs it",
                 hint="install Clew again; in a clone of its repository, run make",
             )
-        words = [_program("unshare"), "-Urm", os.fspath(tracer_binary.SANDBOX)]
+        words = [_find_program("unshare"), "-Urm", os.fspath(tracer_binary.SANDBOX)]
         words += ["--starter", str(os.getpid()), "--tell", str(tell), "--go", str(wait)]
         words += ["--folder", os.fspath(self.scratch)]
-        words += ["--umask", str(self.inside.facets.get("umask") or "0022")]
+        words += ["--umask", str(self.config.facets.get("umask") or "0022")]
         for descriptor in kept:
             words += ["--keep", str(descriptor)]
-        for descriptor, (how, path) in self._mounted.items():
+        for descriptor, (how, path) in self._mounts.items():
             words += [how, f"{descriptor}={os.fspath(path)}"]
         return [*words, "--"]
 
-    def _bubblewrap(self) -> list[str]:
-        user = self.inside.facets.get("user", {})
-        program = _program("bwrap")
+    def _bubblewrap_command(self) -> list[str]:
+        user = self.config.facets.get("user", {})
+        program = _find_program("bwrap")
         words = [program, "--bind", os.fspath(self.scratch / "root"), "/"]
         words += ["--proc", "/proc", "--dev", "/dev"]
-        for name in _PROC:
+        for name in _HOST_PROC_ENTRIES:
             words += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
-        words += _devices(self.inside.devices)
+        words += _device_options(self.config.devices)
         words += ["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"]
-        words += [] if self.inside.network else ["--unshare-net"]
+        words += [] if self.config.network else ["--unshare-net"]
         words += ["--disable-userns"] if _disables_user_namespaces(program) else []
         words += ["--cap-drop", "ALL", "--new-session", "--die-with-parent"]
         words += ["--uid", str(user.get("uid", 0)), "--gid", str(user.get("gid", 0))]
-        words += ["--hostname", str(self.inside.facets.get("hostname") or "localhost")]
+        words += ["--hostname", str(self.config.facets.get("hostname") or "localhost")]
         return [*words, "--chdir", os.fspath(self.cwd), "--"]
 
-    def _tracer(self, what: LaunchOptions) -> list[str]:
+    def _tracer_command(self, what: LaunchOptions) -> list[str]:
         return tracer_binary.tracer_command(
             what.command,
             tracer=self._mount("--read-only", tracer_binary.TRACER),
             library=self._mount("--read-only", tracer_binary.LIBRARY),
-            trace=self._hand(os.open(what.trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)),
+            trace=self._inherit(os.open(what.trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)),
             spool=self._mount("--tree", what.spool) if what.spool else None,
             notify=what.notify,
             exclude=what.exclude,
-            environment=self._hand(_variables(self.environ)),
+            environment=self._inherit(_write_environment(self.environ)),
             opened=what.streams.opened,
             reading=what.streams.reading.descriptor,
             ask=what.ask,
@@ -217,32 +217,32 @@ class Sandbox:
             isolated=True,
         )
 
-    def _hand(self, descriptor: int) -> str:
-        self._handed.append(descriptor)
+    def _inherit(self, descriptor: int) -> str:
+        self._inherited_fds.append(descriptor)
         return f"/proc/self/fd/{descriptor}"
 
     def _mount(self, how: str, path: Path) -> str:
         """A descriptor that `clew-sandbox` replaces by one of the same path on its own mount."""
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        self._mounted[descriptor] = how, path
+        self._mounts[descriptor] = how, path
         return f"/proc/self/fd/{descriptor}"
 
     def ready(self) -> tuple[Confined, Mapping[FileState, str]]:
         """The overlay is mounted, and the command waits: now its root can be opened."""
         try:
-            with open(self._said, "rb", closefd=False) as said:
-                self._keeper = int(said.readline())
-            self._alive = os.pidfd_open(self._keeper)
+            with open(self._status_fd, "rb", closefd=False) as said:
+                self._init_pid = int(said.readline())
+            self._init_pidfd = os.pidfd_open(self._init_pid)
             place = f"/proc/{self._pid}/root{self.scratch / 'root'}"
-            self._view = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-            os.write(self._go, b"x")
+            self._root_fd = os.open(place, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            os.write(self._go_fd, b"x")
         except (OSError, ValueError) as error:  # it failed, or was killed
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
             tracer_process.wait(self._pid)
             self._streams.finish()
             raise self.refusal() from error
-        return Confined(self._view), self.root.states
+        return Confined(self._root_fd), self.root.states
 
     def refusal(self) -> RecordingFailed:
         """Why there is no sandbox, in the words of the program that could not make it."""
@@ -256,32 +256,32 @@ class Sandbox:
 
     def target(self, root: int | None) -> int | None:
         """Any signal ends the sandbox as a whole."""
-        return self._keeper or None
+        return self._init_pid or None
 
     # -- the end
 
     def owners(self, paths: list[bytes]) -> Mapping[bytes, str]:
-        return {p: self.inside.packages[p] for p in paths if p in self.inside.packages}
+        return {p: self.config.packages[p] for p in paths if p in self.config.packages}
 
     def packages(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.inside.facets.get("packages", {})
+        found: dict[str, Any] = self.config.facets.get("packages", {})
         return found
 
     def close(self) -> None:
         """When this returns no process of the sandbox is left: its files, removed, leave room."""
-        if self._alive >= 0:
+        if self._init_pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._alive, signal.SIGKILL)
+                signal.pidfd_send_signal(self._init_pidfd, signal.SIGKILL)
             ended = select.poll()
-            ended.register(self._alive, select.POLLIN)
-            ended.poll(_PATIENCE)
-        for descriptor in (self._said, self._go, self._view, self._alive):
+            ended.register(self._init_pidfd, select.POLLIN)
+            ended.poll(_EXIT_TIMEOUT_MS)
+        for descriptor in (self._status_fd, self._go_fd, self._root_fd, self._init_pidfd):
             if descriptor >= 0:
                 os.close(descriptor)
-        self._said = self._go = self._view = self._alive = -1
+        self._status_fd = self._go_fd = self._root_fd = self._init_pidfd = -1
 
 
-def _program(name: str) -> str:
+def _find_program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         package = {"bwrap": "bubblewrap", "unshare": "util-linux"}[name]
@@ -297,7 +297,7 @@ def _disables_user_namespaces(program: str) -> bool:
     return b"--disable-userns" in Path(program).read_bytes()
 
 
-def _devices(paths: Iterable[str]) -> list[str]:
+def _device_options(paths: Iterable[str]) -> list[str]:
     """/sys cannot be written to, and of /dev only device nodes are bound."""
     words: list[str] = []
     system = [path for path in paths if path.startswith("/sys")]
@@ -319,7 +319,7 @@ def _is_device(path: str) -> bool:
     return False
 
 
-def _variables(environ: Mapping[str, str]) -> int:
+def _write_environment(environ: Mapping[str, str]) -> int:
     """A nameless file with the variables, each ended by a zero byte."""
     descriptor = os.memfd_create("environment", os.MFD_CLOEXEC)
     entries = (os.fsencode(f"{name}={value}") for name, value in environ.items())

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import ClewError, NoContent
-from clew.replay.sandbox.initial_files import Entry, Scenery
+from clew.replay.sandbox.initial_files import Entry, InitialFiles
 from clew.run.execution_locks import remove_tree
 from clew.safe_path import SafeFolder
 from clew.store import Store
@@ -42,14 +42,14 @@ class Root:
 
 
 @contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
+def hold_cache(folder: Path) -> Iterator[None]:
     """While somebody repeats, nothing of the cache is removed."""
     with _lock(folder) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
 
 
-def clear(folder: Path, *, dry_run: bool) -> int:
+def clear_cache(folder: Path, *, dry_run: bool) -> int:
     """Remove all that is cached for repeats, unless somebody is at it; how many bytes that is."""
     files = [path for path in (folder / "files").glob("*/*") if path.is_file()]
     freed = sum(path.stat().st_size for path in files)
@@ -72,7 +72,7 @@ def _lock(folder: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-class Cache:
+class FileCache:
     """The files and roots of one project, in its `cache` folder."""
 
     def __init__(self, folder: Path, store: Store, *, roots: Path | None = None) -> None:
@@ -81,24 +81,24 @@ class Cache:
         self._roots = roots or folder / "roots"
         self._store = store
 
-    def root(self, scenery: Scenery) -> Root:
-        """The scenery as files. A second time it is there already, and only looked at."""
-        place = self._roots / scenery.digest
-        states = self._states(scenery, place)
+    def root(self, initial_files: InitialFiles) -> Root:
+        """The initial_files as files. A second time it is there already, and only looked at."""
+        place = self._roots / initial_files.digest
+        states = self._states(initial_files, place)
         if states is None:  # not there, or somebody was at it
             remove_tree(place)
-            self._build(scenery, place)
-            states = self._states(scenery, place)
+            self._build(initial_files, place)
+            states = self._states(initial_files, place)
         if states is None:
             raise ClewError(
                 f"{place} does not stay as it is made", hint="is somebody else changing it?"
             )
         return Root(place, states)
 
-    def _states(self, scenery: Scenery, place: Path) -> dict[State, str] | None:
+    def _states(self, initial_files: InitialFiles, place: Path) -> dict[State, str] | None:
         """The content of every file by the state it has; None where one is not as it was made."""
         states: dict[State, str] = {}
-        for path, entry in scenery.entries.items():
+        for path, entry in initial_files.entries.items():
             if entry.kind == "file":
                 state = _state(place, path)
                 if state is None or state[1:3] != (entry.size, entry.mtime):
@@ -123,7 +123,7 @@ class Cache:
         self._store.restore(entry.digest, path, mode=entry.mode, mtime=entry.mtime, sync=False)
         return path
 
-    def _build(self, scenery: Scenery, place: Path) -> None:
+    def _build(self, initial_files: InitialFiles, place: Path) -> None:
         draft = self._roots / f".{secrets.token_hex(8)}"
         try:
             self._roots.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ class Cache:
             places = SafeFolder(draft)
             linked: set[Entry] = set()
             folders: list[tuple[bytes, Entry]] = []
-            for path, entry in sorted(scenery.entries.items()):
+            for path, entry in sorted(initial_files.entries.items()):
                 if entry.kind == "folder":
                     folders.append((places.make_folder(path[1:]), entry))
                 else:
@@ -139,7 +139,7 @@ class Cache:
             for folder, entry in reversed(folders):  # last, from the innermost: filling changes it
                 os.utime(folder, ns=(entry.mtime, entry.mtime))
                 os.chmod(folder, entry.mode | 0o700)
-            _settle(draft, place)
+            _publish(draft, place)
         except OSError as error:
             raise from_os(error, doing=f"lay out the files in {self._roots}") from error
         finally:
@@ -170,7 +170,7 @@ class Cache:
         return True
 
 
-def _settle(draft: Path, place: Path) -> None:
+def _publish(draft: Path, place: Path) -> None:
     try:
         draft.rename(place)
     except OSError as error:

@@ -25,10 +25,10 @@ from clew.prov.queries.execution_record import Look, Recorded, Version
 OUTSIDE = (b"/proc/", b"/sys/", b"/dev/")
 """The machine's own: a sandbox has these anew, or from the host."""
 
-_UNSETTLED = re.compile(rb"/\.{0,2}(?:/|\Z)")
+_NOT_NORMALIZED = re.compile(rb"/\.{0,2}(?:/|\Z)")
 """What a path without dots and doubled slashes does not have."""
 
-Names = Callable[[str], list[bytes]]
+ReadListing = Callable[[str], list[bytes]]
 """The names of a folder that was listed, by the digest that is the answer of the look."""
 
 
@@ -45,7 +45,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 @dataclass(frozen=True)
-class Scenery:
+class InitialFiles:
     """A file system, as far as an execution met it."""
 
     entries: dict[bytes, Entry]
@@ -57,30 +57,30 @@ class Scenery:
         """Its name: equal sceneries have equal names."""
         return blake3(msgspec.msgpack.encode(sorted(self.entries.items()))).hexdigest(length=16)
 
-    def changed(self, entries: dict[bytes, Entry | None]) -> Scenery:
+    def with_changes(self, entries: dict[bytes, Entry | None]) -> InitialFiles:
         """The same with these paths put there, or taken away (None)."""
         after = {path: entry for path, entry in self.entries.items() if path not in entries}
         after |= {path: entry for path, entry in entries.items() if entry is not None}
         missing = [path for path in self.missing if path not in entries]
-        return Scenery(_with_folders(after), missing)
+        return InitialFiles(_add_directories(after), missing)
 
     def under(self, folder: bytes) -> dict[bytes, Entry]:
         prefix = folder.rstrip(b"/") + b"/"
         return {path: e for path, e in self.entries.items() if path.startswith(prefix)}
 
 
-def scenery(record: Recorded, names: Names) -> Scenery:
+def find_initial_files(record: Recorded, read_listing: ReadListing) -> InitialFiles:
     """The file system that `record` began with."""
-    return _Scene(record, names).settle()
+    return _InitialFilesBuilder(record, read_listing).settle()
 
 
-class _Scene:
-    def __init__(self, record: Recorded, names: Names) -> None:
+class _InitialFilesBuilder:
+    def __init__(self, record: Recorded, read_listing: ReadListing) -> None:
         self._record = record
-        self._names = names
+        self._read_listing = read_listing
         self._entries: dict[bytes, Entry] = {}
         self._missing: list[bytes] = []
-        self._links = _links(record)
+        self._links = _initial_links(record)
         self._ways: dict[bytes, bytes] = {}
         self._mutated = _first_changes(record)
         self._lines = [
@@ -106,9 +106,9 @@ class _Scene:
         }
         """What something was looked for in: were it there and no folder, the answer was another."""
 
-    def settle(self) -> Scenery:
+    def settle(self) -> InitialFiles:
         for link, target in self._links.items():
-            told = (_times(k.answer) for k in self._looks.get(link, ()) if k.kind == "times")
+            told = (_parse_times(k.answer) for k in self._looks.get(link, ()) if k.kind == "times")
             mtime = next((mtime for mode, _, mtime in told if stat.S_ISLNK(mode)), 0)
             self._entries[link] = Entry("link", mode=0o777, mtime=mtime, target=target)
         for path, line in self._lines:
@@ -124,11 +124,11 @@ class _Scene:
                     self._listed(path, look)
         self._parents()
         self._entries.pop(b"/", None)
-        return Scenery(_with_folders(self._entries), sorted(self._missing))
+        return InitialFiles(_add_directories(self._entries), sorted(self._missing))
 
     def _found(self, path: bytes, first: Version) -> None:
         """A path that was read or written: what was there first."""
-        if not _plain(path):  # no witness writes that: the record was tampered with
+        if not _is_normalized(path):  # no witness writes that: the record was tampered with
             raise Damaged(f"{os.fsdecode(path)} is not a normalised path", hint="clew fsck")
         if not first.found or path in self._entries:
             return
@@ -145,7 +145,7 @@ class _Scene:
             self._missing.append(path)
         else:
             looks = (look for look in self._looks.get(path, ()) if look.kind == "times")
-            told = next((_times(look.answer) for look in looks), (mode, 0, first.mtime or 0))
+            told = next((_parse_times(look.answer) for look in looks), (mode, 0, first.mtime or 0))
             self._entries[path] = Entry("stub", stat.S_IMODE(told[0]), told[2], told[1])
 
     def _read(self, version: Version) -> bool:
@@ -157,7 +157,9 @@ class _Scene:
         first, until = looks[0], self._mutated.get(path, looks[-1].at)
         if first.kind == "absent" or first.at > until:
             return
-        told = (_times(look.answer) for look in looks if look.kind == "times" and look.at <= until)
+        told = (
+            _parse_times(look.answer) for look in looks if look.kind == "times" and look.at <= until
+        )
         overwritten = (
             int(first.answer, 8) if first.kind == "present" and first.answer[:1].isdigit() else 0
         )
@@ -171,7 +173,7 @@ class _Scene:
     def _listed(self, folder: bytes, look: Look) -> None:
         """Names that a listing showed and that nobody looked at more closely."""
         prefix = os.path.join(folder, b"")
-        for name in self._names(look.answer):
+        for name in self._read_listing(look.answer):
             path = prefix + name
             if path in self._entries:
                 continue
@@ -215,7 +217,7 @@ class _Scene:
         if way is None:  # most paths lie in a folder that others were in
             way = self._ways[folder] = self._way(folder)
         settled = os.path.join(way, name)
-        return settled if _plain(settled) else os.path.normpath(settled)
+        return settled if _is_normalized(settled) else os.path.normpath(settled)
 
     def _way(self, folder: bytes) -> bytes:
         """The folder without the links that lead to it."""
@@ -230,7 +232,7 @@ class _Scene:
         return folder
 
 
-def _links(record: Recorded) -> dict[bytes, bytes]:
+def _initial_links(record: Recorded) -> dict[bytes, bytes]:
     """Links that were there at the beginning, with where they lead."""
     made = {
         record.versions[edge.version].locator: edge.at
@@ -257,22 +259,22 @@ def _first_changes(record: Recorded) -> dict[bytes, int]:
     return first
 
 
-def _times(answer: str) -> tuple[int, int, int]:
+def _parse_times(answer: str) -> tuple[int, int, int]:
     mode, size, mtime = answer.split(" ")
     return int(mode, 8), int(size), int(mtime)
 
 
-def _with_folders(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
+def _add_directories(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
     """With every folder that lies above something; what was taken for a stub may be one. What
     would lie below a file or a link cannot be there: the path was another's by then. Nor can
     what climbs by `..`: a record that somebody else made must not reach out of a root."""
-    entries = {path: entry for path, entry in entries.items() if _plain(path)}
+    entries = {path: entry for path, entry in entries.items() if _is_normalized(path)}
     folders: set[bytes] = set()
     for path in entries:
         _add_parents(path, folders)
     blocked = {f for f in folders if f in entries and entries[f].kind in ("file", "link")}
     if blocked:
-        return _with_folders({p: e for p, e in entries.items() if not _below(p, blocked)})
+        return _add_directories({p: e for p, e in entries.items() if not _is_below(p, blocked)})
     for folder in folders:
         known = entries.get(folder)
         if known is None or known.kind == "stub":
@@ -280,12 +282,12 @@ def _with_folders(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
     return entries
 
 
-def _plain(path: bytes) -> bool:
+def _is_normalized(path: bytes) -> bool:
     """Whether a path is written as short as it can be, without dots."""
-    return _UNSETTLED.search(path) is None or os.path.normpath(path) == path
+    return _NOT_NORMALIZED.search(path) is None or os.path.normpath(path) == path
 
 
-def _below(path: bytes, folders: set[bytes]) -> bool:
+def _is_below(path: bytes, folders: set[bytes]) -> bool:
     above: set[bytes] = set()
     _add_parents(path, above)
     return not above.isdisjoint(folders)

@@ -19,12 +19,12 @@ from blake3 import blake3
 from clew.confined_files import Confined
 from clew.witness.syscalls.content_capture import FileState
 
-_MOST = 40  # as many links as the kernel follows
-_RACY = 2_000_000_000
+_MAX_LINKS = 40  # as many links as the kernel follows
+_RACY_NS = 2_000_000_000
 """ns; coarser than any file system's clock."""
 
 
-class Seen:
+class SandboxFiles:
     """One sandbox. `forget` after anybody may have changed a link or a folder."""
 
     def __init__(self, files: Confined, given: Mapping[FileState, str]) -> None:
@@ -61,7 +61,7 @@ class Seen:
                 at = os.path.dirname(at)
                 continue
             step = os.path.join(at, part)
-            target = self.link(step) if links < _MOST else None
+            target = self.link(step) if links < _MAX_LINKS else None
             if target is None:
                 at = step
                 continue
@@ -129,6 +129,8 @@ class Seen:
         if (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) != key:
             return None  # somebody is writing it
         digest = f"blake3:{hashed.hexdigest()}"
-        if s.st_ctime_ns + _RACY < time.time_ns():  # else one more change might show the same times
+        if (
+            s.st_ctime_ns + _RACY_NS < time.time_ns()
+        ):  # else one more change might show the same times
             self._digests[key] = digest
         return digest

@@ -7,37 +7,37 @@ import os
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.replay.runs import CONTENTS, Run, digest
+from tests.unit.replay.record_builder import CONTENTS, RecordBuilder, digest
 
 from clew.errors import Damaged
 from clew.prov.queries.execution_record import Recorded
-from clew.replay.checkout.changes import changes
-from clew.replay.checkout.commit_files import amended, settled
-from clew.replay.checkout.layout import laid, origin
-from clew.replay.checkout.working_tree import Checkout, Kept, layout, own
-from clew.replay.sandbox.initial_files import Entry, Scenery, scenery
+from clew.replay.checkout.changes import find_changes
+from clew.replay.checkout.commit_files import amend_files, resolve_links
+from clew.replay.checkout.layout import checkout_path, original_path
+from clew.replay.checkout.working_tree import Checkout, TrackedFile, list_files, select_files
+from clew.replay.sandbox.initial_files import Entry, InitialFiles, find_initial_files
 
 
-def kept(path: str, text: str, *, mode: int = 0o644, link: bool = False) -> Kept:
+def kept(path: str, text: str, *, mode: int = 0o644, link: bool = False) -> TrackedFile:
     content = text.encode()
-    place = laid(path.encode(), "/w")
-    return Kept(place, path.encode(), digest(content), mode, len(content), 5, link)
+    place = checkout_path(path.encode(), "/w")
+    return TrackedFile(place, path.encode(), digest(content), mode, len(content), 5, link)
 
 
-def found(run: Run) -> tuple[Recorded, Scenery]:
+def found(run: RecordBuilder) -> tuple[Recorded, InitialFiles]:
     record = run.record()
-    return record, scenery(record, lambda answer: CONTENTS[answer].split(b"\0"))
+    return record, find_initial_files(record, lambda answer: CONTENTS[answer].split(b"\0"))
 
 
 def result(
-    line: list[tuple[Recorded, Scenery]], before: list[Kept], now: list[Kept]
+    line: list[tuple[Recorded, InitialFiles]], before: list[TrackedFile], now: list[TrackedFile]
 ) -> dict[str, Entry]:
-    entries = amended(line, before, now, lambda name: CONTENTS[name])
-    return {p.decode(): e for p, e in line[0][1].changed(entries).entries.items()}
+    entries = amend_files(line, before, now, lambda name: CONTENTS[name])
+    return {p.decode(): e for p, e in line[0][1].with_changes(entries).entries.items()}
 
 
-def first() -> Run:
-    run = Run("sh", number=1)
+def first() -> RecordBuilder:
+    run = RecordBuilder("sh", number=1)
     process = run.process("python")
     run.reads(process, "/w/run.py", b"run")
     run.reads(process, "/w/data.csv", b"data")
@@ -49,23 +49,23 @@ def first() -> Run:
 
 def test_what_a_checkout_holds() -> None:
     record, scene = found(first())
-    assert set(own(record, scene)) == {b"/w/run.py", b"/w/data.csv"}
-    assert [(k.place, k.path) for k in layout(record, scene)] == [
+    assert set(select_files(record, scene)) == {b"/w/run.py", b"/w/data.csv"}
+    assert [(k.place, k.path) for k in list_files(record, scene)] == [
         (b"data.csv", b"/w/data.csv"),
         (b"run.py", b"/w/run.py"),
     ]
 
 
 def test_a_place_that_leads_out_is_refused() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     run.reads(run.process("cat"), "/w/../../etc/cron.d/x.txt", b"evil")
     with pytest.raises(Damaged):
-        list(layout(*found(run)))
+        list(list_files(*found(run)))
 
 
 def test_changed_added_and_deleted() -> None:
     line = [found(first())]
-    before = list(layout(*line[0]))
+    before = list(list_files(*line[0]))
     entries = result(line, before, [kept("/w/run.py", "new"), kept("/w/b/more", "m", mode=0o755)])
     assert entries["/w/run.py"] == Entry("file", 0o644, 5, 3, digest(b"new"))
     assert entries["/w/b/more"].mode == 0o755
@@ -76,15 +76,15 @@ def test_changed_added_and_deleted() -> None:
 
 def test_what_is_as_it_was_keeps_its_time() -> None:
     line = [found(first())]
-    entries = result(line, list(layout(*line[0])), [kept("/w/run.py", "run")])
+    entries = result(line, list(list_files(*line[0])), [kept("/w/run.py", "run")])
     assert entries["/w/run.py"] == line[0][1].entries[b"/w/run.py"]
-    entries = result(line, list(layout(*line[0])), [kept("/w/run.py", "run", mode=0o755)])
+    entries = result(line, list(list_files(*line[0])), [kept("/w/run.py", "run", mode=0o755)])
     assert (entries["/w/run.py"].mode, entries["/w/run.py"].mtime) == (0o755, 5)
 
 
 def test_the_rest_comes_from_those_it_descends_from() -> None:
     """A run that ended early: of one library it saw the name alone, of the other nothing."""
-    early = Run("sh", number=2)
+    early = RecordBuilder("sh", number=2)
     process = early.process("python")
     early.reads(process, "/w/run.py", b"exit")
     early.lists(process, "/usr/lib/python", "os.py", "never.py")
@@ -98,7 +98,7 @@ def test_the_rest_comes_from_those_it_descends_from() -> None:
 
 
 def test_what_was_deleted_is_not_even_a_name() -> None:
-    listing = Run("sh", number=2)
+    listing = RecordBuilder("sh", number=2)
     process = listing.process("ls")
     listing.lists(process, "/w", "data.csv", "run.py")
     line = [found(listing), found(first())]
@@ -111,7 +111,7 @@ def test_links() -> None:
     run = first()
     run.looks(run.process("ls"), "link", "/w/current", "v1")
     line = [found(run)]
-    before = list(layout(*line[0]))
+    before = list(list_files(*line[0]))
     now = [*before, kept("/w/current/x", "x"), kept("/w/new", "v1/x", link=True)]
     entries = result(line, before, now)
     assert entries["/w/v1/x"].digest == digest(b"x")
@@ -121,7 +121,7 @@ def test_links() -> None:
 
 def test_links_that_lead_in_a_circle_end() -> None:
     entries = {b"/a": Entry("link", target=b"b"), b"/b": Entry("link", target=b"a")}
-    assert settled(b"/a/x", entries) in (b"/a/x", b"/b/x")
+    assert resolve_links(b"/a/x", entries) in (b"/a/x", b"/b/x")
 
 
 NAMES = st.sampled_from(["a", "b", "_outside", ".clew", ".clew-checkout", "c.txt"])
@@ -130,8 +130,8 @@ NAMES = st.sampled_from(["a", "b", "_outside", ".clew", ".clew-checkout", "c.txt
 @given(st.lists(NAMES, min_size=1, max_size=5), st.sampled_from(["/", "/a", "/a/b", "/b"]))
 def test_a_place_tells_its_path(parts: list[str], cwd: str) -> None:
     path = os.fsencode("/" + "/".join(parts))
-    place = laid(path, cwd)
-    assert origin(place, cwd) == path
+    place = checkout_path(path, cwd)
+    assert original_path(place, cwd) == path
     assert place.split(b"/")[0] not in (b".clew", b".clew-checkout", b"")
 
 
@@ -144,12 +144,12 @@ FILES = st.dictionaries(
 def test_changes_are_all_that_differs(
     before: dict[str, tuple[str, int]], after: dict[str, tuple[str, int]]
 ) -> None:
-    def all_of(files: dict[str, tuple[str, int]]) -> list[Kept]:
+    def all_of(files: dict[str, tuple[str, int]]) -> list[TrackedFile]:
         return [kept(f"/w/{n}", text, mode=mode) for n, (text, mode) in files.items()]
 
     now = {k.place: k for k in all_of(after)}
     folder = Checkout(None, "p", "/", "u", "e1", "/w", tuple(all_of(before)))  # type: ignore[arg-type]
-    found = changes(folder, now)
+    found = find_changes(folder, now)
     assert {k.place.decode() for k in found.added} == after.keys() - before.keys()
     assert {k.place.decode() for k in found.deleted} == before.keys() - after.keys()
     assert {new.place.decode() for _, new in found.modified} == {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tests.unit.replay.runs import Run, digest, read
+from tests.unit.replay.record_builder import RecordBuilder, digest, read
 
 from clew.prov.queries.execution_record import Gap, Recorded
 from clew.replay.compare import output_comparison
-from clew.replay.compare.output_comparison import Comparison, compare, text_difference
+from clew.replay.compare.output_comparison import Comparison, compare, diff_text
 from clew.replay.compare.volatile_rules import BUILT_IN
 
 
@@ -19,7 +19,7 @@ def kinds(a: Recorded, b: Recorded) -> list[tuple[str, str]]:
 
 
 def leaving(number: int, *outputs: tuple[str, bytes | None], status: int = 0) -> Recorded:
-    run = Run("make", number=number)
+    run = RecordBuilder("make", number=number)
     process = run.process("make")
     for path, content in outputs:
         run.writes(process, path, content)
@@ -56,7 +56,7 @@ def test_equivalent_is_never_identical() -> None:
     (one,) = compared(a, b).differences
     assert (one.kind, one.rule) == ("equivalent", "times")
     assert compared(a, b).verdict == "equivalent"
-    assert compared(a, b).serious == []
+    assert compared(a, b).significant == []
     assert one.as_json()["rule"] == "times"
 
 
@@ -64,13 +64,13 @@ def test_one_real_difference_among_equivalent_ones() -> None:
     a = leaving(1, ("/w/x.log", b"09:05:33 ok"), ("/w/y", b"1"))
     b = leaving(2, ("/w/x.log", b"10:00:00 ok"), ("/w/y", b"2"))
     assert compared(a, b).verdict == "different"
-    assert [one.path["path"] for one in compared(a, b).serious] == ["/w/y"]
+    assert [one.path["path"] for one in compared(a, b).significant] == ["/w/y"]
 
 
 def test_modes() -> None:
     runs = []
     for number, mode in ((1, 0o100644), (2, 0o100755)):
-        run = Run("make", number=number)
+        run = RecordBuilder("make", number=number)
         run.writes(run.process("make"), "/w/x", b"1", mode=mode)
         runs.append(run.record())
     (one,) = compared(*runs).differences
@@ -85,7 +85,7 @@ def test_the_status() -> None:
 def test_streams_are_outputs_and_come_first() -> None:
     runs = []
     for number, text in ((1, b"1"), (2, b"2")):
-        run = Run("make", number=number)
+        run = RecordBuilder("make", number=number)
         process = run.process("make")
         run.writes(process, "/w/x", text)
         run.prints(text, process)
@@ -95,7 +95,7 @@ def test_streams_are_outputs_and_come_first() -> None:
 
 
 def test_a_stream_that_nobody_wrote_to_is_as_good_as_none() -> None:
-    run = Run("make", number=2)
+    run = RecordBuilder("make", number=2)
     key = run.version("stdout", None)
     run.also_writes(run.process("make"), key)
     assert compared(leaving(1), run.record()).verdict == "identical"
@@ -104,7 +104,7 @@ def test_a_stream_that_nobody_wrote_to_is_as_good_as_none() -> None:
 def test_an_empty_stream_and_one_with_words() -> None:
     runs = []
     for number, text in ((1, None), (2, b"2")):
-        run = Run("make", number=number)
+        run = RecordBuilder("make", number=number)
         run.also_writes(run.process("make"), run.version("stdout", text))
         runs.append(run.record())
     assert kinds(*runs) == [("stdout", "content")]
@@ -126,7 +126,7 @@ def test_a_record_that_was_cut_short_is_never_identical() -> None:
 def test_what_was_there_and_is_removed_by_one_only() -> None:
     runs = []
     for number in (1, 2):
-        run = Run("make", number=number)
+        run = RecordBuilder("make", number=number)
         process = run.process("make")
         found = run.reads(process, "/w/x", b"1")
         if number == 2:
@@ -141,7 +141,7 @@ def test_what_was_there_and_is_removed_by_one_only() -> None:
 def test_what_was_made_and_removed_again_is_no_output() -> None:
     runs = []
     for number, text in ((1, b"1"), (2, b"2")):
-        run = Run("make", number=number)
+        run = RecordBuilder("make", number=number)
         process = run.process("make")
         run.removes(process, run.writes(process, "/w/tmp", text))
         runs.append(run.record())
@@ -149,9 +149,9 @@ def test_what_was_made_and_removed_again_is_no_output() -> None:
 
 
 def test_another_machine_and_another_folder() -> None:
-    a = Run("make", number=1, cwd="/home/ann/one")
+    a = RecordBuilder("make", number=1, cwd="/home/ann/one")
     a.writes(a.process("make"), "/home/ann/one/out/x", b"1")
-    b = Run("make", number=2, cwd="/home/bob/two")
+    b = RecordBuilder("make", number=2, cwd="/home/bob/two")
     b.writes(b.process("make"), "/home/bob/two/out/x", b"2")
     moved = b.record()
     for key, version in moved.versions.items():
@@ -162,9 +162,9 @@ def test_another_machine_and_another_folder() -> None:
 
 
 def test_a_folder_within_the_other_moves_nothing() -> None:
-    a = Run("make", number=1, cwd="/w")
+    a = RecordBuilder("make", number=1, cwd="/w")
     a.writes(a.process("make"), "/w/sub/x", b"1")
-    b = Run("make", number=2, cwd="/w/sub")
+    b = RecordBuilder("make", number=2, cwd="/w/sub")
     b.writes(b.process("make"), "/w/sub/x", b"1")
     assert compared(a.record(), b.record()).verdict == "identical"
 
@@ -191,13 +191,13 @@ def test_bytes_that_are_not_stored() -> None:
 
 
 def test_no_lines_for_what_is_no_text() -> None:
-    assert text_difference(b"\0a", b"\0b", "x") == ()
-    assert text_difference(b"\xff", b"\xfe", "x") == ()
-    assert text_difference(b"a" * (1 << 17), b"b", "x") == ()
+    assert diff_text(b"\0a", b"\0b", "x") == ()
+    assert diff_text(b"\xff", b"\xfe", "x") == ()
+    assert diff_text(b"a" * (1 << 17), b"b", "x") == ()
 
 
 def test_many_lines_are_cut() -> None:
     lines = [b"".join(b"%d %d\n" % (n, side) for n in range(300)) for side in (1, 2)]
-    told = text_difference(*lines, "x")
-    assert len(told) == output_comparison._SHOWN + 1
+    told = diff_text(*lines, "x")
+    assert len(told) == output_comparison._MAX_DIFF_LINES + 1
     assert told[-1].endswith("more lines")

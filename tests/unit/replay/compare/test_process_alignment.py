@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.replay.runs import Run
+from tests.unit.replay.record_builder import RecordBuilder
 
-from clew.replay.compare.process_alignment import align
+from clew.replay.compare.process_alignment import align_processes
 
 
-def shell(number: int, *commands: str, program: str = "sh") -> Run:
+def shell(number: int, *commands: str, program: str = "sh") -> RecordBuilder:
     """A shell that starts these, one after the other."""
-    run = Run(program, "run.sh", number=number)
+    run = RecordBuilder(program, "run.sh", number=number)
     top = run.process(program, "run.sh")
     for command in commands:
         run.process(*command.split(), parent=top)
     return run
 
 
-def paired(a: Run, b: Run) -> list[tuple[str, str]]:
-    found = align(a.record(), b.record())
+def paired(a: RecordBuilder, b: RecordBuilder) -> list[tuple[str, str]]:
+    found = align_processes(a.record(), b.record())
     return [(" ".join(p.a.command), " ".join(p.b.command)) for p in found.pairs[2:]]
 
 
@@ -34,7 +34,7 @@ def test_racing_children_in_either_order() -> None:
 
 def test_one_side_has_more() -> None:
     a, b = shell(1, "prep", "train", "plot"), shell(2, "train", "check", "plot")
-    found = align(a.record(), b.record())
+    found = align_processes(a.record(), b.record())
     assert [p.a.command for p in found.pairs[2:]] == [["train"], ["plot"]]
     assert [p.command for p in found.only_a] == [["prep"]]
     assert [p.command for p in found.only_b] == [["check"]]
@@ -57,13 +57,13 @@ def test_names_made_up_on_the_way_do_not_matter() -> None:
 
 def test_the_same_command_many_times() -> None:
     a, b = shell(1, *["work"] * 5), shell(2, *["work"] * 3)
-    found = align(a.record(), b.record())
+    found = align_processes(a.record(), b.record())
     assert [p.a.number for p in found.pairs[2:]] == [2, 3, 4]
     assert [p.number for p in found.only_a] == [5, 6]
 
 
 def test_roots_belong_together_whatever_they_are() -> None:
-    found = align(shell(1, "a").record(), shell(2, "b", program="python").record())
+    found = align_processes(shell(1, "a").record(), shell(2, "b", program="python").record())
     assert [(p.a.command[0], p.b.command[0]) for p in found.pairs] == [
         ("sh", "python"),
         ("sh", "python"),
@@ -73,7 +73,7 @@ def test_roots_belong_together_whatever_they_are() -> None:
 
 def test_a_program_with_another_parent() -> None:
     a = shell(1, "cc x.c")
-    b = Run("sh", "run.sh", number=2)
+    b = RecordBuilder("sh", "run.sh", number=2)
     top = b.process("sh", "run.sh")
     wrapper = b.process("nice", "cc", "x.c", parent=top)
     b.process("cc", "x.c", parent=wrapper)
@@ -94,7 +94,7 @@ def test_another_version_of_the_interpreter() -> None:
 def test_forked_children_follow_their_parents() -> None:
     runs = []
     for number, word in ((1, "x"), (2, "y")):
-        run = Run("sh", word, number=number)
+        run = RecordBuilder("sh", word, number=number)
         top = run.process("sh", word)
         run.process("sh", word, parent=top, forked=True)
         runs.append(run)
@@ -107,7 +107,7 @@ COMMANDS = st.lists(st.sampled_from(["a", "b", "a 1", "a 2", "c tmpx", "c tmpy"]
 @given(COMMANDS, COMMANDS)
 def test_every_process_is_told_once(ours: list[str], theirs: list[str]) -> None:
     a, b = shell(1, *ours).record(), shell(2, *theirs).record()
-    found = align(a, b)
+    found = align_processes(a, b)
     told_a = [p.a.key for p in found.pairs] + [p.key for p in found.only_a]
     told_b = [p.b.key for p in found.pairs] + [p.key for p in found.only_b]
     assert sorted(told_a) == sorted(a.activities)

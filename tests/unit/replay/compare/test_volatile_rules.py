@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 from clew.errors import ClewError
 from clew.project_directory import Ignore
 from clew.replay.compare import normalizers, volatile_rules
-from clew.replay.compare.volatile_rules import BUILT_IN, equivalent, rules
+from clew.replay.compare.volatile_rules import BUILT_IN, find_equivalence, load_rules
 
 
 def judged(path: str, a: bytes, b: bytes) -> str | None:
     """The rules by which both are the same; each is told whichever comes first."""
-    names = equivalent(BUILT_IN, path, a, b)
-    assert equivalent(BUILT_IN, path, b, a) == names
+    names = find_equivalence(BUILT_IN, path, a, b)
+    assert find_equivalence(BUILT_IN, path, b, a) == names
     return names
 
 
@@ -190,16 +190,16 @@ def test_what_a_terminal_does_to_lines() -> None:
 def test_no_content_breaks_a_rule(a: bytes, b: bytes) -> None:
     for path in ("stdout", "/w/a.pyc", "/w/a.ipynb", "/w/a.svg"):
         for start in (b"", b"PK\x03\x04", b"\x1f\x8b\x08", b"!<arch>\n", b"\x89PNG\r\n\x1a\n"):
-            names = equivalent(BUILT_IN, path, start + a, start + b)
+            names = find_equivalence(BUILT_IN, path, start + a, start + b)
             assert names is not None if a == b else names != ""
 
 
 @pytest.mark.parametrize("made", [zipped(2001, bytes(1 << 20)), tarred(1, bytes(1 << 20), "w:gz")])
 def test_an_archive_that_unfolds_to_too_much(made: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(normalizers, "LARGEST", 1 << 16)
-    for normalise in (normalizers.zips, normalizers.tars):
-        with pytest.raises(normalizers.Unfit):
-            normalise(made)
+    monkeypatch.setattr(normalizers, "MAX_UNPACKED", 1 << 16)
+    for normalize in (normalizers.normalize_zip, normalizers.normalize_tar):
+        with pytest.raises(normalizers.NotApplicable):
+            normalize(made)
 
 
 def header(kind: bytes, content: bytes, name: str = "x") -> bytes:
@@ -225,20 +225,20 @@ EXPENSIVE = {
 
 @pytest.fixture
 def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(normalizers, "_MOST_MEMBERS", 1000)
-    monkeypatch.setattr(normalizers, "_MOST_EXTENDED", 1 << 18)
+    monkeypatch.setattr(normalizers, "_MAX_MEMBERS", 1000)
+    monkeypatch.setattr(normalizers, "_MAX_EXTENDED_HEADERS", 1 << 18)
 
 
 @pytest.mark.parametrize("content", EXPENSIVE.values(), ids=EXPENSIVE)
 def test_a_tar_with_expensive_headers_is_refused(content: bytes, low_limits: None) -> None:
     for made in (content, gzip.compress(content, compresslevel=1)):
-        with pytest.raises(normalizers.Unfit):
-            normalizers.tars(made)
+        with pytest.raises(normalizers.NotApplicable):
+            normalizers.normalize_tar(made)
 
 
 def test_a_tar_with_the_headers_of_git_archive_is_read() -> None:
     comment = header(tarfile.XGLTYPE, b"52 comment=" + b"a" * 40 + b"\n")
-    assert normalizers.tars(comment + FILE + bytes(1024))
+    assert normalizers.normalize_tar(comment + FILE + bytes(1024))
 
 
 def test_a_zip_with_too_many_members_is_refused(low_limits: None) -> None:
@@ -246,33 +246,33 @@ def test_a_zip_with_too_many_members_is_refused(low_limits: None) -> None:
     with zipfile.ZipFile(file, "w") as archive:
         for number in range(1001):
             archive.writestr(str(number), b"")
-    with pytest.raises(normalizers.Unfit):
-        normalizers.zips(file.getvalue())
+    with pytest.raises(normalizers.NotApplicable):
+        normalizers.normalize_zip(file.getvalue())
 
 
 # -- the project's own
 
 
 def own(pattern: str, *paths: str) -> tuple[volatile_rules.Rule, ...]:
-    return rules([Ignore("mine", paths or ("*/report.json",), pattern)])
+    return load_rules([Ignore("mine", paths or ("*/report.json",), pattern)])
 
 
 def test_a_rule_of_the_project() -> None:
     known = own(r'"id": "\w+"')
-    assert equivalent(known, "/w/report.json", b'{"id": "a"}', b'{"id": "b"}') == "mine"
-    assert equivalent(known, "/w/report.json", b'{"id": "a"}', b'{"no": "b"}') is None
-    assert equivalent(known, "/w/other.json", b'{"id": "a"}', b'{"id": "b"}') is None
+    assert find_equivalence(known, "/w/report.json", b'{"id": "a"}', b'{"id": "b"}') == "mine"
+    assert find_equivalence(known, "/w/report.json", b'{"id": "a"}', b'{"no": "b"}') is None
+    assert find_equivalence(known, "/w/other.json", b'{"id": "a"}', b'{"id": "b"}') is None
 
 
 def test_a_rule_of_the_project_beside_those_built_in() -> None:
     known = own(r"run \w+", "*.log")
     a, b = b"09:05:33 run abc\n", b"10:00:00 run xyz\n"
-    assert equivalent(known, "/w/a.log", a, b) == "mine, times"
+    assert find_equivalence(known, "/w/a.log", a, b) == "mine, times"
 
 
 def test_lines_are_taken_one_by_one() -> None:
     known = own(r"^#.*$", "*.txt")
-    assert equivalent(known, "/w/a.txt", b"# 1\nx\n", b"# 2\nx\n") == "mine"
+    assert find_equivalence(known, "/w/a.txt", b"# 1\nx\n", b"# 2\nx\n") == "mine"
 
 
 def test_a_pattern_that_cannot_be_read_says_so() -> None:
@@ -282,6 +282,6 @@ def test_a_pattern_that_cannot_be_read_says_so() -> None:
 
 
 def test_a_pattern_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(volatile_rules, "_SECONDS", 0.5)
+    monkeypatch.setattr(volatile_rules, "_PATTERN_TIMEOUT", 0.5)
     known = own("(a+)+$", "*.txt")
-    assert equivalent(known, "/w/a.txt", b"a" * 64 + b"b", b"a" * 64 + b"c") is None
+    assert find_equivalence(known, "/w/a.txt", b"a" * 64 + b"b", b"a" * 64 + b"c") is None

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.unit.replay.runs import Run, read
+from tests.unit.replay.record_builder import RecordBuilder, read
 
 from clew.prov.queries.execution_record import Recorded
 from clew.replay.compare.output_comparison import compare
 from clew.replay.compare.volatile_rules import BUILT_IN
-from clew.replay.explain.divergence import Divergence, explain
+from clew.replay.explain.divergence import Divergence, find_divergence
 
-Tell = Callable[[Run, int], None]
+Tell = Callable[[RecordBuilder, int], None]
 
 
 def both(tell: Tell, *command: str, **more: Any) -> tuple[Recorded, Recorded]:
@@ -21,14 +21,14 @@ def both(tell: Tell, *command: str, **more: Any) -> tuple[Recorded, Recorded]:
     runs = []
     for number in (1, 2):
         own = {name: value(number) for name, value in more.items()}
-        run = Run(*(command or ("sh", "run.sh")), number=number, **own)
+        run = RecordBuilder(*(command or ("sh", "run.sh")), number=number, **own)
         tell(run, number)
         runs.append(run.record())
     return runs[0], runs[1]
 
 
 def explained(a: Recorded, b: Recorded) -> Divergence:
-    found = explain(a, b, compare(a, b, read, BUILT_IN), read, BUILT_IN)
+    found = find_divergence(a, b, compare(a, b, read, BUILT_IN), read, BUILT_IN)
     assert found is not None
     return found
 
@@ -45,18 +45,18 @@ def details(a: Recorded, b: Recorded) -> list[str]:
 
 def test_nothing_differs() -> None:
     a, b = both(lambda run, _: run.writes(run.process("sh"), "/w/x", b"1") and None)
-    assert explain(a, b, compare(a, b, read, BUILT_IN), read, BUILT_IN) is None
+    assert find_divergence(a, b, compare(a, b, read, BUILT_IN), read, BUILT_IN) is None
 
 
 def test_what_rules_know_needs_no_reason() -> None:
     a, b = both(lambda run, n: run.writes(run.process("sh"), "/w/x.log", b"09:00:0%d" % n) and None)
-    assert explain(a, b, compare(a, b, read, BUILT_IN), read, BUILT_IN) is None
+    assert find_divergence(a, b, compare(a, b, read, BUILT_IN), read, BUILT_IN) is None
 
 
 def three_steps(chance: str) -> Tell:
     """prep → train → plot; the step named `chance` does not do the same on the same."""
 
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         text = b"raw"
         run.reads(shell, "/w/run.sh", b"script")
@@ -81,7 +81,7 @@ def test_the_first_of_a_chain(step: str) -> None:
 
 
 def test_an_input_from_outside() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         prep = run.process("python", "prep.py", parent=shell)
         run.reads(prep, "/w/data.csv", b"%d" % n)
@@ -96,7 +96,7 @@ def test_an_input_from_outside() -> None:
 
 
 def test_a_library_by_name_and_versions() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         train = run.process("python", "train.py")
         for name in ("a", "b"):
             package = f"pkg:pypi/numpy@{n}.0"
@@ -110,7 +110,7 @@ def test_a_library_by_name_and_versions() -> None:
 
 
 def test_a_library_changed_by_hand() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         train = run.process("python", "train.py")
         run.reads(train, "/site/numpy/a.py", b"%d" % n, package="pkg:pypi/numpy@1.0")
         run.writes(train, "/w/model", b"%d" % n)
@@ -121,7 +121,7 @@ def test_a_library_changed_by_hand() -> None:
 def test_an_argument_from_outside() -> None:
     runs = []
     for number, rate in ((1, "0.1"), (2, "0.2")):
-        run = Run("python", "train.py", rate, number=number)
+        run = RecordBuilder("python", "train.py", rate, number=number)
         run.writes(run.process("python", "train.py", rate), "/w/model", rate.encode())
         runs.append(run.record())
     assert why(*runs) == ("python train.py 0.2", ["argument"])
@@ -129,7 +129,7 @@ def test_an_argument_from_outside() -> None:
 
 
 def test_an_argument_from_a_shell_that_made_it_up() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         train = run.process("python", "train.py", str(n), parent=shell)
         run.writes(train, "/w/model", b"%d" % n)
@@ -138,7 +138,7 @@ def test_an_argument_from_a_shell_that_made_it_up() -> None:
 
 
 def test_an_argument_that_another_process_told_the_shell() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         date = run.process("date", parent=shell)
         run.passes(date, shell)
@@ -157,7 +157,7 @@ def test_an_argument_that_another_process_told_the_shell() -> None:
 def test_what_happened_later_is_no_reason() -> None:
     """The shell's last child fails in one run; what the shell did before cannot come of that."""
 
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         run.writes(shell, "/w/x", b"%d" % n)
         last = run.process("check", parent=shell)
@@ -167,7 +167,7 @@ def test_what_happened_later_is_no_reason() -> None:
 
 
 def test_a_child_that_failed_is_a_reason() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         check = run.process("check", parent=shell)
         run.reads(check, "/w/list", b"%d" % n)
@@ -187,7 +187,7 @@ def test_a_variable() -> None:
 
 
 def test_a_variable_that_a_parent_set() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         train = run.process("train", parent=shell, SEED=str(n))
         run.writes(train, "/w/x", b"%d" % n)
@@ -196,7 +196,7 @@ def test_a_variable_that_a_parent_set() -> None:
 
 
 def test_a_file_that_was_absent() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         train = run.process("train")
         if n == 1:
             run.looks(train, "absent", "/w/settings", "ENOENT")
@@ -210,7 +210,7 @@ def test_a_file_that_was_absent() -> None:
 
 
 def test_a_file_only_one_opened_is_what_it_did_not_what_it_saw() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         train = run.process("train")
         run.reads(train, f"/w/part{n}", b"part")
         run.writes(train, "/w/x", b"%d" % n)
@@ -219,7 +219,7 @@ def test_a_file_only_one_opened_is_what_it_did_not_what_it_saw() -> None:
 
 
 def test_an_output_that_was_there_before_is_no_reason() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         train = run.process("train")
         run.looks(train, "absent" if n == 1 else "times", "/w/x", "ENOENT" if n == 1 else "1 1 1")
         run.writes(train, "/w/x", b"%d" % n)
@@ -228,7 +228,7 @@ def test_an_output_that_was_there_before_is_no_reason() -> None:
 
 
 def test_a_listing() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         train = run.process("train")
         run.lists(train, "/w/data", "a", *(["b"] if n == 2 else []))
         run.writes(train, "/w/x", b"%d" % n)
@@ -239,7 +239,7 @@ def test_a_listing() -> None:
 
 
 def test_a_listing_with_what_another_process_made() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         split = run.process("split", parent=shell)
         if n == 2:
@@ -253,7 +253,7 @@ def test_a_listing_with_what_another_process_made() -> None:
 
 
 def test_a_link() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         train = run.process("train")
         run.looks(train, "link", "/w/current", f"v{n}")
         run.writes(train, "/w/x", b"%d" % n)
@@ -262,7 +262,7 @@ def test_a_link() -> None:
 
 
 def test_the_standard_input() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         train = run.process("train")
         run.reads(train, "stdin", b"%d" % n)
         run.writes(train, "/w/x", b"%d" % n)
@@ -271,7 +271,7 @@ def test_the_standard_input() -> None:
 
 
 def test_the_network() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         fetch = run.process("fetch")
         key = run.version("/unused", None)
         run.versions[key] = run.versions[key]._replace(locator="tcp://192.0.2.1:443")
@@ -283,14 +283,14 @@ def test_the_network() -> None:
     assert details(a, b) == ["it spoke to tcp://192.0.2.1:443"]
 
 
-def _edge(run: Run, process: int, version: int) -> Any:
+def _edge(run: RecordBuilder, process: int, version: int) -> Any:
     from clew.prov.queries.execution_record import Edge
 
     return Edge(process, version, run.now(), "connect")
 
 
 def test_the_random_device_comes_with_its_name() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         train = run.process("train")
         run.reads(train, "/dev/urandom", None)
         run.writes(train, "/w/x", b"%d" % n)
@@ -303,7 +303,7 @@ def test_the_random_device_comes_with_its_name() -> None:
 def test_names_are_no_facts() -> None:
     """Files called after causes, of which only the last step does not do the same on the same."""
 
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "network.sh")
         seeded = run.process("python", "random.py", parent=shell)
         run.reads(seeded, "/w/random.py", b"seeded")
@@ -320,14 +320,14 @@ def test_names_are_no_facts() -> None:
 
 
 def test_dates_alone_point_to_the_clock() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         run.writes(run.process("stamp"), "/w/x", b"made at 2026-11-15 09:00:0%d\n" % n)
 
     assert why(*both(tell)) == ("stamp", ["clock", "random"])
 
 
 def test_what_was_pinned_in_both_is_no_reason() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         run.writes(run.process("train"), "/w/x", b"%d" % n)
 
     pins = {"clock": 1, "random": "00" * 16}
@@ -348,7 +348,7 @@ def test_another_processor() -> None:
     assert details(a, b)[-1] == "cpu: M1 → M2"
 
 
-def racing(run: Run, n: int) -> None:
+def racing(run: RecordBuilder, n: int) -> None:
     """Two at once, appending to one file; the second run has them the other way round."""
     shell = run.process("sh", "run.sh")
     pair = [run.process("add", word, parent=shell) for word in ("a", "b")]
@@ -366,7 +366,7 @@ def test_a_race_of_two_writers() -> None:
 
 
 def test_a_reader_that_came_too_early() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         writer = run.process("writer", parent=shell)
         reader = run.process("reader", parent=shell)
@@ -382,7 +382,7 @@ def test_a_reader_that_came_too_early() -> None:
 
 
 def test_lines_of_a_stream_in_another_order() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         pair = [run.process("say", word, parent=shell) for word in ("a", "b")]
         run.prints(b"a\nb\n" if n == 1 else b"b\na\n", shell, *pair)
@@ -395,7 +395,7 @@ def test_lines_of_a_stream_in_another_order() -> None:
 
 
 def test_a_stream_is_told_of_the_children_not_of_the_shell_that_holds_it() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         say = run.process("python", "say.py", parent=shell)
         run.prints(b"%d" % n, shell, say)
@@ -405,7 +405,7 @@ def test_a_stream_is_told_of_the_children_not_of_the_shell_that_holds_it() -> No
 
 
 def test_of_many_that_hold_a_stream_the_one_with_a_reason() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         first = run.process("echo", parent=shell)
         run.ends(first)
@@ -418,7 +418,7 @@ def test_of_many_that_hold_a_stream_the_one_with_a_reason() -> None:
 
 
 def test_whose_part_of_the_output_differs() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         words = [b"one\n", b"%d%d\n" % (n, n), b"three\n"]
         speakers = [run.process("say", str(k), parent=shell) for k in range(3)]
@@ -436,7 +436,7 @@ def test_whose_part_of_the_output_differs() -> None:
 
 
 def test_the_shell_itself_printed_it() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         child = run.process("say", parent=shell)
         run.printed(child, 0, 4)
@@ -448,7 +448,7 @@ def test_the_shell_itself_printed_it() -> None:
 
 
 def test_files_tell_more_than_streams() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         talker = run.process("echo", parent=shell)
         run.ends(talker)
@@ -460,7 +460,7 @@ def test_files_tell_more_than_streams() -> None:
 
 
 def test_a_file_that_was_moved_is_its_makers_work() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         train = run.process("train", parent=shell)
         draft = run.writes(train, "/w/draft", None)
@@ -474,7 +474,7 @@ def test_a_file_that_was_moved_is_its_makers_work() -> None:
 def test_an_equivalent_file_may_be_the_reason() -> None:
     """The log differs in times alone; whoever hashed it made a real difference of that."""
 
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         train = run.process("train", parent=shell)
         run.writes(train, "/w/x.log", b"09:00:0%d" % n)
@@ -491,7 +491,7 @@ def test_an_equivalent_file_may_be_the_reason() -> None:
 
 
 def test_a_pipe_leads_to_whoever_wrote_into_it() -> None:
-    def tell(run: Run, n: int) -> None:
+    def tell(run: RecordBuilder, n: int) -> None:
         shell = run.process("sh", "run.sh")
         make = run.process("make", parent=shell)
         run.reads(make, "/w/data", b"%d" % n)
@@ -506,7 +506,7 @@ def test_a_pipe_leads_to_whoever_wrote_into_it() -> None:
 def test_the_status_alone() -> None:
     runs = []
     for number in (1, 2):
-        run = Run("sh", number=number)
+        run = RecordBuilder("sh", number=number)
         shell = run.process("sh")
         run.reads(shell, "/w/flag", b"%d" % number)
         last = run.becomes(shell, "python", "end.py")
@@ -516,7 +516,7 @@ def test_the_status_alone() -> None:
 
 
 def test_unrelated_executions() -> None:
-    a, b = Run("ls", number=1), Run("python", "x.py", number=2)
+    a, b = RecordBuilder("ls", number=1), RecordBuilder("python", "x.py", number=2)
     a.prints(b"a", a.process("ls"))
     b.prints(b"b", b.process("python", "x.py"))
     assert why(a.record(), b.record()) == ("python x.py", ["argument"])

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from tests.unit.replay.runs import Run, digest
+from tests.unit.replay.record_builder import RecordBuilder, digest
 
-from clew.replay.compare.entity_names import name_of
-from clew.replay.compare.execution_index import Side
+from clew.replay.compare.entity_names import entity_name
+from clew.replay.execution_index import ExecutionIndex
 from clew.replay.explain import isolated_process
-from clew.replay.sandbox.initial_files import scenery
+from clew.replay.sandbox.initial_files import find_initial_files
 
 
-def sided(run: Run) -> Side:
-    return Side(run.record(), name_of)
+def sided(run: RecordBuilder) -> ExecutionIndex:
+    return ExecutionIndex(run.record(), entity_name)
 
 
-def three_steps() -> tuple[Run, int, int, int]:
-    run = Run("sh", "run.sh", variables={"HOME": "/h"})
+def three_steps() -> tuple[RecordBuilder, int, int, int]:
+    run = RecordBuilder("sh", "run.sh", variables={"HOME": "/h"})
     shell = run.process("sh", "run.sh")
     first = run.process("first", parent=shell)
     run.reads(first, "/w/raw", b"raw")
@@ -34,13 +34,13 @@ def three_steps() -> tuple[Run, int, int, int]:
 def test_what_others_made_before_is_found() -> None:
     run, _, second, child = three_steps()
     side = sided(run)
-    unit = isolated_process.unit(side, side.record.activities[second])
+    unit = isolated_process.isolate_record(side, side.record.activities[second])
     assert unit.itself.command == ["second", "x"]
     assert unit.itself.environment == {"HOME": "/h", "RATE": "1"}
     assert set(unit.activities) - {unit.execution.key} == {second, child}
-    met = {name_of(version.locator): version.found for version in unit.versions.values()}
+    met = {entity_name(version.locator): version.found for version in unit.versions.values()}
     assert met == {"/w/mid": True, "/w/out": False}
-    files = scenery(unit, lambda _: []).entries
+    files = find_initial_files(unit, lambda _: []).entries
     assert files[b"/w/mid"].digest == digest(b"mid")
     assert b"/w/out" not in files
     assert b"/w/raw" not in files
@@ -49,9 +49,11 @@ def test_what_others_made_before_is_found() -> None:
 def test_around_it_stands_what_nobody_touched() -> None:
     run, _, second, _ = three_steps()
     side = sided(run)
-    whole = scenery(side.record, lambda _: [])
-    own = scenery(isolated_process.unit(side, side.record.activities[second]), lambda _: [])
-    known = isolated_process.around(side, whole, own).entries
+    whole = find_initial_files(side.record, lambda _: [])
+    own = find_initial_files(
+        isolated_process.isolate_record(side, side.record.activities[second]), lambda _: []
+    )
+    known = isolated_process.merge_initial_files(side, whole, own).entries
     assert known[b"/w/raw"].digest == digest(b"raw")
     assert known[b"/w/mid"].digest == digest(b"mid")
     assert b"/w/out" not in known
@@ -61,33 +63,34 @@ def test_a_process_that_met_files_only_stands_alone() -> None:
     run, shell, second, child = three_steps()
     side = sided(run)
     assert all(
-        isolated_process.alone(side, side.record.activities[key]) for key in (shell, second, child)
+        isolated_process.can_run_alone(side, side.record.activities[key])
+        for key in (shell, second, child)
     )
 
 
 def test_a_process_that_read_a_pipe_does_not_but_its_parent_does() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     shell = run.process("sh")
     left, right = run.process("left", parent=shell), run.process("right", parent=shell)
     run.passes(left, right)
     side = sided(run)
     alone = {
-        key: isolated_process.alone(side, side.record.activities[key])
+        key: isolated_process.can_run_alone(side, side.record.activities[key])
         for key in (shell, left, right)
     }
     assert alone == {shell: True, left: True, right: False}
 
 
 def test_a_forked_child_does_not_stand_alone() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     shell = run.process("sh")
     child = run.process("sh", parent=shell, forked=True)
     side = sided(run)
-    assert not isolated_process.alone(side, side.record.activities[child])
+    assert not isolated_process.can_run_alone(side, side.record.activities[child])
 
 
 def test_what_a_process_became_is_part_of_it() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     shell = run.process("sh")
     last = run.becomes(shell, "python")
     side = sided(run)
@@ -95,23 +98,23 @@ def test_what_a_process_became_is_part_of_it() -> None:
 
 
 def test_the_file_it_was_handed_as_its_input() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     for place, alone in ((0, True), (7, False)):
         process = run.process("sort")
         facets = {"begun": {"held": [[0, 1, "/w/ra%25w", place, 0], [1, 2, "stdout"]]}}
         run.activities[process] = run.activities[process]._replace(facets=facets)
         side = sided(run)
-        unit = isolated_process.unit(side, side.record.activities[process])
+        unit = isolated_process.isolate_record(side, side.record.activities[process])
         assert unit.facets["streams"]["stdin"] == {"kind": "file", "path": "/w/ra%w"}
-        assert isolated_process.alone(side, side.record.activities[process]) is alone
+        assert isolated_process.can_run_alone(side, side.record.activities[process]) is alone
 
 
 def test_what_it_wrote_through_a_handed_descriptor_is_its_output() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     sort = run.process("sort")
     out = run.writes(sort, "/w/out", b"1", how="inherited")
     own = run.writes(sort, "/w/own", b"1")
     side = sided(run)
     process = side.record.activities[sort]
-    assert isolated_process.handed(side, process, side.record.versions[out])
-    assert not isolated_process.handed(side, process, side.record.versions[own])
+    assert isolated_process.wrote_inherited(side, process, side.record.versions[out])
+    assert not isolated_process.wrote_inherited(side, process, side.record.versions[own])

@@ -8,11 +8,11 @@ from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
-from tests.unit.replay.leaving import FILE, FOLDER, PROGRAM, link, portable
+from tests.unit.replay.portable_executions import FILE, FOLDER, PROGRAM, link, portable
 
 from clew.replay.export.dockerfile import dockerfile
-from clew.replay.export.file_sources import ingredients
-from clew.replay.export.portable_execution import Portable
+from clew.replay.export.file_sources import find_sources
+from clew.replay.export.portable_execution import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 
 ASKED = "pkg:deb/debian/r-base@4.2?arch=amd64"
@@ -20,30 +20,32 @@ ALONG = "pkg:deb/debian/libc6@2.36?arch=amd64"
 FOREIGN = "pkg:deb/debian/libc6@2.36?arch=i386"
 
 
-def text(what: Portable) -> str:
-    return dockerfile(what, ingredients(what))
+def text(execution: PortableExecution) -> str:
+    return dockerfile(execution, find_sources(execution))
 
 
-def copied(what: Portable) -> set[str]:
-    return {path.decode() for path, e in ingredients(what).copied.items() if e.kind != "folder"}
+def copied(execution: PortableExecution) -> set[str]:
+    return {
+        path.decode() for path, e in find_sources(execution).copied.items() if e.kind != "folder"
+    }
 
 
 def test_packages_are_installed_and_not_copied() -> None:
     owners = {"/usr/bin/R": ASKED, "/usr/lib/libc.so.6": ALONG, "/usr/lib32/libc.so.6": FOREIGN}
-    what = portable(
+    execution = portable(
         {**dict.fromkeys(owners, FILE), "/etc/ld.so.cache": FILE, "/home/me/work/x.R": FILE},
         packages=owners,
         facets={"packages": {key: {"requested": False} for key in (ALONG, FOREIGN)}},
     )
-    said = text(what)
+    said = text(execution)
     assert "ARG BASE=docker.io/library/debian:12\nFROM ${BASE}" in said
     assert "    r-base=4.2; do" in said
     assert "    libc6 \\\n    libc6:i386 \\\n" in said
     assert "#   libc6=2.36\n" in said
     assert "dpkg --add-architecture i386" in said
     assert "python" not in said
-    assert copied(what) == {"/home/me/work/x.R"}
-    assert "# 1 files of the machine, of no package" in said
+    assert copied(execution) == {"/home/me/work/x.R"}
+    assert "# 1 system files that belong to no package" in said
     assert 'COPY --chown=1000:100 ["files/home/me/", "/home/me/"]' in said
     assert "WORKDIR /home/me/work\nUSER 1000:100" in said
     assert 'PRICE="5\\$"' in said
@@ -62,8 +64,8 @@ def test_a_virtual_environment_of_the_systems_python() -> None:
     }
     links = {f"{venv}/bin/python": link("/usr/bin/python3"), "/usr/bin/python3": link("python3.11")}
     own = {"/home/me/work/x.py": FILE, f"{site}/__pycache__/x.pyc": FILE}
-    what = portable({**dict.fromkeys(packages, FILE), **links, **own}, packages=packages)
-    said = text(what)
+    execution = portable({**dict.fromkeys(packages, FILE), **links, **own}, packages=packages)
+    said = text(execution)
     assert "    python3-pip \\\n    python3-venv \\\n" in said
     assert f"RUN python3.11 -m venv {venv}\n" in said
     assert (
@@ -71,7 +73,7 @@ def test_a_virtual_environment_of_the_systems_python() -> None:
     )
     assert "mine" not in said.replace("/home/me/mine", "").split("COPY")[0].split("FROM")[1]
     assert "[ -L /usr/bin/python3 ] || ln -s -- python3.11 /usr/bin/python3" in said
-    assert copied(what) == {"/home/me/work/x.py", f"{site}/mine.pth"}
+    assert copied(execution) == {"/home/me/work/x.py", f"{site}/mine.pth"}
 
 
 def test_a_python_of_no_package_is_that_of_an_image() -> None:
@@ -82,13 +84,13 @@ def test_a_python_of_no_package_is_that_of_an_image() -> None:
         f"{home}/lib/python3.12/os.py": "pkg:generic/python@3.12.1",
         f"{site}/numpy/__init__.py": "pkg:pypi/numpy@2.0",
     }
-    what = portable({**dict.fromkeys(packages, FILE)}, packages=packages)
-    said = text(what)
+    execution = portable({**dict.fromkeys(packages, FILE)}, packages=packages)
+    said = text(execution)
     assert "ARG BASE=docker.io/library/python:3.12.1-bookworm" in said
     assert "Its Python 3.12.1 was of no package" in said
     assert f"ln -s /usr/local {home}\n" in said
     assert f"RUN {home}/bin/python3.12 -m pip install --no-cache-dir --no-deps \\" in said
-    assert copied(what) == set()
+    assert copied(execution) == set()
     arch = {"os": {"id": "arch", "pretty_name": "Arch"}}
     elsewhere = portable(dict.fromkeys(packages, FILE), packages=packages, facets=arch)
     said = text(elsewhere)
@@ -103,20 +105,20 @@ def test_packages_beside_a_virtual_environment_go_where_they_were() -> None:
         "/usr/local/bin/idna": "pkg:pypi/idna@3.10",
         "/usr/bin/python3.11": "pkg:deb/debian/python3.11-minimal@3.11.2",
     }
-    what = portable(dict.fromkeys(packages, PROGRAM), packages=packages)
+    execution = portable(dict.fromkeys(packages, PROGRAM), packages=packages)
     assert f"RUN python3.11 -m pip install --no-cache-dir --no-deps --target {site} \\" in text(
-        what
+        execution
     )
-    assert copied(what) == {"/usr/local/bin/idna"}
-    assert 'COPY ["files/usr/local/bin/idna", "/usr/local/bin/idna"]' in text(what)
+    assert copied(execution) == {"/usr/local/bin/idna"}
+    assert 'COPY ["files/usr/local/bin/idna", "/usr/local/bin/idna"]' in text(execution)
 
 
 def test_text_from_outside_stays_in_its_line() -> None:
-    what = portable(
+    execution = portable(
         {"/data [1] $x/a": FILE, "/link": link("/data"), "/home/me/work": FOLDER},
         environ={"EVIL": "x\nRUN evil", "ODD%%": "()"},
     )
-    said = text(what)
+    said = text(execution)
     assert "\nRUN evil" not in said
     assert "# A Dockerfile cannot hold the variable EVIL." in said
     assert "# A Dockerfile cannot hold the variable ODD%%." in said
@@ -125,14 +127,14 @@ def test_text_from_outside_stays_in_its_line() -> None:
 
 
 def test_an_rpm_system() -> None:
-    what = portable(
+    execution = portable(
         {"/usr/bin/tool": Entry("file")},
         packages={"/usr/bin/tool": "pkg:rpm/fedora/tool@1.2-3?arch=x86_64"},
         facets={"os": {"id": "fedora", "version_id": "41", "pretty_name": "Fedora 41"}},
     )
-    assert "ARG BASE=docker.io/library/fedora:41" in text(what)
+    assert "ARG BASE=docker.io/library/fedora:41" in text(execution)
     assert "RUN dnf install --assumeyes \\\n    tool-1.2-3.x86_64 \\\n && dnf clean all" in text(
-        what
+        execution
     )
 
 
@@ -162,19 +164,19 @@ def test_no_word_of_a_record_becomes_an_instruction(evil: str) -> None:
         f"{venv}/pyvenv.cfg": f"pkg:generic/python@{quoted}",
         f"/opt/{evil}/bin/python3": f"pkg:generic/python@3.11{quoted}",
     }
-    what = portable(
+    execution = portable(
         {**dict.fromkeys(purls, FILE), f"/home/me/{evil}": FILE, f"/usr/bin/{evil}": link(evil)},
         packages=purls,
         environ={evil: "x", "A": evil},
         facets={"os": {"id": "debian", "version_id": evil, "pretty_name": evil}},
     )
-    what = replace(
-        what,
+    execution = replace(
+        execution,
         redacted=(evil,),
         warnings=(evil,),
-        plan=replace(what.plan, cwd=f"/w/{evil}", command=(evil, evil + "\\")),
+        plan=replace(execution.plan, cwd=f"/w/{evil}", command=(evil, evil + "\\")),
     )
-    lines = [line for line in text(what).replace("\\\n", " ").splitlines() if line]
+    lines = [line for line in text(execution).replace("\\\n", " ").splitlines() if line]
     assert {line.split(" ")[0] for line in lines if not line.startswith("#")} <= WORDS
     for line in lines:
         if line.startswith("RUN ") and not line.startswith("RUN ["):

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.replay.leaving import FILE, FOLDER, PROGRAM, link, portable
+from tests.unit.replay.portable_executions import FILE, FOLDER, PROGRAM, link, portable
 
 from clew.errors import ClewError, Damaged
 from clew.replay.export.oci_image import write_image
-from clew.replay.export.oci_layers import archive, layers
-from clew.replay.export.portable_execution import Portable
+from clew.replay.export.oci_layers import split_layers, tar_layer
+from clew.replay.export.portable_execution import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
 
 DEB = "pkg:deb/debian/tool@1"
@@ -26,12 +26,12 @@ def read(digest: str) -> list[bytes]:
     return [b"ab", b"c"]
 
 
-def paths(what: Portable) -> dict[str, set[str]]:
-    return {la.title: {os.fsdecode(p) for p, e in la.entries} for la in layers(what)}
+def paths(execution: PortableExecution) -> dict[str, set[str]]:
+    return {la.title: {os.fsdecode(p) for p, e in la.entries} for la in split_layers(execution)}
 
 
 def test_what_is_shared_lies_below_what_changes() -> None:
-    what = portable(
+    execution = portable(
         {
             "/lib": link("usr/lib"),
             "/usr/bin/tool": PROGRAM,
@@ -46,7 +46,7 @@ def test_what_is_shared_lies_below_what_changes() -> None:
             "/home/me/.venv/lib/python3.11/site-packages/numpy/core.py": PYPI,
         },
     )
-    found = paths(what)
+    found = paths(execution)
     assert list(found) == ["system", "packages", "files"]
     assert {"/lib", "/usr", "/usr/bin", "/usr/bin/tool", "/usr/lib/cache"} <= found["system"]
     assert "/home" not in found["system"]
@@ -59,9 +59,9 @@ def test_what_is_shared_lies_below_what_changes() -> None:
 @given(st.dictionaries(st.sampled_from(["/usr/a", "/usr/a/b", "/x", "/x/y", "/x/y/z"]), st.none()))
 def test_every_path_is_in_a_layer_below_its_folder(names: dict[str, None]) -> None:
     deepest = [n for n in names if not any(o.startswith(n + "/") for o in names)]
-    what = portable(dict.fromkeys(deepest, FILE))
-    found = layers(what)
-    assert {p for la in found for p, _ in la.entries} >= what.plan.scenery.entries.keys()
+    execution = portable(dict.fromkeys(deepest, FILE))
+    found = split_layers(execution)
+    assert {p for la in found for p, _ in la.entries} >= execution.plan.initial_files.entries.keys()
     for layer in found:
         seen = {b"/"}
         for path, _ in layer.entries:
@@ -77,10 +77,10 @@ def test_an_archive_is_read_back() -> None:
         "/home/me/link": link("a"),
         "/home/me/\udcff\n" + "long" * 50: FILE,
     }
-    what = portable(entries, user=(1000, 100))
-    (layer,) = layers(what)
-    whole = b"".join(archive(layer, what, read))
-    assert whole == b"".join(archive(layer, what, read))
+    execution = portable(entries, user=(1000, 100))
+    (layer,) = split_layers(execution)
+    whole = b"".join(tar_layer(layer, execution, read))
+    assert whole == b"".join(tar_layer(layer, execution, read))
     with tarfile.open(fileobj=io.BytesIO(whole)) as tar:
         members = {member.name: member for member in tar}
         assert tar.extractfile("home/me/a").read() == b"abc"  # type: ignore[union-attr]
@@ -93,9 +93,9 @@ def test_an_archive_is_read_back() -> None:
 
 
 def test_a_file_that_is_not_what_it_says_is_no_layer() -> None:
-    what = portable({"/home/me/a": Entry("file", size=4, digest="x")})
+    execution = portable({"/home/me/a": Entry("file", size=4, digest="x")})
     with pytest.raises(Damaged):
-        list(archive(layers(what)[0], what, read))
+        list(tar_layer(split_layers(execution)[0], execution, read))
 
 
 @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ def test_the_user_may_do_again_what_it_did(
     path: str, entry: Entry, owned: tuple[int, int, int]
 ) -> None:
     written = ("/var/lib", "/var/lib/state", "/home/me/changed", "/tmp")
-    what = portable({path: entry}, packages={"/usr/bin/tool": DEB}, written=written)
-    assert what.owned(os.fsencode(path), entry) == owned
+    execution = portable({path: entry}, packages={"/usr/bin/tool": DEB}, written=written)
+    assert execution.ownership(os.fsencode(path), entry) == owned
     as_root = portable({path: entry}, user=(0, 0), written=written)
-    assert as_root.owned(os.fsencode(path), entry)[:2] == (0, 0)
+    assert as_root.ownership(os.fsencode(path), entry)[:2] == (0, 0)
 
 
 def test_an_image_is_not_as_large_as_a_record_claims(tmp_path: Path) -> None:
-    what = portable({"/home/me/huge": Entry("stub", size=1 << 62)})
+    execution = portable({"/home/me/huge": Entry("stub", size=1 << 62)})
     with pytest.raises(ClewError, match="too much for an image"):
-        write_image(what, io.BytesIO(), read=lambda _: [], scratch=tmp_path)
+        write_image(execution, io.BytesIO(), read=lambda _: [], scratch=tmp_path)

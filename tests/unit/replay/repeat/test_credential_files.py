@@ -6,20 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.replay.runs import Run
+from tests.unit.replay.record_builder import RecordBuilder
 
 from clew.errors import Damaged, NoContent, SecretsNeeded
 from clew.prov.queries.execution_record import Look
-from clew.replay.repeat.credential_files import CredentialFile, write_files
-from clew.replay.repeat.repeat_plan import Plan, plan
+from clew.replay.repeat.credential_files import CredentialFile, write_credential_files
+from clew.replay.repeat.repeat_plan import RepeatPlan, make_plan
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.initial_files import Entry
 
 GLOBS = ("*/.env", "*/.aws/credentials")
 
 
-def reading(*paths: str, variables: dict[str, str] | None = None) -> Run:
-    run = Run("app", "--mode", "fast-9", variables=variables)
+def reading(*paths: str, variables: dict[str, str] | None = None) -> RecordBuilder:
+    run = RecordBuilder("app", "--mode", "fast-9", variables=variables)
     process = run.process("app")
     for path in paths:
         key = run.reads(process, path, b"T=recorded-1\n")
@@ -27,18 +27,20 @@ def reading(*paths: str, variables: dict[str, str] | None = None) -> Run:
     return run
 
 
-def planned(run: Run, *, elsewhere: bool = False, own: bool = False, **given: str) -> Plan:
+def planned(
+    run: RecordBuilder, *, elsewhere: bool = False, from_this_machine: bool = False, **given: str
+) -> RepeatPlan:
     record = run.record()
     record = replace(record, execution=record.execution._replace(made_elsewhere=elsewhere))
     files = {f"/w/{name.replace('_', '.')}": value for name, value in given.items()}
-    values = SecretValues(given=files, credentials=GLOBS, own_files=own)
-    return plan(record, names=lambda _: [], values=values, network=False)
+    values = SecretValues(given=files, credentials=GLOBS, own_files=from_this_machine)
+    return make_plan(record, read_listing=lambda _: [], values=values, network=False)
 
 
 def test_a_given_file_is_a_stub_in_the_scenery() -> None:
     found = planned(reading("/w/.env"), _env="T=renewed-22\nMODE=fast-9\n")
-    assert found.scenery.entries[b"/w/.env"] == Entry("stub", 0o644, 7, 25)
-    assert found.scenery.missing == []
+    assert found.initial_files.entries[b"/w/.env"] == Entry("stub", 0o644, 7, 25)
+    assert found.initial_files.missing == []
     file = found.credentials[b"/w/.env"]
     assert (file.data, file.mode, file.mtime) == (b"T=renewed-22\nMODE=fast-9\n", 0o644, 7)
     assert "renewed-22" in file.secrets
@@ -63,10 +65,10 @@ def test_a_file_that_is_not_given_is_asked_for(elsewhere: bool) -> None:
 def test_only_a_record_made_here_gets_a_file_of_this_machine(tmp_path: Path) -> None:
     (tmp_path / ".env").write_bytes(b"\xff\r\n")
     run = reading(f"{tmp_path}/.env")
-    [file] = planned(run, own=True).credentials.values()
-    assert (file.data, file.own) == (b"\xff\r\n", True)
+    [file] = planned(run, from_this_machine=True).credentials.values()
+    assert (file.data, file.from_this_machine) == (b"\xff\r\n", True)
     with pytest.raises(SecretsNeeded):
-        planned(run, own=True, elsewhere=True)
+        planned(run, from_this_machine=True, elsewhere=True)
     with pytest.raises(SecretsNeeded):  # as on a server
         planned(run)
 
@@ -96,7 +98,9 @@ def test_a_file_without_a_place_is_left_out() -> None:
 
 
 def given(data: bytes) -> CredentialFile:
-    return CredentialFile(data, mode=0o640, mtime=5, recorded=None, own=False, secrets=())
+    return CredentialFile(
+        data, mode=0o640, mtime=5, recorded=None, from_this_machine=False, secrets=()
+    )
 
 
 def test_folders_around_a_file_are_as_in_the_lower_layer(tmp_path: Path) -> None:
@@ -104,7 +108,7 @@ def test_folders_around_a_file_are_as_in_the_lower_layer(tmp_path: Path) -> None
     upper.mkdir()
     (lower / "a/b").mkdir(parents=True)
     (lower / "a").chmod(0o711)
-    write_files({b"/a/b/.env": given(b"x")}, upper, lower)
+    write_credential_files({b"/a/b/.env": given(b"x")}, upper, lower)
     made = upper / "a/b/.env"
     assert (made.read_bytes(), made.stat().st_mode, made.stat().st_mtime_ns) == (b"x", 0o100640, 5)
     for name in ("a", "a/b"):
@@ -112,4 +116,4 @@ def test_folders_around_a_file_are_as_in_the_lower_layer(tmp_path: Path) -> None
         assert (one.st_mode, one.st_mtime_ns) == (other.st_mode, other.st_mtime_ns)
     for path in (b"/../x", b"/a/../../x"):
         with pytest.raises(Damaged):
-            write_files({path: given(b"x")}, upper, lower)
+            write_credential_files({path: given(b"x")}, upper, lower)

@@ -8,15 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.replay.repeat.recreate_plan import Impossible, Work, fewest
+from clew.replay.repeat.recreate_plan import Candidate, CannotRecreate, plan_recreation
 
 
-def work(number: int, needs: str, makes: str) -> Work:
-    return Work(number, frozenset(needs), frozenset(makes))
+def work(number: int, needs: str, makes: str) -> Candidate:
+    return Candidate(number, frozenset(needs), frozenset(makes))
 
 
-def plan(wanted: str, *works: Work, **more: int) -> list[int]:
-    found = fewest(wanted, lambda content: [w for w in works if content in w.makes], **more)
+def plan(wanted: str, *works: Candidate, **more: int) -> list[int]:
+    found = plan_recreation(
+        wanted, lambda content: [w for w in works if content in w.outputs], **more
+    )
     return [work.number for work in found]
 
 
@@ -47,9 +49,9 @@ def test_a_later_execution_may_have_to_run_first() -> None:
 
 
 def test_what_needs_its_own_product_is_no_beginning() -> None:
-    with pytest.raises(Impossible) as caught:
+    with pytest.raises(CannotRecreate) as caught:
         plan("a", work(1, "a", "a"))
-    assert caught.value.lacking == {"a"}
+    assert caught.value.missing == {"a"}
     assert plan("a", work(1, "b", "a"), work(2, "a", "b"), work(3, "x", "b"), work(4, "", "x")) == [
         4,
         3,
@@ -58,12 +60,12 @@ def test_what_needs_its_own_product_is_no_beginning() -> None:
 
 
 def test_what_stands_in_the_way_is_named() -> None:
-    with pytest.raises(Impossible) as caught:
+    with pytest.raises(CannotRecreate) as caught:
         plan("z", work(1, "ab", "z"), work(2, "k", "a"), work(3, "", "b"))
-    assert caught.value.lacking == {"k"}
-    with pytest.raises(Impossible) as caught:
+    assert caught.value.missing == {"k"}
+    with pytest.raises(CannotRecreate) as caught:
         plan("z")
-    assert caught.value.lacking == {"z"}
+    assert caught.value.missing == {"z"}
 
 
 def test_many_repetitions_are_as_one() -> None:
@@ -83,47 +85,48 @@ MAKES = st.sets(st.sampled_from(CONTENTS), min_size=1, max_size=2)
 WORKS = st.lists(st.tuples(NEEDS, MAKES), max_size=7)
 
 
-def reaches(wanted: str, works: tuple[Work, ...]) -> bool:
+def reaches(wanted: str, works: tuple[Candidate, ...]) -> bool:
     there: set[str] = set()
     for _ in works:
         for one in works:
-            if one.needs <= there:
-                there |= one.makes
+            if one.inputs <= there:
+                there |= one.outputs
     return wanted in there
 
 
-def smallest(wanted: str, works: list[Work]) -> int | None:
+def smallest(wanted: str, works: list[Candidate]) -> int | None:
     sizes = range(1, len(works) + 1)
     return next(
         (n for n in sizes if any(reaches(wanted, some) for some in combinations(works, n))), None
     )
 
 
-def runs(wanted: str, found: list[Work]) -> bool:
+def runs(wanted: str, found: list[Candidate]) -> bool:
     """Whether each finds what it needs when its turn comes, and the last brings what is wanted."""
     there: set[str] = set()
     for one in found:
-        if not one.needs <= there:
+        if not one.inputs <= there:
             return False
-        there |= one.makes
+        there |= one.outputs
     return wanted in there
 
 
 @given(WORKS)
 def test_none_is_smaller(drawn: list[tuple[set[str], set[str]]]) -> None:
     works = [
-        Work(n, frozenset(needs), frozenset(makes)) for n, (needs, makes) in enumerate(drawn, 1)
+        Candidate(n, frozenset(needs), frozenset(makes))
+        for n, (needs, makes) in enumerate(drawn, 1)
     ]
     least = smallest("a", works)
 
-    def makers(content: str) -> list[Work]:
-        return [one for one in works if content in one.makes]
+    def makers(content: str) -> list[Candidate]:
+        return [one for one in works if content in one.outputs]
 
     if least is None:
-        with pytest.raises(Impossible):
-            fewest("a", makers)
+        with pytest.raises(CannotRecreate):
+            plan_recreation("a", makers)
         return
-    found = fewest("a", makers)
+    found = plan_recreation("a", makers)
     assert runs("a", found)
     assert len(found) == least
 
@@ -131,10 +134,13 @@ def test_none_is_smaller(drawn: list[tuple[set[str], set[str]]]) -> None:
 @given(WORKS)
 def test_without_time_to_search_it_is_still_a_way(drawn: list[tuple[set[str], set[str]]]) -> None:
     works = [
-        Work(n, frozenset(needs), frozenset(makes)) for n, (needs, makes) in enumerate(drawn, 1)
+        Candidate(n, frozenset(needs), frozenset(makes))
+        for n, (needs, makes) in enumerate(drawn, 1)
     ]
     if smallest("a", works) is not None:
-        found = fewest("a", lambda content: [w for w in works if content in w.makes], limit=0)
+        found = plan_recreation(
+            "a", lambda content: [w for w in works if content in w.outputs], limit=0
+        )
         assert runs("a", found)
         for one in found:  # and nothing in it is superfluous
             assert not reaches("a", tuple(other for other in found if other is not one))

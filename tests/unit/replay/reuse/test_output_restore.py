@@ -1,4 +1,4 @@
-"""What a unit left is put into a sandbox, and never through a link that leads out of it."""
+"""What a subtree left is put into a sandbox, and never through a link that leads out of it."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import pytest
 from tests.unit.prov.story import digest
 
 from clew.prov.queries.execution_record import Version
-from clew.replay.reuse.output_restore import apply, as_then, possible
-from clew.replay.reuse.subtree import Left, Unit
+from clew.replay.reuse.output_restore import can_restore, keep_times, restore_outputs
+from clew.replay.reuse.subtree import Output, Subtree
 
 
 def read(_: str) -> Iterator[bytes]:
     yield b"evil"
 
 
-def unit(**leaves: str) -> Unit:
+def subtree(**outputs: str) -> Subtree:
     """One that left these paths, each of a kind."""
     none = cast("Any", None)
     content = cast("Version", type("Content", (), {"digest": digest("evil"), "mtime": 1}))
     found = {
-        b"/" + os.fsencode(path.replace("__", "/")): Left(
+        b"/" + os.fsencode(path.replace("__", "/")): Output(
             kind=kind, version=content, mode=0o755, mtime=1, in_place=False
         )
-        for path, kind in leaves.items()
+        for path, kind in outputs.items()
     }
-    return Unit(
-        ledger=none, root=none, members=frozenset(), begun=0, over=0, status=0, needs=[],
-        deeds=[], leaves=found, handed=[], output={},
+    return Subtree(
+        index=none, root=none, members=frozenset(), started=0, ended=0, status=0, dependencies=[],
+        changes=[], outputs=found, handed=[], printed={},
     )  # fmt: skip
 
 
@@ -48,18 +48,18 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_what_was_left_is_put_there(root: Path) -> None:
-    left = unit(d__x="file", n="folder", n__y="file", d__l="link")
-    assert possible(left, bytes(root))
-    _, after = apply(left, bytes(root), read, {}, as_then)
+    left = subtree(d__x="file", n="folder", n__y="file", d__l="link")
+    assert can_restore(left, bytes(root))
+    _, after = restore_outputs(left, bytes(root), read, {}, keep_times)
     assert (root / "d/x").read_bytes() == (root / "n/y").read_bytes() == b"evil"
     assert os.readlink(root / "d/l") == "evil"
     assert set(after) == {b"/d/x", b"/n/y", b"/d/l"}
-    apply(unit(d__x="gone", d__l="gone"), bytes(root), read, {}, as_then)
+    restore_outputs(subtree(d__x="gone", d__l="gone"), bytes(root), read, {}, keep_times)
     assert list((root / "d").iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    "leaves",
+    "outputs",
     [
         {"out__victim": "file"},
         {"out__in__victim": "file"},
@@ -70,11 +70,11 @@ def test_what_was_left_is_put_there(root: Path) -> None:
         {"d__..__..__outside__victim": "file"},
     ],
 )
-def test_nothing_is_put_outside(root: Path, tmp_path: Path, leaves: dict[str, str]) -> None:
-    left = unit(**leaves)
-    assert "gone" in leaves.values() or not possible(left, bytes(root))
+def test_nothing_is_put_outside(root: Path, tmp_path: Path, outputs: dict[str, str]) -> None:
+    left = subtree(**outputs)
+    assert "gone" in outputs.values() or not can_restore(left, bytes(root))
     with pytest.raises(Exception):  # noqa: B017 (whatever says that it cannot be done)
-        apply(left, bytes(root), read, {}, as_then)
+        restore_outputs(left, bytes(root), read, {}, keep_times)
     outside = tmp_path / "outside"
     assert sorted(path.name for path in outside.rglob("*")) == ["in", "victim"]
     assert (outside / "victim").read_text() == "mine"

@@ -1,4 +1,4 @@
-"""What need not run again: which subtrees stand for themselves, and what they need."""
+"""What dependency not run again: which subtrees stand for themselves, and what they dependency."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.replay.runs import CONTENTS, Run
+from tests.unit.replay.record_builder import CONTENTS, RecordBuilder
 
 from clew.confined_files import Confined
 from clew.prov.queries.execution_record import Activity, Gap, Recorded
-from clew.replay.reuse.dependency_index import Ledger
-from clew.replay.reuse.input_check import Check
-from clew.replay.reuse.start_match import Start, started_alike
-from clew.replay.reuse.subtree import NotAlone, Unit
-from clew.replay.reuse.subtree_analysis import unit
-from clew.replay.sandbox.sandbox_files import Seen
+from clew.replay.reuse.dependency_index import DependencyIndex
+from clew.replay.reuse.input_check import InputCheck
+from clew.replay.reuse.start_match import ProgramStart, find_start_difference
+from clew.replay.reuse.subtree import NotReusable, Subtree
+from clew.replay.reuse.subtree_analysis import analyze_subtree
+from clew.replay.sandbox.sandbox_files import SandboxFiles
 
 NULL = [[0, 1, "/dev/null"], [1, 2, "/dev/null"], [2, 2, "/dev/null"]]
 
 
-class Step(Run):
-    """A driver, and one step whose unit is asked about."""
+class Step(RecordBuilder):
+    """A driver, and one step whose subtree is asked about."""
 
     def __init__(
         self, held: list[list[Any]] = NULL, made: tuple[str, ...] = (), **variables: str
@@ -40,19 +40,19 @@ class Step(Run):
         begun = {"at": self.now(), "held": held, **more}
         self.activities[process] = self.activities[process]._replace(facets={"begun": begun})
 
-    def unit(self) -> Unit:
+    def subtree(self) -> Subtree:
         self.ends(self.step)
         record = self.record()
-        return unit(Ledger(record), record.activities[self.step])
+        return analyze_subtree(DependencyIndex(record), record.activities[self.step])
 
     def why(self) -> str:
-        with pytest.raises(NotAlone) as told:
-            self.unit()
+        with pytest.raises(NotReusable) as told:
+            self.subtree()
         return str(told.value)
 
 
 class Place:
-    """A world that the unit is to fit into: real files below a folder."""
+    """A world that the subtree is to fit into: real files below a folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -64,13 +64,13 @@ class Place:
         place.chmod(mode)
         os.utime(place, ns=(mtime, mtime))
 
-    def unmet(self, found: Unit, names: set[bytes] | None = None) -> str | None:
-        world = Seen(Confined(os.open(self.root, os.O_PATH)), {})
+    def find_difference(self, found: Subtree, names: set[bytes] | None = None) -> str | None:
+        world = SandboxFiles(Confined(os.open(self.root, os.O_PATH)), {})
 
         def listed(answer: str) -> list[bytes]:
             return CONTENTS[answer].split(b"\0")
 
-        return Check(found, world, listed, lambda _, __: names or set()).unmet()
+        return InputCheck(found, world, listed, lambda _, __: names or set()).find_difference()
 
 
 @pytest.fixture
@@ -87,10 +87,10 @@ def test_a_plain_step_is_a_unit() -> None:
     run.reads(child, "/w/in", b"1")
     run.writes(child, "/w/out", b"2")
     run.ends(child)
-    found = run.unit()
+    found = run.subtree()
     assert found.members == {run.step, child}
-    assert [need.path for need in found.needs] == [b"/w/in"]
-    assert {path: left.kind for path, left in found.leaves.items()} == {b"/w/out": "file"}
+    assert [dependency.path for dependency in found.dependencies] == [b"/w/in"]
+    assert {path: left.kind for path, left in found.outputs.items()} == {b"/w/out": "file"}
 
 
 def test_what_becomes_another_program_is_one_unit() -> None:
@@ -99,7 +99,7 @@ def test_what_becomes_another_program_is_one_unit() -> None:
     run.writes(after, "/w/out", b"2")
     run.activities[after] = run.activities[after]._replace(ended=run.now(), status=7)
     record = run.record()
-    found = unit(Ledger(record), record.activities[run.step])
+    found = analyze_subtree(DependencyIndex(record), record.activities[run.step])
     assert (found.members, found.status) == ({run.step, after}, 7)
 
 
@@ -125,7 +125,7 @@ def test_who_talks_within_is_one() -> None:
     run.passes(one, other)
     run.ends(one)
     run.ends(other)
-    assert run.unit().members == {run.step, one, other}
+    assert run.subtree().members == {run.step, one, other}
 
 
 def test_a_surviving_child() -> None:
@@ -140,8 +140,8 @@ def test_a_signal_that_ended_it() -> None:
         ended=run.now(), status=None, signal=9
     )
     record = run.record()
-    with pytest.raises(NotAlone, match="a signal ended it"):
-        unit(Ledger(record), record.activities[run.step])
+    with pytest.raises(NotReusable, match="a signal ended it"):
+        analyze_subtree(DependencyIndex(record), record.activities[run.step])
 
 
 def test_gaps() -> None:
@@ -168,7 +168,7 @@ def test_what_it_is_started_with(held: list[list[Any]], why: str) -> None:
 
 
 def test_a_pipe_that_counts_jobs_is_no_matter() -> None:
-    assert Step([[3, 1, "pipe:0"], [4, 2, "pipe:0"]]).unit().needs == []
+    assert Step([[3, 1, "pipe:0"], [4, 2, "pipe:0"]]).subtree().dependencies == []
 
 
 def test_the_network() -> None:
@@ -179,7 +179,7 @@ def test_the_network() -> None:
     assert run.why() == "it uses the network"
 
 
-def _edge(run: Run, version: int) -> Any:
+def _edge(run: RecordBuilder, version: int) -> Any:
     from clew.prov.queries.execution_record import Edge
 
     assert isinstance(run, Step)
@@ -210,7 +210,7 @@ def test_what_was_not_kept() -> None:
 def test_what_it_removed_again_need_not_be_kept() -> None:
     run = Step()
     run.removes(run.step, run.writes(run.step, "/w/temp", None))
-    assert run.unit().leaves[b"/w/temp"].kind == "gone"
+    assert run.subtree().outputs[b"/w/temp"].kind == "gone"
 
 
 def test_what_was_done_before_the_program_began_is_not_its_own() -> None:
@@ -221,18 +221,18 @@ def test_what_was_done_before_the_program_began_is_not_its_own() -> None:
     run.looks(early, "absent", "/w/program", "ENOENT")
     run.ends(early)
     record = run.record()
-    found = unit(Ledger(record), record.activities[early])
-    assert [need.path for need in found.needs] == [b"/w/program"]
+    found = analyze_subtree(DependencyIndex(record), record.activities[early])
+    assert [dependency.path for dependency in found.dependencies] == [b"/w/program"]
 
 
 def test_a_file_that_was_handed_over() -> None:
     run = Step([[1, 2, "/w/log", 0, 0, 0]])
     run.writes(run.step, "/w/log", b"12")
-    (handed,) = run.unit().handed
+    (handed,) = run.subtree().handed
     assert (handed.fd, handed.path, handed.since) == (1, b"/w/log", 0)
     run = Step([[1, 2, "/w/log", 0, 1, 5]])
     run.writes(run.step, "/w/log", b"1234567")
-    assert run.unit().handed[0].since == 5
+    assert run.subtree().handed[0].since == 5
     run = Step([[1, 2, "/w/log", 3, 0, 3]])
     run.writes(run.step, "/w/log", b"1234567")
     assert run.why() == "it goes on in /w/log, which others began"
@@ -243,7 +243,7 @@ def test_its_part_of_the_output() -> None:
     run = Step(held)
     run.prints(b"before and mine", run.driver, run.step)
     run.begins(run.step, held, output={"stdout": [11, 15]})
-    assert run.unit().output == {"stdout": (11, 15)}
+    assert run.subtree().printed == {"stdout": (11, 15)}
     run = Step(held)
     run.prints(b"short", run.step)
     run.begins(run.step, held, output={"stdout": [0, 9]})
@@ -258,8 +258,8 @@ def test_its_part_of_the_output() -> None:
 # -- how it is started
 
 
-def start(record: Recorded, process: Activity, **changed: Any) -> Start:
-    return Start(
+def start(record: Recorded, process: Activity, **changed: Any) -> ProgramStart:
+    return ProgramStart(
         **{
             "program": process.exe or "",
             "command": tuple(process.command),
@@ -286,8 +286,8 @@ def start(record: Recorded, process: Activity, **changed: Any) -> Start:
     ],
 )
 def test_how_it_is_started(changed: dict[str, Any], why: str | None) -> None:
-    found = Step().unit()
-    assert started_alike(found, start(found.record, found.root, **changed)) == why
+    found = Step().subtree()
+    assert find_start_difference(found, start(found.record, found.root, **changed)) == why
 
 
 @pytest.mark.parametrize(
@@ -302,37 +302,37 @@ def test_how_it_is_started(changed: dict[str, Any], why: str | None) -> None:
 def test_a_secret_is_known_by_its_seal(then: str | None, now: str | None, why: str | None) -> None:
     run = Step(TOKEN="***")
     run.begins(run.step, sealed={"TOKEN": then} if then else {})
-    found = run.unit()
+    found = run.subtree()
     told = {"environment": {"LANG": "C", "TOKEN": "***"}, "seals": {"TOKEN": now} if now else {}}
-    assert started_alike(found, start(found.record, found.root, **told)) == why
+    assert find_start_difference(found, start(found.record, found.root, **told)) == why
 
 
-# -- what it needs
+# -- what it dependencies
 
 
 def test_bytes(place: Place) -> None:
     run = Step()
     run.reads(run.step, "/w/in", b"1")
-    found = run.unit()
-    assert place.unmet(found) == "in is gone"
+    found = run.subtree()
+    assert place.find_difference(found) == "in is gone"
     place.write("/w/in", b"1")
-    assert place.unmet(found) is None
+    assert place.find_difference(found) is None
     place.write("/w/in", b"2")
-    assert place.unmet(found) == "in changed"
+    assert place.find_difference(found) == "in changed"
     place.write("/w/in", b"1", mode=0o600)
-    assert place.unmet(found) == "in changed"
+    assert place.find_difference(found) == "in changed"
     place.write("/w/in", b"1", mtime=5)
-    assert place.unmet(found) == "in changed"  # it was found: its time tells
+    assert place.find_difference(found) == "in changed"  # it was found: its time tells
 
 
 def test_bytes_that_the_run_makes_have_new_times(place: Place) -> None:
     run = Step(made=("/w/made",))
     run.reads(run.step, "/w/made")
-    found = run.unit()
+    found = run.subtree()
     place.write("/w/made", b"1", mtime=123)
-    assert place.unmet(found) is None
+    assert place.find_difference(found) is None
     place.write("/w/made", b"2", mtime=123)
-    assert place.unmet(found) == "made changed"
+    assert place.find_difference(found) == "made changed"
 
 
 def test_looks(place: Place) -> None:
@@ -340,29 +340,29 @@ def test_looks(place: Place) -> None:
     run.looks(run.step, "absent", "/w/flag", "ENOENT")
     run.looks(run.step, "present", "/w/there", "")
     run.looks(run.step, "link", "/w/link", "target")
-    found = run.unit()
-    assert place.unmet(found) == "there is gone"
+    found = run.subtree()
+    assert place.find_difference(found) == "there is gone"
     place.write("/w/there", b"")
-    assert place.unmet(found) == "the link link leads elsewhere"
+    assert place.find_difference(found) == "the link link leads elsewhere"
     (place.root / "w/link").symlink_to("target")
-    assert place.unmet(found) is None
+    assert place.find_difference(found) is None
     place.write("/w/flag", b"")
-    assert place.unmet(found) == "flag is there now"
+    assert place.find_difference(found) == "flag is there now"
 
 
 def test_permissions(place: Place) -> None:
     run = Step()
     run.looks(run.step, "present", "/w/tool", "x")
     run.looks(run.step, "absent", "/w/text", "EACCES x")
-    found = run.unit()
+    found = run.subtree()
     place.write("/w/tool", b"", mode=0o755)
     place.write("/w/text", b"", mode=0o644)
-    assert place.unmet(found) is None
+    assert place.find_difference(found) is None
     place.write("/w/text", b"", mode=0o755)
-    assert place.unmet(found) == "text is there now"
+    assert place.find_difference(found) == "text is there now"
     place.write("/w/text", b"", mode=0o644)
     place.write("/w/tool", b"", mode=0o644)
-    assert place.unmet(found) == "the mode of tool changed"
+    assert place.find_difference(found) == "the mode of tool changed"
 
 
 def test_the_order_of_times(place: Place) -> None:
@@ -370,28 +370,28 @@ def test_the_order_of_times(place: Place) -> None:
     run = Step(made=("/w/a", "/w/b"))
     for name, version in zip("ab", run.made, strict=True):
         run.looks(run.step, "times", f"/w/{name}", f"100644 1 {run.versions[version].mtime}")
-    found = run.unit()
+    found = run.subtree()
     place.write("/w/a", b"1", mtime=100)
     place.write("/w/b", b"1", mtime=200)
-    assert place.unmet(found) is None
+    assert place.find_difference(found) is None
     place.write("/w/b", b"1", mtime=50)
-    assert place.unmet(found) == "the order changed in which files were made"
+    assert place.find_difference(found) == "the order changed in which files were made"
     place.write("/w/b", b"1", mtime=100)
-    assert place.unmet(found) == "the order changed in which files were made"
+    assert place.find_difference(found) == "the order changed in which files were made"
     place.write("/w/b", b"2", mtime=200)
-    assert place.unmet(found) == "b changed"
+    assert place.find_difference(found) == "b changed"
 
 
 def test_names(place: Place) -> None:
     run = Step()
     run.lists(run.step, "/w", "a", "b")
-    found = run.unit()
+    found = run.subtree()
     place.write("/w/a", b"")
-    assert place.unmet(found) == "the names in /w changed: b is gone"
+    assert place.find_difference(found) == "the names in /w changed: b is gone"
     place.write("/w/b", b"")
-    assert place.unmet(found) is None
+    assert place.find_difference(found) is None
     place.write("/w/c", b"")
-    assert place.unmet(found) == "the names in /w changed: c is new"
+    assert place.find_difference(found) == "the names in /w changed: c is new"
 
 
 def test_names_that_it_made_itself(place: Place) -> None:
@@ -400,41 +400,41 @@ def test_names_that_it_made_itself(place: Place) -> None:
     run.removes(run.step, run.version("/w/old", None))
     run.lists(run.step, "/w", "a", "mine")
     run.looks(run.step, "times", "/w/mine", "100644 1 5")
-    found = run.unit()
+    found = run.subtree()
     place.write("/w/a", b"")
-    assert place.unmet(found) == "old is gone"
+    assert place.find_difference(found) == "old is gone"
     place.write("/w/old", b"")
-    assert place.unmet(found) is None
+    assert place.find_difference(found) is None
 
 
 def test_a_folder_by_its_names(place: Place) -> None:
     run = Step()
     run.looks(run.step, "times", "/w", "40755 4096 5")
-    found = run.unit()
+    found = run.subtree()
     place.write("/w/a", b"")
     (place.root / "w").chmod(0o755)
-    assert place.unmet(found, {b"a"}) is None
-    assert place.unmet(found, {b"a", b"b"}) == "the names in /w changed: b is gone"
+    assert place.find_difference(found, {b"a"}) is None
+    assert place.find_difference(found, {b"a", b"b"}) == "the names in /w changed: b is gone"
 
 
 def test_links_lead_within_the_world(place: Place) -> None:
     run = Step()
     run.looks(run.step, "present", "/w/there/file", "")
-    found = run.unit()
+    found = run.subtree()
     (place.root / "real").mkdir()
     place.write("/real/file", b"")
     (place.root / "w/there").symlink_to("/real")  # from the world's root, not from ours
-    assert place.unmet(found) is None
+    assert place.find_difference(found) is None
     (place.root / "real/file").unlink()
-    assert place.unmet(found) == "there/file is gone"
+    assert place.find_difference(found) == "there/file is gone"
 
 
 def test_a_folder_it_removed_was_empty(place: Place) -> None:
     run = Step()
     run.looks(run.step, "removed", "/w/d", f"{stat.S_IFDIR | 0o755:o} 1")
-    found = run.unit()
-    assert place.unmet(found) == "the names in d changed"
+    found = run.subtree()
+    assert place.find_difference(found) == "the names in d changed"
     (place.root / "w/d").mkdir()
-    assert place.unmet(found) is None
+    assert place.find_difference(found) is None
     place.write("/w/d/new", b"")
-    assert place.unmet(found) == "the names in d changed: new is new"
+    assert place.find_difference(found) == "the names in d changed: new is new"

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.replay.runs import Run, digest, read
+from tests.unit.replay.record_builder import RecordBuilder, digest, read
 
 from clew.errors import Damaged
-from clew.replay.sandbox.initial_files import Entry, Scenery, scenery
+from clew.replay.sandbox.initial_files import Entry, InitialFiles, find_initial_files
 
 
-def of(run: Run) -> Scenery:
-    return scenery(run.record(), lambda name: (read(name) or b"").split(b"\0"))
+def of(run: RecordBuilder) -> InitialFiles:
+    return find_initial_files(run.record(), lambda name: (read(name) or b"").split(b"\0"))
 
 
-def kinds(found: Scenery) -> dict[str, str]:
+def kinds(found: InitialFiles) -> dict[str, str]:
     return {path.decode(): entry.kind for path, entry in sorted(found.entries.items())}
 
 
 def test_what_was_read_first_not_what_was_written_later() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     p = run.process("sh")
     run.reads(p, "/w/in", b"old")
     run.writes(p, "/w/in", b"new")
@@ -31,14 +31,14 @@ def test_what_was_read_first_not_what_was_written_later() -> None:
 
 
 def test_bytes_that_nobody_kept() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     p = run.process("sh")
     run.reads(p, "/w/in", None)
     assert of(run).missing == [b"/w/in"]
 
 
 def test_looks_make_stubs_folders_and_links() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     p = run.process("sh")
     run.looks(p, "times", "/w/size", "100600 12 99")
     run.looks(p, "present", "/w/there")
@@ -54,7 +54,7 @@ def test_looks_make_stubs_folders_and_links() -> None:
 
 
 def test_the_earliest_look_decides() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     p = run.process("sh")
     run.looks(p, "absent", "/w/made", "ENOENT")
     run.writes(p, "/w/made", b"x")
@@ -65,7 +65,7 @@ def test_the_earliest_look_decides() -> None:
 
 
 def test_a_listing_shows_names_that_nobody_read() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     p = run.process("sh")
     run.reads(p, "/w/d/read", b"x")
     run.writes(p, "/w/d/made", b"x")
@@ -80,7 +80,7 @@ def test_a_listing_shows_names_that_nobody_read() -> None:
 
 def test_what_is_searched_is_a_folder() -> None:
     """Looked for in a file, the answer would have been that it is no folder."""
-    run = Run("sh")
+    run = RecordBuilder("sh")
     p = run.process("sh")
     run.lists(p, "/w", "a", "b")
     run.looks(p, "absent", "/w/a/x", "ENOENT")
@@ -91,7 +91,7 @@ def test_what_is_searched_is_a_folder() -> None:
 
 
 def test_paths_through_links_settle_where_they_lead() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     p = run.process("sh")
     run.looks(p, "link", "/lib", "usr/lib")
     run.reads(p, "/usr/lib/x.so", b"x")
@@ -109,13 +109,15 @@ def test_paths_through_links_settle_where_they_lead() -> None:
 
 def test_nothing_lies_below_a_file_or_a_link() -> None:
     """Else laying it out would write through the link, onto the host."""
-    found = Scenery({b"/a": Entry("link", target=b"/etc")}).changed({b"/a/passwd": Entry("stub")})
+    found = InitialFiles({b"/a": Entry("link", target=b"/etc")}).with_changes(
+        {b"/a/passwd": Entry("stub")}
+    )
     assert kinds(found) == {"/a": "link"}
 
 
 def test_nothing_climbs_out() -> None:
     """A record may come from somebody else."""
-    run = Run("sh")
+    run = RecordBuilder("sh")
     p = run.process("sh")
     run.lists(p, "/w", "../up", "..", "a/b", "good")
     assert kinds(of(run)) == {
@@ -125,7 +127,7 @@ def test_nothing_climbs_out() -> None:
 
 @pytest.mark.parametrize("path", ["/w/../../../evil", "/w/./x"])
 def test_no_witness_writes_such_a_path(path: str) -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     run.reads(run.process("sh"), path, b"x")
     with pytest.raises(Damaged):
         of(run)
@@ -133,7 +135,7 @@ def test_no_witness_writes_such_a_path(path: str) -> None:
 
 def test_no_link_is_where_the_machines_own_is_mounted() -> None:
     """The program that makes the sandbox would follow it."""
-    run = Run("sh")
+    run = RecordBuilder("sh")
     p = run.process("sh")
     for name in ("/proc", "/dev", "/sys"):
         run.looks(p, "link", name, "/oldroot/home")
@@ -141,7 +143,7 @@ def test_no_link_is_where_the_machines_own_is_mounted() -> None:
 
 
 def test_the_machines_own_is_not_scenery() -> None:
-    run = Run("sh")
+    run = RecordBuilder("sh")
     p = run.process("sh")
     run.reads(p, "/proc/cpuinfo", None)
     run.reads(p, "/dev/urandom", None)
@@ -152,7 +154,7 @@ def test_the_machines_own_is_not_scenery() -> None:
 
 @pytest.mark.parametrize("entry", [Entry("stub"), None])
 def test_equal_sceneries_have_equal_names(entry: Entry | None) -> None:
-    found = Scenery({b"/a": Entry("stub"), b"/b": Entry("folder")})
-    again = Scenery({b"/b": Entry("folder"), b"/a": Entry("stub")})
+    found = InitialFiles({b"/a": Entry("stub"), b"/b": Entry("folder")})
+    again = InitialFiles({b"/b": Entry("folder"), b"/a": Entry("stub")})
     assert found.digest == again.digest
-    assert (found.changed({b"/a": entry}).digest == found.digest) == (entry is not None)
+    assert (found.with_changes({b"/a": entry}).digest == found.digest) == (entry is not None)

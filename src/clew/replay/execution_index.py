@@ -10,7 +10,7 @@ from clew.prov.queries.execution_record import Activity, Edge, Look, Recorded, V
 from clew.prov.queries.formats import place, process_id
 
 
-class Side:
+class ExecutionIndex:
     """A record, to be asked by process."""
 
     def __init__(self, record: Recorded, name: Callable[[str], str]) -> None:
@@ -26,32 +26,32 @@ class Side:
         """By process, in the order it met them; what it had made itself is left out."""
         used: dict[int, list[tuple[Edge, Version]]] = defaultdict(list)
         for edge in self.record.used:
-            if edge.activity not in self.makers[edge.version]:
+            if edge.activity not in self.writers[edge.version]:
                 used[edge.activity].append((edge, self.record.versions[edge.version]))
         return used
 
     @cached_property
-    def made(self) -> dict[int, list[tuple[Edge, Version]]]:
+    def generated(self) -> dict[int, list[tuple[Edge, Version]]]:
         made: dict[int, list[tuple[Edge, Version]]] = defaultdict(list)
         for edge in self.record.generated:
             made[edge.activity].append((edge, self.record.versions[edge.version]))
         return made
 
     @cached_property
-    def lines(self) -> dict[str, list[Version]]:
+    def versions(self) -> dict[str, list[Version]]:
         """By name, the versions in their order."""
         return {self.name(locator): line for locator, line in self.record.lines.items()}
 
     @cached_property
-    def makers(self) -> dict[int, set[int]]:
+    def writers(self) -> dict[int, set[int]]:
         """By version, the processes that wrote it."""
-        makers: dict[int, set[int]] = defaultdict(set)
+        writers: dict[int, set[int]] = defaultdict(set)
         for edge in self.record.generated:
-            makers[edge.version].add(edge.activity)
-        return makers
+            writers[edge.version].add(edge.activity)
+        return writers
 
     @cached_property
-    def makings(self) -> dict[int, dict[int, int]]:
+    def write_times(self) -> dict[int, dict[int, int]]:
         """By version, who wrote it, or else removed it, and when they began to."""
         found: dict[int, dict[int, int]] = defaultdict(dict)
         for edges in (self.record.generated, self.record.invalidated):
@@ -62,7 +62,7 @@ class Side:
         return found
 
     @cached_property
-    def last(self) -> dict[str, Version]:
+    def last_versions(self) -> dict[str, Version]:
         """By the path it is shown with, the last version of each file and stream."""
         lines = self.record.lines.values()
         return {place(line[-1].locator)["path"]: line[-1] for line in lines}
@@ -82,13 +82,13 @@ class Side:
         return children
 
     @cached_property
-    def informants(self) -> dict[int, list[int]]:
+    def sources(self) -> dict[int, list[int]]:
         """By process, who passed it data without a file."""
-        informants: dict[int, list[int]] = defaultdict(list)
+        sources: dict[int, list[int]] = defaultdict(list)
         for learnt, source, _, via in self.record.informed:
             if via not in ("fork", "exec"):
-                informants[learnt].append(source)
-        return informants
+                sources[learnt].append(source)
+        return sources
 
     @cached_property
     def _digests(self) -> dict[int, str]:
@@ -130,7 +130,7 @@ class Side:
             return after.started
         return 1 << 63 if process.ended is None else process.ended
 
-    def stretch(self, process: Activity, stream: str) -> tuple[int, int] | None:
+    def output_range(self, process: Activity, stream: str) -> tuple[int, int] | None:
         """Which part of stdout or stderr it and its children wrote, and nobody else."""
         output = process.facets.get("begun", {}).get("output", {})
         found = output.get(stream)
@@ -142,12 +142,12 @@ class Side:
             process = self.record.activities[process.parent]
             yield process
 
-    def line(self, process: Activity) -> set[int]:
+    def with_ancestors(self, process: Activity) -> set[int]:
         """It and its ancestors."""
         return {process.key, *(above.key for above in self.ancestors(process))}
 
-    def together(self, one: Activity, other: Activity) -> bool:
+    def overlap(self, one: Activity, other: Activity) -> bool:
         """Whether they ran at the same time, and neither came of the other."""
-        if one.key in self.line(other) or other.key in self.line(one):
+        if one.key in self.with_ancestors(other) or other.key in self.with_ancestors(one):
             return False
         return one.started < self.end(other) and other.started < self.end(one)

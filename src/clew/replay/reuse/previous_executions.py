@@ -9,34 +9,34 @@ from clew.errors import ClewError
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import Activity, Recorded, recorded
 from clew.prov.queries.same_command import started_alike
-from clew.replay.reuse.dependency_index import Ledger
-from clew.replay.reuse.start_match import Start
-from clew.replay.reuse.subtree import NotAlone, Unit
-from clew.replay.reuse.subtree_analysis import unit
-from clew.replay.sandbox.initial_files import Names, scenery
+from clew.replay.reuse.dependency_index import DependencyIndex
+from clew.replay.reuse.start_match import ProgramStart
+from clew.replay.reuse.subtree import NotReusable, Subtree
+from clew.replay.reuse.subtree_analysis import analyze_subtree
+from clew.replay.sandbox.initial_files import ReadListing, find_initial_files
 
 
-class Past:
+class PreviousExecution:
     """One earlier execution."""
 
-    def __init__(self, record: Recorded, names: Names) -> None:
+    def __init__(self, record: Recorded, read_listing: ReadListing) -> None:
         self.record = record
-        self.ledger = Ledger(record)
-        self._names = names
-        self._units: dict[int, Unit | NotAlone] = {}
+        self.index = DependencyIndex(record)
+        self._read_listing = read_listing
+        self._units: dict[int, Subtree | NotReusable] = {}
         self._children: dict[bytes, set[bytes]] | None = None
         self._entries: dict[bytes, list[tuple[int, int, bytes, bool]]] | None = None
 
-    def unit(self, process: Activity) -> Unit:
+    def subtree(self, process: Activity) -> Subtree:
         """The subtree of a process; NotAlone where it does not stand for itself."""
         found = self._units.get(process.key)
         if found is None:
             try:
-                found = unit(self.ledger, process)
-            except NotAlone as why:
+                found = analyze_subtree(self.index, process)
+            except NotReusable as why:
                 found = why
             self._units[process.key] = found
-        if isinstance(found, NotAlone):
+        if isinstance(found, NotReusable):
             raise found
         return found
 
@@ -44,16 +44,16 @@ class Past:
         """The names that a folder had at a moment, as far as the run met them."""
         if self._children is None:
             self._children = {}
-            for path in scenery(self.record, self._names).entries:
+            for path in find_initial_files(self.record, self._read_listing).entries:
                 place, name = os.path.split(path)
                 self._children.setdefault(place, set()).add(name)
         if self._entries is None:
             self._entries = {}
-            for deeds in self.ledger.deeds.values():
-                for deed in deeds:
-                    place, name = os.path.split(deed.path)
+            for changes in self.index.changes.values():
+                for change in changes:
+                    place, name = os.path.split(change.path)
                     line = self._entries.setdefault(place, [])
-                    line.append((deed.at, deed.rank, name, deed.there))
+                    line.append((change.at, change.rank, name, change.there))
             for line in self._entries.values():
                 line.sort()
         names = set(self._children.get(folder, ()))
@@ -63,43 +63,43 @@ class Past:
         return names
 
 
-class Pasts:
+class PreviousExecutions:
     """All earlier executions, each read when it is first of use."""
 
-    def __init__(self, graph: Graph, reference: Recorded, names: Names) -> None:
+    def __init__(self, graph: Graph, reference: Recorded, read_listing: ReadListing) -> None:
         self._graph = graph
-        self._names = names
-        self.reference = Past(reference, names)
-        self._known: dict[str, Past | None] = {reference.execution.uid: self.reference}
+        self._read_listing = read_listing
+        self.reference = PreviousExecution(reference, read_listing)
+        self._known: dict[str, PreviousExecution | None] = {reference.execution.uid: self.reference}
 
-    def alike(self, start: Start) -> list[tuple[Past, Activity]]:
+    def alike(self, start: ProgramStart) -> list[tuple[PreviousExecution, Activity]]:
         """Processes that were started by the same words; those of the reference come first."""
         mine = self.reference.record.execution.uid
         found = started_alike(self._graph, start.program, start.command, start.cwd, believed=mine)
         found.sort(key=lambda one: one[0] != mine)
         alike = []
         for uid, key in found:
-            past = self._past(uid)
-            if past is not None and key in past.record.activities:
-                alike.append((past, past.record.activities[key]))
+            execution = self._past(uid)
+            if execution is not None and key in execution.record.activities:
+                alike.append((execution, execution.record.activities[key]))
         return alike
 
-    def _past(self, uid: str) -> Past | None:
+    def _past(self, uid: str) -> PreviousExecution | None:
         if uid not in self._known:
             try:
-                self._known[uid] = Past(recorded(self._graph, uid), self._names)
+                self._known[uid] = PreviousExecution(recorded(self._graph, uid), self._read_listing)
             except ClewError:  # forgotten meanwhile
                 self._known[uid] = None
         return self._known[uid]
 
-    def nearest(self, start: Start) -> str:
+    def nearest(self, start: ProgramStart) -> str:
         """How this start differs from the most similar one of the reference."""
         same = [
             process
             for process in self.reference.record.processes
             if process.cwd == start.cwd and _program(process) == start.program
         ]
-        ways = (_differing(process.command, start.command) for process in same)
+        ways = (_changed_words(process.command, start.command) for process in same)
         best = min(ways, key=len, default=None)
         if best is None or len(best) > max(1, len(start.command) // 2):
             return "never ran before"
@@ -111,7 +111,7 @@ def _program(process: Activity) -> str | None:
     return program
 
 
-def _differing(then: Sequence[str], now: Sequence[str]) -> list[int]:
+def _changed_words(then: Sequence[str], now: Sequence[str]) -> list[int]:
     numbers = [n for n, (a, b) in enumerate(zip(then, now, strict=False)) if a != b]
     short, long = sorted((len(then), len(now)))
     return numbers + list(range(short, long))

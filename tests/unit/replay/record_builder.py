@@ -24,7 +24,7 @@ def digest(content: bytes) -> str:
     return name
 
 
-class Run:
+class RecordBuilder:
     """One execution. Time goes by with every word about it."""
 
     def __init__(

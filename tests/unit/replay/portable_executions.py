@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from clew.replay.export.portable_execution import Portable
-from clew.replay.repeat.repeat_plan import Plan
-from clew.replay.sandbox.initial_files import Entry, Scenery
+from clew.replay.export.portable_execution import PortableExecution
+from clew.replay.repeat.repeat_plan import RepeatPlan
+from clew.replay.sandbox.initial_files import Entry, InitialFiles
 
 FILE = Entry("file", mode=0o644, size=3, digest="blake3:" + "0" * 64)
 PROGRAM = Entry("file", mode=0o755, size=3, digest="blake3:" + "1" * 64)
@@ -27,22 +27,24 @@ def portable(
     written: tuple[str, ...] = (),
     environ: Mapping[str, str] | None = None,
     facets: Mapping[str, Any] | None = None,
-) -> Portable:
-    scene = Scenery({}).changed({os.fsencode(path): entry for path, entry in entries.items()})
-    return Portable(
+) -> PortableExecution:
+    scene = InitialFiles({}).with_changes(
+        {os.fsencode(path): entry for path, entry in entries.items()}
+    )
+    return PortableExecution(
         id="e1",
         uid="0123456789abcdef",
-        plan=Plan(
+        plan=RepeatPlan(
             command=("program", "a b"),
             environ={"LANG": "C", "PRICE": "5$"} | dict(environ or {}),
             secrets={},
             cwd="/home/me/work",
             machine="m",
-            scenery=scene,
+            initial_files=scene,
             facets={"os": {"id": "debian", "version_id": "12"}, **(facets or {})},
             packages={os.fsencode(p): purl for p, purl in (packages or {}).items()},
             stdin=None,
-            begun={},
+            appended={},
             devices=(),
             warnings=(),
         ),
