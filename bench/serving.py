@@ -123,7 +123,7 @@ def listing(root: Path, count: int) -> dict[str, float]:
                 given = {"parameters": {"rate": number / count, "epochs": 10}}
                 name = f"training {number}"
                 home = homes[number % len(homes)]
-                runs.insert(graph, runs.Asked(experiment=home, name=name, spec=spec, config=given))
+                runs.insert(graph, runs.NewRun(experiment=home, name=name, spec=spec, config=given))
             connection.rows("UPDATE run SET state = 'succeeded', finished = ?", (begin,))
 
         connection.atomically(fill)

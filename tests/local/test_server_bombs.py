@@ -19,7 +19,7 @@ from tests.local.serving import Server, serving
 from tests.local.surviving import await_
 
 from clew.prov.events import Ended, to_batch
-from clew.server.ingest_limits import AT_ONCE
+from clew.server.ingest_limits import MAX_REQUESTS
 from clew.store.packs import pack_format
 
 PACKED = {"Content-Type": "application/msgpack"}
@@ -107,9 +107,9 @@ def test_small_requests_that_are_large_to_handle_are_refused(server: Server) -> 
 def test_the_work_of_a_client_that_is_gone_ends(server: Server) -> None:
     idle = under_way(server)
     with ExitStack() as clients:
-        for _ in range(AT_ONCE):
+        for _ in range(MAX_REQUESTS):
             clients.enter_context(sent(server, "/api/v1/content", hole(60 << 30)))
-        await_under_way(server, int(idle) + AT_ONCE)
+        await_under_way(server, int(idle) + MAX_REQUESTS)
         with server.client() as client:
             assert client.post("/api/v1/content", content=hole(1)).status_code == 429
     await_("its end", lambda: under_way(server) <= idle)

@@ -16,10 +16,10 @@ from tests.local.programs.recording import CLEW, Project
 from tests.local.serving import Server, serving
 
 import clew
-from clew.server.app import application
+from clew.server.app import build_app
 from clew.server.http.client_limits import Limits
 from clew.server.proxy.routing import Proxy
-from clew.server.proxy.usage import Records
+from clew.server.proxy.usage import UsageRecorder
 from clew.server.service import Service
 
 CLOSED = [
@@ -63,8 +63,8 @@ def test_nobody_is_answered(server: Server, path: str, method: str) -> None:
 def test_nobody_takes_a_place_among_the_requests(tmp_path: Path) -> None:
     with clew.open(Project(tmp_path).folder) as opened:
         service = Service(opened.directory, opened.settings, "the token")
-    proxy = Proxy(None, Records(service), "the token")
-    full = httpx2.ASGITransport(application(service, Limits(requests=0), proxy, None))
+    proxy = Proxy(None, UsageRecorder(service), "the token")
+    full = httpx2.ASGITransport(build_app(service, Limits(requests=0), proxy, None))
 
     async def ask(**headers: str) -> int:
         async with httpx2.AsyncClient(transport=full, base_url="http://here") as client:

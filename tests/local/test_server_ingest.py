@@ -29,7 +29,7 @@ from tests.local.serving import Server, serving
 from tests.local.surviving import await_
 
 from clew.prov.events import AnyEvent, Content, Ended, Started, Version, to_batch, to_lines
-from clew.server.ingest_limits import AT_ONCE
+from clew.server.ingest_limits import MAX_REQUESTS
 
 LINES = {"Content-Type": "application/x-ndjson"}
 PACKED = {"Content-Type": "application/msgpack"}
@@ -508,13 +508,13 @@ def test_when_too_much_is_under_way_others_come_again(server: Server) -> None:
 
         assert not refused()
         idle = _measured(server, "clew_http_requests_under_way")
-        slow = [socket.create_connection((place.hostname, place.port)) for _ in range(AT_ONCE)]
+        slow = [socket.create_connection((place.hostname, place.port)) for _ in range(MAX_REQUESTS)]
         try:
             for one in slow:
                 one.sendall(head.encode())
             await_(
                 "requests under way",
-                lambda: _measured(server, "clew_http_requests_under_way") == idle + AT_ONCE,
+                lambda: _measured(server, "clew_http_requests_under_way") == idle + MAX_REQUESTS,
             )
             assert refused()
         finally:

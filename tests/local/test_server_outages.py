@@ -103,7 +103,7 @@ def over(asking: Asking, asked: list[str]) -> list[runs.Run]:
     until = time.monotonic() + 180
     while True:
         found = [asking.get(run) for run in asked]
-        if all(one.state in runs.OVER for one in found):
+        if all(one.state in runs.FINAL_STATES for one in found):
             return found
         assert time.monotonic() < until, f"still waiting: {[one.state for one in found]}"
         time.sleep(0.1)

@@ -288,7 +288,7 @@ def test_servers_that_share_a_database_count_together(tmp_path: Path) -> None:
             with other.apps_client() as client:
                 client.post("/tensorboard/me/shared/", content=b"nine more")
     with clew.open(project.folder) as opened:
-        (found,) = proxy_traffic.every(opened.graph)
+        (found,) = proxy_traffic.list_traffic(opened.graph)
     assert (found.kind, found.namespace, found.name) == ("tensorboard", "me", "shared")
     assert (found.requests, found.sockets) == (4, 0)
     assert (found.bytes_in, found.bytes_out) == (9, 16)

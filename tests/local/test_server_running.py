@@ -91,7 +91,7 @@ class Asking:
 
     def ask(self, name: str, **parameters: Any) -> str:
         text = (self.compiled / f"{name}.yaml").read_text()
-        asked = runs.Asked(
+        asked = runs.NewRun(
             experiment="none", name=name, spec=text, config={"parameters": parameters}
         )
         with self.graph() as graph:
@@ -108,7 +108,8 @@ class Asking:
         """Those runs, once they are over."""
         with self.graph() as graph:
             await_(
-                "a run's end", lambda: all(runs.get(graph, r).state in runs.OVER for r in wanted)
+                "a run's end",
+                lambda: all(runs.get(graph, r).state in runs.FINAL_STATES for r in wanted),
             )
             return [runs.get(graph, run) for run in wanted]
 
@@ -178,8 +179,8 @@ def test_a_run_ends_when_somebody_wants_it_to(asking: Asking, tmp_path: Path) ->
         (task,) = asking.waits(gate)
         queued = asking.ask("counting", log=str(asking.log), n=2)
         with asking.graph() as graph:
-            runs.stop(graph, queued)
-            runs.stop(graph, run)
+            runs.cancel(graph, queued)
+            runs.cancel(graph, run)
         found = asking.over(run, queued)
         await_("the end of the task", lambda: gone(task))
         again = asking.gated(tmp_path / "other")
@@ -258,7 +259,7 @@ def test_a_run_that_ends_its_runners_is_given_up(asking: Asking, tmp_path: Path)
     gate = tmp_path / "gate"
     with serving(asking.project, "--runs", "1") as server:
         run = asking.gated(gate)
-        for tries in range(1, runs.MOST_TRIES + 1):
+        for tries in range(1, runs.MAX_TRIES + 1):
             await_("a try", lambda: len(asking.waits(gate)) == tries)  # noqa: B023
             os.kill(runners(server)[0], signal.SIGKILL)
         (found,) = asking.over(run)
@@ -308,7 +309,7 @@ def ticks(asking: Asking, schedule: str) -> list[int]:
 
 
 def scheduled(asking: Asking, **more: Any) -> str:
-    asked = schedules.Asked(
+    asked = schedules.NewSchedule(
         experiment="none",
         name="often",
         spec=(asking.compiled / "counting.yaml").read_text(),

@@ -14,7 +14,13 @@ from tests.local.surviving import await_
 from tests.local.upstreams import Table, answering, upstream
 
 import clew
-from clew.server.http.sessions import API, SESSION_SECONDS, Session, Sessions, apps
+from clew.server.http.sessions import (
+    API_AUDIENCE,
+    SESSION_SECONDS,
+    Session,
+    Sessions,
+    apps_audience,
+)
 from clew.server.service import Service
 
 ASKED = "/api/v1/executions"
@@ -69,9 +75,9 @@ def test_a_session_ends_by_itself(server: Server, browser: httpx2.Client, forge:
     until = int(value.split(".")[1])
     assert abs(until - time.time() - SESSION_SECONDS) < 600
     soon = Session("0" * 32, int(time.time()) + 600)
-    assert asked(server.address + ASKED, **{name: forge(soon, API)}) == 200
+    assert asked(server.address + ASKED, **{name: forge(soon, API_AUDIENCE)}) == 200
     past = Session("0" * 32, int(time.time()) - 1)
-    assert asked(server.address + ASKED, **{name: forge(past, API)}) == 401
+    assert asked(server.address + ASKED, **{name: forge(past, API_AUDIENCE)}) == 401
 
 
 def test_the_cookie_says_when_it_ends_and_is_not_the_token(server: Server) -> None:
@@ -125,7 +131,7 @@ def test_a_session_is_valid_for_one_origin(
         assert asked(server.apps + BOOK, **{cookie: api}) == 401
         assert asked(server.address + ASKED, **{cookie: value}) == 401
     assert asked(server.apps + BOOK, **{apps_name: value}) == 200
-    elsewhere = forge(Session("0" * 32, int(time.time()) + 60), apps("elsewhere.example"))
+    elsewhere = forge(Session("0" * 32, int(time.time()) + 60), apps_audience("elsewhere.example"))
     assert asked(server.apps + BOOK, **{apps_name: elsewhere}) == 401
 
 

@@ -297,7 +297,7 @@ def test_a_kernel_of_a_real_jupyter_answers_through_either_of_two_servers(
 
         def counted() -> bool:
             with clew.open(project.folder) as found:
-                seen = {one.name: one for one in proxy_traffic.every(found.graph)}
+                seen = {one.name: one for one in proxy_traffic.list_traffic(found.graph)}
             return "lab" in seen and seen["lab"].sockets >= 1 and seen["lab"].bytes_out > 100
 
         await_("the record", counted)

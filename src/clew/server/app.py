@@ -15,18 +15,18 @@ from starlette.types import ASGIApp
 
 from clew.errors import ClewError
 from clew.server import home_page
-from clew.server.http.access_log import Telling
-from clew.server.http.client_limits import Limited, Limits
-from clew.server.http.identity import Identity, TokenLogin
-from clew.server.http.page_headers import PageHeaders
-from clew.server.http.problems import answer, of_error
-from clew.server.http.request_heads import CheckedHeads, host
-from clew.server.http.sessions import API, Sessions, apps
-from clew.server.ingest_limits import Intake
+from clew.server.http.access_log import AccessLog
+from clew.server.http.client_limits import Limits, RequestLimiter
+from clew.server.http.identity import Authentication, TokenLogin
+from clew.server.http.page_headers import SecurityHeaders
+from clew.server.http.problems import error_response, problem_response
+from clew.server.http.request_heads import HeadCheck, parse_host
+from clew.server.http.sessions import API_AUDIENCE, Sessions, apps_audience
+from clew.server.ingest_limits import IngestTransfers
 from clew.server.kfp.routes import router as kfp
 from clew.server.metrics import Metrics
-from clew.server.proxy.app_origin import AppsLogin, Origin, OwnHost, ToApps
-from clew.server.proxy.routing import WRITTEN, Branching, ByPort, Proxy
+from clew.server.proxy.app_origin import AppHostCheck, AppLogin, AppOrigin, AppRedirect
+from clew.server.proxy.routing import ROUTE_NAMES, PortRouter, Proxy, TargetRouter
 from clew.server.service import Service
 from clew.server.v1 import ingest, record_download, routes
 from clew.server.v1.cli import content, queries, rerun_commands
@@ -34,7 +34,7 @@ from clew.server.v1.cli import content, queries, rerun_commands
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def application(service: Service, limits: Limits, proxy: Proxy, origin: Origin | None) -> ASGIApp:
+def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin | None) -> ASGIApp:
     """Everything that the server answers. `origin`: where targets are served, if there are any."""
     metrics = Metrics(service)
     sessions = Sessions(service)
@@ -43,7 +43,7 @@ def application(service: Service, limits: Limits, proxy: Proxy, origin: Origin |
     app = FastAPI(openapi_url=None)
     app.state.service = service
     app.state.metrics = metrics
-    app.state.intake = Intake(service.folder.store)
+    app.state.intake = IngestTransfers(service.folder.store)
     app.state.sessions = sessions
     app.state.cookies = (cookie, apps_cookie)
     app.add_exception_handler(ClewError, _failed)
@@ -53,7 +53,7 @@ def application(service: Service, limits: Limits, proxy: Proxy, origin: Origin |
     app.add_api_route("/healthz", _healthy, include_in_schema=False)
     app.add_api_route("/readyz", _ready, include_in_schema=False)
     app.add_api_route("/metrics", _measured, include_in_schema=False)
-    app.add_api_route("/", home_page.shown, include_in_schema=False)
+    app.add_api_route("/", home_page.show_home_page, include_in_schema=False)
     app.add_api_route("/logout", home_page.log_out, methods=["POST"], include_in_schema=False)
     app.include_router(kfp)
     for own in (ingest, record_download, queries, content, rerun_commands):
@@ -67,30 +67,30 @@ def application(service: Service, limits: Limits, proxy: Proxy, origin: Origin |
     chosen = ours if proxy.chosen else None
 
     def known(app: ASGIApp) -> ASGIApp:
-        return Identity(
+        return Authentication(
             app,
             token=service.token,
             sessions=sessions,
             cookie=cookie,
-            audience=lambda _: API,
+            audience=lambda _: API_AUDIENCE,
         )
 
     # Within the identity: who has none takes no place among the requests under way.
-    limited = known(Limited(app, limits))
+    limited = known(RequestLimiter(app, limits))
     login = TokenLogin(limited, token=service.token, sessions=sessions, cookie=cookie)
-    away = proxy if origin is None else ToApps(origin, sessions, service.token, chosen)
-    answering: ASGIApp = PageHeaders(Branching(known(away), login, chosen))
+    away = proxy if origin is None else AppRedirect(origin, sessions, service.token, chosen)
+    answering: ASGIApp = SecurityHeaders(TargetRouter(known(away), login, chosen))
     if origin is not None:
-        behind = Identity(
-            OwnHost(proxy, origin, chosen),
+        behind = Authentication(
+            AppHostCheck(proxy, origin, chosen),
             token=service.token,
             sessions=sessions,
             cookie=apps_cookie,
-            audience=lambda scope: apps(host(scope)),
+            audience=lambda scope: apps_audience(parse_host(scope)),
         )
-        entry = AppsLogin(behind, origin=origin, sessions=sessions, cookie=apps_cookie, ours=chosen)
-        answering = ByPort({origin.port: entry}, answering)
-    return Telling(CheckedHeads(answering), metrics, {**written, **WRITTEN})
+        entry = AppLogin(behind, origin=origin, sessions=sessions, cookie=apps_cookie, ours=chosen)
+        answering = PortRouter({origin.port: entry}, answering)
+    return AccessLog(HeadCheck(answering), metrics, {**written, **ROUTE_NAMES})
 
 
 def _healthy() -> Response:
@@ -104,7 +104,7 @@ def _ready(request: Request) -> Response:
         with service.graph() as graph:
             graph.connection.one("SELECT 1")
     except ClewError as error:
-        return answer("/readyz", 503, error.code, error.message, hint=error.hint)
+        return problem_response("/readyz", 503, error.code, error.message, hint=error.hint)
     return Response("ok\n", media_type="text/plain")
 
 
@@ -115,14 +115,14 @@ def _measured(request: Request) -> Response:
 
 async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, ClewError)
-    return of_error(request.url.path, error)
+    return error_response(request.url.path, error)
 
 
 async def _malformed(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"])
-    return answer(request.url.path, 422, "malformed", f"{where}: {first['msg']}")
+    return problem_response(request.url.path, 422, "malformed", f"{where}: {first['msg']}")
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -131,7 +131,9 @@ async def _refused(request: Request, error: Exception) -> Response:
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = ", ".join(sorted(_methods(request)))
-    return answer(request.url.path, error.status_code, code, str(error.detail), headers=headers)
+    return problem_response(
+        request.url.path, error.status_code, code, str(error.detail), headers=headers
+    )
 
 
 def _methods(request: Request) -> set[str]:
@@ -149,4 +151,4 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 async def _broken(request: Request, _: Exception) -> Response:
-    return answer(request.url.path, 500, "failed", "the server failed; its log says how")
+    return problem_response(request.url.path, 500, "failed", "the server failed; its log says how")

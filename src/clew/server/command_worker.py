@@ -35,7 +35,7 @@ Secrets = dict[str, str]
 """Values of the client for secrets that no record holds: of variables, and of files by path."""
 
 
-class File(msgspec.Struct):
+class SentFile(msgspec.Struct):
     """A file of whoever asks, whose bytes have been sent."""
 
     digest: str
@@ -49,7 +49,7 @@ class Repeat(msgspec.Struct, tag="repeat"):
 
     id: str
     parameters: dict[int, str] = {}
-    files: dict[str, File] = {}
+    files: dict[str, SentFile] = {}
     """By word, those that the parameters name."""
     network: bool = False
     gpu: bool = False
@@ -138,7 +138,7 @@ class Recreate(msgspec.Struct, tag="recreate"):
             return way.walk(say)
 
 
-Task = Repeat | Confirm | Commit | Recreate
+Command = Repeat | Confirm | Commit | Recreate
 
 
 def main(descriptor: int) -> None:
@@ -150,7 +150,7 @@ def main(descriptor: int) -> None:
 
         try:
             asked = json.loads(sys.stdin.buffer.readline())
-            task: Task = msgspec.convert(asked, type=Task, str_keys=True)
+            task: Command = msgspec.convert(asked, type=Command, str_keys=True)
             with open_local_project(settings.load()) as project:
                 project.secrets = project.secrets.only_given(task.secrets)
                 tell(answer=task.do(project, lambda text: tell(said=text)))

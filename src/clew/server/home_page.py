@@ -10,9 +10,9 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from clew.server import run_requests
 from clew.server.catalogue import run_list
-from clew.server.catalogue.run_list import Place
+from clew.server.catalogue.run_list import Position
 from clew.server.http.identity import session_of, set_cookie
-from clew.server.http.problems import answer
+from clew.server.http.problems import problem_response
 from clew.server.service import Service
 
 _LATEST = 20
@@ -48,11 +48,11 @@ where every result came from. It runs pipelines of the stock <code>kfp</code> cl
 _NONE = """<p class="quiet">None yet. <code>clew pipeline run FILE</code> runs one.</p>"""
 
 
-def shown(request: Request) -> HTMLResponse:
+def show_home_page(request: Request) -> HTMLResponse:
     service: Service = request.app.state.service
     with service.project() as project:
-        places = run_list.page(project.graph, Place(), _LATEST)
-        runs = [run_requests.document(project, place.uid, tasks=False) for place in places]
+        places = run_list.list_runs(project.graph, Position(), _LATEST)
+        runs = [run_requests.run_document(project, place.uid, tasks=False) for place in places]
     text = _PAGE.format(project=escape(str(service.folder.root)), runs=_table(runs))
     return HTMLResponse(text, headers=_HEADERS)
 
@@ -62,7 +62,7 @@ async def log_out(request: Request) -> Response:
     session = session_of(request.scope)
     if session is None:
         said = "there is no session to end: the request came with the token"
-        return answer("/logout", 400, "usage", said, hint="a new token ends all sessions")
+        return problem_response("/logout", 400, "usage", said, hint="a new token ends all sessions")
     await request.app.state.sessions.end(session)
     found = PlainTextResponse("You are logged out.\n", headers={"Cache-Control": "no-store"})
     for name in request.app.state.cookies:

@@ -19,9 +19,9 @@ from starlette.exceptions import HTTPException
 from clew.store import Store
 from clew.store.remotes.pack_import import Taking
 
-AT_ONCE = 8
+MAX_REQUESTS = 8
 """Requests that may be under way at once: each may hold a batch or a pack in memory."""
-TRANSFERS = 64
+MAX_TRANSFERS = 64
 """Transfers that may be open at once."""
 _IDLE = 600.0
 """Seconds after which nobody will go on with a transfer."""
@@ -36,12 +36,12 @@ class _Transfer:
         self.used = time.monotonic()
 
 
-class Intake:
+class IngestTransfers:
     """One server's. Safe to use from any thread."""
 
     def __init__(self, store: Path) -> None:
         self._path = store
-        self._slots = threading.BoundedSemaphore(AT_ONCE)
+        self._slots = threading.BoundedSemaphore(MAX_REQUESTS)
         self._lock = threading.Lock()
         self._transfers: dict[str, _Transfer] = {}
 
@@ -88,7 +88,7 @@ class Intake:
         with self._lock:
             found = self._transfers.get(name)
             if found is None:
-                if len(self._transfers) >= TRANSFERS:
+                if len(self._transfers) >= MAX_TRANSFERS:
                     raise _full()
                 found = self._transfers[name] = _Transfer(self._path)
             return found

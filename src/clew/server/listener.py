@@ -15,17 +15,17 @@ import uvicorn
 
 from clew.errors import ClewError
 from clew.project_directory import Folder
-from clew.server.app import application
+from clew.server.app import build_app
 from clew.server.http.client_limits import Limits
-from clew.server.http.client_timeouts import guarded
+from clew.server.http.client_timeouts import make_protocol
 from clew.server.log_format import configure
-from clew.server.proxy.app_origin import Origin, check_template
+from clew.server.proxy.app_origin import AppOrigin, check_template
 from clew.server.proxy.routing import Proxy
-from clew.server.proxy.targets import Resolver, Table
-from clew.server.proxy.usage import Records
-from clew.server.proxy.websocket import LARGEST
-from clew.server.run_workers.schedule_loop import Ticking
-from clew.server.run_workers.worker_pool import Runners
+from clew.server.proxy.targets import Resolver, TargetFile
+from clew.server.proxy.usage import UsageRecorder
+from clew.server.proxy.websocket import MAX_MESSAGE_BYTES
+from clew.server.run_workers.schedule_loop import ScheduleLoop
+from clew.server.run_workers.worker_pool import WorkerPool
 from clew.server.service import Service
 from clew.settings import Settings
 
@@ -85,24 +85,24 @@ def serve(
         following = port + 1 if 0 < port < 65535 else 0
         wanted = following if apps_port is None else apps_port
         listening.append(_listen(host, wanted, option="--apps-port"))
-        origin = Origin(listening[1].getsockname()[1], template)
+        origin = AppOrigin(listening[1].getsockname()[1], template)
     service = Service(folder, settings, token)
-    records = Records(service)
+    records = UsageRecorder(service)
     config = uvicorn.Config(
-        application(service, limits, Proxy(resolver, records, token), origin),
-        http=guarded(limits),
+        build_app(service, limits, Proxy(resolver, records, token), origin),
+        http=make_protocol(limits),
         log_config=None,
         access_log=False,
         server_header=False,
         date_header=True,
         timeout_keep_alive=int(limits.idle_seconds),
         timeout_graceful_shutdown=limits.grace_seconds,
-        ws_max_size=LARGEST,
+        ws_max_size=MAX_MESSAGE_BYTES,
     )
     service.on_host = on_host
     count = len(os.sched_getaffinity(0)) if runs is None else runs
-    runners = Runners(service, count, on_host=on_host)
-    ticking = Ticking(service)
+    runners = WorkerPool(service, count, on_host=on_host)
+    ticking = ScheduleLoop(service)
     try:
         runners.start()
         ticking.start()
@@ -140,10 +140,10 @@ def _do_not_wait_for_threads() -> None:
 
 def _resolver(targets: Path | None, *, on_cluster: bool) -> Resolver | None:
     if on_cluster:
-        from clew.server.proxy.cluster_targets import Services
+        from clew.server.proxy.cluster_targets import ClusterTargets
 
-        return Services()
-    return None if targets is None else Table(targets.absolute())
+        return ClusterTargets()
+    return None if targets is None else TargetFile(targets.absolute())
 
 
 def _token(folder: Folder, secret: str | None) -> str:

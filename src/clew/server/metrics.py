@@ -61,7 +61,7 @@ class _Runs(Collector):
     def collect(self) -> Iterator[Metric]:
         try:
             with self._service.graph() as graph:
-                found = run_list.counts(graph)
+                found = run_list.count_by_state(graph)
         except ClewError:  # the other numbers are told all the same
             return
         runs = GaugeMetricFamily(

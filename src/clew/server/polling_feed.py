@@ -19,7 +19,7 @@ from clew.errors import ClewError
 _LOG = logging.getLogger("clew.server")
 _PAUSE = 0.1
 """Seconds between looks."""
-BEAT = 15.0
+KEEPALIVE_SECONDS = 15.0
 """Seconds after which a follower that has heard nothing hears at least that it is still followed:
 so those who are gone are noticed, and what stands between does not close the connection."""
 
@@ -48,7 +48,7 @@ class Feed(ABC):
         return self._changed
 
 
-Kind = TypeVar("Kind", bound=Feed)
+FeedType = TypeVar("FeedType", bound=Feed)
 
 
 class Feeds:
@@ -61,12 +61,12 @@ class Feeds:
         self._looking: asyncio.Task[None] | None = None
 
     @asynccontextmanager
-    async def follow(self, name: Hashable, make: Callable[[], Kind]) -> AsyncIterator[Kind]:
+    async def follow(self, name: Hashable, make: Callable[[], FeedType]) -> AsyncIterator[FeedType]:
         """The feed of this name, as long as it is followed; it was looked at at least once."""
         found = self._feeds.get(name)
         if found is None:
             found = self._feeds[name] = make()
-        feed: Kind = found  # type: ignore[assignment]  # one name is of one kind
+        feed: FeedType = found  # type: ignore[assignment]  # one name is of one kind
         feed.followers += 1
         try:
             if self._looking is None or self._looking.done():
@@ -80,7 +80,7 @@ class Feeds:
     async def changed(self, change: asyncio.Event) -> bool:
         """Wait for a change; false: for a while there was none."""
         try:
-            async with asyncio.timeout(BEAT):
+            async with asyncio.timeout(KEEPALIVE_SECONDS):
                 await change.wait()
         except TimeoutError:
             return False

@@ -16,23 +16,23 @@ from clew.prov.graph import Graph
 from clew.prov.queries.formats import moment
 from clew.prov.queries.pipelines.runs import find_run, run
 from clew.server.catalogue import experiments, pipeline_specs, run_list, runs, versions
-from clew.server.catalogue.runs import OVER, Asked, Run
+from clew.server.catalogue.runs import FINAL_STATES, NewRun, Run
 from clew.server.parsing import compiled_pipelines
 
 _STATES = {"queued": "pending", "running": "running"}
 
 
-def document(project: LocalProject, text: str, *, tasks: bool = True) -> dict[str, Any]:
+def run_document(project: LocalProject, text: str, *, tasks: bool = True) -> dict[str, Any]:
     """The run that `text` names (`r1`, or its uid), as it is now."""
     graph = project.graph
     try:
         found = run(graph, text, alive=project.is_alive, tasks=tasks)
     except NotFound:
-        asked = run_list.asked(graph, text)
+        asked = run_list.find_request(graph, text)
         if asked is None:
             raise
         return {**_unbegun(asked), **({"tasks": []} if tasks else {})}
-    asked = run_list.asked(graph, found["uid"])
+    asked = run_list.find_request(graph, found["uid"])
     if asked is None:
         return {**found, "created": found["started"], "experiment": None}
     state = _STATES.get(asked.state, asked.state)
@@ -66,23 +66,23 @@ def _unbegun(asked: Run) -> dict[str, Any]:
     }
 
 
-def uid_of(graph: Graph, text: str) -> str:
+def find_run_uid(graph: Graph, text: str) -> str:
     """The uid of the run that `text` names."""
     try:
         return find_run(graph, text).uid
     except NotFound:
-        if run_list.asked(graph, text) is None:
+        if run_list.find_request(graph, text) is None:
             raise
         return text
 
 
-def is_over(project: LocalProject, uid: str) -> bool:
+def is_finished(project: LocalProject, uid: str) -> bool:
     """Whether nothing more will happen to a run, unless somebody asks for it again."""
-    asked = run_list.asked(project.graph, uid)
-    return not project.is_alive(uid) and (asked is None or asked.state in OVER)
+    asked = run_list.find_request(project.graph, uid)
+    return not project.is_alive(uid) and (asked is None or asked.state in FINAL_STATES)
 
 
-def queue(
+def queue_run(
     graph: Graph,
     *,
     spec: str | None,
@@ -99,7 +99,7 @@ def queue(
     if (spec is None) == (pipeline is None and version is None):
         raise UsageError("a run is of one pipeline", hint="give spec, or pipeline and version")
     if spec is None:
-        found = versions.named(graph, pipeline or "", version or "")
+        found = versions.resolve(graph, pipeline or "", version or "")
         pipeline, version = found.pipeline, found.id
         spec = pipeline_specs.text_of(graph, found.spec)
     else:
@@ -109,8 +109,8 @@ def queue(
     arguments.fit(parsed, parameters)
     return runs.create(
         graph,
-        Asked(
-            experiment=experiments.open_for(graph, experiment or ""),
+        NewRun(
+            experiment=experiments.require_active(graph, experiment or ""),
             name=name or parsed.name,
             spec=spec,
             config={"parameters": parameters, "options": {"jobs": jobs, "reuse": reuse}},

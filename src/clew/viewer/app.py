@@ -24,11 +24,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError, UsageError
 from clew.viewer import file_operations, upload
-from clew.viewer.directory_listing import MOST, listed
-from clew.viewer.download import File
-from clew.viewer.origin_check import refusal
-from clew.viewer.problems import answer, of_error
-from clew.viewer.request_body import taken
+from clew.viewer.directory_listing import MAX_ENTRIES, list_directory
+from clew.viewer.download import FileResponse
+from clew.viewer.origin_check import refuse_request
+from clew.viewer.problems import error_response, problem_response
+from clew.viewer.request_body import receive_upload
 from clew.viewer.volume import Volume
 
 _LOG = logging.getLogger("clew.viewer")
@@ -74,19 +74,19 @@ class Viewer:
         try:
             found = await self._answer(request)
         except ClewError as error:
-            found = of_error(error)
+            found = error_response(error)
         except ClientDisconnect:
             return
         except Exception:
             _LOG.exception("%s failed", request.method)
-            found = answer(500, "failed", "the viewer failed; its log says how")
+            found = problem_response(500, "failed", "the viewer failed; its log says how")
         await found(scope, receive, send)
 
     async def _answer(self, request: Request) -> ASGIApp:
         path: bytes = request.scope["raw_path"]
         if path == b"/healthz":
             return Response("ok\n", media_type="text/plain")
-        refused = refusal(request, self._names, self._access_digest)
+        refused = refuse_request(request, self._names, self._access_digest)
         return refused or await self._found(request, path)
 
     async def _found(self, request: Request, path: bytes) -> ASGIApp:
@@ -94,46 +94,46 @@ class Viewer:
             return RedirectResponse(self._prefix.decode(), 308)
         if not path.startswith(self._prefix):
             said = f"there is nothing here; the viewer is at {self._prefix.decode()}"
-            return answer(404, "not-found", said)
+            return problem_response(404, "not-found", said)
         rest = path[len(self._prefix) :]
         if rest in self._pages and request.method in ("GET", "HEAD"):
             return self._pages[rest]
         if rest.startswith(_FILES):
             return await self._of_file(request, unquote_to_bytes(rest[len(_FILES) :]))
-        return answer(404, "not-found", "there is no such page")
+        return problem_response(404, "not-found", "there is no such page")
 
     async def _of_file(self, request: Request, path: bytes) -> ASGIApp:
         match request.method:
             case "GET" | "HEAD":
                 return await run_in_threadpool(_get, self._volume, path, request)
             case "PUT":
-                return await taken(self._volume, path, request)
+                return await receive_upload(self._volume, path, request)
             case "POST":
                 return await run_in_threadpool(_post, self._volume, path, request)
             case "DELETE":
                 return await run_in_threadpool(_delete, self._volume, path, request)
         said, allowed = "this cannot be done with a file", "GET, HEAD, PUT, POST, DELETE"
-        return answer(405, "method-not-allowed", said, headers={"Allow": allowed})
+        return problem_response(405, "method-not-allowed", said, headers={"Allow": allowed})
 
 
 def _get(volume: Volume, path: bytes, request: Request) -> ASGIApp:
     key = request.headers.get("upload-key")
     if key is not None:
-        offset = upload.sent(volume, path, key)
+        offset = upload.count_received(volume, path, key)
         return Response(headers={"Upload-Offset": str(offset), "Cache-Control": "no-store"})
     asked = request.query_params
     if stat.S_ISDIR(volume.look(path).st_mode):
-        found = listed(
+        found = list_directory(
             volume,
             path,
             sort=asked.get("sort", "name"),
             descending=asked.get("order") == "desc",
             offset=_number(asked.get("offset"), 0),
-            limit=_number(asked.get("limit"), MOST),
+            limit=_number(asked.get("limit"), MAX_ENTRIES),
             containing=asked.get("containing", ""),
         )
         return JSONResponse(found, headers={"Cache-Control": "no-store"})
-    return File(
+    return FileResponse(
         volume,
         path,
         wanted=request.headers.get("range"),
@@ -157,7 +157,7 @@ def _post(volume: Volume, path: bytes, request: Request) -> Response:
 def _delete(volume: Volume, path: bytes, request: Request) -> Response:
     key = request.headers.get("upload-key")
     if key is not None:
-        upload.forget(volume, path, key)
+        upload.discard(volume, path, key)
     else:
         everything = request.query_params.get("everything") == "true"
         file_operations.delete(volume, path, everything=everything)

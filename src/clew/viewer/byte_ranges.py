@@ -18,7 +18,7 @@ class Unsatisfiable(Exception):
 
 
 @dataclass(frozen=True)
-class Part:
+class ByteRange:
     first: int
     length: int
     total: int
@@ -32,7 +32,7 @@ class Part:
         return f"bytes {self.first}-{self.end - 1}/{self.total}"
 
 
-def asked(header: str | None, size: int) -> Part | None:
+def parse_range(header: str | None, size: int) -> ByteRange | None:
     """The part of `size` bytes that a Range asks for; None: all of it, also where the header
     is one we do not know, as HTTP has it."""
     found = _ASKED.fullmatch(header.strip()) if header else None
@@ -46,22 +46,22 @@ def asked(header: str | None, size: int) -> Part | None:
             return None
     if first >= size or first >= end:
         raise Unsatisfiable
-    return Part(first, end - first, size)
+    return ByteRange(first, end - first, size)
 
 
-def sent(header: str) -> Part:
+def parse_content_range(header: str) -> ByteRange:
     """The part of a file that a Content-Range says is sent; `*` says that nothing is left to
     send, since no range that has a first and a last byte is empty."""
     if nothing := _NOTHING.fullmatch(header.strip()):
         total = int(nothing[1])
-        return Part(total, 0, total)
+        return ByteRange(total, 0, total)
     found = _SENT.fullmatch(header.strip())
     first, last, total = map(int, found.groups()) if found else (1, 0, 0)
     if not first <= last < total:
         raise UsageError("Content-Range must be: bytes FIRST-LAST/TOTAL, or bytes */TOTAL")
-    return Part(first, last - first + 1, total)
+    return ByteRange(first, last - first + 1, total)
 
 
-def etag(found: os.stat_result) -> str:
+def etag_of(found: os.stat_result) -> str:
     """Another one whenever a file was changed."""
     return f'"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}"'

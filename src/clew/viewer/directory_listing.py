@@ -10,9 +10,9 @@ from urllib.parse import quote_from_bytes
 
 from clew.errors import ClewError, UsageError
 from clew.viewer.upload import is_unfinished
-from clew.viewer.volume import Volume, parts, shown
+from clew.viewer.volume import Volume, display_path, split_path
 
-MOST = 1000
+MAX_ENTRIES = 1000
 """Entries of one answer."""
 _KEYS: dict[str, Any] = {
     "name": lambda entry: entry["name"].casefold(),
@@ -21,14 +21,14 @@ _KEYS: dict[str, Any] = {
 }
 
 
-def listed(
+def list_directory(
     volume: Volume,
     path: bytes,
     *,
     sort: str = "name",
     descending: bool = False,
     offset: int = 0,
-    limit: int = MOST,
+    limit: int = MAX_ENTRIES,
     containing: str = "",
 ) -> dict[str, Any]:
     """Entries of a folder, folders first; those of one page."""
@@ -45,12 +45,12 @@ def listed(
     if sort != "name" or descending:
         found.sort(key=_KEYS[sort], reverse=descending)
     found.sort(key=lambda entry: entry["kind"] != "folder")
-    page = found[offset : offset + min(limit, MOST)]
-    above = b"/".join(parts(path))
+    page = found[offset : offset + min(limit, MAX_ENTRIES)]
+    above = b"/".join(split_path(path))
     for entry in page:
         _complete(volume, above, entry)
     return {
-        "path": shown(above) if above else "",
+        "path": display_path(above) if above else "",
         "writable": writable,
         "total": len(found),
         "offset": offset,
@@ -65,7 +65,7 @@ def _entry(entry: os.DirEntry[str], folder: int) -> dict[str, Any]:
     except OSError:  # it went away meanwhile
         found = os.stat_result((0,) * 10)
     return {
-        "name": shown(raw),
+        "name": display_path(raw),
         "href": quote_from_bytes(raw, safe=""),
         "kind": _kind(found.st_mode),
         "size": found.st_size if stat.S_ISREG(found.st_mode) else 0,

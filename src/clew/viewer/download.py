@@ -16,10 +16,10 @@ from urllib.parse import quote_from_bytes
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from clew.viewer.byte_ranges import Unsatisfiable, asked, etag
+from clew.viewer.byte_ranges import Unsatisfiable, etag_of, parse_range
 from clew.viewer.volume import Volume
 
-PIECE = 1 << 20
+CHUNK_BYTES = 1 << 20
 _SHOWN = ("image/", "audio/", "video/")
 _TEXTS = frozenset(("application/json", "application/x-sh", "application/toml", "application/yaml"))
 _SAVED = frozenset(("image/svg+xml",))
@@ -27,7 +27,7 @@ _SAVED = frozenset(("image/svg+xml",))
 _POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
-class File:
+class FileResponse:
     """The answer to a GET or HEAD of a file."""
 
     def __init__(
@@ -45,7 +45,7 @@ class File:
         self._path = path
         self._descriptor = volume.fetch(path)
         found = os.fstat(self._descriptor)
-        self.etag = etag(found)
+        self.etag = etag_of(found)
         self._first, self._length = 0, found.st_size
         self._status = 200
         headers = {
@@ -57,7 +57,7 @@ class File:
             "Content-Security-Policy": _POLICY,
         }
         try:
-            part = asked(wanted if same in (None, self.etag) else None, found.st_size)
+            part = parse_range(wanted if same in (None, self.etag) else None, found.st_size)
         except Unsatisfiable:
             headers["Content-Range"] = f"bytes */{found.st_size}"
             self._status, self._length = 416, 0
@@ -104,7 +104,7 @@ class File:
             await asyncio.wait([gone, reading])  # the file is closed after this, not under it
 
     async def _read(self, place: int, end: int) -> bytes:
-        size = min(PIECE, end - place)
+        size = min(CHUNK_BYTES, end - place)
         return await run_in_threadpool(os.pread, self._descriptor, size, place)
 
 

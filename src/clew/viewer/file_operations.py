@@ -8,7 +8,7 @@ import stat
 
 from clew.errors import UsageError
 from clew.viewer import linux_calls
-from clew.viewer.volume import Volume, explained, parts
+from clew.viewer.volume import Volume, split_path, translate_errors
 
 
 def make_folder(volume: Volume, path: bytes) -> None:
@@ -18,13 +18,15 @@ def make_folder(volume: Volume, path: bytes) -> None:
 
 def rename(volume: Volume, path: bytes, new: bytes) -> None:
     """Give something another name, in any folder; nothing that is there is replaced."""
-    if parts(new)[: len(parts(path))] == parts(path) and len(parts(new)) > len(parts(path)):
+    if split_path(new)[: len(split_path(path))] == split_path(path) and len(split_path(new)) > len(
+        split_path(path)
+    ):
         raise UsageError("a folder cannot be moved into itself")
     with (
         volume.place(path) as (old_folder, old_name),
         volume.place(new) as (new_folder, new_name),
     ):
-        with explained(path):
+        with translate_errors(path):
             os.lstat(old_name, dir_fd=old_folder)
         linux_calls.rename_new(old_folder, old_name, new_folder, new_name)
 

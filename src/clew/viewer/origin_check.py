@@ -16,12 +16,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from clew.kube.access_tokens import HEADER, is_token
-from clew.viewer.problems import answer
+from clew.viewer.problems import problem_response
 
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
-def refusal(
+def refuse_request(
     request: Request, names: Collection[str] | None, access_digest: str | None = None
 ) -> Response | None:
     """What is answered to a request that is not let in; `names`: those of this machine that it
@@ -30,11 +30,13 @@ def refusal(
     given = request.headers.get(HEADER, "")
     if access_digest is not None and not is_token(given, access_digest):
         said = "this viewer is reached through the server only"
-        return answer(403, "not-allowed", said, hint="clew server --on-cluster leads there")
+        return problem_response(
+            403, "not-allowed", said, hint="clew server --on-cluster leads there"
+        )
     host = request.headers.get("host", "")
     if names is not None and not (is_local(_name(host)) or _name(host) in names):
         said = f"this viewer is not known as {_name(host)[:100]}"
-        return answer(421, "not-allowed", said, hint="clew viewer --known-as NAME")
+        return problem_response(421, "not-allowed", said, hint="clew viewer --known-as NAME")
     if request.method in _SAFE:
         return None
     origin = request.headers.get("origin")
@@ -42,7 +44,9 @@ def refusal(
     own = (f"http://{host}", f"https://{host}")
     ours = origin in own if origin else site in ("same-origin", "none")
     if not ours:
-        return answer(403, "not-allowed", "another site's page cannot change anything here")
+        return problem_response(
+            403, "not-allowed", "another site's page cannot change anything here"
+        )
     return None
 
 

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 from clew.errors import ClewError
 
 
-def answer(
+def problem_response(
     status: int,
     code: str,
     message: str,
@@ -23,5 +23,5 @@ def answer(
     )
 
 
-def of_error(error: ClewError) -> JSONResponse:
-    return answer(error.http_status, error.code, error.message, hint=error.hint)
+def error_response(error: ClewError) -> JSONResponse:
+    return problem_response(error.http_status, error.code, error.message, hint=error.hint)

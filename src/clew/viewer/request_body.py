@@ -14,9 +14,9 @@ from starlette.responses import JSONResponse, Response
 
 from clew.errors import UsageError
 from clew.viewer import byte_ranges
-from clew.viewer.byte_ranges import Part
-from clew.viewer.problems import answer
-from clew.viewer.upload import Upload, upload
+from clew.viewer.byte_ranges import ByteRange
+from clew.viewer.problems import problem_response
+from clew.viewer.upload import Upload, open_upload
 from clew.viewer.volume import Volume
 
 _PIECE = 1 << 20
@@ -27,18 +27,18 @@ class _Conditions(TypedDict):
     new: bool
 
 
-async def taken(volume: Volume, path: bytes, request: Request) -> Response:
+async def receive_upload(volume: Volume, path: bytes, request: Request) -> Response:
     """Write what is sent. A part must go on where the one before ended; who does not know where
     that was is told (409, `Upload-Offset`). All may have come and not be in its place yet, because
     something else was there, or the viewer was ended: then the last part is an empty one."""
     header = request.headers.get("content-range")
-    part = None if header is None else byte_ranges.sent(header)
+    part = None if header is None else byte_ranges.parse_content_range(header)
     key = secrets.token_hex(16)
     if part is not None:
         key = request.headers.get("upload-key", f"{part.total} bytes")
         if request.headers.get("content-length", str(part.length)) != str(part.length):
             raise UsageError("Content-Range and Content-Length do not agree")
-    async with contextmanager_in_threadpool(upload(volume, path, key)) as found:
+    async with contextmanager_in_threadpool(open_upload(volume, path, key)) as found:
         if part is None:
             return await _whole(found, request)
         return await _part(found, request, part)
@@ -54,13 +54,13 @@ async def _whole(found: Upload, request: Request) -> Response:
         raise
 
 
-async def _part(found: Upload, request: Request, part: Part) -> Response:
+async def _part(found: Upload, request: Request, part: ByteRange) -> Response:
     if found.size != part.first:
         headers = {"Upload-Offset": str(found.size)}
         said = f"{found.size} bytes are here; the part begins at {part.first}"
         end = f"Content-Range: bytes */{part.total} puts it in its place, and sends nothing"
         hint = end if found.size == part.total else "go on from there"
-        return answer(409, "busy", said, hint=hint, headers=headers)
+        return problem_response(409, "busy", said, hint=hint, headers=headers)
     await run_in_threadpool(_may, found, request)
     await _write(found, request, most=part.length)
     if found.size < part.total:

@@ -18,15 +18,15 @@ from contextlib import contextmanager, suppress
 
 from clew.errors import Busy, Exists, NotAllowed
 from clew.viewer import linux_calls
-from clew.viewer.byte_ranges import etag
-from clew.viewer.volume import Volume, explained, shown
+from clew.viewer.byte_ranges import etag_of
+from clew.viewer.volume import Volume, display_path, translate_errors
 
 _PREFIX = ".clew-upload-"
 _KEPT = 7 * 24 * 3600
 """Seconds after which nobody goes on with what was begun."""
 
 
-class Changed(Exists):
+class PreconditionFailed(Exists):
     """What is there is not what the sender thinks is."""
 
     code = "overtaken"
@@ -52,7 +52,7 @@ class Upload:
 
     def write(self, data: bytes) -> None:
         left = memoryview(data)
-        with explained(self._path):
+        with translate_errors(self._path):
             while left:
                 written = os.pwrite(self._descriptor, left, self.size)
                 self.size += written
@@ -61,7 +61,7 @@ class Upload:
     def finish(self, *, expected: str | None, new: bool) -> tuple[str, bool]:
         """Put it in its place; the answer: its etag, and whether nothing was there before.
         `expected`: the etag of what may be replaced; `new`: nothing may be."""
-        with explained(self._path):
+        with translate_errors(self._path):
             os.fsync(self._descriptor)
             before = self.check(expected=expected, new=new)
             if before is None:
@@ -70,7 +70,7 @@ class Upload:
                 os.fchmod(self._descriptor, stat.S_IMODE(before.st_mode))
                 os.rename(self._draft, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
             _sync(self._folder)
-            return etag(os.fstat(self._descriptor)), before is None
+            return etag_of(os.fstat(self._descriptor)), before is None
 
     def check(self, *, expected: str | None, new: bool) -> os.stat_result | None:
         """What is in its place now, if it may be replaced."""
@@ -78,14 +78,16 @@ class Upload:
             found = os.lstat(self._name, dir_fd=self._folder)
         except FileNotFoundError:
             if expected is not None:
-                raise Changed(f"{shown(self._path)} is not there any more") from None
+                raise PreconditionFailed(
+                    f"{display_path(self._path)} is not there any more"
+                ) from None
             return None
         if new:
-            raise Changed(f"there is a {shown(self._path)} already")
+            raise PreconditionFailed(f"there is a {display_path(self._path)} already")
         if not stat.S_ISREG(found.st_mode):
-            raise NotAllowed(f"{shown(self._path)} is no file, and is not replaced by one")
-        if expected is not None and etag(found) != expected:
-            raise Changed(f"{shown(self._path)} was changed meanwhile")
+            raise NotAllowed(f"{display_path(self._path)} is no file, and is not replaced by one")
+        if expected is not None and etag_of(found) != expected:
+            raise PreconditionFailed(f"{display_path(self._path)} was changed meanwhile")
         return found
 
     def drop(self) -> None:
@@ -94,12 +96,12 @@ class Upload:
 
 
 @contextmanager
-def upload(volume: Volume, path: bytes, key: str) -> Iterator[Upload]:
+def open_upload(volume: Volume, path: bytes, key: str) -> Iterator[Upload]:
     """The upload of this key to this place, begun or gone on with."""
     with volume.place(path) as (folder, name):
         draft = _draft(name, key)
         _sweep(folder)
-        with explained(path):
+        with translate_errors(path):
             descriptor = _held(folder, draft, path)
         try:
             yield Upload(path, folder, name, draft, descriptor)
@@ -107,7 +109,7 @@ def upload(volume: Volume, path: bytes, key: str) -> Iterator[Upload]:
             os.close(descriptor)
 
 
-def sent(volume: Volume, path: bytes, key: str) -> int:
+def count_received(volume: Volume, path: bytes, key: str) -> int:
     """How many bytes of an upload are here."""
     with volume.place(path) as (folder, name):
         try:
@@ -116,9 +118,9 @@ def sent(volume: Volume, path: bytes, key: str) -> int:
             return 0
 
 
-def forget(volume: Volume, path: bytes, key: str) -> None:
+def discard(volume: Volume, path: bytes, key: str) -> None:
     """Nobody will go on with it."""
-    with upload(volume, path, key) as found:
+    with open_upload(volume, path, key) as found:
         found.drop()
 
 
@@ -140,7 +142,7 @@ def _held(folder: int, draft: bytes, path: bytes) -> int:
                 return found
         except BlockingIOError:
             os.close(found)
-            raise Busy(f"somebody sends {shown(path)} already", hint="try again") from None
+            raise Busy(f"somebody sends {display_path(path)} already", hint="try again") from None
         except FileNotFoundError:
             pass
         except BaseException:

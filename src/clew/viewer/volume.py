@@ -27,7 +27,7 @@ _PASS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 class Volume:
     def __init__(self, root: Path, *, walk: bool = False) -> None:
         """`walk`: open part by part, as on a kernel without `openat2`."""
-        with explained(os.fsencode(root)):
+        with translate_errors(os.fsencode(root)):
             self._root = os.open(root, _PASS)
         self._walk = walk or not _resolves(self._root)
 
@@ -37,40 +37,40 @@ class Volume:
     @contextmanager
     def folder(self, path: bytes) -> Iterator[int]:
         """An open folder, to be listed."""
-        with explained(path), _closing(self._open(path, _FOLDER)) as found:
+        with translate_errors(path), _closing(self._open(path, _FOLDER)) as found:
             yield found
 
     @contextmanager
     def place(self, path: bytes) -> Iterator[tuple[int, bytes]]:
         """Where something is, or is to be: the folder it is in, open, and its name there."""
-        *above, name = parts(path) or [b""]
+        *above, name = split_path(path) or [b""]
         if not name:
             raise NotAllowed("the volume itself cannot be changed")
-        with explained(path), _closing(self._open(b"/".join(above), _PASS)) as found:
+        with translate_errors(path), _closing(self._open(b"/".join(above), _PASS)) as found:
             yield found, name
 
     @contextmanager
     def file(self, path: bytes) -> Iterator[int]:
         """An open file; what is neither a file nor leads to one is refused."""
-        with explained(path), _closing(self.fetch(path)) as found:
+        with translate_errors(path), _closing(self.fetch(path)) as found:
             yield found
 
     def fetch(self, path: bytes) -> int:
         """As `file`, to be closed by the caller. A pipe or a device is not waited for."""
-        with explained(path):
+        with translate_errors(path):
             found = self._open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(found).st_mode):
             os.close(found)
-            raise NotAllowed(f"{shown(path)} is not a file")
+            raise NotAllowed(f"{display_path(path)} is not a file")
         return found
 
     def look(self, path: bytes) -> os.stat_result:
         """What a path leads to, without opening it."""
-        with explained(path), _closing(self._open(path, os.O_PATH | os.O_CLOEXEC)) as found:
+        with translate_errors(path), _closing(self._open(path, os.O_PATH | os.O_CLOEXEC)) as found:
             return os.fstat(found)
 
     def _open(self, path: bytes, flags: int) -> int:
-        names = parts(path)
+        names = split_path(path)
         if not self._walk:
             return linux_calls.open_beneath(self._root, b"/".join(names) or b".", flags)
         here = os.dup(self._root)
@@ -83,26 +83,26 @@ class Volume:
             return os.open(names[-1] if names else b".", flags | os.O_NOFOLLOW, dir_fd=here)
 
 
-def parts(path: bytes) -> list[bytes]:
+def split_path(path: bytes) -> list[bytes]:
     """The names on a path; those that are none are refused."""
     names = [name for name in path.split(b"/") if name]
     for name in names:
         if name in (b".", b"..") or b"\0" in name or len(name) > _LONGEST_NAME:
-            raise UsageError(f"{shown(name)} is not a name")
+            raise UsageError(f"{display_path(name)} is not a name")
     return names
 
 
-def shown(path: bytes) -> str:
+def display_path(path: bytes) -> str:
     return path.decode(errors="replace") or "the volume"
 
 
 @contextmanager
-def explained(path: bytes) -> Iterator[None]:
+def translate_errors(path: bytes) -> Iterator[None]:
     """What the system refuses, in words."""
     try:
         yield
     except OSError as error:
-        raise _explanation(error, shown(path)) from error
+        raise _explanation(error, display_path(path)) from error
 
 
 def _explanation(error: OSError, name: str) -> ClewError:  # noqa: PLR0911 - one for each cause

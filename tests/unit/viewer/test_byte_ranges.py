@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import UsageError
-from clew.viewer.byte_ranges import Unsatisfiable, asked, sent
+from clew.viewer.byte_ranges import Unsatisfiable, parse_content_range, parse_range
 
 
 @pytest.mark.parametrize(
@@ -21,26 +21,26 @@ from clew.viewer.byte_ranges import Unsatisfiable, asked, sent
     ],
 )
 def test_a_part_is_found(header: str, part: tuple[int, int]) -> None:
-    found = asked(header, 10)
+    found = parse_range(header, 10)
     assert found is not None
     assert (found.first, found.length) == part
 
 
 @pytest.mark.parametrize("header", [None, "", "bytes=-", "bytes=5-2", "bytes=0-1,3-4", "lines=1-2"])
 def test_what_is_not_understood_asks_for_all(header: str | None) -> None:
-    assert asked(header, 10) is None
+    assert parse_range(header, 10) is None
 
 
 @pytest.mark.parametrize("header", ["bytes=10-", "bytes=99-100", "bytes=-0"])
 def test_what_is_not_there_cannot_be_had(header: str) -> None:
     with pytest.raises(Unsatisfiable):
-        asked(header, 10)
+        parse_range(header, 10)
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 30))
 def test_a_part_lies_in_the_file(first: int, last: int, size: int) -> None:
     try:
-        found = asked(f"bytes={first}-{last}", size)
+        found = parse_range(f"bytes={first}-{last}", size)
     except Unsatisfiable:
         assert first >= size
         return
@@ -49,11 +49,11 @@ def test_a_part_lies_in_the_file(first: int, last: int, size: int) -> None:
 
 
 def test_a_part_that_is_sent_must_make_sense() -> None:
-    found = sent("bytes 5-9/20")
+    found = parse_content_range("bytes 5-9/20")
     assert (found.first, found.length, found.end, found.total) == (5, 5, 10, 20)
     assert found.header == "bytes 5-9/20"
-    none = sent("bytes */20")
+    none = parse_content_range("bytes */20")
     assert (none.first, none.length, none.total) == (20, 0, 20)
     for wrong in ("bytes 9-5/20", "bytes 0-20/20", "bytes 0-1/*", "", "bytes */*"):
         with pytest.raises(UsageError):
-            sent(wrong)
+            parse_content_range(wrong)

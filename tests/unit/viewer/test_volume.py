@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from clew.errors import ClewError, Exists, NotAllowed, NotFound, UsageError
 from clew.viewer import file_operations
-from clew.viewer.directory_listing import listed
-from clew.viewer.upload import upload
+from clew.viewer.directory_listing import list_directory
+from clew.viewer.upload import open_upload
 from clew.viewer.volume import Volume
 
 SECRET = b"nobody may read this"
@@ -79,10 +79,10 @@ def test_nothing_is_listed_made_or_deleted_through_a_link(
     volume: Volume, outside: Path, path: bytes
 ) -> None:
     with pytest.raises(ClewError):
-        listed(volume, path)
+        list_directory(volume, path)
     with pytest.raises(ClewError):
         file_operations.make_folder(volume, path + b"/made")
-    with pytest.raises(ClewError), upload(volume, path + b"/sent", "key"):
+    with pytest.raises(ClewError), open_upload(volume, path + b"/sent", "key"):
         pass
     with pytest.raises(ClewError):
         file_operations.delete(volume, path + b"/secret")
@@ -181,7 +181,7 @@ def test_no_mix_of_them_leads_out(volume: Volume, path: list[bytes]) -> None:
 
 
 def test_a_listing_tells_nothing_of_what_is_outside(volume: Volume) -> None:
-    found = {entry["name"]: entry for entry in listed(volume, b"")["entries"]}
+    found = {entry["name"]: entry for entry in list_directory(volume, b"")["entries"]}
     assert found["out"]["leads"] is None
     assert found["secret"] == found["secret"] | {"kind": "link", "leads": None, "size": 0}
     assert found["pipe"]["kind"] == "other"
@@ -197,13 +197,13 @@ def test_a_listing_comes_in_order_and_in_pages(tmp_path: Path) -> None:
     volume = Volume(tmp_path)
 
     def order(**asked: object) -> list[str]:
-        return [entry["name"] for entry in listed(volume, b"", **asked)["entries"]]  # type: ignore[arg-type]
+        return [entry["name"] for entry in list_directory(volume, b"", **asked)["entries"]]  # type: ignore[arg-type]
 
     assert order() == ["z", "A", "b", "c"]
     assert order(sort="size", descending=True) == ["z", "c", "A", "b"]
     assert order(offset=1, limit=2) == ["A", "b"]
     assert order(containing="a") == ["A"]
-    assert listed(volume, b"", limit=1)["total"] == 4
+    assert list_directory(volume, b"", limit=1)["total"] == 4
     with pytest.raises(UsageError):
-        listed(volume, b"", sort="colour")
+        list_directory(volume, b"", sort="colour")
     volume.close()

@@ -32,19 +32,19 @@ _FAIL = "UPDATE run SET state = 'failed', error = ?, finished = ? WHERE id = ?"
 _GONE = "the pipeline that it was to run is deleted"
 
 
-def tick(graph: Graph, now: int) -> int:
+def queue_due_runs(graph: Graph, now: int) -> int:
     """Ask for the runs that are due; the answer is how many these are."""
     due = graph.connection.rows(_DUE, (graph.project, now))
     return sum(_tick(graph, str(schedule), int(next_), now) for schedule, next_ in due)
 
 
-def soonest(graph: Graph) -> int | None:
+def next_due(graph: Graph) -> int | None:
     """When the next tick of all is due."""
     row = graph.connection.one(_SOONEST, (graph.project,))
     return None if row is None or row[0] is None else int(row[0])
 
 
-def decide(schedule: Schedule, *, now: int, active: int) -> tuple[list[int], int | None]:
+def choose_ticks(schedule: Schedule, *, now: int, active: int) -> tuple[list[int], int | None]:
     """Which ticks are run now, beside `active` runs that still go on; and the one that is next.
 
     A tick for which there is no room waits; one that does not catch up then runs the latest alone.
@@ -83,7 +83,7 @@ def _tick(graph: Graph, schedule: str, expected: int, now: int) -> int:
             return 0  # somebody else has
         found = schedules.get(graph, schedule)
         row = graph.connection.one(_ACTIVE, (schedule,))
-        ticks, later = decide(found, now=now, active=int(row[0]) if row else 0)
+        ticks, later = choose_ticks(found, now=now, active=int(row[0]) if row else 0)
         for one in ticks:
             _ask(graph, found, one)
         graph.connection.rows(_MOVE_ON, (later, schedule))
@@ -97,7 +97,7 @@ def _ask(graph: Graph, schedule: Schedule, at: int) -> None:
     due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at // SECOND))
     made = runs.insert(
         graph,
-        runs.Asked(
+        runs.NewRun(
             id=uuid.uuid5(uuid.UUID(schedule.id), str(at)).hex,
             experiment=schedule.experiment,
             name=f"{schedule.name} {due}",

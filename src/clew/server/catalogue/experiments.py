@@ -10,7 +10,7 @@ from typing import Any
 from clew.errors import Exists, NotFound, UsageError
 from clew.prov.graph import Graph
 
-DEFAULT = "Default"
+DEFAULT_NAME = "Default"
 """Where runs go that name no experiment."""
 
 COLUMNS = "id, name, description, created, last_run, archived"
@@ -48,29 +48,29 @@ def get(graph: Graph, experiment: str) -> Experiment:
     row = graph.connection.one(_GET, (graph.project, experiment))
     if row is None:
         raise NotFound(f"no experiment {experiment}", hint="kfp experiment list")
-    return read(row)
+    return from_row(row)
 
 
-def read(row: tuple[Any, ...]) -> Experiment:
+def from_row(row: tuple[Any, ...]) -> Experiment:
     """A row of `COLUMNS`."""
     words = list(row)
     words[5] = bool(words[5])
     return Experiment(*words)
 
 
-def default(graph: Graph) -> str:
+def get_default(graph: Graph) -> str:
     """The experiment of whatever names none; it is made when it is first needed."""
-    row = (uuid.uuid4().hex, graph.project, DEFAULT, "", time.time_ns())
-    found = graph.connection.one(_BY_NAME, (graph.project, DEFAULT))
+    row = (uuid.uuid4().hex, graph.project, DEFAULT_NAME, "", time.time_ns())
+    found = graph.connection.one(_BY_NAME, (graph.project, DEFAULT_NAME))
     found = found or graph.connection.one(_CREATE, row)
-    found = found or graph.connection.one(_BY_NAME, (graph.project, DEFAULT))
+    found = found or graph.connection.one(_BY_NAME, (graph.project, DEFAULT_NAME))
     assert found is not None, "somebody has made it"
     return str(found[0])
 
 
-def open_for(graph: Graph, experiment: str) -> str:
+def require_active(graph: Graph, experiment: str) -> str:
     """The experiment that something new shall belong to; one that is put away takes nothing."""
-    found = get(graph, experiment or default(graph))
+    found = get(graph, experiment or get_default(graph))
     if found.archived:
         raise UsageError(
             f"the experiment {found.name!r} is archived",

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-GRACE = 8.0
+GRACE_SECONDS = 8.0
 """Seconds in which a holder that lives surely keeps its lease up: it tries every second, and gives
 up a connection that is not made in 5 s."""
 
 
-class Leases:
+class LeaseWatcher:
     """Those that one claimer looks at, again and again."""
 
-    def __init__(self, grace: float = GRACE) -> None:
+    def __init__(self, grace: float = GRACE_SECONDS) -> None:
         self._grace = grace
         self._seen: dict[str, tuple[int, float]] = {}
         self._looked = 0.0

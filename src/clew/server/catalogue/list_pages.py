@@ -55,7 +55,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class End:
+class Cursor:
     """Where a page ended."""
 
     value: Value
@@ -63,12 +63,12 @@ class End:
 
 
 @dataclass(frozen=True)
-class Question:
+class ListQuery:
     sort: Field
     descending: bool = False
     size: int = 20
     conditions: tuple[Condition, ...] = ()
-    after: End | None = None
+    after: Cursor | None = None
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class Page:
     rows: list[Row]
     total: int
     """How many there are on all pages."""
-    end: End | None
+    end: Cursor | None
     """None: there is no other page."""
 
 
-def page(graph: Graph, table: Table, question: Question, **within: str) -> Page:
+def fetch_page(graph: Graph, table: Table, question: ListQuery, **within: str) -> Page:
     """One page of a table; `within`: columns, and what they must be."""
     where, values = ["project = ?"], [graph.project, *within.values()]
     where += [f"{column} = ?" for column in within]
@@ -101,7 +101,7 @@ def page(graph: Graph, table: Table, question: Question, **within: str) -> Page:
         values,
     )
     kept = rows[: question.size]
-    end = End(kept[-1][-2], str(kept[-1][-1])) if len(rows) > len(kept) else None
+    end = Cursor(kept[-1][-2], str(kept[-1][-1])) if len(rows) > len(kept) else None
     return Page([row[:-2] for row in kept], int(total[0]) if total else 0, end)
 
 

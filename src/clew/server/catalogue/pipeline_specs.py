@@ -24,7 +24,7 @@ AND NOT EXISTS (SELECT 1 FROM schedule s WHERE s.spec = digest)
 """
 
 
-def keep(graph: Graph, text: str) -> str:
+def store_spec(graph: Graph, text: str) -> str:
     """Within a transaction: keep a pipeline's text, and answer by what it is found again."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     graph.connection.rows(_KEEP, (graph.project, digest, text))
@@ -42,7 +42,7 @@ def texts_of(graph: Graph, digests: Iterable[str]) -> dict[str, str]:
     return {str(digest): str(text) for digest, text in found}
 
 
-def sweep(graph: Graph, digest: str) -> None:
+def delete_unused(graph: Graph, digest: str) -> None:
     """Within a transaction: something that was of this pipeline is gone."""
     graph.connection.rows(_HOLD, (graph.project, digest))
     graph.connection.rows(_SWEEP, (graph.project, digest))

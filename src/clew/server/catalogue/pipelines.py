@@ -9,7 +9,7 @@ from typing import Any
 from clew.errors import Exists, NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.server.catalogue import versions
-from clew.server.catalogue.versions import Asked
+from clew.server.catalogue.versions import Metadata
 
 COLUMNS = "id, name, display_name, description, created, tags"
 _CREATE = f"""
@@ -36,7 +36,7 @@ class Pipeline:
     tags: dict[str, str]
 
 
-def create(graph: Graph, asked: Asked, *, spec: str | None = None) -> str:
+def create(graph: Graph, asked: Metadata, *, spec: str | None = None) -> str:
     """A pipeline; with `spec` (its text) also its first version, called like it."""
 
     def insert() -> str | None:
@@ -56,7 +56,7 @@ def create(graph: Graph, asked: Asked, *, spec: str | None = None) -> str:
     return made
 
 
-def add_version(graph: Graph, pipeline: str, asked: Asked, *, spec: str) -> str:
+def add_version(graph: Graph, pipeline: str, asked: Metadata, *, spec: str) -> str:
     """Another version of a pipeline that is there."""
 
     def insert() -> str | None:
@@ -76,17 +76,17 @@ def get(graph: Graph, pipeline: str) -> Pipeline:
     row = graph.connection.one(_GET, (graph.project, pipeline))
     if row is None:
         raise _unknown(pipeline)
-    return read(row)
+    return from_row(row)
 
 
-def by_name(graph: Graph, name: str) -> Pipeline:
+def get_by_name(graph: Graph, name: str) -> Pipeline:
     row = graph.connection.one(_BY_NAME, (graph.project, name))
     if row is None:
         raise _unknown(name)
-    return read(row)
+    return from_row(row)
 
 
-def read(row: tuple[Any, ...]) -> Pipeline:
+def from_row(row: tuple[Any, ...]) -> Pipeline:
     """A row of `COLUMNS`."""
     words = list(row)
     words[5] = json.loads(words[5])
@@ -95,7 +95,7 @@ def read(row: tuple[Any, ...]) -> Pipeline:
 
 def update(graph: Graph, pipeline: Pipeline) -> None:
     """Change what it is called and said to be; its name stays, by which others know it."""
-    said = (pipeline.display_name, pipeline.description, versions.kept(pipeline.tags))
+    said = (pipeline.display_name, pipeline.description, versions.encode_tags(pipeline.tags))
     if graph.connection.one(_UPDATE, (*said, graph.project, pipeline.id)) is None:
         raise _unknown(pipeline.id)
 
@@ -106,7 +106,7 @@ def delete(graph: Graph, pipeline: str, *, cascade: bool) -> None:
     def change() -> None:
         if graph.connection.one(_HOLD, (graph.project, pipeline)) is None:
             raise _unknown(pipeline)
-        if not cascade and versions.some(graph, pipeline):
+        if not cascade and versions.has_versions(graph, pipeline):
             raise UsageError(
                 "the pipeline has versions", hint="delete these first, or ask with cascade=true"
             )

@@ -45,7 +45,7 @@ class Traffic:
     bytes_out: int = 0
 
 
-def add(graph: Graph, news: Iterable[Traffic]) -> None:
+def add_traffic(graph: Graph, news: Iterable[Traffic]) -> None:
     """What passed since it was added last."""
     rows = [
         (
@@ -64,5 +64,5 @@ def add(graph: Graph, news: Iterable[Traffic]) -> None:
     graph.connection.atomically(lambda: graph.connection.insert(_ADD, rows))
 
 
-def every(graph: Graph) -> list[Traffic]:
+def list_traffic(graph: Graph) -> list[Traffic]:
     return [Traffic(*row) for row in graph.connection.rows(_EVERY, (graph.project,))]

@@ -11,11 +11,11 @@ _EVERY = "SELECT id FROM revoked WHERE project = ? AND expires > ?"
 _FORGET = "DELETE FROM revoked WHERE project = ? AND expires <= ?"
 
 
-def add(graph: Graph, id: str, expires: int, *, now: int) -> bool:  # noqa: A002
+def revoke(graph: Graph, id: str, expires: int, *, now: int) -> bool:  # noqa: A002
     """Revoke an id; False: it was revoked before, by this server or another."""
     graph.connection.rows(_FORGET, (graph.project, now))
     return graph.connection.one(_ADD, (graph.project, id, expires)) is not None
 
 
-def every(graph: Graph, *, now: int) -> frozenset[str]:
+def list_revoked(graph: Graph, *, now: int) -> frozenset[str]:
     return frozenset(row[0] for row in graph.connection.rows(_EVERY, (graph.project, now)))

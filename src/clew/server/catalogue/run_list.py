@@ -22,26 +22,26 @@ _EVER = 2**62
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """Where in the list of all runs one stands."""
 
     at: int = _EVER
     uid: str = ""
 
 
-def counts(graph: Graph) -> dict[str, int]:
+def count_by_state(graph: Graph) -> dict[str, int]:
     """How many runs that were asked for are in each state."""
     return {str(state): int(n) for state, n in graph.connection.rows(_COUNTS, (graph.project,))}
 
 
-def page(graph: Graph, after: Place, limit: int) -> list[Place]:
+def list_runs(graph: Graph, after: Position, limit: int) -> list[Position]:
     """Runs after that place, the newest first."""
     project = graph.project
     about = (project, project, project, after.at, after.at, after.uid, limit)
-    return [Place(int(at), str(uid)) for uid, at in graph.connection.rows(_PAGE, about)]
+    return [Position(int(at), str(uid)) for uid, at in graph.connection.rows(_PAGE, about)]
 
 
-def asked(graph: Graph, uid: str) -> Run | None:
+def find_request(graph: Graph, uid: str) -> Run | None:
     """What was asked for under this uid; None: somebody ran it by hand, or nobody did."""
     try:
         return runs.get(graph, uid)

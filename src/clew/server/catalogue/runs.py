@@ -16,10 +16,10 @@ from typing import Any
 from clew.errors import Busy, NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.server.catalogue import pipeline_specs
-from clew.server.catalogue.leases import Leases
+from clew.server.catalogue.leases import LeaseWatcher
 
-OVER = ("succeeded", "failed", "canceled")
-MOST_TRIES = 3
+FINAL_STATES = ("succeeded", "failed", "canceled")
+MAX_TRIES = 3
 """How often a run is taken up before it is given up: it may be what ends its runners."""
 
 COLUMNS = (
@@ -74,7 +74,7 @@ TERMINATED = "terminated: somebody asked for its end"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class NewRun:
     """What a new run shall be. `config`: {parameters: {…}, pipeline_root: …, options: {…}}; of
     these, the options are how it is run here: jobs, reuse."""
 
@@ -117,15 +117,15 @@ class Run:
     config: dict[str, Any]
 
 
-def create(graph: Graph, asked: Asked) -> str:
+def create(graph: Graph, asked: NewRun) -> str:
     """Queue a run, and answer with its uid. Asked again with the same one, nothing changes."""
     return graph.connection.atomically(lambda: insert(graph, asked))
 
 
-def insert(graph: Graph, asked: Asked) -> str:
+def insert(graph: Graph, asked: NewRun) -> str:
     """As `create`, within a transaction."""
     now = time.time_ns()
-    spec = pipeline_specs.keep(graph, asked.spec)
+    spec = pipeline_specs.store_spec(graph, asked.spec)
     graph.connection.rows(
         _CREATE,
         (
@@ -142,10 +142,10 @@ def get(graph: Graph, run: str) -> Run:
     row = graph.connection.one(_GET, (graph.project, run))
     if row is None:
         raise NotFound(f"no run {run}", hint="kfp run list")
-    return read(row)
+    return from_row(row)
 
 
-def read(row: tuple[Any, ...]) -> Run:
+def from_row(row: tuple[Any, ...]) -> Run:
     """A row of `COLUMNS`."""
     words = list(row)
     words[3], words[14], words[18] = bool(words[3]), bool(words[14]), json.loads(words[18])
@@ -155,7 +155,7 @@ def read(row: tuple[Any, ...]) -> Run:
 # -- who runs it
 
 
-def claim(graph: Graph, holder: str, *, now: int, lease: int, leases: Leases) -> Run | None:
+def claim(graph: Graph, holder: str, *, now: int, lease: int, leases: LeaseWatcher) -> Run | None:
     """A run that no runner holds, held by `holder` from now on; None: there is none. Those whose
     holder is gone come first, then the oldest that is queued. One that `holder` has claimed, and
     does not know of since the answer was lost, is the first of all."""
@@ -174,28 +174,28 @@ def claim(graph: Graph, holder: str, *, now: int, lease: int, leases: Leases) ->
     return None
 
 
-def hold(graph: Graph, run: str, holder: str, *, lease: int) -> bool | None:
+def renew_lease(graph: Graph, run: str, holder: str, *, lease: int) -> bool | None:
     """Keep a run; the answer: whether somebody wants it to end. None: it is held no more."""
     row = graph.connection.one(_HOLD, (lease, run, holder))
     return None if row is None else bool(row[0])
 
 
-def began(graph: Graph, run: str, holder: str) -> None:
+def mark_started(graph: Graph, run: str, holder: str) -> None:
     graph.connection.rows(_BEGAN, (time.time_ns(), run, holder))
 
 
-def ended(graph: Graph, run: str, holder: str, *, state: str, error: str | None) -> bool:
+def finish(graph: Graph, run: str, holder: str, *, state: str, error: str | None) -> bool:
     """It is over; false: somebody else holds it, and knows better."""
     row = graph.connection.one(_ENDED, (state, error, time.time_ns(), run, holder))
     return row is not None
 
 
-def put_away(graph: Graph, run: str, holder: str) -> None:
+def requeue(graph: Graph, run: str, holder: str) -> None:
     """It was stopped in peace, for others to go on with."""
     graph.connection.rows(_PUT_AWAY, (time.time_ns(), run, holder))
 
 
-def let_go(graph: Graph, holder: str, *, blame: bool) -> None:
+def release(graph: Graph, holder: str, *, blame: bool) -> None:
     """The holder is no more: others may go on at once. `blame`: the try counts."""
     graph.connection.rows(_LET_GO, (0 if blame else 1, holder))
 
@@ -203,7 +203,7 @@ def let_go(graph: Graph, holder: str, *, blame: bool) -> None:
 # -- what a user wants of it
 
 
-def stop(graph: Graph, run: str) -> None:
+def cancel(graph: Graph, run: str) -> None:
     """It shall end; one that is over is left as it is."""
     get(graph, run)
 
@@ -215,7 +215,7 @@ def stop(graph: Graph, run: str) -> None:
     graph.connection.atomically(change)
 
 
-def retry(graph: Graph, run: str, *, jobs: int | None = None) -> None:
+def resume(graph: Graph, run: str, *, jobs: int | None = None) -> None:
     """Go on with a run that failed or was ended: what is done stays done."""
     found = get(graph, run)
     options = {**found.config.get("options", {}), "jobs": jobs}
@@ -235,7 +235,7 @@ def delete(graph: Graph, run: str) -> None:
     def change() -> bool:
         row = graph.connection.one(_DELETE, (graph.project, run))
         if row is not None:
-            pipeline_specs.sweep(graph, str(row[0]))
+            pipeline_specs.delete_unused(graph, str(row[0]))
         return row is not None
 
     if not graph.connection.atomically(change):

@@ -33,7 +33,7 @@ _DELETE = "DELETE FROM schedule WHERE project = ? AND id = ? RETURNING spec"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class NewSchedule:
     """What a new schedule shall be: by `cron` or by `interval` (seconds), one of them."""
 
     experiment: str
@@ -79,10 +79,10 @@ class Schedule:
 
     def after(self, tick: int) -> int | None:
         """The tick that follows one; None: that was the last."""
-        return after(self, tick)
+        return next_tick(self, tick)
 
 
-def after(schedule: Schedule | Asked, tick: int) -> int | None:
+def next_tick(schedule: Schedule | NewSchedule, tick: int) -> int | None:
     if schedule.cron is not None:
         found = cron.next_tick(schedule.cron, after=tick)
     else:
@@ -93,10 +93,10 @@ def after(schedule: Schedule | Asked, tick: int) -> int | None:
     return found
 
 
-def create(graph: Graph, asked: Asked) -> str:
+def create(graph: Graph, asked: NewSchedule) -> str:
     """Keep a schedule, and answer with its uid; the first tick is one after its start, or now."""
     now = time.time_ns()
-    first = after(
+    first = next_tick(
         asked, asked.starts if asked.starts is not None else now // cron.SECOND * cron.SECOND
     )
     if first is None:
@@ -107,7 +107,7 @@ def create(graph: Graph, asked: Asked) -> str:
     made = uuid.uuid4().hex
 
     def insert() -> str:
-        spec = None if asked.spec is None else pipeline_specs.keep(graph, asked.spec)
+        spec = None if asked.spec is None else pipeline_specs.store_spec(graph, asked.spec)
         graph.connection.rows(
             _CREATE,
             (
@@ -126,10 +126,10 @@ def get(graph: Graph, schedule: str) -> Schedule:
     row = graph.connection.one(_GET, (graph.project, schedule))
     if row is None:
         raise NotFound(f"no recurring run {schedule}", hint="kfp recurring-run list")
-    return read(row)
+    return from_row(row)
 
 
-def read(row: tuple[Any, ...]) -> Schedule:
+def from_row(row: tuple[Any, ...]) -> Schedule:
     """A row of `COLUMNS`."""
     words = list(row)
     words[5], words[12], words[18] = bool(words[5]), bool(words[12]), json.loads(words[18])
@@ -151,7 +151,7 @@ def delete(graph: Graph, schedule: str) -> None:
     def change() -> bool:
         row = graph.connection.one(_DELETE, (graph.project, schedule))
         if row is not None and row[0] is not None:
-            pipeline_specs.sweep(graph, str(row[0]))
+            pipeline_specs.delete_unused(graph, str(row[0]))
         return row is not None
 
     if not graph.connection.atomically(change):

@@ -33,7 +33,7 @@ _DELETE_ALL = "DELETE FROM pipeline_version WHERE project = ? AND pipeline = ? R
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Metadata:
     """What a new version, or a new pipeline, shall be called."""
 
     name: str
@@ -45,7 +45,7 @@ class Asked:
         """An id, and what is said, in the order of either table's columns."""
         made, now = uuid.uuid4().hex, time.time_ns()
         called = self.display_name or self.name
-        return made, self.name, called, self.description, now, kept(self.tags)
+        return made, self.name, called, self.description, now, encode_tags(self.tags)
 
 
 @dataclass(frozen=True)
@@ -61,17 +61,17 @@ class Version:
     """By what `specs` finds its text."""
 
 
-def kept(tags: dict[str, str]) -> str:
+def encode_tags(tags: dict[str, str]) -> str:
     """Tags in one spelling, so that a pair is found in it as a text."""
     return json.dumps(tags, sort_keys=True, ensure_ascii=False)
 
 
-def insert(graph: Graph, pipeline: str, asked: Asked, spec: str) -> str | None:
+def insert(graph: Graph, pipeline: str, asked: Metadata, spec: str) -> str | None:
     """Within a transaction: a version with the text `spec`; None: the name is taken."""
-    digest = pipeline_specs.keep(graph, spec)
+    digest = pipeline_specs.store_spec(graph, spec)
     made = graph.connection.one(_CREATE, (*asked.row(), pipeline, digest, graph.project))
     if made is None:
-        pipeline_specs.sweep(graph, digest)
+        pipeline_specs.delete_unused(graph, digest)
         return None
     return str(made[0])
 
@@ -80,10 +80,10 @@ def get(graph: Graph, pipeline: str, version: str) -> Version:
     row = graph.connection.one(_GET, (graph.project, pipeline, version))
     if row is None:
         raise _unknown(version)
-    return read(row)
+    return from_row(row)
 
 
-def named(graph: Graph, pipeline: str, version: str) -> Version:
+def resolve(graph: Graph, pipeline: str, version: str) -> Version:
     """The version that a run shall be of: the newest of the pipeline, where none is named."""
     if version and pipeline:
         return get(graph, pipeline, version)
@@ -99,10 +99,10 @@ def named(graph: Graph, pipeline: str, version: str) -> Version:
                 f"the pipeline {pipeline} has no version", hint="kfp pipeline create-version"
             )
         )
-    return read(row)
+    return from_row(row)
 
 
-def read(row: tuple[Any, ...]) -> Version:
+def from_row(row: tuple[Any, ...]) -> Version:
     """A row of `COLUMNS`."""
     words = list(row)
     words[5] = json.loads(words[5])
@@ -111,7 +111,7 @@ def read(row: tuple[Any, ...]) -> Version:
 
 def update(graph: Graph, version: Version) -> None:
     """Change what it is called and said to be."""
-    said = (version.display_name, version.description, kept(version.tags))
+    said = (version.display_name, version.description, encode_tags(version.tags))
     where = (graph.project, version.pipeline, version.id)
     if graph.connection.one(_UPDATE, (*said, *where)) is None:
         raise _unknown(version.id)
@@ -124,12 +124,12 @@ def delete(graph: Graph, pipeline: str, version: str) -> None:
         row = graph.connection.one(_DELETE, (graph.project, pipeline, version))
         if row is None:
             raise _unknown(version)
-        pipeline_specs.sweep(graph, str(row[0]))
+        pipeline_specs.delete_unused(graph, str(row[0]))
 
     graph.connection.atomically(change)
 
 
-def some(graph: Graph, pipeline: str) -> bool:
+def has_versions(graph: Graph, pipeline: str) -> bool:
     return graph.connection.one(_SOME, (graph.project, pipeline)) is not None
 
 
@@ -137,7 +137,7 @@ def delete_all(graph: Graph, pipeline: str) -> None:
     """Within a transaction: all versions of a pipeline."""
     found = graph.connection.rows(_DELETE_ALL, (graph.project, pipeline))
     for digest in {str(row[0]) for row in found}:
-        pipeline_specs.sweep(graph, digest)
+        pipeline_specs.delete_unused(graph, digest)
 
 
 def _unknown(version: str) -> NotFound:

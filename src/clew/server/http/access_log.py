@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from clew.server.http.problems import answer
+from clew.server.http.problems import problem_response
 from clew.server.metrics import Metrics
 
 _LOG = logging.getLogger("clew.server")
@@ -21,7 +21,7 @@ _SECRET = re.compile(r"((?:^|&)[^=&]*(?:token|password|secret)[^=&]*=)[^&]*", re
 _LONGEST = 500
 
 
-class Telling:
+class AccessLog:
     """Around everything else: it hears also of what was refused."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, routes: Mapping[object, str]) -> None:
@@ -48,7 +48,7 @@ class Telling:
             heard.failed = True
             if heard.status is None:
                 said = "the server failed; its log says how"
-                await answer(scope["path"], 500, "failed", said)(scope, receive, sending)
+                await problem_response(scope["path"], 500, "failed", said)(scope, receive, sending)
             elif not heard.whole:
                 raise  # the connection is closed: half an answer must not pass for a whole one
         finally:

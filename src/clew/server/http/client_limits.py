@@ -16,13 +16,15 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from clew.server.http.identity import OPEN
-from clew.server.http.problems import KUBEFLOW, answer
+from clew.server.http.identity import PUBLIC_PATHS
+from clew.server.http.problems import KUBEFLOW_PREFIXES, problem_response
 
 MB = 1 << 20
 _BODIES = {
     "/api/v1/content": 128 * MB,
-    **{f"{place}/pipelines/upload": 33 * MB for place in KUBEFLOW},  # a file of 32, and its form
+    **{
+        f"{place}/pipelines/upload": 33 * MB for place in KUBEFLOW_PREFIXES
+    },  # a file of 32, and its form
 }
 _RAW = ("/api/v1/events", "/api/v1/content/blake3:", *_BODIES)
 """Where bodies are no JSON documents, or are bounded by what reads them."""
@@ -62,7 +64,7 @@ class _Refused(HTTPException):
     """The body was not taken; what the routes make of it is not what is answered."""
 
 
-class Limited:
+class RequestLimiter:
     """Holds the limits that can be held for each request."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
@@ -72,7 +74,7 @@ class Limited:
         self._streams = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in OPEN:
+        if scope["type"] != "http" or scope["path"] in PUBLIC_PATHS:
             await self._app(scope, receive, send)
         elif self._requests >= self._limits.requests or (self._full() and _asks_for_stream(scope)):
             await _busy(scope["path"])(scope, receive, send)
@@ -184,19 +186,25 @@ def _is_stream(message: Message) -> bool:
 
 def _too_large(path: str, most: int) -> Response:
     said = f"at most {most} bytes are taken here"
-    return answer(path, 413, "too-large", said, hint="send less", headers={"Connection": "close"})
+    return problem_response(
+        path, 413, "too-large", said, hint="send less", headers={"Connection": "close"}
+    )
 
 
 def _too_nested(path: str, most: int) -> Response:
     said = f"at most {most} objects and lists are taken here"
-    return answer(path, 413, "too-large", said, hint="send less", headers={"Connection": "close"})
+    return problem_response(
+        path, 413, "too-large", said, hint="send less", headers={"Connection": "close"}
+    )
 
 
 def _too_slow(path: str) -> Response:
     said = "the request did not come to its end in time"
-    return answer(path, 408, "too-slow", said, hint="send faster", headers={"Connection": "close"})
+    return problem_response(
+        path, 408, "too-slow", said, hint="send faster", headers={"Connection": "close"}
+    )
 
 
 def _busy(path: str) -> Response:
     said, hint = "as many requests as can be are under way", "ask again in a second"
-    return answer(path, 503, "busy", said, hint=hint, headers={"Retry-After": "1"})
+    return problem_response(path, 503, "busy", said, hint=hint, headers={"Retry-After": "1"})

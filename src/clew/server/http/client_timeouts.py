@@ -20,7 +20,7 @@ _TOO_LONG = (
 )
 
 
-class Guarded(HttpToolsProtocol):
+class TimeoutProtocol(HttpToolsProtocol):
     limits = Limits()
     _in_head = True
     _unused = 0
@@ -111,6 +111,6 @@ class Guarded(HttpToolsProtocol):
             self._until = None
 
 
-def guarded(limits: Limits) -> type[Guarded]:
+def make_protocol(limits: Limits) -> type[TimeoutProtocol]:
     """The protocol of a server with these limits."""
-    return type("Guarded", (Guarded,), {"limits": limits})
+    return type("TimeoutProtocol", (TimeoutProtocol,), {"limits": limits})

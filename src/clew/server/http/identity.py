@@ -17,15 +17,15 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError
-from clew.server.http.problems import answer, of_error
-from clew.server.http.sessions import API, SESSION_SECONDS, Session, Sessions
+from clew.server.http.problems import error_response, problem_response
+from clew.server.http.sessions import API_AUDIENCE, SESSION_SECONDS, Session, Sessions
 
-OPEN = frozenset({"/healthz", "/readyz", "/metrics"})
+PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _SECURE = "__Host-"
 
 
-class Identity:
+class Authentication:
     """Answers nobody without the token or a session, except where everybody may ask.
 
     `cookie` is its name without `__Host-`; `audience` says for what a session must be valid.
@@ -47,13 +47,13 @@ class Identity:
         self._audience = audience
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or scope["path"] in OPEN:
+        if scope["type"] == "lifespan" or scope["path"] in PUBLIC_PATHS:
             await self._app(scope, receive, send)
             return
         try:
             refusal = await self._refusal(HTTPConnection(scope))
         except ClewError as error:
-            refusal = of_error(scope["path"], error)
+            refusal = error_response(scope["path"], error)
         await (refusal or self._app)(scope, receive, send)
 
     async def _refusal(self, request: HTTPConnection) -> Response | None:
@@ -63,7 +63,7 @@ class Identity:
         values = _cookies(request, self._cookie)
         session = await self._sessions.find(values, self._audience(request.scope))
         if session is None:
-            return answer(
+            return problem_response(
                 request.url.path,
                 401,
                 "unauthorised",
@@ -72,7 +72,7 @@ class Identity:
                 headers={"WWW-Authenticate": "Bearer"},
             )
         if not _asked_by_own_page(request):
-            return answer(
+            return problem_response(
                 request.url.path,
                 403,
                 "not-allowed",
@@ -110,11 +110,11 @@ class TokenLogin:
     def _log_in(self, request: HTTPConnection) -> Response:
         asked = parse_qs(request.url.query, keep_blank_values=True)
         if not any(is_token(value, self._token) for value in asked.pop("token")):
-            return answer("/", 401, "unauthorised", "this token is not the server's")
+            return problem_response("/", 401, "unauthorised", "this token is not the server's")
         rest = urlencode(asked, doseq=True)
         found = redirect(f"/?{rest}" if rest else "/")
         session = self._sessions.begin()
-        value = self._sessions.value(session, API)
+        value = self._sessions.value(session, API_AUDIENCE)
         set_cookie(found, request.scope, self._cookie, value, same_site="strict")
         return found
 

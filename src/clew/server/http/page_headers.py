@@ -21,7 +21,7 @@ _HEADERS = {
 }
 
 
-class PageHeaders:
+class SecurityHeaders:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 
 from clew.errors import ClewError
 
-KUBEFLOW = ("/apis/v2beta1", "/pipeline/apis/v2beta1")
+KUBEFLOW_PREFIXES = ("/apis/v2beta1", "/pipeline/apis/v2beta1")
 """Where Kubeflow's own client asks."""
 _GRPC = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 409: 6, 413: 3, 429: 8, 501: 12, 503: 14}
 _UNKNOWN = 13
@@ -30,7 +30,7 @@ class _Escaped(JSONResponse):
         return json.dumps(content).encode()
 
 
-def answer(
+def problem_response(
     path: str,
     status: int,
     code: str,
@@ -40,7 +40,7 @@ def answer(
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """An error, in the shape that whoever asks at `path` reads."""
-    if path.startswith(KUBEFLOW):
+    if path.startswith(KUBEFLOW_PREFIXES):
         said = f"{message} ({hint})" if hint else message
         document = {"error": said, "code": _GRPC.get(status, _UNKNOWN), "message": said}
         return _Escaped({**document, "details": []}, status, headers)
@@ -50,8 +50,8 @@ def answer(
     )
 
 
-def of_error(path: str, error: ClewError) -> JSONResponse:
+def error_response(path: str, error: ClewError) -> JSONResponse:
     headers = {"Retry-After": _AGAIN} if error.http_status == HTTPStatus.SERVICE_UNAVAILABLE else {}
-    return answer(
+    return problem_response(
         path, error.http_status, error.code, error.message, hint=error.hint, headers=headers
     )

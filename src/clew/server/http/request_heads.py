@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from clew.server.http.problems import answer
+from clew.server.http.problems import problem_response
 
 _HOST = re.compile(rb"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 _DIGITS = re.compile(rb"[0-9]{1,18}")
@@ -25,7 +25,7 @@ class Malformed(ValueError):
     """The head of a request contradicts itself or HTTP."""
 
 
-class CheckedHeads:
+class HeadCheck:
     """Answers 400 to a malformed head, and passes on every other request."""
 
     def __init__(self, app: ASGIApp) -> None:
@@ -36,10 +36,10 @@ class CheckedHeads:
             try:
                 if scope.get("method") == "CONNECT":
                     raise Malformed("this server is not a proxy for CONNECT")
-                host(scope)
+                parse_host(scope)
                 _check(scope["headers"])
             except Malformed as error:
-                refusal = answer(
+                refusal = problem_response(
                     scope["path"],
                     400,
                     "malformed",
@@ -66,7 +66,7 @@ def _closing(send: Send) -> Send:
     return sending
 
 
-def host(scope: Scope) -> str:
+def parse_host(scope: Scope) -> str:
     """The host, and the port if it is stated, that the client means to talk to."""
     found = [value for name, value in scope["headers"] if name == b"host"]
     if len(found) != 1:

@@ -8,15 +8,20 @@ from typing import Any
 
 from starlette.responses import StreamingResponse
 
-MEDIA = "text/event-stream"
-BEAT = b":\n\n"
+MEDIA_TYPE = "text/event-stream"
+KEEPALIVE = b":\n\n"
 """Says no more than that somebody is still there."""
-BEGIN = b"retry: 1000\n\n"
+RETRY = b"retry: 1000\n\n"
 """A second after the server went, ask again from where you were."""
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-def event(data: Mapping[str, Any], *, kind: str | None = None, id: str | None = None) -> bytes:  # noqa: A002
+def encode_event(
+    data: Mapping[str, Any],
+    *,
+    kind: str | None = None,
+    id: str | None = None,  # noqa: A002
+) -> bytes:
     """One event. JSON has no line breaks of its own, so it is one line."""
     lines = []
     if id is not None:
@@ -27,12 +32,12 @@ def event(data: Mapping[str, Any], *, kind: str | None = None, id: str | None = 
     return ("\n".join(lines) + "\n\n").encode()
 
 
-def stream(events: AsyncIterator[bytes]) -> StreamingResponse:
-    return StreamingResponse(events, media_type=MEDIA, headers=_HEADERS)
+def stream_response(events: AsyncIterator[bytes]) -> StreamingResponse:
+    return StreamingResponse(events, media_type=MEDIA_TYPE, headers=_HEADERS)
 
 
-DOCUMENTED: dict[str, Any] = {
-    MEDIA: {
+OPENAPI_CONTENT: dict[str, Any] = {
+    MEDIA_TYPE: {
         "schema": {
             "type": "object",
             "description": "One event; `data` is JSON.",

@@ -31,10 +31,10 @@ _LOG = logging.getLogger("clew.server")
 SESSION_SECONDS = 7 * 24 * 3600
 TICKET_SECONDS = 60
 _REREAD_SECONDS = 2.0
-API = "api"
+API_AUDIENCE = "api"
 
 
-def apps(host: str) -> str:
+def apps_audience(host: str) -> str:
     """The audience of sessions for what is served at this host and port."""
     return f"apps {host}"
 
@@ -137,11 +137,11 @@ class Sessions:
 
     def _every(self) -> frozenset[str]:
         with self._service.graph() as graph:
-            return revoked_sessions.every(graph, now=int(time.time()))
+            return revoked_sessions.list_revoked(graph, now=int(time.time()))
 
     async def _revoke(self, id: str, expires: int) -> bool:  # noqa: A002
         def add() -> bool:
             with self._service.graph() as graph:
-                return revoked_sessions.add(graph, id, expires, now=int(time.time()))
+                return revoked_sessions.revoke(graph, id, expires, now=int(time.time()))
 
         return await run_in_threadpool(add)

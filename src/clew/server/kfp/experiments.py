@@ -12,15 +12,15 @@ from clew.prov.queries.formats import moment
 from clew.server.catalogue import experiments
 from clew.server.catalogue.experiments import Experiment
 from clew.server.catalogue.list_fields import EXPERIMENTS
-from clew.server.kfp.list_query import listed
-from clew.server.kfp.request_fields import Address, Body, Served
-from clew.server.kfp.responses import answer, nothing, shown
+from clew.server.kfp.list_query import list_page
+from clew.server.kfp.request_fields import BodyFields, ServiceDep, UrlFields
+from clew.server.kfp.responses import empty_response, json_response, without_empty
 
 router = APIRouter()
 
 
 def _shown(found: Experiment) -> dict[str, Any]:
-    return shown(
+    return without_empty(
         experiment_id=found.id,
         display_name=found.name,
         description=found.description,
@@ -31,45 +31,45 @@ def _shown(found: Experiment) -> dict[str, Any]:
 
 
 def _rows(rows: list[Row]) -> list[dict[str, Any]]:
-    return [_shown(experiments.read(row)) for row in rows]
+    return [_shown(experiments.from_row(row)) for row in rows]
 
 
 @router.post("/experiments")
-def create(service: Served, asked: Body) -> Response:
+def create(service: ServiceDep, asked: BodyFields) -> Response:
     name, description = asked.named("display_name"), asked.text("description")
     with service.graph() as graph:
         made = experiments.create(graph, name, description)
-        return answer(_shown(experiments.get(graph, made)))
+        return json_response(_shown(experiments.get(graph, made)))
 
 
 @router.get("/experiments")
-def list_(service: Served, asked: Address) -> Response:
+def list_(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
-        return answer(listed(graph, EXPERIMENTS, asked, "experiments", _rows))
+        return json_response(list_page(graph, EXPERIMENTS, asked, "experiments", _rows))
 
 
 @router.get("/experiments/{experiment_id}")
-def get(service: Served, asked: Address) -> Response:
+def get(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
-        return answer(_shown(experiments.get(graph, asked.id("experiment_id"))))
+        return json_response(_shown(experiments.get(graph, asked.id("experiment_id"))))
 
 
 @router.delete("/experiments/{experiment_id}")
-def delete(service: Served, asked: Address) -> Response:
+def delete(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
         experiments.delete(graph, asked.id("experiment_id"))
-    return nothing()
+    return empty_response()
 
 
 @router.post("/experiments/{experiment_id}:archive")
-def archive(service: Served, asked: Address) -> Response:
+def archive(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
         experiments.archive(graph, asked.id("experiment_id"))
-    return nothing()
+    return empty_response()
 
 
 @router.post("/experiments/{experiment_id}:unarchive")
-def unarchive(service: Served, asked: Address) -> Response:
+def unarchive(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
         experiments.unarchive(graph, asked.id("experiment_id"))
-    return nothing()
+    return empty_response()

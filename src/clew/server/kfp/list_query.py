@@ -19,16 +19,16 @@ from clew.prov.graph import Graph
 from clew.server.catalogue.list_pages import (
     COMPARISONS,
     Condition,
-    End,
+    Cursor,
     Field,
-    Question,
+    ListQuery,
     Table,
     Value,
-    page,
+    fetch_page,
 )
-from clew.server.kfp.request_fields import Sent, moment, parsed
+from clew.server.kfp.request_fields import Fields, parse_timestamp, parsed
 
-USUAL, LARGEST = 20, 200
+DEFAULT_SIZE, MAX_SIZE = 20, 200
 _ORDER = "created_at"
 _NUMBERS = {
     1: "EQUALS",
@@ -46,10 +46,10 @@ _MOST_VALUES = 500
 _MOST_PREDICATES = 50
 
 
-def listed(
+def list_page(
     graph: Graph,
     table: Table,
-    asked: Sent,
+    asked: Fields,
     key: str,
     show: Callable[[list[Row]], list[dict[str, Any]]],
     **within: str,
@@ -62,8 +62,8 @@ def listed(
         before = _read(token)
         if (order and order != before.order) or (wanted and wanted != before.wanted):
             raise UsageError("page_token belongs to another sort_by or filter")
-        order, wanted, end = before.order, before.wanted, End(before.value, before.id)
-    question = Question(
+        order, wanted, end = before.order, before.wanted, Cursor(before.value, before.id)
+    question = ListQuery(
         *_sorting(table, order),
         size=_size(asked.whole("page_size")),
         conditions=_conditions(table, wanted),
@@ -71,7 +71,7 @@ def listed(
     )
     if end is not None and isinstance(end.value, int) != (question.sort.kind == "moment"):
         raise _no_token()
-    found = page(graph, table, question, **within)
+    found = fetch_page(graph, table, question, **within)
     document: dict[str, Any] = {key: show(found.rows)} if found.rows else {}
     document["total_size"] = found.total
     if found.end is not None:
@@ -109,7 +109,7 @@ def _no_token() -> UsageError:
 def _size(asked: int | None) -> int:
     if asked is not None and asked < 0:
         raise UsageError("page_size is negative")
-    return min(asked or USUAL, LARGEST)
+    return min(asked or DEFAULT_SIZE, MAX_SIZE)
 
 
 def _sorting(table: Table, text: str) -> tuple[Field, bool]:
@@ -131,10 +131,10 @@ def _conditions(table: Table, text: str) -> tuple[Condition, ...]:
         raise UsageError("filter has no predicates: a list of objects")
     if len(predicates) > _MOST_PREDICATES:
         raise UsageError(f"filter has more than {_MOST_PREDICATES} predicates")
-    return tuple(_condition(table, Sent(one, "filter.")) for one in predicates)
+    return tuple(_condition(table, Fields(one, "filter.")) for one in predicates)
 
 
-def _condition(table: Table, asked: Sent) -> Condition:
+def _condition(table: Table, asked: Fields) -> Condition:
     key, operation = asked.text("key"), asked.value("operation")
     if isinstance(operation, int) and not isinstance(operation, bool):
         operation = _NUMBERS.get(operation, operation)
@@ -160,14 +160,14 @@ def _pair(tag: str, value: str) -> str:
     return msgspec.json.encode({tag: value}).decode()[1:-1].replace('":"', '": "', 1)
 
 
-def _values(asked: Sent, operation: str) -> list[Value]:
+def _values(asked: Fields, operation: str) -> list[Value]:
     if operation == "IN":
         for name in _MANY:
             if (several := asked.part(name)) is not None:
                 found = several.value("values")
                 if not isinstance(found, list) or len(found) > _MOST_VALUES:
                     raise UsageError(f"filter: {name} holds no list of at most {_MOST_VALUES}")
-                return [_one(Sent({name: value}, "filter."), name) for value in found]
+                return [_one(Fields({name: value}, "filter."), name) for value in found]
         raise UsageError("filter: IN needs string_values, int_values or long_values")
     for name in _ONE:
         if asked.value(name) is not None:
@@ -175,7 +175,7 @@ def _values(asked: Sent, operation: str) -> list[Value]:
     raise UsageError(f"filter: {operation} needs a value: {', '.join(_ONE)}")
 
 
-def _one(asked: Sent, name: str) -> Value:
+def _one(asked: Fields, name: str) -> Value:
     if name.startswith(("int", "long")):
         return asked.whole(name) or 0
     if name == "timestamp_value":
@@ -189,6 +189,6 @@ def _value(field: Field, value: Value) -> Value:
     if isinstance(value, int):  # seconds
         return max(min(value, 2**33), -(2**33)) * 10**9
     try:
-        return moment(value)
+        return parse_timestamp(value)
     except ValueError as error:
         raise UsageError(f"filter: {value[:80]!r} is no time like 2030-01-31T09:00:00Z") from error

@@ -16,7 +16,7 @@ from clew.bounded_tar import BoundedTar
 from clew.errors import UsageError
 from clew.server.parsing import compiled_pipelines
 
-LARGEST = 32 << 20
+MAX_BYTES = 32 << 20
 """Bytes of a package, and of the pipeline in it."""
 _MOST_UNPACKED = 256 << 20
 """Bytes of a tar that are gone through to find it."""
@@ -27,7 +27,7 @@ _CENTRAL = b"PK\x01\x02"
 _HINT = "upload what the kfp SDK compiles: .yaml, .yml, .zip or .tar.gz"
 
 
-def read(file: IO[bytes]) -> str:
+def read_package(file: IO[bytes]) -> str:
     """The pipeline in a package, as the catalogue keeps it."""
     first = file.read(4)
     file.seek(0)
@@ -102,7 +102,7 @@ def _chosen(names: list[str]) -> str:
 
 
 def _bounded(file: IO[bytes]) -> bytes:
-    found = file.read(LARGEST + 1)
-    if len(found) > LARGEST:
-        raise UsageError(f"the pipeline is larger than {LARGEST >> 20} MB", hint=_HINT)
+    found = file.read(MAX_BYTES + 1)
+    if len(found) > MAX_BYTES:
+        raise UsageError(f"the pipeline is larger than {MAX_BYTES >> 20} MB", hint=_HINT)
     return found

@@ -9,8 +9,8 @@ from typing import Any
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.server.catalogue import pipeline_specs, pipelines, versions
-from clew.server.kfp.request_fields import Sent
-from clew.server.kfp.responses import shown
+from clew.server.kfp.request_fields import Fields
+from clew.server.kfp.responses import without_empty
 from clew.server.parsing import compiled_pipelines
 
 
@@ -32,10 +32,10 @@ class Source:
         return found
 
 
-def found(graph: Graph, sent: Sent) -> Source:
+def found(graph: Graph, sent: Fields) -> Source:
     """What was asked for; there is one, or it is refused."""
     spec = sent.value("pipeline_spec")
-    named = sent.part("pipeline_version_reference") or Sent({})
+    named = sent.part("pipeline_version_reference") or Fields({})
     pipeline, version = named.id("pipeline_id"), named.id("pipeline_version_id")
     version = version or sent.id("pipeline_version_id")
     if spec is not None and (pipeline or version):
@@ -46,18 +46,18 @@ def found(graph: Graph, sent: Sent) -> Source:
         raise UsageError("neither pipeline_spec nor pipeline_version_reference is given")
     if pipeline:
         pipelines.get(graph, pipeline)
-    one = versions.named(graph, pipeline, version)
+    one = versions.resolve(graph, pipeline, version)
     return Source(pipeline=one.pipeline, version=one.id, digest=one.spec)
 
 
 def reference(pipeline: str | None, version: str | None) -> dict[str, Any]:
-    return shown(pipeline_id=pipeline, pipeline_version_id=version)
+    return without_empty(pipeline_id=pipeline, pipeline_version_id=version)
 
 
-def config(sent: Sent) -> dict[str, Any]:
+def config(sent: Fields) -> dict[str, Any]:
     """What a run is given."""
-    given = sent.part("runtime_config") or Sent({})
+    given = sent.part("runtime_config") or Fields({})
     parameters = given.value("parameters")
     if parameters is not None and not isinstance(parameters, dict):
         raise UsageError("runtime_config.parameters is no object")
-    return shown(parameters=parameters, pipeline_root=given.text("pipeline_root"))
+    return without_empty(parameters=parameters, pipeline_root=given.text("pipeline_root"))

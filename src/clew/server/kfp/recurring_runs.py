@@ -13,11 +13,11 @@ from clew.prov.graph import Graph
 from clew.prov.queries.formats import moment
 from clew.server.catalogue import experiments, pipeline_specs, schedules
 from clew.server.catalogue.list_fields import SCHEDULES
-from clew.server.catalogue.schedules import Asked, Schedule
+from clew.server.catalogue.schedules import NewSchedule, Schedule
 from clew.server.kfp import pipeline_sources
-from clew.server.kfp.list_query import listed
-from clew.server.kfp.request_fields import Address, Body, Sent, Served
-from clew.server.kfp.responses import answer, nothing, shown
+from clew.server.kfp.list_query import list_page
+from clew.server.kfp.request_fields import BodyFields, Fields, ServiceDep, UrlFields
+from clew.server.kfp.responses import empty_response, json_response, without_empty
 from clew.server.parsing import compiled_pipelines, cron
 
 router = APIRouter()
@@ -30,10 +30,10 @@ _LONGEST = 100 * 366 * 24 * 3600
 def _shown(found: Schedule, **more: Any) -> dict[str, Any]:
     times = {"start_time": moment(found.starts), "end_time": moment(found.ends)}
     if found.cron is not None:
-        trigger = {"cron_schedule": shown(**times, cron=found.cron)}
+        trigger = {"cron_schedule": without_empty(**times, cron=found.cron)}
     else:
-        trigger = {"periodic_schedule": shown(**times, interval_second=str(found.interval))}
-    return shown(
+        trigger = {"periodic_schedule": without_empty(**times, interval_second=str(found.interval))}
+    return without_empty(
         recurring_run_id=found.id,
         display_name=found.name,
         description=found.description,
@@ -62,9 +62,9 @@ def _whole(graph: Graph, schedule: str) -> dict[str, Any]:
     )
 
 
-def _when(sent: Sent) -> dict[str, Any]:
+def _when(sent: Fields) -> dict[str, Any]:
     """The trigger: looked at here, so that none is kept that cannot tick."""
-    trigger = sent.part("trigger") or Sent({})
+    trigger = sent.part("trigger") or Fields({})
     by_cron, by_time = trigger.part("cron_schedule"), trigger.part("periodic_schedule")
     if (by_cron is None) == (by_time is None):
         raise UsageError("trigger needs one of cron_schedule and periodic_schedule")
@@ -83,7 +83,7 @@ def _when(sent: Sent) -> dict[str, Any]:
     return {**when, "interval": interval}
 
 
-def _most(sent: Sent) -> int:
+def _most(sent: Fields) -> int:
     found = sent.whole("max_concurrency")
     if found is not None and not 1 <= found <= _MOST_AT_ONCE:
         raise UsageError(f"max_concurrency is not from 1 to {_MOST_AT_ONCE}")
@@ -91,7 +91,7 @@ def _most(sent: Sent) -> int:
 
 
 @router.post("/recurringruns")
-def create(service: Served, sent: Body) -> Response:
+def create(service: ServiceDep, sent: BodyFields) -> Response:
     name, mode = sent.named("display_name"), sent.text("mode")
     if mode not in _MODES:
         raise UsageError(f"mode {mode[:80]!r} is neither ENABLE nor DISABLE")
@@ -99,8 +99,8 @@ def create(service: Served, sent: Body) -> Response:
     with service.graph() as graph:
         source = pipeline_sources.found(graph, sent)
         version = (sent.part("pipeline_version_reference") or sent).id("pipeline_version_id")
-        asked = Asked(
-            experiment=experiments.open_for(graph, sent.id("experiment_id")),
+        asked = NewSchedule(
+            experiment=experiments.require_active(graph, sent.id("experiment_id")),
             name=name,
             description=sent.text("description"),
             enabled=_MODES[mode],
@@ -113,44 +113,44 @@ def create(service: Served, sent: Body) -> Response:
             config=pipeline_sources.config(sent),
             **when,
         )
-        return answer(_whole(graph, schedules.create(graph, asked)))
+        return json_response(_whole(graph, schedules.create(graph, asked)))
 
 
 @router.get("/recurringruns")
-def list_(service: Served, asked: Address) -> Response:
+def list_(service: ServiceDep, asked: UrlFields) -> Response:
     def show(rows: list[Row]) -> list[dict[str, Any]]:
-        return [_shown(schedules.read(row)) for row in rows]
+        return [_shown(schedules.from_row(row)) for row in rows]
 
     of = asked.id("experiment_id")
     within = {"experiment": of} if of else {}
     with service.graph() as graph:
-        return answer(listed(graph, SCHEDULES, asked, "recurringRuns", show, **within))
+        return json_response(list_page(graph, SCHEDULES, asked, "recurringRuns", show, **within))
 
 
 @router.get("/recurringruns/{recurring_run_id}")
-def get(service: Served, asked: Address) -> Response:
+def get(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
-        return answer(_whole(graph, asked.id("recurring_run_id")))
+        return json_response(_whole(graph, asked.id("recurring_run_id")))
 
 
 @router.delete("/recurringruns/{recurring_run_id}")
-def delete(service: Served, asked: Address) -> Response:
+def delete(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
         schedules.delete(graph, asked.id("recurring_run_id"))
-    return nothing()
+    return empty_response()
 
 
 @router.post("/recurringruns/{recurring_run_id}:enable")
-def enable(service: Served, asked: Address) -> Response:
+def enable(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
         found = schedules.get(graph, asked.id("recurring_run_id"))
-        experiments.open_for(graph, found.experiment)
+        experiments.require_active(graph, found.experiment)
         schedules.enable(graph, found.id)
-    return nothing()
+    return empty_response()
 
 
 @router.post("/recurringruns/{recurring_run_id}:disable")
-def disable(service: Served, asked: Address) -> Response:
+def disable(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
         schedules.disable(graph, asked.id("recurring_run_id"))
-    return nothing()
+    return empty_response()

@@ -19,15 +19,15 @@ from clew.bounded_documents import load_json
 from clew.errors import NotFound, UsageError
 from clew.server.service import Service
 
-LONGEST_NAME = 255
-LONGEST_TEXT = 64 << 10
+MAX_NAME = 255
+MAX_TEXT = 64 << 10
 _MOST = 2**63
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d{1,20}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Sent:
+class Fields:
     """A JSON object, or the parameters of an address."""
 
     def __init__(self, words: Mapping[str, Any], place: str = "") -> None:
@@ -38,7 +38,7 @@ class Sent:
         found = self._words.get(name)
         return self._words.get(_camel(name)) if found is None else found
 
-    def text(self, name: str, *, longest: int = LONGEST_TEXT) -> str:
+    def text(self, name: str, *, longest: int = MAX_TEXT) -> str:
         """Empty where there is none."""
         found = self.value(name)
         if found is None:
@@ -49,7 +49,7 @@ class Sent:
 
     def named(self, name: str) -> str:
         """A text that must be there, and be short."""
-        found = self.text(name, longest=LONGEST_NAME)
+        found = self.text(name, longest=MAX_NAME)
         if not found.strip():
             raise self._refused(name, "is missing")
         return found
@@ -89,17 +89,17 @@ class Sent:
         if not found:
             return None
         try:
-            return moment(found)
+            return parse_timestamp(found)
         except ValueError as error:
             raise self._refused(name, "is no time like 2030-01-31T09:00:00Z") from error
 
-    def part(self, name: str) -> Sent | None:
+    def part(self, name: str) -> Fields | None:
         found = self.value(name)
         if found is None:
             return None
         if not isinstance(found, dict):
             raise self._refused(name, "is no object")
-        return Sent(found, f"{self._place}{name}.")
+        return Fields(found, f"{self._place}{name}.")
 
     def pairs(self, name: str) -> dict[str, str]:
         """Names with a text each, as an object or as its JSON."""
@@ -110,9 +110,9 @@ class Sent:
             return {}
         if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
             raise self._refused(name, "is no object of texts")
-        inside = Sent(found, f"{self._place}{name}.")
+        inside = Fields(found, f"{self._place}{name}.")
         return {
-            inside._kept(key, key, LONGEST_NAME): inside._kept(key, value, LONGEST_NAME)
+            inside._kept(key, key, MAX_NAME): inside._kept(key, value, MAX_NAME)
             for key, value in found.items()
         }
 
@@ -132,7 +132,7 @@ def parsed(text: bytes | str, what: str) -> Any:
     return load_json(text, what)
 
 
-def moment(text: str) -> int:
+def parse_timestamp(text: str) -> int:
     """Nanoseconds since 1970; a ValueError for what is no time, or too far away."""
     found = datetime.fromisoformat(text)
     since = found.replace(tzinfo=found.tzinfo or UTC) - _EPOCH
@@ -153,20 +153,20 @@ async def _service(request: Request) -> Service:
     return found
 
 
-async def _address(request: Request) -> Sent:
-    return Sent({**request.query_params, **request.path_params})
+async def _address(request: Request) -> Fields:
+    return Fields({**request.query_params, **request.path_params})
 
 
-async def _body(request: Request) -> Sent:
+async def _body(request: Request) -> Fields:
     try:
         found = parsed(await request.body(), "the body")
     except ClientDisconnect as error:
         raise UsageError("the request broke off") from error
     if not isinstance(found, dict):
         raise UsageError("the body is no JSON object")
-    return Sent(found)
+    return Fields(found)
 
 
-Served = Annotated[Service, Depends(_service)]
-Address = Annotated[Sent, Depends(_address)]
-Body = Annotated[Sent, Depends(_body)]
+ServiceDep = Annotated[Service, Depends(_service)]
+UrlFields = Annotated[Fields, Depends(_address)]
+BodyFields = Annotated[Fields, Depends(_body)]

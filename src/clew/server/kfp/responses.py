@@ -10,19 +10,19 @@ from starlette.responses import Response
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 
 
-def answer(document: dict[str, Any]) -> Response:
+def json_response(document: dict[str, Any]) -> Response:
     return Response(msgspec.json.encode(document), media_type="application/json")
 
 
-def nothing() -> Response:
-    return answer({})
+def empty_response() -> Response:
+    return json_response({})
 
 
-def shown(**fields: Any) -> dict[str, Any]:
+def without_empty(**fields: Any) -> dict[str, Any]:
     """The fields that there is something to say of."""
     return {name: value for name, value in fields.items() if value not in _EMPTY}
 
 
-def failure(message: str | None) -> dict[str, Any] | None:
+def grpc_status(message: str | None) -> dict[str, Any] | None:
     """Why something went wrong, as a status of gRPC: aborted."""
     return None if message is None else {"code": 10, "message": message}

@@ -15,11 +15,11 @@ from clew.prov.graph import Graph
 from clew.prov.queries.formats import moment
 from clew.server.catalogue import experiments, pipeline_specs, runs
 from clew.server.catalogue.list_fields import RUNS
-from clew.server.catalogue.runs import OVER, Asked, Run
+from clew.server.catalogue.runs import FINAL_STATES, NewRun, Run
 from clew.server.kfp import pipeline_sources, tasks
-from clew.server.kfp.list_query import listed
-from clew.server.kfp.request_fields import Address, Body, Served
-from clew.server.kfp.responses import answer, failure, nothing, shown
+from clew.server.kfp.list_query import list_page
+from clew.server.kfp.request_fields import BodyFields, ServiceDep, UrlFields
+from clew.server.kfp.responses import empty_response, grpc_status, json_response, without_empty
 from clew.server.parsing import compiled_pipelines
 
 router = APIRouter()
@@ -34,8 +34,8 @@ def _state(run: Run) -> str:
 
 
 def _shown(run: Run, **more: Any) -> dict[str, Any]:
-    over = run.state in OVER
-    return shown(
+    over = run.state in FINAL_STATES
+    return without_empty(
         experiment_id=run.experiment,
         run_id=run.id,
         display_name=run.name,
@@ -48,7 +48,7 @@ def _shown(run: Run, **more: Any) -> dict[str, Any]:
         scheduled_at=moment(run.scheduled if run.scheduled is not None else run.created),
         finished_at=moment(run.finished) if over else None,
         state=_state(run),
-        error=failure(run.error) if over else None,
+        error=grpc_status(run.error) if over else None,
         recurring_run_id=run.schedule,
         state_history=_history(run),
         **more,
@@ -56,12 +56,12 @@ def _shown(run: Run, **more: Any) -> dict[str, Any]:
 
 
 def _history(run: Run) -> list[dict[str, Any]]:
-    found = [shown(update_time=moment(run.created), state="PENDING")]
+    found = [without_empty(update_time=moment(run.created), state="PENDING")]
     if run.began is not None:
-        found.append(shown(update_time=moment(run.began), state="RUNNING"))
-    if run.state in OVER:
+        found.append(without_empty(update_time=moment(run.began), state="RUNNING"))
+    if run.state in FINAL_STATES:
         last = {"update_time": moment(run.finished), "state": _state(run)}
-        found.append(shown(**last, error=failure(run.error)))
+        found.append(without_empty(**last, error=grpc_status(run.error)))
     return found
 
 
@@ -75,19 +75,19 @@ def _whole(project: LocalProject, run: str) -> dict[str, Any]:
             pipeline_specs.text_of(graph, found.spec)
         )
     with suppress(NotFound):  # of one that has not begun nothing is recorded
-        more["run_details"] = {"task_details": tasks.details(run, project.pipelines.show(run))}
+        more["run_details"] = {"task_details": tasks.task_details(run, project.pipelines.show(run))}
     return _shown(found, **more)
 
 
 @router.post("/runs")
-def create(service: Served, sent: Body) -> Response:
+def create(service: ServiceDep, sent: BodyFields) -> Response:
     name, description = sent.named("display_name"), sent.text("description")
     config, account = pipeline_sources.config(sent), sent.text("service_account")
     with service.project() as project:
         graph = project.graph
         source = pipeline_sources.found(graph, sent)
-        asked = Asked(
-            experiment=experiments.open_for(graph, sent.id("experiment_id")),
+        asked = NewRun(
+            experiment=experiments.require_active(graph, sent.id("experiment_id")),
             name=name,
             description=description,
             spec=source.text(graph),
@@ -98,61 +98,61 @@ def create(service: Served, sent: Body) -> Response:
         )
         made = runs.create(graph, asked)
         service.work.set()
-        return answer(_whole(project, made))
+        return json_response(_whole(project, made))
 
 
 @router.get("/runs")
-def list_(service: Served, asked: Address) -> Response:
+def list_(service: ServiceDep, asked: UrlFields) -> Response:
     """Without what each is of: these may be large, and are given by the run itself."""
 
     def show(rows: list[Row]) -> list[dict[str, Any]]:
-        return [_shown(runs.read(row)) for row in rows]
+        return [_shown(runs.from_row(row)) for row in rows]
 
     of = asked.id("experiment_id")
     within = {"experiment": of} if of else {}
     with service.graph() as graph:
-        return answer(listed(graph, RUNS, asked, "runs", show, **within))
+        return json_response(list_page(graph, RUNS, asked, "runs", show, **within))
 
 
 @router.get("/runs/{run_id}")
-def get(service: Served, asked: Address) -> Response:
+def get(service: ServiceDep, asked: UrlFields) -> Response:
     with service.project() as project:
-        return answer(_whole(project, asked.id("run_id")))
+        return json_response(_whole(project, asked.id("run_id")))
 
 
 @router.delete("/runs/{run_id}")
-def delete(service: Served, asked: Address) -> Response:
+def delete(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
         runs.delete(graph, asked.id("run_id"))
-    return nothing()
+    return empty_response()
 
 
 @router.post("/runs/{run_id}:terminate")
-def terminate(service: Served, asked: Address) -> Response:
+def terminate(service: ServiceDep, asked: UrlFields) -> Response:
     """Also of one that is over, which stays as it is: whoever cleans up need not ask before."""
     with service.graph() as graph:
-        runs.stop(graph, asked.id("run_id"))
+        runs.cancel(graph, asked.id("run_id"))
     service.work.set()
-    return nothing()
+    return empty_response()
 
 
 @router.post("/runs/{run_id}:retry")
-def retry(service: Served, asked: Address) -> Response:
+def retry(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
-        runs.retry(graph, asked.id("run_id"))
+        runs.resume(graph, asked.id("run_id"))
     service.work.set()
-    return nothing()
+    return empty_response()
 
 
 @router.post("/runs/{run_id}:archive")
-def archive(service: Served, asked: Address) -> Response:
+def archive(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
         runs.archive(graph, asked.id("run_id"), archived=True)
-    return nothing()
+    return empty_response()
 
 
 @router.post("/runs/{run_id}:unarchive")
-def unarchive(service: Served, asked: Address) -> Response:
+def unarchive(service: ServiceDep, asked: UrlFields) -> Response:
     with service.graph() as graph:
         found = runs.get(graph, asked.id("run_id"))
         if _archived(graph, found.experiment):
@@ -161,7 +161,7 @@ def unarchive(service: Served, asked: Address) -> Response:
                 hint=f"kfp experiment unarchive --experiment-id {found.experiment}",
             )
         runs.archive(graph, found.id, archived=False)
-    return nothing()
+    return empty_response()
 
 
 def _archived(graph: Graph, experiment: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.server.kfp.responses import failure, shown
+from clew.server.kfp.responses import grpc_status, without_empty
 
 _STATES = {
     "pending": "PENDING",
@@ -23,7 +23,7 @@ _STATES = {
 _WORST_FIRST = ("FAILED", "CANCELED", "SUCCEEDED", "SKIPPED")
 
 
-def details(run: str, recorded: dict[str, Any]) -> list[dict[str, Any]]:
+def task_details(run: str, recorded: dict[str, Any]) -> list[dict[str, Any]]:
     """Each task, and each group of tasks before what is within it."""
     tasks = {task["name"]: task for task in recorded["tasks"]}
     inside: dict[str, list[dict[str, Any]]] = {}
@@ -54,14 +54,16 @@ def _around(name: str) -> list[str]:
 
 def _task(task: dict[str, Any]) -> dict[str, Any]:
     state, began, ended = _STATES[task["state"]], task["started"], task["ended"]
-    history = [shown(state="RUNNING", update_time=began)] if began else []
-    return shown(
+    history = [without_empty(state="RUNNING", update_time=began)] if began else []
+    return without_empty(
         **_times(began, ended),
         state=state,
         execution_id=task["execution"],
-        error=failure(task["error"]),
+        error=grpc_status(task["error"]),
         outputs={name: {"artifact_ids": _ids(task, name)} for name in task["artifacts"]},
-        state_history=[*history, shown(state=state, update_time=ended)] if ended else history,
+        state_history=[*history, without_empty(state=state, update_time=ended)]
+        if ended
+        else history,
     )
 
 
@@ -71,9 +73,9 @@ def _group(inside: list[dict[str, Any]], *, over: bool) -> dict[str, Any]:
     began = min((task["started"] for task in inside if task["started"]), default=None)
     ended = max((task["ended"] for task in inside if task["ended"]), default=None)
     if not over:
-        return shown(**_times(began, None), state="RUNNING" if began else "PENDING")
+        return without_empty(**_times(began, None), state="RUNNING" if began else "PENDING")
     state = next((one for one in _WORST_FIRST if one in states), "FAILED")
-    return shown(**_times(began, ended), state=state)
+    return without_empty(**_times(began, ended), state=state)
 
 
 def _times(began: str | None, ended: str | None) -> dict[str, str | None]:

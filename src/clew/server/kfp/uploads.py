@@ -19,59 +19,59 @@ from starlette.responses import Response
 from clew.errors import UsageError
 from clew.server.catalogue import pipelines, versions
 from clew.server.kfp import pipeline_packages
-from clew.server.kfp.pipelines import asked_for, pipeline, version
-from clew.server.kfp.request_fields import Address, Sent, Served
-from clew.server.kfp.responses import answer
+from clew.server.kfp.pipelines import pipeline_response, read_metadata, version_response
+from clew.server.kfp.request_fields import Fields, ServiceDep, UrlFields
+from clew.server.kfp.responses import json_response
 from clew.server.service import Service
 
 router = APIRouter()
 _PART = "uploadfile"
 _ENDINGS = (".tar.gz", ".tgz", ".yaml", ".yml", ".zip")
-Work = Callable[[Service, Sent, str, IO[bytes]], dict[str, Any]]
+Work = Callable[[Service, Fields, str, IO[bytes]], dict[str, Any]]
 
 
 @router.post("/pipelines/upload")
-async def upload(request: Request, service: Served, asked: Address) -> Response:
+async def upload(request: Request, service: ServiceDep, asked: UrlFields) -> Response:
     return await _taken(request, service, asked, _pipeline)
 
 
 @router.post("/pipelines/upload_version")
-async def upload_version(request: Request, service: Served, asked: Address) -> Response:
+async def upload_version(request: Request, service: ServiceDep, asked: UrlFields) -> Response:
     return await _taken(request, service, asked, _version)
 
 
-async def _taken(request: Request, service: Service, asked: Sent, work: Work) -> Response:
+async def _taken(request: Request, service: Service, asked: Fields, work: Work) -> Response:
     try:
         async with request.form(max_files=1, max_fields=8) as form:
             part = form.get(_PART)
             if not isinstance(part, UploadFile):
                 raise UsageError(f"there is no file in the form: the part {_PART} is missing")
-            if part.size is not None and part.size > pipeline_packages.LARGEST:
+            if part.size is not None and part.size > pipeline_packages.MAX_BYTES:
                 raise HTTPException(
-                    413, f"the file is larger than {pipeline_packages.LARGEST >> 20} MB"
+                    413, f"the file is larger than {pipeline_packages.MAX_BYTES >> 20} MB"
                 )
             name = part.filename or ""
-            return answer(await run_in_threadpool(work, service, asked, name, part.file))
+            return json_response(await run_in_threadpool(work, service, asked, name, part.file))
     except ClientDisconnect as error:
         raise UsageError("the upload broke off") from error
 
 
-def _pipeline(service: Service, asked: Sent, name: str, file: IO[bytes]) -> dict[str, Any]:
-    called = asked_for(asked, otherwise=_stem(name))
-    spec = pipeline_packages.read(file)
+def _pipeline(service: Service, asked: Fields, name: str, file: IO[bytes]) -> dict[str, Any]:
+    called = read_metadata(asked, otherwise=_stem(name))
+    spec = pipeline_packages.read_package(file)
     with service.graph() as graph:
-        return pipeline(pipelines.get(graph, pipelines.create(graph, called, spec=spec)))
+        return pipeline_response(pipelines.get(graph, pipelines.create(graph, called, spec=spec)))
 
 
-def _version(service: Service, asked: Sent, name: str, file: IO[bytes]) -> dict[str, Any]:
+def _version(service: Service, asked: Fields, name: str, file: IO[bytes]) -> dict[str, Any]:
     of = asked.id("pipelineid")
     if not of:
         raise UsageError("pipelineid is missing: the pipeline that this is a version of")
-    called = asked_for(asked, otherwise=_stem(name))
-    spec = pipeline_packages.read(file)
+    called = read_metadata(asked, otherwise=_stem(name))
+    spec = pipeline_packages.read_package(file)
     with service.graph() as graph:
         made = pipelines.add_version(graph, of, called, spec=spec)
-        return version(versions.get(graph, of, made), spec)
+        return version_response(versions.get(graph, of, made), spec)
 
 
 def _stem(name: str) -> str:

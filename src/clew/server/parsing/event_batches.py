@@ -19,15 +19,17 @@ import zstandard
 from clew.errors import ClewError
 from clew.prov.events import SHORTEST_EVENT, AnyEvent, BatchReader, split_batch
 
-MOST = 32 << 20
+MAX_BATCH_BYTES = 32 << 20
 """Bytes of a batch as it is sent."""
-UNFOLDED = 512 << 20
+MAX_DECOMPRESSED_BYTES = 512 << 20
 """Bytes of a batch that was sent compressed: some millions of events."""
-RATIO = 200
+MAX_RATIO = 200
 """How many times its size a batch may unfold to, beyond this many bytes:"""
-ALWAYS = 16 << 20
-LINES = frozenset({"application/x-ndjson", "application/jsonl", "application/json"})
-PACKED = frozenset({"application/msgpack", "application/x-msgpack", "application/vnd.msgpack"})
+RATIO_FREE_BYTES = 16 << 20
+JSON_TYPES = frozenset({"application/x-ndjson", "application/jsonl", "application/json"})
+MSGPACK_TYPES = frozenset(
+    {"application/msgpack", "application/x-msgpack", "application/vnd.msgpack"}
+)
 _UID = re.compile(r"[0-9a-f]{32}")
 _LARGEST = (1 << 63) - 1
 _PIECE = 256
@@ -50,17 +52,17 @@ class TooLarge(ClewError):
     http_status = 413
 
 
-class NotUnderstood(ClewError):
+class UnsupportedMedia(ClewError):
     code = "not-understood"
     http_status = 415
 
 
-def plain(body: bytes, coding: str) -> bytes:
+def decompress(body: bytes, coding: str) -> bytes:
     """A body as it was before it was compressed."""
     if coding in ("", "identity"):
         return body
     if coding not in ("zstd", "gzip"):
-        raise NotUnderstood(f"what is compressed by {coding} is not read", hint="zstd or gzip")
+        raise UnsupportedMedia(f"what is compressed by {coding} is not read", hint="zstd or gzip")
     try:
         return _unfolded(body, coding)
     except (zstandard.ZstdError, zlib.error) as error:
@@ -75,7 +77,7 @@ def _unfolded(body: bytes, coding: str) -> bytes:
     else:
         unfolding = zlib.decompressobj(wbits=31)
     found = bytearray()
-    most = min(UNFOLDED, max(ALWAYS, RATIO * len(body)))
+    most = min(MAX_DECOMPRESSED_BYTES, max(RATIO_FREE_BYTES, MAX_RATIO * len(body)))
     at = 0
     while at < len(body) and not unfolding.eof:  # behind its end, zlib copies all that is left
         found += unfolding.decompress(body[at : at + _PIECE])
@@ -87,14 +89,14 @@ def _unfolded(body: bytes, coding: str) -> bytes:
     return bytes(found)
 
 
-def read(body: bytes, kind: str, check: Callable[[], None] = lambda: None) -> list[AnyEvent]:
+def parse_batch(body: bytes, kind: str, check: Callable[[], None] = lambda: None) -> list[AnyEvent]:
     """The events of a batch of this media type; Malformed names the first that is none. `check` is
     called now and then, and may raise."""
-    if kind in LINES:
+    if kind in JSON_TYPES:
         return _checked(_lines(body), check)
-    if kind in PACKED:
+    if kind in MSGPACK_TYPES:
         return _checked(_packed(body), check)
-    raise NotUnderstood(
+    raise UnsupportedMedia(
         f"events are not read from {kind or 'a body without a type'}",
         hint="application/x-ndjson or application/msgpack",
     )
@@ -138,7 +140,7 @@ def _checked(found: Iterator[AnyEvent | None], check: Callable[[], None]) -> lis
     raise AssertionError("counting does not end")
 
 
-def find_unsound(events: list[AnyEvent]) -> Malformed | None:
+def find_unstorable(events: list[AnyEvent]) -> Malformed | None:
     """The event that no database can hold, if there is one: slow, and so asked only afterwards."""
     for number, event in enumerate(events, 1):
         if not _sound(msgspec.to_builtins(event, enc_hook=repr)):

@@ -20,14 +20,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError, UsageError
 from clew.server.http.identity import is_secure, redirect, session_of, set_cookie
-from clew.server.http.problems import answer, of_error
-from clew.server.http.request_heads import host as host_of
-from clew.server.http.sessions import Sessions, apps
+from clew.server.http.problems import error_response, problem_response
+from clew.server.http.request_heads import parse_host as host_of
+from clew.server.http.sessions import Sessions, apps_audience
 from clew.server.proxy import headers, targets
-from clew.server.proxy.error_page import failed
-from clew.server.proxy.targets import Key
+from clew.server.proxy.error_page import error_page
+from clew.server.proxy.targets import TargetKey
 
-LOGIN = "/.clew/login"
+LOGIN_PATH = "/.clew/login"
 """Where a ticket is taken; no target has such an address."""
 _FIELD = re.compile(r"\{(kind|namespace|name|id)\}")
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?")
@@ -36,7 +36,7 @@ _PORT = re.compile(r":\d+$")
 
 
 @dataclass(frozen=True)
-class Origin:
+class AppOrigin:
     """Where browsers find the targets."""
 
     port: int
@@ -50,7 +50,7 @@ class Origin:
         """Whether all targets have the same one."""
         return self.template is None or not _FIELD.search(self.template)
 
-    def of(self, scope: Scope, key: Key) -> str:
+    def of(self, scope: Scope, key: TargetKey) -> str:
         """The origin of a target, for this request."""
         if self.template is None:
             scheme = "https" if is_secure(scope) else "http"
@@ -77,17 +77,19 @@ def check_template(text: str) -> str:
     return text
 
 
-class ToApps:
+class AppRedirect:
     """At the server's own address: leads browsers to the origin of a target."""
 
-    def __init__(self, origin: Origin, sessions: Sessions, token: str, ours: Container[str] | None):
+    def __init__(
+        self, origin: AppOrigin, sessions: Sessions, token: str, ours: Container[str] | None
+    ):
         self._origin = origin
         self._sessions = sessions
         self._token = token.encode()
         self._ours = ours
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = targets.named(scope["raw_path"], self._ours)
+        found = targets.match_path(scope["raw_path"], self._ours)
         assert found is not None
         origin = self._origin.of(scope, found[0])
         await self._answer(scope, origin)(scope, receive, send)
@@ -95,23 +97,25 @@ class ToApps:
     def _answer(self, scope: Scope, origin: str) -> Response:
         if scope.get("method") not in ("GET", "HEAD"):
             said = f"it is served at {origin}"
-            return answer(scope["path"], 421, "misdirected", said, hint="send the token there")
+            return problem_response(
+                scope["path"], 421, "misdirected", said, hint="send the token there"
+            )
         address = scope["raw_path"].decode("latin-1")
-        if query := headers.query(scope["query_string"], self._token):
+        if query := headers.remove_token(scope["query_string"], self._token):
             address += "?" + query.decode("latin-1")
         session = session_of(scope) or self._sessions.begin()
         ticket = self._sessions.ticket(session, urlsplit(origin).netloc)
-        return redirect(f"{origin}{LOGIN}?token={ticket}&to={quote(address, safe='/')}")
+        return redirect(f"{origin}{LOGIN_PATH}?token={ticket}&to={quote(address, safe='/')}")
 
 
-class AppsLogin:
+class AppLogin:
     """At the targets' origin: takes tickets, and lets nothing but targets be asked for."""
 
     def __init__(
         self,
         app: ASGIApp,
         *,
-        origin: Origin,
+        origin: AppOrigin,
         sessions: Sessions,
         cookie: str,
         ours: Container[str] | None,
@@ -123,51 +127,51 @@ class AppsLogin:
         self._ours = ours
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if targets.named(scope["raw_path"], self._ours):
+        if targets.match_path(scope["raw_path"], self._ours):
             await self._app(scope, receive, send)
             return
-        if scope["type"] == "http" and scope["path"] == LOGIN and scope["method"] == "GET":
+        if scope["type"] == "http" and scope["path"] == LOGIN_PATH and scope["method"] == "GET":
             try:
                 found = await self._log_in(HTTPConnection(scope))
             except ClewError as error:
-                found = of_error(scope["path"], error)
+                found = error_response(scope["path"], error)
         else:
             hint = "the server's own pages are at its other address"
-            found = failed(scope, 404, "not-found", "there is nothing here", hint=hint)
+            found = error_page(scope, 404, "not-found", "there is nothing here", hint=hint)
         await found(scope, receive, send)
 
     async def _log_in(self, request: HTTPConnection) -> Response:
         host = host_of(request.scope)
         to = request.query_params.get("to", "")
         ticket = request.query_params.get("token", "")
-        there = targets.named(to.encode("utf-8", "replace"), self._ours)
+        there = targets.match_path(to.encode("utf-8", "replace"), self._ours)
         session = await self._sessions.redeem(ticket, host) if there else None
         if session is None:
             hint = "open it by the server's own address"
             said = "this address was used before, or is too old"
-            return failed(request.scope, 401, "unauthorised", said, hint=hint)
+            return error_page(request.scope, 401, "unauthorised", said, hint=hint)
         found = redirect(to)
-        value = self._sessions.value(session, apps(host))
+        value = self._sessions.value(session, apps_audience(host))
         set_cookie(found, request.scope, self._cookie, value, same_site="lax")
         return found
 
 
-class OwnHost:
+class AppHostCheck:
     """Behind the identity: with a session, each target is served at its own origin alone, or a
     page of one target could read another's."""
 
-    def __init__(self, app: ASGIApp, origin: Origin, ours: Container[str] | None) -> None:
+    def __init__(self, app: ASGIApp, origin: AppOrigin, ours: Container[str] | None) -> None:
         self._app = app
         self._origin = origin
         self._ours = ours
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = targets.named(scope["raw_path"], self._ours)
+        found = targets.match_path(scope["raw_path"], self._ours)
         assert found is not None
         origin = self._origin.of(scope, found[0])
         if session_of(scope) and not self._origin.shared and not _is_at(scope, origin):
             said = f"it is served at {origin}"
-            refusal = answer(scope["path"], 421, "misdirected", said)
+            refusal = problem_response(scope["path"], 421, "misdirected", said)
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)

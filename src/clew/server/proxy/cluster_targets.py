@@ -10,12 +10,12 @@ from clew.kube import objects
 from clew.kube.access_tokens import HEADER, derive_token
 from clew.kube.service_lookup import Servers
 from clew.kube.shared_secret import access_key
-from clew.server.proxy.targets import Key, Target, header
+from clew.server.proxy.targets import Target, TargetKey, check_header
 
 _KINDS = {"notebook": "Notebook", "tensorboard": "Tensorboard", "pvcviewer": "PVCViewer"}
 
 
-class Services:
+class ClusterTargets:
     chosen = True
     hint = "kubectl get notebooks,tensorboards,pvcviewers says which there are"
 
@@ -23,7 +23,7 @@ class Services:
         self._servers = Servers()
         self._access_key = ""
 
-    async def find(self, key: Key) -> Target | None:
+    async def find(self, key: TargetKey) -> Target | None:
         resource = objects.Key(_KINDS[key.kind], key.namespace, key.name)
         found = await self._servers.find(resource)
         if found is None:
@@ -46,6 +46,6 @@ def _sound(given: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
     """Those that can be headers: anybody may have written the annotation they come from."""
     for each in given:
         try:
-            yield header(each)
+            yield check_header(each)
         except ValueError:
             continue

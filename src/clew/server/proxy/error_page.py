@@ -9,7 +9,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, Response
 from starlette.types import Scope
 
-from clew.server.http.problems import answer
+from clew.server.http.problems import problem_response
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
@@ -29,10 +29,10 @@ p {{ color: light-dark(#59616b, #a3abb5) }}
 """
 
 
-def failed(scope: Scope, status: int, code: str, message: str, *, hint: str) -> Response:
+def error_page(scope: Scope, status: int, code: str, message: str, *, hint: str) -> Response:
     request = HTTPConnection(scope)
     if scope["type"] != "http" or "text/html" not in request.headers.get("accept", ""):
-        return answer(scope["path"], status, code, message, hint=hint)
+        return problem_response(scope["path"], status, code, message, hint=hint)
     text = _PAGE.format(
         title=escape(message),
         hint=escape(hint),

@@ -67,7 +67,7 @@ _BEYOND = frozenset(
 _HANDSHAKE = b"sec-websocket-"
 
 
-def onward(
+def request_headers(
     scope: Scope, *, token: str, prefix: bytes, rewritten: bool, more: Mapping[str, str]
 ) -> Headers:
     """What a target is told: what the client said, and who the client is."""
@@ -96,7 +96,7 @@ def onward(
     return found + [(name.encode(), value.encode()) for name, value in more.items()]
 
 
-def query(given: bytes, token: bytes) -> bytes:
+def remove_token(given: bytes, token: bytes) -> bytes:
     """A query, as it was sent, without the pairs whose value is the token."""
     return b"&".join(
         pair
@@ -105,7 +105,7 @@ def query(given: bytes, token: bytes) -> bytes:
     )
 
 
-def back(given: Iterable[tuple[bytes, bytes]], *, bodyless: bool) -> Headers:
+def response_headers(given: Iterable[tuple[bytes, bytes]], *, bodyless: bool) -> Headers:
     """What the client is told of an answer; `bodyless`: whatever length it states, none comes."""
     kept = [(name.lower(), value) for name, value in given]
     drop = _CONNECTION | _BEYOND | _named(kept)
@@ -145,7 +145,7 @@ def _without_ours(name: bytes, value: bytes, token: bytes) -> bytes | None:
         return b"; ".join(kept) or None
     if name == b"referer":
         address, _, asked = value.partition(b"?")
-        rest = query(asked, token)
+        rest = remove_token(asked, token)
         return b"%s?%s" % (address, rest) if rest else address
     return value
 

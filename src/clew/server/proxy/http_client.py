@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import httptools
 
-HIGH = 512 << 10
+MAX_BUFFERED = 512 << 10
 """Bytes that may wait to be taken."""
 _LONGEST_HEAD = 256 << 10
 _CONNECT_SECONDS = 10.0
@@ -28,7 +28,7 @@ class Unreachable(Exception):
         self.late = late
 
 
-class Broken(Exception):
+class UpstreamError(Exception):
     """The exchange ended before it was whole."""
 
 
@@ -129,14 +129,14 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         answer = self._answer
         if answer is None or answer.whole:
-            self.abort(Broken("it sent what nobody asked for"))
+            self.abort(UpstreamError("it sent what nobody asked for"))
             return
         try:
             answer.feed(data)
         except (httptools.HttpParserError, _Malformed) as error:
-            self.abort(Broken(f"what it answered is no HTTP: {error}"))
+            self.abort(UpstreamError(f"what it answered is no HTTP: {error}"))
             return
-        if answer.waiting > HIGH and not self._paused:
+        if answer.waiting > MAX_BUFFERED and not self._paused:
             self._paused = True
             self._transport.pause_reading()
         self._tell()
@@ -149,7 +149,7 @@ class Connection(asyncio.Protocol):
         if self._answer is not None and exc is None and self._error is None:
             self._answer.ended()
         if exc is not None:
-            self._error = self._error or Broken(f"the connection broke: {exc}")
+            self._error = self._error or UpstreamError(f"the connection broke: {exc}")
         self._writable.set()
         self._tell()
 
@@ -172,7 +172,7 @@ class Connection(asyncio.Protocol):
             self._wake.set_result(None)
 
     def _why(self) -> Exception:
-        return self._error or Broken("it closed the connection before its answer was whole")
+        return self._error or UpstreamError("it closed the connection before its answer was whole")
 
 
 class _Malformed(Exception):

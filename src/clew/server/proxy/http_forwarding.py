@@ -17,33 +17,33 @@ from clew.server.http.request_heads import body_length
 from clew.server.proxy import headers
 from clew.server.proxy.connection_pool import Pool
 from clew.server.proxy.headers import Headers
-from clew.server.proxy.http_client import Broken, Connection
+from clew.server.proxy.http_client import Connection, UpstreamError
 from clew.server.proxy.targets import Target
-from clew.server.proxy.usage import Seen
+from clew.server.proxy.usage import TargetUsage
 
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _BODY_SECONDS = 60.0
 """In which a client must send something of what it said would come."""
 
 
-class Late(Exception):
+class UpstreamTimeout(Exception):
     """The target did not answer, or did not take what it was sent, in time."""
 
 
-class Gone(Exception):
+class ClientDisconnected(Exception):
     """The client went away."""
 
 
-class Slow(Exception):
+class ClientTimeout(Exception):
     """The client does not send what it said it would."""
 
 
-class CutOff(Exception):
+class ResponseInterrupted(Exception):
     """The answer had begun, and will not come to its end."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class UpstreamRequest:
     """A request, as its target gets it."""
 
     method: str
@@ -60,7 +60,7 @@ class Asked:
         return self.method in _SAFE and not self.has_body
 
 
-def asked(scope: Scope, address: bytes, given: Headers) -> Asked:
+def build_request(scope: Scope, address: bytes, given: Headers) -> UpstreamRequest:
     """The request for a target. The length of its body is stated once, as the server's own parser
     understood it, so that the target cannot understand another one."""
     method = str(scope["method"])
@@ -72,11 +72,17 @@ def asked(scope: Scope, address: bytes, given: Headers) -> Asked:
     elif length or method not in _SAFE:
         lines.append(b"content-length: %d" % length)
     head = b"\r\n".join(lines) + b"\r\n\r\n"
-    return Asked(method, head, length)
+    return UpstreamRequest(method, head, length)
 
 
 async def forward(
-    receive: Receive, send: Send, *, pool: Pool, target: Target, request: Asked, seen: Seen
+    receive: Receive,
+    send: Send,
+    *,
+    pool: Pool,
+    target: Target,
+    request: UpstreamRequest,
+    seen: TargetUsage,
 ) -> None:
     """Answer a request by what the target answers to it.
 
@@ -86,7 +92,7 @@ async def forward(
     used = connection.used
     try:
         await _exchange(connection, receive, send, target, request, seen)
-    except Broken:
+    except UpstreamError:
         if not (used and connection.untouched):
             raise
         # It had waited for long, and was closed in the very moment it was used again.
@@ -101,8 +107,8 @@ async def _exchange(
     receive: Receive,
     send: Send,
     target: Target,
-    request: Asked,
-    seen: Seen,
+    request: UpstreamRequest,
+    seen: TargetUsage,
 ) -> None:
     connection.begin(request.head, more=request.has_body, without_body=request.method == "HEAD")
     limit = _Limit(target.timeout)
@@ -113,17 +119,17 @@ async def _exchange(
             status, given = await connection.head()
         bodyless = status in (204, 304)
         begun = True
-        head = headers.back(given, bodyless=bodyless)
+        head = headers.response_headers(given, bodyless=bodyless)
         await send({"type": "http.response.start", "status": status, "headers": head})
         while data := await connection.read():
             seen.answered(len(data))
             await send({"type": "http.response.body", "body": data, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})
     except TimeoutError:
-        raise Late from None
-    except (Broken, Late, Slow) as error:
+        raise UpstreamTimeout from None
+    except (UpstreamError, UpstreamTimeout, ClientTimeout) as error:
         if begun:
-            raise CutOff(str(error)) from error
+            raise ResponseInterrupted(str(error)) from error
         raise
     finally:
         hearing.cancel()
@@ -150,7 +156,11 @@ class _Limit:
 
 
 async def _hear(
-    connection: Connection, receive: Receive, request: Asked, limit: _Limit, seen: Seen
+    connection: Connection,
+    receive: Receive,
+    request: UpstreamRequest,
+    limit: _Limit,
+    seen: TargetUsage,
 ) -> None:
     """Send on what the client sends; then watch whether it stays."""
     try:
@@ -159,15 +169,19 @@ async def _hear(
         limit.start()
         while (await receive())["type"] != "http.disconnect":
             pass
-        raise Gone
-    except (Gone, Late, Slow) as error:
+        raise ClientDisconnected
+    except (ClientDisconnected, UpstreamTimeout, ClientTimeout) as error:
         connection.abort(error)
-    except Broken:
+    except UpstreamError:
         pass  # whoever reads the answer sees it, too, or has the whole answer already
 
 
 async def _send_on(
-    connection: Connection, receive: Receive, request: Asked, seconds: float, seen: Seen
+    connection: Connection,
+    receive: Receive,
+    request: UpstreamRequest,
+    seconds: float,
+    seen: TargetUsage,
 ) -> None:
     more, sent = True, 0
     while more:
@@ -175,16 +189,16 @@ async def _send_on(
             async with asyncio.timeout(_BODY_SECONDS):
                 message = await receive()
         except TimeoutError:
-            raise Slow from None
+            raise ClientTimeout from None
         if message["type"] == "http.disconnect":
-            raise Gone
+            raise ClientDisconnected
         body, more = message.get("body", b""), message.get("more_body", False)
         seen.asked(len(body))
         sent += len(body)
         if request.length is not None and (
             sent > request.length or (sent < request.length and not more)
         ):
-            raise Slow  # a body of another length than announced must not be passed on
+            raise ClientTimeout  # a body of another length than announced must not be passed on
         if request.length is None:
             body = b"%x\r\n%s\r\n" % (len(body), body) if body else b""
             body += b"" if more else b"0\r\n\r\n"
@@ -193,4 +207,4 @@ async def _send_on(
             async with asyncio.timeout(seconds):
                 await connection.drain()
         except TimeoutError:
-            raise Late from None
+            raise UpstreamTimeout from None

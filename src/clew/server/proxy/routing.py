@@ -9,26 +9,33 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clew.errors import ClewError
-from clew.server.http.problems import answer
+from clew.server.http.problems import problem_response
 from clew.server.proxy import headers, targets
 from clew.server.proxy.connection_pool import Pool
-from clew.server.proxy.error_page import failed
-from clew.server.proxy.http_client import Broken, Unreachable
-from clew.server.proxy.http_forwarding import CutOff, Gone, Late, Slow, asked, forward
-from clew.server.proxy.targets import PREFIXES, Key, Resolver, Table, Target
-from clew.server.proxy.usage import Records
-from clew.server.proxy.websocket import Declined, carry
+from clew.server.proxy.error_page import error_page
+from clew.server.proxy.http_client import Unreachable, UpstreamError
+from clew.server.proxy.http_forwarding import (
+    ClientDisconnected,
+    ClientTimeout,
+    ResponseInterrupted,
+    UpstreamTimeout,
+    build_request,
+    forward,
+)
+from clew.server.proxy.targets import PREFIXES, Resolver, Target, TargetFile, TargetKey
+from clew.server.proxy.usage import UsageRecorder
+from clew.server.proxy.websocket import HandshakeRejected, forward_websocket
 
 _LOG = logging.getLogger("clew.server.proxy")
 _AT_ONCE = 1024
 """Requests and WebSockets that may be under way."""
-WRITTEN: dict[object, str] = {
+ROUTE_NAMES: dict[object, str] = {
     kind: f"/{kind}/{{namespace}}/{{name}}/" for kind in PREFIXES.values()
 }
 """How the numbers call what passed here."""
 
 
-class ByPort:
+class PortRouter:
     """Requests go by the port on which they came; those on no port named here go to `rest`."""
 
     def __init__(self, ports: Mapping[int, ASGIApp], rest: ASGIApp) -> None:
@@ -40,7 +47,7 @@ class ByPort:
         await self._ports.get(port, self._rest)(scope, receive, send)
 
 
-class Branching:
+class TargetRouter:
     """Requests for targets go one way, all others the other."""
 
     def __init__(self, proxy: ASGIApp, rest: ASGIApp, ours: Container[str] | None) -> None:
@@ -50,14 +57,14 @@ class Branching:
         self._ours = ours
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        away = scope["type"] != "lifespan" and targets.named(scope["raw_path"], self._ours)
+        away = scope["type"] != "lifespan" and targets.match_path(scope["raw_path"], self._ours)
         await (self._proxy if away else self._rest)(scope, receive, send)
 
 
 class Proxy:
     """Answers by what targets answer. It asks nobody who they are: `Identity` stands before it."""
 
-    def __init__(self, resolver: Resolver | None, records: Records, token: str) -> None:
+    def __init__(self, resolver: Resolver | None, records: UsageRecorder, token: str) -> None:
         self._resolver = resolver
         self._records = records
         self._token = token
@@ -70,13 +77,13 @@ class Proxy:
         return self._resolver is not None and self._resolver.chosen
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        found = targets.named(scope["raw_path"], ours=())
+        found = targets.match_path(scope["raw_path"], ours=())
         assert found is not None
         key, prefix = found
         scope["endpoint"] = key.kind
         if self._under_way >= _AT_ONCE:
             said, hint = "as much as can be is under way", "ask again in a second"
-            await failed(scope, 503, "busy", said, hint=hint)(scope, receive, send)
+            await error_page(scope, 503, "busy", said, hint=hint)(scope, receive, send)
             return
         self._under_way += 1
         try:
@@ -87,25 +94,25 @@ class Proxy:
             await refusal(scope, receive, send)
 
     async def _answer(
-        self, scope: Scope, receive: Receive, send: Send, key: Key, prefix: bytes
+        self, scope: Scope, receive: Receive, send: Send, key: TargetKey, prefix: bytes
     ) -> Response | None:
         """What is answered in the target's place, if it cannot."""
         try:
             target = None if self._resolver is None else await self._resolver.find(key)
         except ClewError as error:
-            return failed(scope, 502, error.code, error.message, hint=error.hint)
-        if target is None or not targets.leads(prefix, target):
-            hint = (self._resolver or Table).hint
-            return failed(scope, 404, "not-found", f"there is no {key}", hint=hint)
+            return error_page(scope, 502, error.code, error.message, hint=error.hint)
+        if target is None or not targets.serves_prefix(prefix, target):
+            hint = (self._resolver or TargetFile).hint
+            return error_page(scope, 404, "not-found", f"there is no {key}", hint=hint)
         if scope["raw_path"] == prefix:
             query = scope["query_string"].decode("latin-1")
             address = f"{prefix.decode()}/" + (f"?{query}" if query else "")
             return RedirectResponse(address, 308)  # its pages' links are relative to the slash
         try:
             await self._pass(scope, receive, send, key, prefix, target)
-        except Gone:
+        except ClientDisconnected:
             pass
-        except CutOff as error:
+        except ResponseInterrupted as error:
             _LOG.warning("%s: cut off: %s", key, error)
         except Exception as error:
             return _refusal(scope, key, error)
@@ -116,16 +123,16 @@ class Proxy:
         scope: Scope,
         receive: Receive,
         send: Send,
-        key: Key,
+        key: TargetKey,
         prefix: bytes,
         target: Target,
     ) -> None:
         seen = self._records.of(key)
         seen.began(socket=scope["type"] == "websocket")
-        address = targets.onward(scope["raw_path"], prefix, target.rewrite)
-        if query := headers.query(scope["query_string"], self._token.encode()):
+        address = targets.upstream_path(scope["raw_path"], prefix, target.rewrite)
+        if query := headers.remove_token(scope["query_string"], self._token.encode()):
             address += b"?" + query
-        given = headers.onward(
+        given = headers.request_headers(
             scope,
             token=self._token,
             prefix=prefix,
@@ -133,29 +140,31 @@ class Proxy:
             more=target.headers,
         )
         if scope["type"] == "websocket":
-            await carry(
+            await forward_websocket(
                 scope, receive, send, target=target, address=address, given=given, seen=seen
             )
         else:
-            request = asked(scope, address, given)
+            request = build_request(scope, address, given)
             pool = self._pool
             await forward(receive, send, pool=pool, target=target, request=request, seen=seen)
 
 
-def _refusal(scope: Scope, key: Key, error: Exception) -> Response:
+def _refusal(scope: Scope, key: TargetKey, error: Exception) -> Response:
     again = "it may still be starting: try again in a moment"
-    if isinstance(error, Declined):
+    if isinstance(error, HandshakeRejected):
         found = Response(error.body, error.status)
         found.raw_headers += error.headers
         return found
-    if isinstance(error, Slow):
+    if isinstance(error, ClientTimeout):
         said = "the request did not come to its end in time"
-        return answer(scope["path"], 408, "too-slow", said, headers={"Connection": "close"})
-    if isinstance(error, Late) or (isinstance(error, Unreachable) and error.late):
-        return failed(scope, 504, "late", f"{key} did not answer in time", hint=again)
+        return problem_response(
+            scope["path"], 408, "too-slow", said, headers={"Connection": "close"}
+        )
+    if isinstance(error, UpstreamTimeout) or (isinstance(error, Unreachable) and error.late):
+        return error_page(scope, 504, "late", f"{key} did not answer in time", hint=again)
     if isinstance(error, Unreachable):
-        return failed(scope, 502, "unreachable", f"{key} cannot be reached", hint=again)
-    if isinstance(error, Broken):
+        return error_page(scope, 502, "unreachable", f"{key} cannot be reached", hint=again)
+    if isinstance(error, UpstreamError):
         said = f"{key} broke off before it answered"
-        return failed(scope, 502, "broken", said, hint=str(error))
+        return error_page(scope, 502, "broken", said, hint=str(error))
     raise error

@@ -28,7 +28,7 @@ _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @dataclass(frozen=True)
-class Key:
+class TargetKey:
     """The name of one target."""
 
     kind: str
@@ -61,11 +61,11 @@ class Resolver(Protocol):
     hint: str
     """How to see which targets there are."""
 
-    async def find(self, key: Key) -> Target | None:
+    async def find(self, key: TargetKey) -> Target | None:
         """Where this target is now; None: there is none of that name."""
 
 
-def named(path: bytes, ours: Container[str] | None = None) -> tuple[Key, bytes] | None:
+def match_path(path: bytes, ours: Container[str] | None = None) -> tuple[TargetKey, bytes] | None:
     """The target that a path, as it was sent, is for, and how it begins; None: not for any.
 
     `ours`: the first parts of the server's own addresses. Any other may have been chosen for a
@@ -79,16 +79,16 @@ def named(path: bytes, ours: Container[str] | None = None) -> tuple[Key, bytes] 
     kind = PREFIXES.get(first)
     if kind is None and ours is not None and first not in ours:
         kind = "pvcviewer"
-    return None if kind is None else (Key(kind, namespace, name), found[0])
+    return None if kind is None else (TargetKey(kind, namespace, name), found[0])
 
 
-def leads(prefix: bytes, target: Target) -> bool:
+def serves_prefix(prefix: bytes, target: Target) -> bool:
     """Whether the target's addresses begin like this."""
     first = prefix.split(b"/")[1].decode()
     return first in PREFIXES or first == target.base
 
 
-def onward(path: bytes, prefix: bytes, rewrite: str | None) -> bytes:
+def upstream_path(path: bytes, prefix: bytes, rewrite: str | None) -> bytes:
     """What the target is asked for. As Istio rewrites: what matched is replaced, slash and all."""
     if rewrite is None:
         return path
@@ -96,7 +96,7 @@ def onward(path: bytes, prefix: bytes, rewrite: str | None) -> bytes:
     return b"/" + rewrite.encode().strip(b"/") + (b"/" if rewrite.strip("/") else b"") + rest
 
 
-class Table:
+class TargetFile:
     """The targets of one machine: a file, read again when it has changed.
 
     ["notebook/me/first"]
@@ -112,7 +112,7 @@ class Table:
         self._targets: dict[str, Target] = {}
         self._read()
 
-    async def find(self, key: Key) -> Target | None:
+    async def find(self, key: TargetKey) -> Target | None:
         self._read()
         return self._targets.get(str(key))
 
@@ -125,11 +125,11 @@ class Table:
             text = self._path.read_text()
         except OSError as error:
             raise UsageError(f"{self._path} cannot be read: {error.strerror}") from error
-        self._targets = parsed(text, str(self._path))
+        self._targets = parse_targets(text, str(self._path))
         self._seen = seen
 
 
-def parsed(text: str, where: str) -> dict[str, Target]:
+def parse_targets(text: str, where: str) -> dict[str, Target]:
     """The targets that the text of such a file names."""
     try:
         return {_key(name): _target(given) for name, given in tomllib.loads(text).items()}
@@ -139,7 +139,7 @@ def parsed(text: str, where: str) -> dict[str, Target]:
 
 
 def _key(name: str) -> str:
-    found = named(f"/{name}".encode())
+    found = match_path(f"/{name}".encode())
     if found is None or len(found[1]) != len(name) + 1:
         raise ValueError(f"{name} is no name of a target")
     return str(found[0])
@@ -157,12 +157,12 @@ def _target(given: Mapping[str, Any]) -> Target:
         host=address[1].strip("[]"),
         port=int(address[2]),
         rewrite=None if rewrite is None else str(rewrite),
-        headers=dict(map(header, given.get("headers", {}).items())),
+        headers=dict(map(check_header, given.get("headers", {}).items())),
         timeout=float(given.get("timeout", Target.timeout)),
     )
 
 
-def header(given: tuple[str, Any]) -> tuple[str, str]:
+def check_header(given: tuple[str, Any]) -> tuple[str, str]:
     """A name and a value, if they can be a header."""
     name, value = given[0], str(given[1])
     if not _HEADER.fullmatch(name) or not value.isprintable() or not value.isascii():

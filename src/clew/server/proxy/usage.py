@@ -13,15 +13,15 @@ import time
 from clew.errors import ClewError
 from clew.server.catalogue import proxy_traffic
 from clew.server.catalogue.proxy_traffic import Traffic
-from clew.server.proxy.targets import Key
+from clew.server.proxy.targets import TargetKey
 from clew.server.service import Service
 
 _LOG = logging.getLogger("clew.server.proxy")
-EVERY = 3.0
+WRITE_SECONDS = 3.0
 """Seconds between two times of writing."""
 
 
-class Seen:
+class TargetUsage:
     """What passed to and from one target since it was written down last."""
 
     def __init__(self) -> None:
@@ -42,18 +42,18 @@ class Seen:
         self.bytes_out += size
 
 
-class Records:
+class UsageRecorder:
     """Of all targets. Counting is the event loop's alone; writing has a thread of its own."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._seen: dict[Key, Seen] = {}
-        self._written: dict[Key, Traffic] = {}
+        self._seen: dict[TargetKey, TargetUsage] = {}
+        self._written: dict[TargetKey, Traffic] = {}
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._go, name="traffic")
 
-    def of(self, key: Key) -> Seen:
-        return self._seen.setdefault(key, Seen())
+    def of(self, key: TargetKey) -> TargetUsage:
+        return self._seen.setdefault(key, TargetUsage())
 
     def start(self) -> None:
         self._thread.start()
@@ -65,7 +65,7 @@ class Records:
             self._thread.join()
 
     def _go(self) -> None:
-        while not self._ending.wait(EVERY):
+        while not self._ending.wait(WRITE_SECONDS):
             self._write()
         self._write()
 
@@ -81,14 +81,14 @@ class Records:
             return
         try:
             with self._service.graph() as graph:
-                proxy_traffic.add(graph, news.values())
+                proxy_traffic.add_traffic(graph, news.values())
         except ClewError as error:
             _LOG.error("traffic cannot be written down: %s", error.message)
         else:
             self._written.update({key: now[key] for key in news})
 
 
-def _total(key: Key, seen: Seen) -> Traffic:
+def _total(key: TargetKey, seen: TargetUsage) -> Traffic:
     counts = (seen.requests, seen.sockets, seen.bytes_in, seen.bytes_out)
     return Traffic(key.kind, key.namespace, key.name, seen.last, *counts)
 

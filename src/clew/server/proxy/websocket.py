@@ -19,11 +19,11 @@ from websockets.uri import parse_uri
 
 from clew.server.proxy import headers
 from clew.server.proxy.headers import Headers
-from clew.server.proxy.http_client import Broken, Unreachable
+from clew.server.proxy.http_client import Unreachable, UpstreamError
 from clew.server.proxy.targets import Target
-from clew.server.proxy.usage import Seen
+from clew.server.proxy.usage import TargetUsage
 
-LARGEST = 64 << 20
+MAX_MESSAGE_BYTES = 64 << 20
 """Bytes of one message: a notebook's pictures come as one."""
 _READ_AHEAD = 4
 """Messages that may wait to be taken."""
@@ -36,7 +36,7 @@ _NOT_SENT = frozenset((_NO_CODE, 1006, 1015))
 _HANDSHAKE = b"sec-websocket-"
 
 
-class Declined(Exception):
+class HandshakeRejected(Exception):
     """The target answered with something else than a WebSocket."""
 
     def __init__(self, status: int, given: Headers, body: bytes) -> None:
@@ -46,7 +46,7 @@ class Declined(Exception):
         self.body = body
 
 
-async def carry(
+async def forward_websocket(
     scope: Scope,
     receive: Receive,
     send: Send,
@@ -54,13 +54,13 @@ async def carry(
     target: Target,
     address: bytes,
     given: Headers,
-    seen: Seen,
+    seen: TargetUsage,
 ) -> None:
     """Unreachable, Broken, Declined: the client was not told anything yet."""
     await receive()  # that it wants to connect
     behind = await _connect(scope, target, address, given)
     try:
-        back = headers.back(_raw(behind.response), bodyless=True)
+        back = headers.response_headers(_raw(behind.response), bodyless=True)
         accept: Message = {
             "type": "websocket.accept",
             "subprotocol": behind.subprotocol,
@@ -91,7 +91,7 @@ async def _connect(
         protocol = ClientProtocol(
             parse_uri(f"ws://{(host + address).decode('latin-1')}"),
             subprotocols=offered or None,
-            max_size=LARGEST,
+            max_size=MAX_MESSAGE_BYTES,
         )
         return ClientConnection(
             protocol,
@@ -127,15 +127,17 @@ def _explained(error: BaseException, where: str) -> BaseException:
         return Unreachable(f"nobody listens at {where}: {error.strerror or error}")
     if isinstance(error, InvalidStatus):
         answer = error.response
-        return Declined(
-            answer.status_code, headers.back(_raw(answer), bodyless=True), bytes(answer.body)
+        return HandshakeRejected(
+            answer.status_code,
+            headers.response_headers(_raw(answer), bodyless=True),
+            bytes(answer.body),
         )
     if isinstance(error, (InvalidHandshake, InvalidURI, EOFError)):
-        return Broken(f"what it answered is no WebSocket: {error}")
+        return UpstreamError(f"what it answered is no WebSocket: {error}")
     return error
 
 
-async def _there(receive: Receive, behind: ClientConnection, seen: Seen) -> None:
+async def _there(receive: Receive, behind: ClientConnection, seen: TargetUsage) -> None:
     """From the client to the target, to the client's end."""
     while True:
         message = await receive()
@@ -153,7 +155,7 @@ async def _there(receive: Receive, behind: ClientConnection, seen: Seen) -> None
             await asyncio.Event().wait()  # the other direction tells the client how it ended
 
 
-async def _back(behind: ClientConnection, send: Send, seen: Seen) -> None:
+async def _back(behind: ClientConnection, send: Send, seen: TargetUsage) -> None:
     """From the target to the client, to the target's end."""
     try:
         while True:

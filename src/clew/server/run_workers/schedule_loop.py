@@ -17,7 +17,7 @@ _PAUSE = 5.0
 """Seconds to wait when the database cannot be reached."""
 
 
-class Ticking:
+class ScheduleLoop:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._ending = threading.Event()
@@ -41,8 +41,8 @@ class Ticking:
 
     def _look(self) -> float:
         with self._service.graph() as graph:
-            asked = due_schedules.tick(graph, time.time_ns())
-            soonest = due_schedules.soonest(graph)
+            asked = due_schedules.queue_due_runs(graph, time.time_ns())
+            soonest = due_schedules.next_due(graph)
         if asked:
             _LOG.info("schedules asked for runs", extra={"runs": asked})
             self._service.work.set()

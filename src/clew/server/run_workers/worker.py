@@ -30,11 +30,11 @@ from clew.api.local.project import LocalProject, open_local_project
 from clew.errors import Busy, ClewError, NoDatabase
 from clew.pipelines.runs.recorder import stop
 from clew.server.catalogue import pipeline_specs, runs
-from clew.server.catalogue.leases import Leases
+from clew.server.catalogue.leases import LeaseWatcher
 from clew.server.catalogue.runs import Run
 from clew.server.log_format import configure
 
-LEASE = 15.0
+LEASE_SECONDS = 15.0
 """Seconds that a run is held for without a word from its holder."""
 _BEAT = 1.0
 """Seconds between its words."""
@@ -56,7 +56,7 @@ class _Runner:
         self._holder = holder
         self._on_host = on_host
         self._waiting = StandbyWorkers(project)
-        self._leases = Leases()
+        self._leases = LeaseWatcher()
         self._ending = False
 
     def work(self) -> None:
@@ -80,7 +80,7 @@ class _Runner:
             now = time.time_ns()
             pause = _LOOK
             try:
-                lease = now + _ns(LEASE)
+                lease = now + _ns(LEASE_SECONDS)
                 run = runs.claim(
                     self._project.graph, self._holder, now=now, lease=lease, leases=self._leases
                 )
@@ -104,8 +104,8 @@ class _Runner:
     # -- doing it
 
     def _do(self, run: Run) -> None:
-        if run.tries > runs.MOST_TRIES:
-            self._settle(run, "failed", f"given up: its runner was lost {runs.MOST_TRIES} times")
+        if run.tries > runs.MAX_TRIES:
+            self._settle(run, "failed", f"given up: its runner was lost {runs.MAX_TRIES} times")
             return
         words = {"run": run.id}
         while True:
@@ -129,7 +129,7 @@ class _Runner:
 
     def _perform(self, run: Run) -> tuple[str, str | None]:
         graph, words = self._project.graph, {"run": run.id}
-        runs.began(graph, run.id, self._holder)
+        runs.mark_started(graph, run.id, self._holder)
         _LOG.info("run begins", extra={**words, "tries": run.tries})
         return perform_run(
             self._project,
@@ -153,11 +153,11 @@ class _Runner:
                 graph = self._project.graph
                 stopped = state == "canceled" and self._ending and not runs.get(graph, run.id).stop
                 if stopped or state == "busy":
-                    runs.put_away(graph, run.id, self._holder)
+                    runs.requeue(graph, run.id, self._holder)
                     state = "put away"
                 else:
                     why = runs.TERMINATED if state == "canceled" else error
-                    runs.ended(graph, run.id, self._holder, state=state, error=why)
+                    runs.finish(graph, run.id, self._holder, state=state, error=why)
                 _LOG.info("run %s", state, extra={"run": run.id, "state": state})
                 return
             except ClewError as failure:
@@ -186,8 +186,8 @@ class _Runner:
                 if time.monotonic() < beat:
                     continue
                 try:
-                    wanted = runs.hold(
-                        own.graph, run, self._holder, lease=time.time_ns() + _ns(LEASE)
+                    wanted = runs.renew_lease(
+                        own.graph, run, self._holder, lease=time.time_ns() + _ns(LEASE_SECONDS)
                     )
                 except ClewError:  # while the database is away nobody can claim the run
                     own.close()

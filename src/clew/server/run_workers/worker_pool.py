@@ -35,7 +35,7 @@ class _Runner:
     since: float
 
 
-class Runners:
+class WorkerPool:
     """As many as runs may go on at once."""
 
     def __init__(self, service: Service, count: int, *, on_host: bool) -> None:
@@ -115,5 +115,5 @@ class Runners:
     def _let_go(self, runner: _Runner, *, blame: bool) -> None:
         """It is dead: what it held is free. `blame`: that may be what ended it."""
         with suppress(ClewError), self._service.graph() as graph:
-            runs.let_go(graph, runner.holder, blame=blame)
+            runs.release(graph, runner.holder, blame=blame)
         self._service.work.set()

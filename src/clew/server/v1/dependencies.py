@@ -31,15 +31,15 @@ def _service(request: Request) -> Service:
     return found
 
 
-Served = Annotated[Service, Depends(_service)]
+ServiceDep = Annotated[Service, Depends(_service)]
 
 
-def _project(service: Served) -> Iterator[LocalProject]:
+def _project(service: ServiceDep) -> Iterator[LocalProject]:
     with service.project() as project:
         yield project
 
 
-Opened = Annotated[LocalProject, Depends(_project, scope="function")]
+ProjectDep = Annotated[LocalProject, Depends(_project, scope="function")]
 """Free for others as soon as the answer is known, however slowly that is taken."""
 
 PROBLEM = "application/problem+json"
@@ -58,7 +58,7 @@ _SAID = {
     " to come again.",
     507: "The disk is full.",
 }
-PROBLEMS: dict[int | str, dict[str, Any]] = {
+PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {
         "description": said,
         "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},

@@ -12,7 +12,7 @@ from clew.prov.queries.executions import find
 from clew.prov.queries.files import files as files_of
 from clew.prov.queries.show import described, facets_of, processes
 from clew.server.v1 import schemas
-from clew.server.v1.dependencies import Limit, Opened, Text
+from clew.server.v1.dependencies import Limit, ProjectDep, Text
 
 router = APIRouter(tags=["executions"])
 
@@ -22,7 +22,7 @@ _LAST = 10**15
 
 @router.get("/executions", response_model=schemas.Executions)
 def list_executions(
-    project: Opened,
+    project: ProjectDep,
     limit: Limit = 100,
     after: Annotated[str | None, Query(pattern=r"^e[0-9]{1,15}$")] = None,
 ) -> Any:
@@ -32,20 +32,22 @@ def list_executions(
     return {"executions": found[:limit], "next": found[limit - 1]["id"] if more else None}
 
 
-@router.get("/executions/{id}", response_model=schemas.Shown, response_model_exclude_unset=True)
-def get_execution(project: Opened, id: Id, detail: bool = False) -> Any:  # noqa: A002
+@router.get(
+    "/executions/{id}", response_model=schemas.ExecutionDetail, response_model_exclude_unset=True
+)
+def get_execution(project: ProjectDep, id: Id, detail: bool = False) -> Any:  # noqa: A002
     return project.show(id, detail=detail)
 
 
 @router.get("/executions/{id}/processes", response_model=schemas.Processes)
-def list_processes(project: Opened, id: Id) -> Any:  # noqa: A002
+def list_processes(project: ProjectDep, id: Id) -> Any:  # noqa: A002
     _, tree = processes(project.graph, find(project.graph, id))
     return {"processes": tree}
 
 
 @router.get("/executions/{id}/files", response_model=schemas.Files)
 def list_files(
-    project: Opened,
+    project: ProjectDep,
     id: Id,  # noqa: A002
     role: Literal["input", "output", "transient"] | None = None,
     category: Annotated[
@@ -79,7 +81,7 @@ def list_files(
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 def get_report(
-    project: Opened,
+    project: ProjectDep,
     id: Id,  # noqa: A002
     kind: Literal["requirements", "packages", "readme"],
 ) -> Response:
@@ -92,7 +94,7 @@ def get_report(
     response_class=Response,
     responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}},
 )
-def get_prov(project: Opened, id: Id) -> Response:  # noqa: A002
+def get_prov(project: ProjectDep, id: Id) -> Response:  # noqa: A002
     """The execution as W3C PROV-JSON."""
     found = project.export(find(project.graph, id).id, format="prov-json")
     assert isinstance(found, bytes)

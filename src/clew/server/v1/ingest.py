@@ -20,15 +20,15 @@ from clew.prov.events import AnyEvent
 from clew.prov.export.recorded_events import contents_of
 from clew.prov.queries.executions import execution
 from clew.server.http.cancellation import Check, run_cancellable
-from clew.server.ingest_limits import Intake
+from clew.server.ingest_limits import IngestTransfers
 from clew.server.parsing import event_batches
 from clew.server.service import Service
-from clew.server.v1.dependencies import PROBLEMS
+from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.store.types import digest_of, named
 
-PACK = 80 << 20
+MAX_PACK_BYTES = 80 << 20
 """Bytes of a pack, or of a content that comes by itself."""
-QUESTIONS = 20_000
+MAX_DIGESTS = 20_000
 """Digests in one question."""
 
 _SAID = {
@@ -36,9 +36,11 @@ _SAID = {
     415: "Neither lines of JSON nor MessagePack.",
     429: "Too much is under way; Retry-After says when to come again.",
 }
-REFUSALS = PROBLEMS | {status: {**PROBLEMS[400], "description": s} for status, s in _SAID.items()}
+INGEST_RESPONSES = PROBLEM_RESPONSES | {
+    status: {**PROBLEM_RESPONSES[400], "description": s} for status, s in _SAID.items()
+}
 
-router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=REFUSALS)
+router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=INGEST_RESPONSES)
 
 Transfer = Annotated[
     str,
@@ -56,7 +58,7 @@ class MissingContent(ClewError):
     http_status = 409
 
 
-class Taken(BaseModel):
+class IngestedExecution(BaseModel):
     """One execution that a batch spoke of."""
 
     uid: str
@@ -64,21 +66,21 @@ class Taken(BaseModel):
     name: str | None
 
 
-class Folded(BaseModel):
+class IngestResult(BaseModel):
     """What became of a batch."""
 
     events: int
-    executions: list[Taken]
+    executions: list[IngestedExecution]
 
 
 class Digests(BaseModel):
     """Contents (whole files) and chunks (parts of them), by name: `blake3:` and 64 digits."""
 
-    contents: list[str] = Field(default=[], max_length=QUESTIONS)
-    chunks: list[str] = Field(default=[], max_length=QUESTIONS)
+    contents: list[str] = Field(default=[], max_length=MAX_DIGESTS)
+    chunks: list[str] = Field(default=[], max_length=MAX_DIGESTS)
 
 
-class Arrived(BaseModel):
+class StoredBytes(BaseModel):
     bytes: int
 
 
@@ -89,17 +91,17 @@ def _body(*kinds: str) -> dict[str, Any]:
 
 
 @router.post("/events", openapi_extra=_body("application/x-ndjson", "application/msgpack"))
-async def take_events(request: Request, transfer: Transfer = "") -> Folded:
+async def post_events(request: Request, transfer: Transfer = "") -> IngestResult:
     """Fold a batch of events. `Content-Encoding` may be zstd or gzip. Whatever content they say
     is stored must be here already, else 409."""
     intake = _intake(request)
     with intake.slot():
-        body = await _read(request, event_batches.MOST)
+        body = await _read(request, event_batches.MAX_BATCH_BYTES)
         coding = request.headers.get("content-encoding", "").strip().lower()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
-        def work(check: Check) -> Folded:
-            events = event_batches.read(event_batches.plain(body, coding), kind, check)
+        def work(check: Check) -> IngestResult:
+            events = event_batches.parse_batch(event_batches.decompress(body, coding), kind, check)
             check()
             folded = _fold(request.app.state.service, intake, events, transfer)
             request.app.state.metrics.events.inc(folded.events)
@@ -114,7 +116,7 @@ async def find_missing(request: Request, asked: Digests, transfer: Transfer = ""
     intake = _intake(request)
 
     def work() -> Digests:
-        contents, chunks = map(raw, (asked.contents, asked.chunks))
+        contents, chunks = map(parse_digests, (asked.contents, asked.chunks))
         with intake.taking(transfer) as taking:
             missing, lacking = taking.missing(contents), taking.lacking(chunks)
         return Digests(contents=list(map(named, missing)), chunks=list(map(named, lacking)))
@@ -124,41 +126,43 @@ async def find_missing(request: Request, asked: Digests, transfer: Transfer = ""
 
 
 @router.post("/content", openapi_extra=_body("application/octet-stream"))
-async def take_content(request: Request, transfer: Transfer = "") -> Arrived:
+async def post_content(request: Request, transfer: Transfer = "") -> StoredBytes:
     """Store the chunks and records of a pack (docs/formats/store.md), each checked against its
     digest. When this answers, they are stored for good."""
     intake = _intake(request)
     with intake.slot():
-        pack = await _read(request, PACK)
+        pack = await _read(request, MAX_PACK_BYTES)
 
-        def work(check: Check) -> Arrived:
+        def work(check: Check) -> StoredBytes:
             with intake.taking(transfer) as taking:
                 taking.take(pack, check)
             request.app.state.metrics.bytes.inc(len(pack))
-            return Arrived(bytes=len(pack))
+            return StoredBytes(bytes=len(pack))
 
         return await run_cancellable(request, work)
 
 
 @router.put("/content/{digest}", openapi_extra=_body("application/octet-stream"))
-async def take_one(request: Request, digest: str, transfer: Transfer = "") -> Arrived:
+async def put_content(request: Request, digest: str, transfer: Transfer = "") -> StoredBytes:
     """Store one content as it is: the simple way, for whoever has few and small ones."""
     intake = _intake(request)
     with intake.slot():
-        data = await _read(request, PACK)
+        data = await _read(request, MAX_PACK_BYTES)
 
-        def work() -> Arrived:
-            if blake3.blake3(data).digest() != raw([digest])[0]:
+        def work() -> StoredBytes:
+            if blake3.blake3(data).digest() != parse_digests([digest])[0]:
                 raise UsageError(f"what was sent does not have the digest {digest}")
             with intake.taking(transfer) as taking:
                 taking.put(data)
             request.app.state.metrics.bytes.inc(len(data))
-            return Arrived(bytes=len(data))
+            return StoredBytes(bytes=len(data))
 
         return await run_in_threadpool(work)
 
 
-def _fold(service: Service, intake: Intake, events: list[AnyEvent], transfer: str) -> Folded:
+def _fold(
+    service: Service, intake: IngestTransfers, events: list[AnyEvent], transfer: str
+) -> IngestResult:
     wanted = sorted(contents_of(events))
     with intake.taking(transfer) as taking, service.project() as project:
         known = [digest_of(name) for name in wanted]
@@ -172,18 +176,18 @@ def _fold(service: Service, intake: Intake, events: list[AnyEvent], transfer: st
         try:
             project.graph.import_events(events)
         except (ClewError, OverflowError, ValueError) as error:
-            raise event_batches.find_unsound(events) or error from error
+            raise event_batches.find_unstorable(events) or error from error
         found = [
             execution(project.graph, uid, alive=lambda _: False)
             for uid in dict.fromkeys(event.execution for event in events)
         ]
     intake.end(transfer)
-    taken = [Taken(uid=one["uid"], id=one["id"], name=one["name"]) for one in found]
-    return Folded(events=len(events), executions=taken)
+    taken = [IngestedExecution(uid=one["uid"], id=one["id"], name=one["name"]) for one in found]
+    return IngestResult(events=len(events), executions=taken)
 
 
-def _intake(request: Request) -> Intake:
-    intake: Intake = request.app.state.intake
+def _intake(request: Request) -> IngestTransfers:
+    intake: IngestTransfers = request.app.state.intake
     return intake
 
 
@@ -203,7 +207,7 @@ async def _read(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-def raw(names: list[str]) -> list[bytes]:
+def parse_digests(names: list[str]) -> list[bytes]:
     found = []
     for name in names:
         digest = digest_of(name)

@@ -11,14 +11,14 @@ from clew.api.pipeline_artifacts import is_run
 from clew.prov.queries.lineage.paths_between import between
 from clew.prov.queries.search import search
 from clew.server.v1 import schemas
-from clew.server.v1.dependencies import Limit, Opened, Target, Text
+from clew.server.v1.dependencies import Limit, ProjectDep, Target, Text
 
 router = APIRouter(tags=["graph"])
 
 
 @router.get("/lineage", response_model=schemas.Lineage)
 def get_lineage(
-    project: Opened,
+    project: ProjectDep,
     target: Target,
     direction: Literal["up", "down"] = "up",
     depth: Annotated[int | None, Query(ge=0, le=10_000)] = None,
@@ -28,15 +28,15 @@ def get_lineage(
     return found.as_json()
 
 
-@router.get("/lineage/between", response_model=schemas.Between)
-def get_between(project: Opened, a: Target, b: Target, everything: bool = False) -> Any:
+@router.get("/lineage/between", response_model=schemas.PathsBetween)
+def get_between(project: ProjectDep, a: Target, b: Target, everything: bool = False) -> Any:
     """Everything on the ways from one thing to the other, whichever came first."""
     return between(project.graph, find(project, a), find(project, b), everything=everything)
 
 
-@router.get("/search", response_model=schemas.Found)
-def get_found(
-    project: Opened,
+@router.get("/search", response_model=schemas.SearchResults)
+def get_search(
+    project: ProjectDep,
     q: Annotated[Text, Query(description="A part of a path, name or command; or a digest.")],
     limit: Limit = 50,
 ) -> Any:
@@ -46,7 +46,7 @@ def get_found(
 
 @router.get("/diff", response_model=schemas.Difference)
 def get_difference(
-    project: Opened,
+    project: ProjectDep,
     a: Annotated[Text, Query(description="An execution or a run.", examples=["e1"])],
     b: Annotated[Text, Query(description="Another of the same kind.", examples=["e2"])],
 ) -> Any:

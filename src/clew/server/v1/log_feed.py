@@ -16,7 +16,7 @@ from clew.pipelines.runs.live_logs import MOST, Said, Sayings
 from clew.run import execution_locks
 from clew.server.polling_feed import Feed
 from clew.server.service import Service
-from clew.server.v1.run_progress import written
+from clew.server.v1.run_progress import database_version
 
 _KEPT = 4 * MOST
 """Bytes of a log that are kept for those who follow it."""
@@ -24,7 +24,7 @@ _AT_ONCE = 16
 """Pieces that are read at one look."""
 
 
-class Piece(NamedTuple):
+class LogChunk(NamedTuple):
     """Some of what was printed, from the byte `offset` on."""
 
     attempt: str
@@ -39,11 +39,11 @@ class Piece(NamedTuple):
         return self.offset + len(self.data)
 
 
-class Log(Feed):
+class LogFeed(Feed):
     """What one task prints after a piece that is known. `task`: as it is called anywhere; `run`:
     the uid of its run."""
 
-    def __init__(self, service: Service, run: str, task: str, known: Piece) -> None:
+    def __init__(self, service: Service, run: str, task: str, known: LogChunk) -> None:
         super().__init__()
         self.last = known._replace(offset=known.end, data=b"")
         """The last bytes there are."""
@@ -68,21 +68,21 @@ class Log(Feed):
         found = Sayings(self._service.folder.spool / self._run).read(self._name, at)
         if found is not None and alive:
             return found
-        seen = (written(self._service), alive, found is None, at)
+        seen = (database_version(self._service), alive, found is None, at)
         if seen == self._seen:
             return None
         self._seen = seen
-        return said(self._service, self._task, at)
+        return read_log(self._service, self._task, at)
 
     def _take(self, found: Said) -> bool:
         """Whether there may be more."""
         last = self.last
         if _is_another(found.attempt, last.attempt):
-            self.last = Piece(found.attempt, 0, b"", False)
+            self.last = LogChunk(found.attempt, 0, b"", False)
             return True  # what was read is not its beginning
         data = (last.data + found.data)[-_KEPT:]
         start = last.end + len(found.data) - len(data)
-        self.last = Piece(found.attempt or last.attempt, start, data, found.over)
+        self.last = LogChunk(found.attempt or last.attempt, start, data, found.over)
         self.over = found.over
         return bool(found.data)
 
@@ -92,17 +92,17 @@ def _is_another(attempt: str, before: str) -> bool:
     return bool(attempt and before and attempt != before)
 
 
-def said(service: Service, task: str, offset: int) -> Said:
+def read_log(service: Service, task: str, offset: int) -> Said:
     with service.project() as project:
         return project.pipelines.said(task, offset)
 
 
-async def pieces(
+async def follow_log(
     service: Service, run: str, task: str, *, attempt: str, offset: int, follow: bool
-) -> AsyncIterator[Piece | None]:
+) -> AsyncIterator[LogChunk | None]:
     """What the task printed from there on, until it ends; without `follow`, until there is no more
     at the moment. None: for a while there was nothing."""
-    at = Piece(attempt, offset, b"", False)
+    at = LogChunk(attempt, offset, b"", False)
     while True:
         at = await _by_itself(service, task, at)
         if at.data or at.over:
@@ -111,14 +111,14 @@ async def pieces(
             return
         if not at.data:
             break
-    make = partial(Log, service, run, task, at)
+    make = partial(LogFeed, service, run, task, at)
     async with service.feeds.follow(("log", run, task), make) as feed:
         while not service.feeds.ending:
             change, last = feed.change(), feed.last
             if last.attempt != at.attempt or at.end < last.offset:
                 found = await _by_itself(service, task, at)
             else:
-                found = Piece(at.attempt, at.end, last.data[at.end - last.offset :], last.over)
+                found = LogChunk(at.attempt, at.end, last.data[at.end - last.offset :], last.over)
             new = found.data or found.over or found.attempt != at.attempt
             if new:
                 at = found
@@ -129,10 +129,10 @@ async def pieces(
                 yield None
 
 
-async def _by_itself(service: Service, task: str, at: Piece) -> Piece:
+async def _by_itself(service: Service, task: str, at: LogChunk) -> LogChunk:
     """What comes after a piece, as far as it can be had at once."""
-    found = await run_in_threadpool(said, service, task, at.end)
+    found = await run_in_threadpool(read_log, service, task, at.end)
     if _is_another(found.attempt, at.attempt):
-        found = await run_in_threadpool(said, service, task, 0)
-        return Piece(found.attempt, 0, found.data, found.over)
-    return Piece(found.attempt or at.attempt, at.end, found.data, found.over)
+        found = await run_in_threadpool(read_log, service, task, 0)
+        return LogChunk(found.attempt, 0, found.data, found.over)
+    return LogChunk(found.attempt or at.attempt, at.end, found.data, found.over)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from clew.api.local.notes import LONGEST, note
 from clew.server.v1 import schemas
-from clew.server.v1.dependencies import Opened, Target, Text
+from clew.server.v1.dependencies import ProjectDep, Target, Text
 
 router = APIRouter(tags=["notes"])
 
@@ -19,7 +19,7 @@ _Name = Annotated[
 ]
 
 
-class Remarks(BaseModel):
+class NewNotes(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     target: Annotated[Text, Field(examples=["e1"])]
@@ -27,11 +27,11 @@ class Remarks(BaseModel):
 
 
 @router.get("/notes", response_model=schemas.Notes)
-def list_notes(project: Opened, target: Target) -> Any:
+def list_notes(project: ProjectDep, target: Target) -> Any:
     return {"notes": project.notes(target)}
 
 
 @router.post("/notes", response_model=schemas.Notes, status_code=201)
-def add_notes(project: Opened, remarks: Remarks) -> Any:
+def add_notes(project: ProjectDep, remarks: NewNotes) -> Any:
     """Remember them; all that was noted about the target is answered."""
     return {"notes": note(project, remarks.target, remarks.notes)}

@@ -7,9 +7,9 @@ import csv
 import io
 from typing import Any
 
-MOST = 64 << 10
+MAX_TEXT_BYTES = 64 << 10
 """Bytes of text that are shown."""
-MOST_IMAGE = 2 << 20
+MAX_IMAGE_BYTES = 2 << 20
 """Bytes of the largest image that is shown."""
 _ROWS = 100
 _COLUMNS = 100
@@ -32,7 +32,7 @@ def preview(name: str, head: bytes, size: int) -> dict[str, Any]:
         whole = len(head) == size
         image = base64.b64encode(head).decode() if whole else None
         return {"kind": "image", "media_type": media, "truncated": not whole, "image": image}
-    shown = head[:MOST]
+    shown = head[:MAX_TEXT_BYTES]
     truncated = len(shown) < size
     text = _text(shown, truncated)
     if text is None:

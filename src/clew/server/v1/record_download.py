@@ -17,13 +17,13 @@ from starlette.types import Receive, Scope, Send
 from clew.prov.events import to_batch, to_lines
 from clew.prov.export.recorded_events import events_of
 from clew.prov.queries.executions import find
-from clew.server.ingest_limits import Intake
-from clew.server.v1.dependencies import Opened
+from clew.server.ingest_limits import IngestTransfers
+from clew.server.v1.dependencies import ProjectDep
 from clew.server.v1.executions import Id
-from clew.server.v1.ingest import REFUSALS, Digests, raw
+from clew.server.v1.ingest import INGEST_RESPONSES, Digests, parse_digests
 from clew.store import Store
 
-router = APIRouter(prefix="/api/v1", tags=["giving"], responses=REFUSALS)
+router = APIRouter(prefix="/api/v1", tags=["giving"], responses=INGEST_RESPONSES)
 
 _LINES = "application/x-ndjson"
 _PACKED = "application/msgpack"
@@ -51,7 +51,7 @@ class _Held(Response):
     responses={200: {"content": {_LINES: _BYTES, _PACKED: _BYTES}}},
 )
 def get_events(
-    project: Opened,
+    project: ProjectDep,
     id: Id,  # noqa: A002
     accept: Annotated[str, Header(max_length=1000)] = "",
 ) -> Response:
@@ -64,24 +64,28 @@ def get_events(
 
 
 @router.post("/content/records", response_class=Response, responses=_PACK)
-async def give_records(request: Request, asked: Digests) -> Response:
+async def post_records(request: Request, asked: Digests) -> Response:
     """A pack that tells what chunks these contents are made of. One that is not told of is a
     chunk by itself."""
-    return await _given(request, lambda store: store.giving().records(raw(asked.contents)))
+    return await _given(
+        request, lambda store: store.giving().records(parse_digests(asked.contents))
+    )
 
 
 @router.post("/content/chunks", response_class=Response, responses=_PACK)
-async def give_chunks(request: Request, asked: Digests) -> Response:
+async def post_chunks(request: Request, asked: Digests) -> Response:
     """A pack of as many of these as fit, and of at least one. `contents` are those that are chunks
     by themselves."""
     return await _given(
         request,
-        lambda store: store.giving().chunks(raw(asked.chunks), alone=raw(asked.contents)),
+        lambda store: store.giving().chunks(
+            parse_digests(asked.chunks), alone=parse_digests(asked.contents)
+        ),
     )
 
 
 async def _given(request: Request, give: Callable[[Store], bytes]) -> Response:
-    intake: Intake = request.app.state.intake
+    intake: IngestTransfers = request.app.state.intake
     path = request.app.state.service.folder.store
 
     def work() -> bytes:

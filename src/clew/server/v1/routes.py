@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 
 import clew
 from clew.server.v1 import executions, lineage, logs, notes, run_progress, runs, traffic, versions
-from clew.server.v1.dependencies import PROBLEMS
+from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.server.v1.schemas import Problem
 
 PREFIX = "/api/v1"
@@ -20,7 +20,7 @@ _PARTS = (executions, versions, lineage, notes, run_progress, logs, traffic, run
 
 
 def include(app: FastAPI) -> None:
-    router = APIRouter(prefix=PREFIX, responses=PROBLEMS)
+    router = APIRouter(prefix=PREFIX, responses=PROBLEM_RESPONSES)
     for part in _PARTS:
         router.include_router(part.router)
     app.include_router(router)
@@ -28,10 +28,10 @@ def include(app: FastAPI) -> None:
 
 
 def _answered(request: Request) -> JSONResponse:
-    return JSONResponse(written_down(request.app))
+    return JSONResponse(openapi_document(request.app))
 
 
-def written_down(app: FastAPI) -> dict[str, Any]:
+def openapi_document(app: FastAPI) -> dict[str, Any]:
     """Everything under /api/v1, in OpenAPI."""
     own = [
         route for route in iter_route_contexts(app.routes) if (route.path or "").startswith(PREFIX)

@@ -19,16 +19,22 @@ from clew.prov.queries.pipelines.run_changes import changes
 from clew.prov.queries.pipelines.runs import find_run
 from clew.prov.queries.pipelines.tasks import last_number
 from clew.server import run_requests
-from clew.server.http.server_sent_events import BEAT, BEGIN, DOCUMENTED, event, stream
+from clew.server.http.server_sent_events import (
+    KEEPALIVE,
+    OPENAPI_CONTENT,
+    RETRY,
+    encode_event,
+    stream_response,
+)
 from clew.server.polling_feed import Feed
 from clew.server.service import Service
-from clew.server.v1.dependencies import Served
+from clew.server.v1.dependencies import ServiceDep
 from clew.server.v1.runs import Id
 
 router = APIRouter(tags=["runs"])
 
 
-class Progress(Feed):
+class RunFeed(Feed):
     """The changes of one run."""
 
     def __init__(self, service: Service, uid: str) -> None:
@@ -41,10 +47,10 @@ class Progress(Feed):
 
     def look(self) -> bool:
         with self._service.project() as project:
-            seen = (written(self._service), project.is_alive(self._uid))
+            seen = (database_version(self._service), project.is_alive(self._uid))
             if seen == self._seen:
                 return False
-            over = run_requests.is_over(project, self._uid)
+            over = run_requests.is_finished(project, self._uid)
             try:
                 run = find_run(project.graph, self._uid)
             except NotFound:
@@ -53,14 +59,16 @@ class Progress(Feed):
                 since = self.events[-1][0] if self.events else 0
                 found = changes(project.graph, run, since=since)
             if over:
-                self.state = run_requests.document(project, self._uid, tasks=False)["state"]
+                self.state = run_requests.run_document(project, self._uid, tasks=False)["state"]
         self._seen = seen
-        self.events += [(one["n"], event(one, kind=one["kind"], id=str(one["n"]))) for one in found]
+        self.events += [
+            (one["n"], encode_event(one, kind=one["kind"], id=str(one["n"]))) for one in found
+        ]
         self.over = over
         return bool(found) or over
 
 
-def written(service: Service) -> object:
+def database_version(service: Service) -> object:
     """Is another thing after something was written to the graph: as a file says without being
     read; of a database elsewhere nothing is known, but some time has passed."""
     if service.settings.graph:
@@ -82,13 +90,13 @@ def written(service: Service) -> object:
     responses={
         200: {
             "description": "`run` and `task` for each change, then `end`, when it is over.",
-            "content": DOCUMENTED,
+            "content": OPENAPI_CONTENT,
         },
         204: {"description": "It is over, and all was heard."},
     },
 )
-async def follow_run(
-    service: Served,
+async def get_run_events(
+    service: ServiceDep,
     id: Id,  # noqa: A002
     last_event_id: Annotated[
         str | None, Header(description="The id of the last event that was heard.")
@@ -99,7 +107,7 @@ async def follow_run(
     uid, done = await run_in_threadpool(_begin, service, id, heard)
     if done:
         return Response(status_code=204)
-    return stream(_told(service, uid, heard or 0))
+    return stream_response(_told(service, uid, heard or 0))
 
 
 def _is_number(text: str) -> bool:
@@ -109,15 +117,15 @@ def _is_number(text: str) -> bool:
 def _begin(service: Service, text: str, heard: int | None) -> tuple[str, bool]:
     """The run's uid; and whether nothing is left to be told."""
     with service.project() as project:
-        uid = run_requests.uid_of(project.graph, text)
-        if heard is None or not run_requests.is_over(project, uid):
+        uid = run_requests.find_run_uid(project.graph, text)
+        if heard is None or not run_requests.is_finished(project, uid):
             return uid, False
         return uid, last_number(project.graph, find_run(project.graph, uid).key) <= heard
 
 
 async def _told(service: Service, uid: str, heard: int) -> AsyncIterator[bytes]:
-    yield BEGIN
-    async with service.feeds.follow(("run", uid), lambda: Progress(service, uid)) as feed:
+    yield RETRY
+    async with service.feeds.follow(("run", uid), lambda: RunFeed(service, uid)) as feed:
         at = 0
         while True:
             change, over = feed.change(), feed.over
@@ -126,13 +134,13 @@ async def _told(service: Service, uid: str, heard: int) -> AsyncIterator[bytes]:
             if fresh := b"".join(one for n, one in events if n > heard):
                 yield fresh
             if over:
-                yield event(_end(feed), kind="end")
+                yield encode_event(_end(feed), kind="end")
                 return
             if service.feeds.ending:
                 return
             if not await service.feeds.changed(change):
-                yield BEAT
+                yield KEEPALIVE
 
 
-def _end(feed: Progress) -> dict[str, Any]:
+def _end(feed: RunFeed) -> dict[str, Any]:
     return {"state": feed.state}

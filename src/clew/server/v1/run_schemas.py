@@ -69,7 +69,7 @@ class Tasks(Document):
     tasks: list[Task]
 
 
-class Made(Document):
+class RunArtifact(Document):
     """An artifact of a task: `id` names it anywhere, `version` its bytes where it is one file."""
 
     id: str
@@ -84,7 +84,7 @@ class Made(Document):
 
 
 class Artifacts(Document):
-    artifacts: list[Made]
+    artifacts: list[RunArtifact]
 
 
 class TaskMetrics(Document):
@@ -117,7 +117,7 @@ Jobs = Annotated[
 ]
 
 
-class Wanted(BaseModel):
+class RunRequest(BaseModel):
     """A run to be queued: of the compiled pipeline that `spec` is, or of one that was uploaded."""
 
     model_config = ConfigDict(extra="forbid")
@@ -142,7 +142,7 @@ class Wanted(BaseModel):
     )
 
 
-class Resumed(BaseModel):
+class ResumeRequest(BaseModel):
     """How a run is to be gone on with."""
 
     model_config = ConfigDict(extra="forbid")

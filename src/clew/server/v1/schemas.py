@@ -117,7 +117,7 @@ class Peer(Document):
     by: str
 
 
-class Shown(Execution):
+class ExecutionDetail(Execution):
     """`files` and `network` with `detail` alone."""
 
     tree: list[Process]
@@ -182,7 +182,7 @@ class Lineage(Document):
     truncated: bool
 
 
-class Between(Document):
+class PathsBetween(Document):
     """All that lies on a way from `from` to `to`; both are null where there is none."""
 
     a: str
@@ -204,7 +204,7 @@ class Hit(Document):
     at: str | None
 
 
-class Found(Document):
+class SearchResults(Document):
     hits: list[Hit]
 
 

@@ -8,13 +8,13 @@ from fastapi import APIRouter
 
 from clew.prov.queries.formats import moment
 from clew.server.catalogue import proxy_traffic
-from clew.server.v1.dependencies import Served
+from clew.server.v1.dependencies import ServiceDep
 from clew.server.v1.schemas import Document
 
 router = APIRouter(tags=["traffic"])
 
 
-class Passed(Document):
+class TargetTraffic(Document):
     kind: str
     namespace: str
     name: str
@@ -25,13 +25,13 @@ class Passed(Document):
     bytes_out: int
 
 
-class Traffic(Document):
-    traffic: list[Passed]
+class TrafficList(Document):
+    traffic: list[TargetTraffic]
 
 
-@router.get("/traffic", response_model=Traffic)
-def list_traffic(service: Served) -> Any:
+@router.get("/traffic", response_model=TrafficList)
+def list_traffic(service: ServiceDep) -> Any:
     """By target, through all servers that share the database."""
     with service.graph() as graph:
-        found = proxy_traffic.every(graph)
+        found = proxy_traffic.list_traffic(graph)
     return {"traffic": [{**vars(one), "last_activity": moment(one.last_activity)} for one in found]}

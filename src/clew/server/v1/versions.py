@@ -15,11 +15,11 @@ from clew.api.local.versions import find_stored
 from clew.errors import NoContent
 from clew.prov.queries.formats import place
 from clew.prov.queries.targets import Target
-from clew.server.http.problems import answer
+from clew.server.http.problems import problem_response
 from clew.server.service import Service
 from clew.server.v1 import schemas
-from clew.server.v1.dependencies import Opened, Served, Text
-from clew.server.v1.previews import MOST, MOST_IMAGE, image_type, preview
+from clew.server.v1.dependencies import ProjectDep, ServiceDep, Text
+from clew.server.v1.previews import MAX_IMAGE_BYTES, MAX_TEXT_BYTES, image_type, preview
 from clew.store import Store
 
 router = APIRouter(tags=["versions"])
@@ -37,7 +37,7 @@ _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "b
 
 @router.get("/versions", response_model=schemas.Versions)
 def list_versions(
-    project: Opened, path: Annotated[Text, Query(description="A path on the server's machine.")]
+    project: ProjectDep, path: Annotated[Text, Query(description="A path on the server's machine.")]
 ) -> Any:
     """Every version of a file that was recorded, oldest first."""
     found = project.versions(path)
@@ -45,11 +45,11 @@ def list_versions(
 
 
 @router.get("/versions/{id:path}/preview", response_model=schemas.Preview)
-def get_preview(service: Served, id: Id) -> Any:  # noqa: A002
+def get_preview(service: ServiceDep, id: Id) -> Any:  # noqa: A002
     with _opened(service, id) as (target, size, store):
         digest = target.digest or ""
-        head = b"".join(store.read_part(digest, 0, MOST))
-        if image_type(head) is not None and size <= MOST_IMAGE:
+        head = b"".join(store.read_part(digest, 0, MAX_TEXT_BYTES))
+        if image_type(head) is not None and size <= MAX_IMAGE_BYTES:
             head += b"".join(store.read_part(digest, len(head), size))
     known = {"version": target.label, "digest": digest, "size": size}
     return {**known, **preview(place(target.locator or "")["path"], head, size)}
@@ -67,7 +67,7 @@ def get_preview(service: Served, id: Id) -> Any:  # noqa: A002
     },
 )
 def get_content(
-    service: Served,
+    service: ServiceDep,
     id: Id,  # noqa: A002
     range: Annotated[str | None, Header(description="`bytes=0-99`")] = None,  # noqa: A002
     if_none_match: Annotated[str | None, Header()] = None,
@@ -91,7 +91,9 @@ def get_content(
     if wanted == (0, 0) and range:
         headers["Content-Range"] = f"bytes */{size}"
         said = f"there are {size} bytes"
-        return answer("", 416, "no-such-bytes", said, hint="ask for fewer", headers=headers)
+        return problem_response(
+            "", 416, "no-such-bytes", said, hint="ask for fewer", headers=headers
+        )
     start, stop = wanted or (0, size)
     headers["Content-Length"] = str(stop - start)
     if wanted:

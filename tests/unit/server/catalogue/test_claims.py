@@ -12,7 +12,7 @@ from clew.db import Connection, connect
 from clew.errors import Busy, NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.server.catalogue import runs
-from clew.server.catalogue.leases import Leases
+from clew.server.catalogue.leases import LeaseWatcher
 
 SECOND = 10**9
 
@@ -22,12 +22,12 @@ def graph(connection: Connection) -> Graph:
     return Graph(connection, "a" * 32)
 
 
-def asked(name: str = "one") -> runs.Asked:
-    return runs.Asked(experiment="e", name=name, spec="root: {}", config={"parameters": {"n": 1}})
+def asked(name: str = "one") -> runs.NewRun:
+    return runs.NewRun(experiment="e", name=name, spec="root: {}", config={"parameters": {"n": 1}})
 
 
 def claimed(graph: Graph, holder: str, *, now: int = 0, lease: int = 10) -> runs.Run | None:
-    return runs.claim(graph, holder, now=now * SECOND, lease=lease * SECOND, leases=Leases(0))
+    return runs.claim(graph, holder, now=now * SECOND, lease=lease * SECOND, leases=LeaseWatcher(0))
 
 
 def test_the_oldest_is_claimed_first_and_once(graph: Graph) -> None:
@@ -52,14 +52,14 @@ def test_a_run_is_free_when_its_lease_is_over(graph: Graph) -> None:
     run = runs.create(graph, asked())
     claimed(graph, "h", now=0, lease=10)
     assert claimed(graph, "i", now=9) is None
-    assert runs.hold(graph, run, "h", lease=20 * SECOND) is False
+    assert runs.renew_lease(graph, run, "h", lease=20 * SECOND) is False
     assert claimed(graph, "i", now=19) is None
     found = claimed(graph, "i", now=21, lease=30)
     assert found is not None
     assert (found.id, found.tries) == (run, 2)
-    assert runs.hold(graph, run, "h", lease=40 * SECOND) is None, "it is another's now"
-    assert not runs.ended(graph, run, "h", state="failed", error="late")
-    assert runs.ended(graph, run, "i", state="succeeded", error=None)
+    assert runs.renew_lease(graph, run, "h", lease=40 * SECOND) is None, "it is another's now"
+    assert not runs.finish(graph, run, "h", state="failed", error="late")
+    assert runs.finish(graph, run, "i", state="succeeded", error=None)
     assert runs.get(graph, run).state == "succeeded"
     assert claimed(graph, "j", now=100) is None
 
@@ -67,11 +67,11 @@ def test_a_run_is_free_when_its_lease_is_over(graph: Graph) -> None:
 def test_who_is_no_more_lets_go(graph: Graph) -> None:
     run = runs.create(graph, asked())
     claimed(graph, "h", lease=1000)
-    runs.let_go(graph, "h", blame=False)
+    runs.release(graph, "h", blame=False)
     found = claimed(graph, "i", now=1, lease=1000)
     assert found is not None
     assert found.tries == 1
-    runs.let_go(graph, "i", blame=True)
+    runs.release(graph, "i", blame=True)
     found = claimed(graph, "j", now=1)
     assert found is not None
     assert (found.id, found.tries) == (run, 2)
@@ -80,7 +80,7 @@ def test_who_is_no_more_lets_go(graph: Graph) -> None:
 def test_what_is_put_away_is_gone_on_with(graph: Graph) -> None:
     run = runs.create(graph, asked())
     claimed(graph, "h")
-    runs.put_away(graph, run, "h")
+    runs.requeue(graph, run, "h")
     found = claimed(graph, "i")
     assert found is not None
     assert (found.tries, found.finished is not None) == (1, True)
@@ -88,26 +88,26 @@ def test_what_is_put_away_is_gone_on_with(graph: Graph) -> None:
 
 def test_stopping(graph: Graph) -> None:
     waiting, going = runs.create(graph, asked()), runs.create(graph, asked())
-    runs.stop(graph, waiting)
+    runs.cancel(graph, waiting)
     found = claimed(graph, "h")
     assert found is not None
     assert found.id == going, "what was stopped in the queue never runs"
-    runs.stop(graph, going)
-    assert runs.hold(graph, going, "h", lease=SECOND) is True
-    runs.ended(graph, going, "h", state="canceled", error="asked")
-    runs.stop(graph, going)
+    runs.cancel(graph, going)
+    assert runs.renew_lease(graph, going, "h", lease=SECOND) is True
+    runs.finish(graph, going, "h", state="canceled", error="asked")
+    runs.cancel(graph, going)
     assert [runs.get(graph, run).state for run in (waiting, going)] == ["canceled", "canceled"]
     with pytest.raises(NotFound):
-        runs.stop(graph, "f" * 32)
+        runs.cancel(graph, "f" * 32)
 
 
 def test_trying_again(graph: Graph) -> None:
     run = runs.create(graph, asked())
     with pytest.raises(UsageError):
-        runs.retry(graph, run)
+        runs.resume(graph, run)
     claimed(graph, "h")
-    runs.ended(graph, run, "h", state="failed", error="so")
-    runs.retry(graph, run)
+    runs.finish(graph, run, "h", state="failed", error="so")
+    runs.resume(graph, run)
     found = claimed(graph, "h")
     assert found is not None
     assert (found.id, found.tries, found.error) == (run, 1, None)
@@ -118,7 +118,7 @@ def test_a_run_that_runs_is_not_deleted(graph: Graph) -> None:
     claimed(graph, "h")
     with pytest.raises(Busy):
         runs.delete(graph, run)
-    runs.ended(graph, run, "h", state="succeeded", error=None)
+    runs.finish(graph, run, "h", state="succeeded", error=None)
     runs.delete(graph, run)
     with pytest.raises(NotFound):
         runs.get(graph, run)
@@ -137,7 +137,7 @@ def test_many_who_claim_at_once_share_without_one_twice(
             mine = Graph(own, "a" * 32)
             while (run := claimed(mine, holder)) is not None:
                 taken.append(run.id)
-                runs.ended(mine, run.id, holder, state="succeeded", error=None)
+                runs.finish(mine, run.id, holder, state="succeeded", error=None)
 
     threads = [threading.Thread(target=take, args=(f"h{n}",)) for n in range(6)]
     for thread in threads:

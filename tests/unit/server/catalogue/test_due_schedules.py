@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from clew.db import Connection
 from clew.prov.graph import Graph
 from clew.server.catalogue import due_schedules, runs, schedules
-from clew.server.catalogue.leases import Leases
+from clew.server.catalogue.leases import LeaseWatcher
 from clew.server.catalogue.schedules import Schedule
 
 SECOND = 10**9
@@ -32,23 +32,23 @@ def seconds(found: tuple[list[int], int | None]) -> tuple[list[float], float | N
 
 def test_what_was_missed_is_made_up_for_as_far_as_there_is_room() -> None:
     one = schedule(interval=10, next=10 * SECOND, most=3)
-    assert seconds(due_schedules.decide(one, now=55 * SECOND, active=0)) == ([10, 20, 30], 40)
-    assert seconds(due_schedules.decide(one, now=55 * SECOND, active=2)) == ([10], 20)
-    assert seconds(due_schedules.decide(one, now=55 * SECOND, active=3)) == ([], 10)
-    assert seconds(due_schedules.decide(one, now=9 * SECOND, active=0)) == ([], 10)
+    assert seconds(due_schedules.choose_ticks(one, now=55 * SECOND, active=0)) == ([10, 20, 30], 40)
+    assert seconds(due_schedules.choose_ticks(one, now=55 * SECOND, active=2)) == ([10], 20)
+    assert seconds(due_schedules.choose_ticks(one, now=55 * SECOND, active=3)) == ([], 10)
+    assert seconds(due_schedules.choose_ticks(one, now=9 * SECOND, active=0)) == ([], 10)
 
 
 def test_without_catching_up_the_latest_alone_is_run() -> None:
     one = schedule(interval=10, next=10 * SECOND, most=3, catchup=False)
-    assert seconds(due_schedules.decide(one, now=55 * SECOND, active=0)) == ([50], 60)
-    assert seconds(due_schedules.decide(one, now=55 * SECOND, active=3)) == ([], 50)
+    assert seconds(due_schedules.choose_ticks(one, now=55 * SECOND, active=0)) == ([50], 60)
+    assert seconds(due_schedules.choose_ticks(one, now=55 * SECOND, active=3)) == ([], 50)
 
 
 def test_nothing_ticks_after_its_end() -> None:
     one = schedule(interval=10, next=10 * SECOND, most=9, ends=25 * SECOND)
-    assert seconds(due_schedules.decide(one, now=55 * SECOND, active=0)) == ([10, 20], None)
+    assert seconds(due_schedules.choose_ticks(one, now=55 * SECOND, active=0)) == ([10, 20], None)
     late = schedule(interval=10, next=10 * SECOND, most=9, ends=25 * SECOND, catchup=False)
-    assert seconds(due_schedules.decide(late, now=55 * SECOND, active=0)) == ([20], None)
+    assert seconds(due_schedules.choose_ticks(late, now=55 * SECOND, active=0)) == ([20], None)
 
 
 @given(
@@ -56,16 +56,16 @@ def test_nothing_ticks_after_its_end() -> None:
     away=st.integers(0, 200_000),
 )
 def test_the_latest_is_the_last_that_following_them_would_find(cron: str, away: int) -> None:
-    first = schedules.after(schedule(cron=cron), 1_700_000_000 * SECOND)
+    first = schedules.next_tick(schedule(cron=cron), 1_700_000_000 * SECOND)
     assert first is not None
     now = first + away * SECOND
-    (found,), later = due_schedules.decide(
+    (found,), later = due_schedules.choose_ticks(
         schedule(cron=cron, next=first, catchup=False), now=now, active=0
     )
     assert first <= found <= now
     assert later is not None
     assert later > now
-    assert schedules.after(schedule(cron=cron), found) == later
+    assert schedules.next_tick(schedule(cron=cron), found) == later
 
 
 def test_a_millisecond_is_enough_for_years_of_seconds() -> None:
@@ -74,7 +74,7 @@ def test_a_millisecond_is_enough_for_years_of_seconds() -> None:
         schedule(cron="* * * * * *", next=SECOND, catchup=False),
         schedule(interval=1, next=SECOND, catchup=False),
     ):
-        assert seconds(due_schedules.decide(one, now=years * SECOND, active=0)) == (
+        assert seconds(due_schedules.choose_ticks(one, now=years * SECOND, active=0)) == (
             [years],
             years + 1,
         )
@@ -87,7 +87,7 @@ def graph(connection: Connection) -> Graph:
 
 def made(graph: Graph, **more: object) -> str:
     asked = {"experiment": "e", "name": "often", "interval": 1, "spec": "root: {}"} | more
-    return schedules.create(graph, schedules.Asked(**asked))  # type: ignore[arg-type]
+    return schedules.create(graph, schedules.NewSchedule(**asked))  # type: ignore[arg-type]
 
 
 def due(graph: Graph) -> list[int]:
@@ -99,32 +99,32 @@ def test_a_tick_asks_for_its_run_once(graph: Graph) -> None:
     one = made(graph, most=2)
     first = schedules.get(graph, one).next
     assert first is not None
-    assert due_schedules.tick(graph, first - 1) == 0
-    assert due_schedules.tick(graph, first) == 1
-    assert due_schedules.tick(graph, first) == 0
-    assert due_schedules.tick(graph, first + 5 * SECOND) == 1, "two may go on at once"
+    assert due_schedules.queue_due_runs(graph, first - 1) == 0
+    assert due_schedules.queue_due_runs(graph, first) == 1
+    assert due_schedules.queue_due_runs(graph, first) == 0
+    assert due_schedules.queue_due_runs(graph, first + 5 * SECOND) == 1, "two may go on at once"
     assert due(graph) == [first, first + SECOND]
-    run = runs.claim(graph, "h", now=0, lease=SECOND, leases=Leases(0))
+    run = runs.claim(graph, "h", now=0, lease=SECOND, leases=LeaseWatcher(0))
     assert run is not None
     assert (run.schedule, run.scheduled) == (one, first)
     assert run.name.startswith("often 20")
-    runs.ended(graph, run.id, "h", state="succeeded", error=None)
-    assert due_schedules.tick(graph, first + 5 * SECOND) == 1
-    assert due_schedules.soonest(graph) == first + 3 * SECOND
+    runs.finish(graph, run.id, "h", state="succeeded", error=None)
+    assert due_schedules.queue_due_runs(graph, first + 5 * SECOND) == 1
+    assert due_schedules.next_due(graph) == first + 3 * SECOND
 
 
 def test_one_that_is_disabled_does_not_tick(graph: Graph) -> None:
     one = made(graph)
     schedules.disable(graph, one)
-    assert due_schedules.soonest(graph) is None
-    assert due_schedules.tick(graph, 2**62) == 0
+    assert due_schedules.next_due(graph) is None
+    assert due_schedules.queue_due_runs(graph, 2**62) == 0
 
 
 def test_a_deleted_pipeline_makes_a_failed_run(graph: Graph) -> None:
     one = made(graph, spec=None, pipeline="9" * 32)
     first = schedules.get(graph, one).next
     assert first is not None
-    assert due_schedules.tick(graph, first) == 1
+    assert due_schedules.queue_due_runs(graph, first) == 1
     (row,) = graph.connection.rows("SELECT state, error FROM run")
     assert row == ("failed", "the pipeline that it was to run is deleted")
-    assert runs.claim(graph, "h", now=0, lease=1, leases=Leases(0)) is None
+    assert runs.claim(graph, "h", now=0, lease=1, leases=LeaseWatcher(0)) is None

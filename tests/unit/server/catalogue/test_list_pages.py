@@ -16,10 +16,10 @@ from clew.prov.graph import Graph
 from clew.server.catalogue import experiments, pipelines, runs
 from clew.server.catalogue.list_fields import EXPERIMENTS, PIPELINES, RUNS
 from clew.server.catalogue.list_pages import Table
-from clew.server.catalogue.runs import Asked
-from clew.server.catalogue.versions import Asked as Called
-from clew.server.kfp.list_query import listed
-from clew.server.kfp.request_fields import Sent
+from clew.server.catalogue.runs import NewRun
+from clew.server.catalogue.versions import Metadata as Called
+from clew.server.kfp.list_query import list_page
+from clew.server.kfp.request_fields import Fields
 
 SECOND = 10**9
 
@@ -31,7 +31,7 @@ def ask(graph: Graph, table: Table = RUNS, *, name: int = 6, **asked: Any) -> di
         return [{"name": row[name]} for row in rows]
 
     within = {"experiment": asked.pop("experiment")} if "experiment" in asked else {}
-    return listed(graph, table, Sent(asked), "rows", show, **within)
+    return list_page(graph, table, Fields(asked), "rows", show, **within)
 
 
 def names(page: dict[str, Any]) -> list[str]:
@@ -55,7 +55,7 @@ def predicate(key: str, operation: str | int, **value: Any) -> str:
 def run(graph: Graph, name: str, *, created: int = 0, **more: Any) -> str:
     """A run as the catalogue makes it; then, as time would have, a row that differs."""
     experiment = more.pop("experiment", "x")
-    made = runs.create(graph, Asked(experiment=experiment, name=name, spec="{}"))
+    made = runs.create(graph, NewRun(experiment=experiment, name=name, spec="{}"))
     more = {**more, "created": created} if created else more
     for column, value in more.items():
         graph.connection.rows(f"UPDATE run SET {column} = ? WHERE id = ?", (value, made))

@@ -24,7 +24,7 @@ def test_nothing_loses_its_spec_to_whoever_deletes_another(
             with connect(path, address=address) as connection:
                 graph = Graph(connection, "p" * 32)
                 for turn in range(TURNS):
-                    made = runs.create(graph, runs.Asked(experiment="x", name="r", spec="{}"))
+                    made = runs.create(graph, runs.NewRun(experiment="x", name="r", spec="{}"))
                     assert pipeline_specs.text_of(graph, runs.get(graph, made).spec) == "{}"
                     if turn == TURNS - 1:
                         kept.append(made)

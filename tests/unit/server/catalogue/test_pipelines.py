@@ -9,7 +9,7 @@ import pytest
 from clew.errors import Exists, NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.server.catalogue import experiments, pipeline_specs, pipelines, runs, schedules, versions
-from clew.server.catalogue.versions import Asked
+from clew.server.catalogue.versions import Metadata
 
 
 def kept(graph: Graph) -> set[str]:
@@ -17,58 +17,58 @@ def kept(graph: Graph) -> set[str]:
 
 
 def test_a_pipeline_comes_with_its_first_version(graph: Graph) -> None:
-    asked = Asked(name="p", display_name="Pipeline", description="why", tags={"a": "ü"})
+    asked = Metadata(name="p", display_name="Pipeline", description="why", tags={"a": "ü"})
     made = pipelines.create(graph, asked, spec="one")
     found = pipelines.get(graph, made)
-    assert found == pipelines.by_name(graph, "p")
+    assert found == pipelines.get_by_name(graph, "p")
     assert (found.name, found.display_name, found.description) == ("p", "Pipeline", "why")
     assert found.tags == {"a": "ü"}
-    version = versions.named(graph, made, "")
+    version = versions.resolve(graph, made, "")
     assert (version.name, version.display_name, version.tags) == ("p", "Pipeline", {"a": "ü"})
     assert pipeline_specs.text_of(graph, version.spec) == "one"
 
 
 def test_the_newest_version_is_meant_where_none_is_named(graph: Graph) -> None:
-    made = pipelines.create(graph, Asked(name="p"), spec="one")
-    first = versions.named(graph, made, "").id
-    second = pipelines.add_version(graph, made, Asked(name="v2"), spec="two")
-    assert versions.named(graph, made, "").id == second
-    assert versions.named(graph, made, first).id == first
-    assert versions.named(graph, "", first).pipeline == made
-    other = pipelines.create(graph, Asked(name="q"))
+    made = pipelines.create(graph, Metadata(name="p"), spec="one")
+    first = versions.resolve(graph, made, "").id
+    second = pipelines.add_version(graph, made, Metadata(name="v2"), spec="two")
+    assert versions.resolve(graph, made, "").id == second
+    assert versions.resolve(graph, made, first).id == first
+    assert versions.resolve(graph, "", first).pipeline == made
+    other = pipelines.create(graph, Metadata(name="q"))
     for pipeline, version in ((other, first), (other, ""), ("", "0"), ("0", "")):
         with pytest.raises(NotFound):
-            versions.named(graph, pipeline, version)
+            versions.resolve(graph, pipeline, version)
 
 
 def test_a_name_is_taken_once_and_what_came_with_it_is_not_kept(graph: Graph) -> None:
-    made = pipelines.create(graph, Asked(name="p"), spec="one")
+    made = pipelines.create(graph, Metadata(name="p"), spec="one")
     with pytest.raises(Exists):
-        pipelines.create(graph, Asked(name="p"), spec="another")
+        pipelines.create(graph, Metadata(name="p"), spec="another")
     with pytest.raises(Exists):
-        pipelines.add_version(graph, made, Asked(name="p"), spec="a third")
+        pipelines.add_version(graph, made, Metadata(name="p"), spec="a third")
     with pytest.raises(NotFound):
-        pipelines.add_version(graph, "0" * 32, Asked(name="v"), spec="a fourth")
+        pipelines.add_version(graph, "0" * 32, Metadata(name="v"), spec="a fourth")
     assert kept(graph) == {"one"}
     other = Graph(graph.connection, "q" * 32)
-    assert pipelines.create(other, Asked(name="p"))
+    assert pipelines.create(other, Metadata(name="p"))
 
 
 def test_what_is_said_of_them_can_change(graph: Graph) -> None:
-    made = pipelines.create(graph, Asked(name="p"), spec="one")
+    made = pipelines.create(graph, Metadata(name="p"), spec="one")
     pipelines.update(graph, replace(pipelines.get(graph, made), display_name="P", tags={"a": "b"}))
     found = pipelines.get(graph, made)
     assert (found.name, found.display_name, found.tags) == ("p", "P", {"a": "b"})
-    version = versions.named(graph, made, "")
+    version = versions.resolve(graph, made, "")
     versions.update(graph, replace(version, display_name="V", description="d"))
     changed = versions.get(graph, made, version.id)
     assert (changed.display_name, changed.description, changed.spec) == ("V", "d", version.spec)
 
 
 def test_a_pipeline_with_versions_is_deleted_with_them_or_not_at_all(graph: Graph) -> None:
-    made = pipelines.create(graph, Asked(name="p"), spec="one")
-    second = pipelines.add_version(graph, made, Asked(name="v2"), spec="two")
-    run = runs.create(graph, runs.Asked(experiment="x", name="r", spec="one"))
+    made = pipelines.create(graph, Metadata(name="p"), spec="one")
+    second = pipelines.add_version(graph, made, Metadata(name="v2"), spec="two")
+    run = runs.create(graph, runs.NewRun(experiment="x", name="r", spec="one"))
     with pytest.raises(UsageError, match="versions"):
         pipelines.delete(graph, made, cascade=False)
     versions.delete(graph, made, second)
@@ -79,14 +79,14 @@ def test_a_pipeline_with_versions_is_deleted_with_them_or_not_at_all(graph: Grap
     assert kept(graph) == {"one"}, "the run is still of it"
     for action in (
         lambda: pipelines.get(graph, made),
-        lambda: pipelines.by_name(graph, "p"),
+        lambda: pipelines.get_by_name(graph, "p"),
         lambda: pipelines.delete(graph, made, cascade=True),
     ):
         with pytest.raises(NotFound):
             action()
     runs.delete(graph, run)
     assert kept(graph) == set()
-    empty = pipelines.create(graph, Asked(name="p"))
+    empty = pipelines.create(graph, Metadata(name="p"))
     pipelines.delete(graph, empty, cascade=False)
 
 
@@ -95,11 +95,11 @@ def test_an_experiment_is_archived_with_its_runs_and_schedules(graph: Graph) -> 
     with pytest.raises(Exists):
         experiments.create(graph, "one")
     made = {
-        name: runs.create(graph, runs.Asked(experiment=name, name="r", spec="{}"))
+        name: runs.create(graph, runs.NewRun(experiment=name, name="r", spec="{}"))
         for name in (one, other)
     }
     ticking = {
-        name: schedules.create(graph, schedules.Asked(experiment=name, name="s", interval=60))
+        name: schedules.create(graph, schedules.NewSchedule(experiment=name, name="s", interval=60))
         for name in (one, other)
     }
     experiments.archive(graph, one)
@@ -107,9 +107,9 @@ def test_an_experiment_is_archived_with_its_runs_and_schedules(graph: Graph) -> 
     assert [runs.get(graph, made[name]).archived for name in (one, other)] == [True, False]
     assert [schedules.get(graph, ticking[name]).enabled for name in (one, other)] == [False, True]
     with pytest.raises(UsageError, match="archived"):
-        experiments.open_for(graph, one)
+        experiments.require_active(graph, one)
     experiments.unarchive(graph, one)
-    assert experiments.open_for(graph, one) == one
+    assert experiments.require_active(graph, one) == one
     experiments.delete(graph, other)
     assert not schedules.get(graph, ticking[other]).enabled
     assert runs.get(graph, made[other]).experiment == other
@@ -119,8 +119,8 @@ def test_an_experiment_is_archived_with_its_runs_and_schedules(graph: Graph) -> 
 
 
 def test_the_default_experiment_is_there_when_it_is_needed(graph: Graph) -> None:
-    first = experiments.open_for(graph, "")
-    assert experiments.get(graph, first).name == experiments.DEFAULT
-    assert experiments.open_for(graph, "") == first
+    first = experiments.require_active(graph, "")
+    assert experiments.get(graph, first).name == experiments.DEFAULT_NAME
+    assert experiments.require_active(graph, "") == first
     experiments.delete(graph, first)
-    assert experiments.open_for(graph, "") != first
+    assert experiments.require_active(graph, "") != first

@@ -8,12 +8,12 @@ from clew.server.catalogue.proxy_traffic import Traffic
 
 
 def test_counts_add_up_and_time_only_moves_on(graph: Graph) -> None:
-    proxy_traffic.add(graph, [Traffic("notebook", "me", "a", 200, 1, 0, 10, 20)])
-    proxy_traffic.add(
+    proxy_traffic.add_traffic(graph, [Traffic("notebook", "me", "a", 200, 1, 0, 10, 20)])
+    proxy_traffic.add_traffic(
         graph,
         [Traffic("notebook", "me", "b", 7, 1), Traffic("notebook", "me", "a", 100, 2, 1, 1, 2)],
     )
-    assert proxy_traffic.every(graph) == [
+    assert proxy_traffic.list_traffic(graph) == [
         Traffic("notebook", "me", "a", 200, 3, 1, 11, 22),
         Traffic("notebook", "me", "b", 7, 1),
     ]

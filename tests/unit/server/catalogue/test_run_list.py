@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from clew.prov.graph import Graph
 from clew.server.catalogue import experiments, run_list, runs
-from clew.server.catalogue.run_list import Place
+from clew.server.catalogue.run_list import Position
 
 
 def asked(graph: Graph) -> str:
-    wanted = runs.Asked(experiment=experiments.default(graph), name="one", spec="{}")
+    wanted = runs.NewRun(experiment=experiments.get_default(graph), name="one", spec="{}")
     return runs.create(graph, wanted)
 
 
 def every(graph: Graph, limit: int) -> list[str]:
     """All of them, page by page."""
-    found: list[Place] = []
-    while page := run_list.page(graph, found[-1] if found else Place(), limit):
+    found: list[Position] = []
+    while page := run_list.list_runs(graph, found[-1] if found else Position(), limit):
         assert len(page) <= limit
         found += page
     return [one.uid for one in found]
@@ -31,12 +31,12 @@ def test_each_is_there_once_the_newest_first(graph: Graph) -> None:
         found = every(graph, limit)
         assert sorted(found) == sorted({by_hand, begun, waiting})
         assert found[-1] == by_hand
-    assert run_list.counts(graph) == {"queued": 2}
+    assert run_list.count_by_state(graph) == {"queued": 2}
 
 
 def test_what_was_asked_for(graph: Graph) -> None:
     uid = asked(graph)
-    found = run_list.asked(graph, uid)
+    found = run_list.find_request(graph, uid)
     assert found is not None
     assert (found.id, found.state) == (uid, "queued")
-    assert run_list.asked(graph, "b" * 32) is None
+    assert run_list.find_request(graph, "b" * 32) is None

@@ -7,7 +7,7 @@ import pytest
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.server.catalogue import pipeline_specs, schedules
-from clew.server.catalogue.schedules import Asked
+from clew.server.catalogue.schedules import NewSchedule
 from clew.server.parsing.cron import SECOND
 
 HOUR = 3600 * SECOND
@@ -16,7 +16,7 @@ HOUR = 3600 * SECOND
 def test_what_was_asked_is_kept(graph: Graph) -> None:
     made = schedules.create(
         graph,
-        Asked(
+        NewSchedule(
             experiment="x",
             name="nightly",
             cron="0 0 2 * * *",
@@ -43,19 +43,21 @@ def test_what_was_asked_is_kept(graph: Graph) -> None:
 
 
 def test_the_first_tick_of_an_interval_is_one_interval_after_the_start(graph: Graph) -> None:
-    made = schedules.create(graph, Asked(experiment="x", name="n", interval=3600, starts=7 * HOUR))
+    made = schedules.create(
+        graph, NewSchedule(experiment="x", name="n", interval=3600, starts=7 * HOUR)
+    )
     assert schedules.get(graph, made).next == 8 * HOUR
 
 
 def test_without_a_start_ticks_begin_now(graph: Graph) -> None:
     found = schedules.get(
-        graph, schedules.create(graph, Asked(experiment="x", name="n", interval=60))
+        graph, schedules.create(graph, NewSchedule(experiment="x", name="n", interval=60))
     )
     assert found.next == found.created // SECOND * SECOND + 60 * SECOND
 
 
 def test_ticks_end_with_the_schedule(graph: Graph) -> None:
-    asked = Asked(experiment="x", name="n", interval=3600, starts=0, ends=2 * HOUR)
+    asked = NewSchedule(experiment="x", name="n", interval=3600, starts=0, ends=2 * HOUR)
     found = schedules.get(graph, schedules.create(graph, asked))
     assert found.next == HOUR
     assert found.after(HOUR) == 2 * HOUR
@@ -65,17 +67,17 @@ def test_ticks_end_with_the_schedule(graph: Graph) -> None:
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked(experiment="x", name="n", cron="0 0 0 31 2 *"),
-        Asked(experiment="x", name="n", interval=60, starts=0, ends=59 * SECOND),
+        NewSchedule(experiment="x", name="n", cron="0 0 0 31 2 *"),
+        NewSchedule(experiment="x", name="n", interval=60, starts=0, ends=59 * SECOND),
     ],
 )
-def test_a_schedule_that_never_runs_is_refused(graph: Graph, asked: Asked) -> None:
+def test_a_schedule_that_never_runs_is_refused(graph: Graph, asked: NewSchedule) -> None:
     with pytest.raises(UsageError, match=r"never|day-of-month"):
         schedules.create(graph, asked)
 
 
 def test_switching_keeps_the_tick_that_is_not_run_yet(graph: Graph) -> None:
-    made = schedules.create(graph, Asked(experiment="x", name="n", interval=60, starts=0))
+    made = schedules.create(graph, NewSchedule(experiment="x", name="n", interval=60, starts=0))
     for switch, expected in ((schedules.disable, False), (schedules.enable, True)):
         switch(graph, made)
         switch(graph, made)
@@ -86,7 +88,7 @@ def test_switching_keeps_the_tick_that_is_not_run_yet(graph: Graph) -> None:
 
 
 def test_a_spec_goes_with_the_last_that_is_of_it(graph: Graph) -> None:
-    asked = Asked(experiment="x", name="n", interval=60, spec="root: {}")
+    asked = NewSchedule(experiment="x", name="n", interval=60, spec="root: {}")
     first, second = schedules.create(graph, asked), schedules.create(graph, asked)
     digest = schedules.get(graph, first).spec
     assert digest is not None

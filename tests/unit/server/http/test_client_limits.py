@@ -15,8 +15,8 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from websockets.sync.client import connect
 
-from clew.server.http.client_limits import Limited, Limits
-from clew.server.http.client_timeouts import guarded
+from clew.server.http.client_limits import Limits, RequestLimiter
+from clew.server.http.client_timeouts import make_protocol
 
 TIGHT = Limits(
     head=4096,
@@ -121,8 +121,8 @@ def listening(limits: Limits) -> Iterator[Listening]:
     made = socket.create_server(("127.0.0.1", 0))
     loops: list[asyncio.AbstractEventLoop] = []
     config = uvicorn.Config(
-        Limited(app, limits),
-        http=guarded(limits),
+        RequestLimiter(app, limits),
+        http=make_protocol(limits),
         log_config=None,
         lifespan="off",
         timeout_graceful_shutdown=1,

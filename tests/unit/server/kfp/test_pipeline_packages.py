@@ -45,7 +45,7 @@ def tarred(**files: bytes) -> bytes:
 
 
 def read(data: bytes) -> str:
-    return pipeline_packages.read(io.BytesIO(data))
+    return pipeline_packages.read_package(io.BytesIO(data))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_what_is_no_package_is_refused_with_a_sentence(data: bytes, why: str) ->
 
 
 def test_nothing_is_unpacked_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    much = b"\0" * (pipeline_packages.LARGEST + 1)
+    much = b"\0" * (pipeline_packages.MAX_BYTES + 1)
     with pytest.raises(UsageError, match="larger"):
         read(zipped(**{"pipeline.yaml": much}))
     with pytest.raises(UsageError, match="larger"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from clew.server.kfp.tasks import details
+from clew.server.kfp.tasks import task_details
 
 
 def task(name: str, state: str, began: int | None = None, ended: int | None = None) -> Any:
@@ -21,7 +21,7 @@ def task(name: str, state: str, began: int | None = None, ended: int | None = No
 
 
 def told(*tasks: Any, state: str = "running") -> dict[str, dict[str, Any]]:
-    found = details("uid", {"id": "r1", "state": state, "tasks": list(tasks)})
+    found = task_details("uid", {"id": "r1", "state": state, "tasks": list(tasks)})
     assert len({one["task_id"] for one in found}) == len(found)
     assert {one["run_id"] for one in found} == {"uid"}
     return {one["task_id"].removeprefix("r1/"): one for one in found}

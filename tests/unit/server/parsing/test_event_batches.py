@@ -37,7 +37,9 @@ def test_what_was_sent_is_read(events: list[AnyEvent], coding: str) -> None:
         ("application/x-ndjson", b"".join(to_lines(events))),
         ("application/msgpack", to_batch(events)),
     ):
-        assert event_batches.read(event_batches.plain(coded(body), coding), kind) == events
+        assert (
+            event_batches.parse_batch(event_batches.decompress(coded(body), coding), kind) == events
+        )
 
 
 @given(EVENTS, some.binary(min_size=1, max_size=40))
@@ -48,7 +50,7 @@ def test_a_batch_with_junk_is_read_or_refused(events: list[AnyEvent], junk: byte
         ("application/msgpack", to_batch(events) + junk),
     ):
         try:
-            assert event_batches.read(body, kind)[: len(events)] == events
+            assert event_batches.parse_batch(body, kind)[: len(events)] == events
         except event_batches.Malformed as error:
             assert error.http_status == 422
 
@@ -57,13 +59,15 @@ def test_a_batch_with_junk_is_read_or_refused(events: list[AnyEvent], junk: byte
 @pytest.mark.parametrize("coding", ["zstd", "gzip"])
 def test_what_follows_a_compressed_batch_is_not_gone_through(coding: str) -> None:
     with pytest.raises(event_batches.Malformed):
-        event_batches.plain(_compressed(b"", coding) + bytes(event_batches.MOST), coding)
+        event_batches.decompress(
+            _compressed(b"", coding) + bytes(event_batches.MAX_BATCH_BYTES), coding
+        )
 
 
 @given(some.binary(max_size=60), some.sampled_from(["zstd", "gzip"]))
 def test_what_is_not_compressed_is_malformed(junk: bytes, coding: str) -> None:
     try:
-        event_batches.plain(junk, coding)
+        event_batches.decompress(junk, coding)
     except event_batches.Malformed as error:
         assert coding in error.message
 
@@ -72,22 +76,22 @@ def test_the_event_that_no_database_holds_is_found() -> None:
     good = Gap(execution="0" * 32, n=1, at=1, activity="x", what="", why="")
     large = Gap(execution="0" * 32, n=2**63, at=1, activity="x", what="", why="")
     zero = Gap(execution="0" * 32, n=1, at=1, activity="x\0", what="", why="")
-    assert event_batches.find_unsound([good, good]) is None
+    assert event_batches.find_unstorable([good, good]) is None
     extension = msgspec.msgpack.Ext(5, b"x")  # rejected elsewhere, and no failure here
     odd = Ended(execution="ab" * 16, n=1, at=1, activity="x", facets={"x": extension})
-    assert event_batches.find_unsound([odd]) is None
+    assert event_batches.find_unstorable([odd]) is None
     for bad in (large, zero):
-        found = event_batches.find_unsound([good, bad])
+        found = event_batches.find_unstorable([good, bad])
         assert found is not None
         assert "event 2" in found.message
 
 
 def test_what_unfolds_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_batches, "UNFOLDED", 1000)
+    monkeypatch.setattr(event_batches, "MAX_DECOMPRESSED_BYTES", 1000)
     for coding in ("zstd", "gzip"):
-        assert len(event_batches.plain(_compressed(bytes(1000), coding), coding)) == 1000
+        assert len(event_batches.decompress(_compressed(bytes(1000), coding), coding)) == 1000
         with pytest.raises(event_batches.TooLarge):
-            event_batches.plain(_compressed(bytes(1001), coding), coding)
+            event_batches.decompress(_compressed(bytes(1001), coding), coding)
 
 
 def facets(value: bytes) -> bytes:
@@ -122,7 +126,7 @@ def test_a_document_that_takes_much_memory_is_refused(body: bytes) -> None:
     assert len(small) < 5000
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises((event_batches.Malformed, event_batches.TooLarge)):
-        event_batches.read(event_batches.plain(small, "zstd"), "application/msgpack")
+        event_batches.parse_batch(event_batches.decompress(small, "zstd"), "application/msgpack")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10  # KiB
 
 
@@ -138,8 +142,8 @@ def test_a_document_that_takes_much_memory_is_refused(body: bytes) -> None:
 )
 def test_lines_that_take_much_memory_are_refused(body: bytes) -> None:
     with pytest.raises((event_batches.Malformed, event_batches.TooLarge)):
-        event_batches.read(
-            event_batches.plain(zstandard.compress(body), "zstd"), "application/x-ndjson"
+        event_batches.parse_batch(
+            event_batches.decompress(zstandard.compress(body), "zstd"), "application/x-ndjson"
         )
 
 
@@ -147,7 +151,7 @@ def test_little_may_not_unfold_to_very_much() -> None:
     for body in (zstandard.compress(bytes(64 << 20)), gzip.compress(bytes(64 << 20))[:-8]):
         coding = "zstd" if body[0] == 0x28 else "gzip"
         with pytest.raises(event_batches.TooLarge):
-            event_batches.plain(body, coding)
+            event_batches.decompress(body, coding)
 
 
 @pytest.mark.parametrize("coding", ["zstd", "gzip"])
@@ -156,7 +160,7 @@ def test_what_was_cut_off_is_malformed(coding: str) -> None:
     whole = _compressed(b"line\n" * 100_000, coding)
     for wrong in (whole[:-1], whole[:-9], whole[: len(whole) // 2], b"", whole + b"more"):
         with pytest.raises(event_batches.Malformed):
-            event_batches.plain(wrong, coding)
+            event_batches.decompress(wrong, coding)
 
 
 def _compressed(data: bytes, coding: str) -> bytes:

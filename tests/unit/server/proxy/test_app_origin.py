@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from clew.errors import UsageError
-from clew.server.proxy.app_origin import Origin, check_template
-from clew.server.proxy.targets import Key
+from clew.server.proxy.app_origin import AppOrigin, check_template
+from clew.server.proxy.targets import TargetKey
 
 ASKED = {"scheme": "http", "headers": [(b"host", b"[::1]:8100")]}
 
 
 def origin(template: str | None, name: str = "a", namespace: str = "b") -> str:
-    return Origin(8101, template).of(ASKED, Key("notebook", namespace, name))
+    return AppOrigin(8101, template).of(ASKED, TargetKey("notebook", namespace, name))
 
 
 def test_without_a_template_it_is_the_same_host_on_the_other_port() -> None:
     assert origin(None) == "http://[::1]:8101"
-    assert Origin(8101).shared
-    assert Origin(8101, "https://apps.example.org").shared
+    assert AppOrigin(8101).shared
+    assert AppOrigin(8101, "https://apps.example.org").shared
 
 
 def test_a_template_is_filled_in() -> None:
@@ -32,7 +32,7 @@ def test_no_two_targets_have_the_same_id() -> None:
     found = {origin(template, *one) for one in names}
     assert len(found) == len(names)
     assert all(len(one.split("//")[1].split(".")[0]) == 32 for one in found)
-    assert not Origin(1, template).shared
+    assert not AppOrigin(1, template).shared
 
 
 @pytest.mark.parametrize("text", ["https://a:443", "http://a:80"])

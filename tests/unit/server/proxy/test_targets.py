@@ -5,20 +5,27 @@ from __future__ import annotations
 import pytest
 
 from clew.errors import UsageError
-from clew.server.proxy.targets import Key, Target, leads, named, onward, parsed
+from clew.server.proxy.targets import (
+    Target,
+    TargetKey,
+    match_path,
+    parse_targets,
+    serves_prefix,
+    upstream_path,
+)
 
 
 @pytest.mark.parametrize(
     ("path", "key"),
     [
-        (b"/notebook/me/first/lab", Key("notebook", "me", "first")),
-        (b"/tensorboard/team-1/x.y/", Key("tensorboard", "team-1", "x.y")),
-        (b"/pvcviewer/a/b", Key("pvcviewer", "a", "b")),
-        (b"/pvcviewers/a/b/", Key("pvcviewer", "a", "b")),
+        (b"/notebook/me/first/lab", TargetKey("notebook", "me", "first")),
+        (b"/tensorboard/team-1/x.y/", TargetKey("tensorboard", "team-1", "x.y")),
+        (b"/pvcviewer/a/b", TargetKey("pvcviewer", "a", "b")),
+        (b"/pvcviewers/a/b/", TargetKey("pvcviewer", "a", "b")),
     ],
 )
-def test_a_path_names_a_target(path: bytes, key: Key) -> None:
-    found = named(path)
+def test_a_path_names_a_target(path: bytes, key: TargetKey) -> None:
+    found = match_path(path)
     assert found is not None
     assert found[0] == key
     assert path.startswith(found[1])
@@ -41,23 +48,26 @@ def test_a_path_names_a_target(path: bytes, key: Key) -> None:
     ],
 )
 def test_other_paths_do_not(path: bytes) -> None:
-    assert named(path) is None
-    assert named(path, ours={"api"}) is None
+    assert match_path(path) is None
+    assert match_path(path, ours={"api"}) is None
 
 
 def test_a_viewers_first_part_may_be_chosen_but_neither_the_servers_nor_a_namespace() -> None:
-    viewer = Key("pvcviewer", "me", "x"), b"/volumes/me/x"
-    assert named(b"/volumes/me/x/y", ours={"api"}) == viewer
-    assert named(b"/volumes/me/x/y") is None
-    assert named(b"/api/me/x/y", ours={"api"}) is None
-    assert named(b"/a%70i/me/x/y", ours={"api"}) is None
-    assert named(b"/notebook/me/x/y", ours=()) == (Key("notebook", "me", "x"), b"/notebook/me/x")
+    viewer = TargetKey("pvcviewer", "me", "x"), b"/volumes/me/x"
+    assert match_path(b"/volumes/me/x/y", ours={"api"}) == viewer
+    assert match_path(b"/volumes/me/x/y") is None
+    assert match_path(b"/api/me/x/y", ours={"api"}) is None
+    assert match_path(b"/a%70i/me/x/y", ours={"api"}) is None
+    assert match_path(b"/notebook/me/x/y", ours=()) == (
+        TargetKey("notebook", "me", "x"),
+        b"/notebook/me/x",
+    )
     chosen = Target("a", 1, base="volumes")
-    assert leads(b"/volumes/me/x", chosen)
-    assert leads(b"/pvcviewer/me/x", chosen)
-    assert not leads(b"/other/me/x", chosen)
-    assert not leads(b"/volumes/me/x", Target("a", 1))
-    assert not leads(b"/volumes/me/x", Target("a", 1, base="volumes/me"))
+    assert serves_prefix(b"/volumes/me/x", chosen)
+    assert serves_prefix(b"/pvcviewer/me/x", chosen)
+    assert not serves_prefix(b"/other/me/x", chosen)
+    assert not serves_prefix(b"/volumes/me/x", Target("a", 1))
+    assert not serves_prefix(b"/volumes/me/x", Target("a", 1, base="volumes/me"))
 
 
 @pytest.mark.parametrize(
@@ -70,11 +80,11 @@ def test_a_viewers_first_part_may_be_chosen_but_neither_the_servers_nor_a_namesp
     ],
 )
 def test_what_matched_is_replaced(rewrite: str | None, asked: bytes) -> None:
-    assert onward(b"/notebook/me/x/a/b%20c", b"/notebook/me/x", rewrite) == asked
+    assert upstream_path(b"/notebook/me/x/a/b%20c", b"/notebook/me/x", rewrite) == asked
 
 
 def test_a_table_is_read() -> None:
-    found = parsed(
+    found = parse_targets(
         """
         ["notebook/me/one"]
         address = "http://localhost:8888/"
@@ -109,4 +119,4 @@ def test_a_table_is_read() -> None:
 )
 def test_what_makes_no_sense_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="here"):
-        parsed(text, "here")
+        parse_targets(text, "here")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.server.v1.previews import MOST, preview
+from clew.server.v1.previews import MAX_TEXT_BYTES, preview
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest"
 
@@ -18,9 +18,13 @@ def test_nothing() -> None:
 
 
 def test_text_may_be_cut_within_a_letter() -> None:
-    data = b"a" * (MOST - 1) + "ü".encode()
+    data = b"a" * (MAX_TEXT_BYTES - 1) + "ü".encode()
     found = preview("x.txt", data, len(data))
-    assert (found["kind"], found["truncated"], found["text"]) == ("text", True, "a" * (MOST - 1))
+    assert (found["kind"], found["truncated"], found["text"]) == (
+        "text",
+        True,
+        "a" * (MAX_TEXT_BYTES - 1),
+    )
 
 
 def test_what_is_no_text() -> None:
@@ -42,7 +46,7 @@ def test_a_table_is_bounded() -> None:
 
 
 def test_the_last_row_of_a_part_is_left_out() -> None:
-    data = b"a,b\n" + b"1,2\n" * (MOST // 4)
+    data = b"a,b\n" + b"1,2\n" * (MAX_TEXT_BYTES // 4)
     found = preview("x.tsv", data, len(data))
     assert found["columns"] == ["a,b"]
     found = preview("x.csv", data, len(data))

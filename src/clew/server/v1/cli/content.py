@@ -24,7 +24,7 @@ from clew.api.local.versions import check_stored, find_stored
 from clew.api.remote.client_paths import ClientPaths
 from clew.run import execution_locks
 from clew.server.service import Service
-from clew.server.v1.cli.queries import words
+from clew.server.v1.cli.queries import parse_request
 from clew.store import Store
 
 router = APIRouter(prefix="/api/v1/commands", include_in_schema=False)
@@ -49,7 +49,7 @@ class _Left(msgspec.Struct):
 @router.post("/content")
 async def content(request: Request) -> Response:
     """The bytes of a version."""
-    asked: _Content = words(await request.body(), _Content)
+    asked: _Content = parse_request(await request.body(), _Content)
     service: Service = request.app.state.service
 
     def work() -> Response:
@@ -65,7 +65,7 @@ async def content(request: Request) -> Response:
 
 @router.post("/export")
 async def export(request: Request) -> Response:
-    asked: _Export = words(await request.body(), _Export)
+    asked: _Export = parse_request(await request.body(), _Export)
     said: list[str] = []
 
     def make(project: LocalProject, place: Path) -> None:
@@ -77,7 +77,7 @@ async def export(request: Request) -> Response:
 @router.post("/left")
 async def left(request: Request) -> Response:
     """What an execution left, laid out in a folder."""
-    asked: _Left = words(await request.body(), _Left)
+    asked: _Left = parse_request(await request.body(), _Left)
 
     def make(project: LocalProject, place: Path) -> None:
         place.mkdir()

@@ -40,7 +40,7 @@ Document = dict[str, Any]
 _QUESTIONS: dict[str, tuple[type[msgspec.Struct], Callable[..., Any]]] = {}
 
 
-def words(raw: bytes, kind: type[msgspec.Struct]) -> Any:
+def parse_request(raw: bytes, kind: type[msgspec.Struct]) -> Any:
     """What was asked, as far as it is what this question takes."""
     try:
         return msgspec.convert(json.loads(raw or b"{}"), type=kind, str_keys=True)
@@ -48,7 +48,7 @@ def words(raw: bytes, kind: type[msgspec.Struct]) -> Any:
         raise Malformed(f"this cannot be asked: {error}") from error
 
 
-def answered(document: object) -> Response:
+def json_response(document: object) -> Response:
     """A document, also where a text in it is none that UTF-8 can hold."""
     return Response(json.dumps(document), media_type="application/json")
 
@@ -72,12 +72,12 @@ async def ask(request: Request, name: str) -> Response:
     if name not in _QUESTIONS:
         raise NotFound(f"no command asks {name[:100]!r}", hint="is it a newer Clew that asks?")
     kind, function = _QUESTIONS[name]
-    asked = words(await request.body(), kind)
+    asked = parse_request(await request.body(), kind)
     service: Service = request.app.state.service
 
     def work() -> Response:
         with service.project() as project:
-            return answered(function(project, **msgspec.structs.asdict(asked)))
+            return json_response(function(project, **msgspec.structs.asdict(asked)))
 
     return await run_in_threadpool(work)
 

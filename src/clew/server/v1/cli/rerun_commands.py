@@ -24,7 +24,7 @@ from starlette.responses import StreamingResponse
 from clew.errors import ClewError
 from clew.server import command_worker
 from clew.server.service import Service
-from clew.server.v1.cli.queries import words
+from clew.server.v1.cli.queries import parse_request
 from clew.settings import without_own
 
 router = APIRouter(prefix="/api/v1/commands", include_in_schema=False)
@@ -61,7 +61,7 @@ async def recreate(request: Request, transfer: Transfer = "") -> Response:
 
 
 async def _done(request: Request, kind: type[msgspec.Struct], transfer: str) -> Response:
-    task = words(await request.body(), kind)
+    task = parse_request(await request.body(), kind)
     said = _told(request, json.dumps(msgspec.to_builtins(task, str_keys=True)), transfer)
     return StreamingResponse(said, media_type="application/x-ndjson")
 
