@@ -12,6 +12,8 @@ from typing import Any
 
 import msgspec
 
+SCHEMA = 1
+
 Uid = str
 """An activity's name anywhere: an execution's, or a process's."""
 
