@@ -52,6 +52,8 @@ _PATIENCE = 10.0
 """Seconds in which an execution that was recorded while the database was away is folded."""
 _GATHERING = 0.02
 """Seconds in which what happens is told together."""
+_BUSY = 0.1
+"""Seconds for which telling waits at most until the run waits for a task."""
 _AHEAD = 32
 """Tasks that may have run and not be told yet."""
 _MANY = 50
@@ -145,6 +147,8 @@ class Recorder:
         self._numbers = itertools.count(earlier.told + 1 if earlier else 1)
         self._begun: set[str] = set()
         self._queue: queue.SimpleQueue[AnyEvent | Told | WorkerSession | None] = queue.SimpleQueue()
+        self.at_rest = threading.Event()
+        """Set while the run waits for tasks: then telling takes no time from it."""
         self._ending = threading.Event()
         self._behind = 0
         self._told = 0
@@ -176,6 +180,7 @@ class Recorder:
     def finish(self) -> None:
         """Wait until all is told."""
         self._ending.set()
+        self.at_rest.set()
         self._queue.put(None)
         self._thread.join()
         if self.failure is not None:
@@ -292,6 +297,7 @@ class Recorder:
         except queue.Empty:
             return []
         self._ending.wait(_GATHERING)
+        self.at_rest.wait(_BUSY)
         while not self._queue.empty():
             found.append(self._queue.get())
         return found

@@ -344,11 +344,14 @@ class _Running:
         for when in (self._turns.soonest, self._deadlines.next()):
             if when is not None:
                 pause = min(pause, max(0.0, when - time.monotonic()))
+        self._recorder.at_rest.set()
         try:
             attempt = self._finished.get(timeout=pause)
         except queue.Empty:
             self._looked = 0.0
             return
+        finally:
+            self._recorder.at_rest.clear()
         path = attempt.node.path
         del self._busy[path]
         self._turns.left(path)
