@@ -14,7 +14,7 @@ import pytest
 from tests.cluster.kube import Kube
 from tests.cluster.operators import JUPYTER, notebook, ready, until
 from tests.cluster.standing import need_here
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import Server, serving
 from tests.local.test_server_sockets import as_its_page, execute, opened
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 
 BOTH = ["sqlite", "postgres"]
 

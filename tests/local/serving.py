@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 from tests import forkserver
-from tests.local.programs.recording import CLEW, Project
+from tests.driver import CLEW, Project
 
 
 @dataclass

@@ -13,12 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.driver import Project
 from tests.local.surviving import await_
-from tests.unit.cli.driving import Clew
 
-import clew as interface
-from clew import project_directory as folders
-from clew import settings
 from clew.store.packs import pack_format
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "s3-secret-of-the-tests"}
@@ -132,29 +129,21 @@ def bucket(tmp_path: Path) -> Iterator[Shared]:
 KINDS = {"folder": folder, "s3": bucket}
 
 
-def project(place: Path, remote: Shared, **environment: str) -> Clew:
-    clew = Clew(place, **{**remote.environment, **environment})
-    clew("init")
-    return clew
+def project(place: Path, remote: Shared, **environment: str) -> Project:
+    return Project(place, **{**remote.environment, **environment})
 
 
-def noise(clew: Clew, name: str, size: int, seed: int = 1) -> bytes:
+def noise(clew: Project, name: str, size: int, seed: int = 1) -> bytes:
     """A file that does not compress."""
     data = random.Random(seed).randbytes(size)
     (clew.folder / name).write_bytes(data)
     return data
 
 
-def in_python(clew: Clew) -> interface.Project:
-    """The same project without another process: cheaper, where the command is not the point."""
-    chosen = settings.load(clew.environment)
-    return interface.Project(folders.find(clew.folder, chosen), chosen)
-
-
-def known(clew: Clew) -> dict[str, Any]:
+def known(clew: Project) -> dict[str, Any]:
     """All that a project knows of its executions, by uid, without its own numbers."""
     found = {}
-    with in_python(clew) as opened:
+    with clew.opened() as opened:
         for execution in opened.executions():
             shown = opened.show(execution.id, detail=True)
             del shown["id"], shown["collection"], shown["made_elsewhere"], shown["signed_by"]
@@ -166,9 +155,9 @@ def known(clew: Clew) -> dict[str, Any]:
     return found
 
 
-def whole(clew: Clew) -> tuple[dict[str, Any], dict[str, Any]]:
+def whole(clew: Project) -> tuple[dict[str, Any], dict[str, Any]]:
     """What is known, by uid and by id; every byte of it is there."""
-    with in_python(clew) as opened:
+    with clew.opened() as opened:
         assert opened.fsck().problems == ()
         listed = {found.id: found.as_json() for found in opened.executions()}
     return known(clew), listed

@@ -14,11 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.cli.driving import Clew
-
-import clew as interface
-from clew import project_directory as folders
-from clew import settings
+from tests.driver import Project, Word
 
 PATIENCE = 30.0
 """How long to wait for what must come; only a failing test waits that long."""
@@ -31,15 +27,13 @@ def await_(what: str, ready: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-class Marked(Clew):
+class Marked(Project):
     """A project whose processes, clew itself and all below, carry a mark in their environment."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
-        super().__init__(folder, **environment)
         self.mark = f"MARK_OF_THIS_TEST={folder}"
-        self.environment |= dict([self.mark.split("=", 1)])
-        self.started: list[subprocess.Popen[str]] = []
-        self("init")
+        self.started: list[subprocess.Popen[Any]] = []
+        super().__init__(folder, MARK_OF_THIS_TEST=str(folder), **environment)
 
     def alive(self) -> list[int]:
         """Every process that carries the mark, and is not dead already."""
@@ -54,7 +48,7 @@ class Marked(Clew):
                     found.append(int(entry))
         return found
 
-    def start(self, *words: str, **more: Any) -> subprocess.Popen[str]:
+    def start(self, *words: Word, **more: Any) -> subprocess.Popen[Any]:
         # A fork's environment in /proc is that of the fork server.
         process = super().start(*words, popen=subprocess.Popen, **more)
         self.started.append(process)
@@ -72,12 +66,8 @@ class Marked(Clew):
     def await_silence(self) -> None:
         await_("the end of all processes", lambda: not self.alive())
 
-    def project(self) -> interface.Project:
-        chosen = settings.load(self.environment)
-        return interface.Project(folders.find(self.folder, chosen), chosen)
-
     def states(self) -> dict[str, str]:
-        with self.project() as project:
+        with self.opened() as project:
             return {found.id: found.state for found in project.executions()}
 
     def leftovers(self) -> list[str]:
@@ -88,7 +78,7 @@ class Marked(Clew):
 
     def is_well(self) -> None:
         """Every byte is what it says, and stays so when garbage is collected."""
-        with self.project() as project:
+        with self.opened() as project:
             assert project.fsck().problems == ()
             project.gc()
             assert project.fsck().problems == ()
@@ -145,7 +135,7 @@ def closed_to_others(spool: Path) -> bool:
     return closed and all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in traces)
 
 
-def await_written(clew: Clew, text: bytes) -> None:
+def await_written(clew: Project, text: bytes) -> None:
     """Until the trace in the spool speaks of `text`: it is written every tenth of a second."""
     spool = clew.folder / ".clew" / "spool"
     await_(

@@ -16,7 +16,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 
 import clew
 

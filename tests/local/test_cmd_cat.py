@@ -6,15 +6,15 @@ import base64
 import subprocess
 
 import pytest
-from tests.unit.cli.driving import Clew, workflow
+from tests.driver import Project, workflow
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Clew:
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Project:
     return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
-def test_what_was_found_and_what_was_left(clew: Clew) -> None:
+def test_what_was_found_and_what_was_left(clew: Project) -> None:
     clew.write("f", "old")
     run = clew.shell("cat f > g; echo new > f")["id"]
     assert clew("cat", f"{run}:f@input").stdout == "old"
@@ -23,12 +23,12 @@ def test_what_was_found_and_what_was_left(clew: Clew) -> None:
     assert clew("cat", "f").stdout == "new\n"
 
 
-def test_by_digest(clew: Clew) -> None:
+def test_by_digest(clew: Project) -> None:
     digest = clew.json("restore", "--list", "model.txt")[0]["digest"]
     assert clew("cat", digest[:15]).stdout == clew("cat", "e2:model.txt").stdout == "2\n"
 
 
-def test_bytes_pass_unchanged(clew: Clew) -> None:
+def test_bytes_pass_unchanged(clew: Project) -> None:
     content = bytes(range(256)) * 5000
     (clew.folder / "blob").write_bytes(content)
     version = clew.shell("cat blob > copy")["id"] + ":copy"
@@ -38,12 +38,12 @@ def test_bytes_pass_unchanged(clew: Clew) -> None:
     assert base64.b64decode(clew.json("cat", version)["content_b64"]) == content
 
 
-def test_streams_are_kept(clew: Clew) -> None:
+def test_streams_are_kept(clew: Project) -> None:
     run = clew.shell("echo said; echo warned >&2")["id"]
     assert clew("cat", f"{run}:stdout").stdout == "said\n"
     assert clew("cat", f"{run}:stderr").stdout == "warned\n"
 
 
-def test_what_is_no_version(clew: Clew) -> None:
+def test_what_is_no_version(clew: Project) -> None:
     assert clew.error("cat", "e1", status=2)[0] == "usage"
     assert clew.error("cat", "e1:nothing", status=5)[0] == "not-found"

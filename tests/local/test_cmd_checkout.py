@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.driving import Clew
+from tests.driver import Project
 
 STAMP = 1_234_567_890_123_456_789
 
@@ -37,10 +37,9 @@ def litter(folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Clew:
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
     """e1 reads run.sh, data/in.csv and ../side.toml; e2 reads other.txt alone."""
-    clew = Clew(tmp_path, **graph_in_turn)
-    clew("init")
+    clew = Project(tmp_path, **graph_in_turn)
     clew.write("run.sh", "sort data/in.csv ../side.toml > out.txt; date > when.txt\n").chmod(0o755)
     os.utime(clew.write("data/in.csv", "b\na\n"), ns=(STAMP, STAMP))
     (clew.folder.parent / "side.toml").write_text("c\n")
@@ -51,7 +50,7 @@ def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Clew:
     return clew
 
 
-def test_what_it_found_is_laid_out(clew: Clew) -> None:
+def test_what_it_found_is_laid_out(clew: Project) -> None:
     clew.write("data/in.csv", "changed since\n")
     done = clew.json("checkout", "e1", "work")
     folder = clew.folder / "work"
@@ -72,7 +71,7 @@ def test_what_it_found_is_laid_out(clew: Clew) -> None:
     }
 
 
-def test_it_is_called_as_the_execution_was(clew: Clew) -> None:
+def test_it_is_called_as_the_execution_was(clew: Project) -> None:
     uid = clew.json("checkout", "e1")["uid"]
     clew("checkout", "sorting")
     assert (clew.folder / "e1/run.sh").exists()
@@ -82,7 +81,7 @@ def test_it_is_called_as_the_execution_was(clew: Clew) -> None:
     assert (clew.folder / "below/e1/run.sh").exists()
 
 
-def test_a_clean_checkout_is_switched(clew: Clew) -> None:
+def test_a_clean_checkout_is_switched(clew: Project) -> None:
     clew("checkout", "e1", "work")
     folder = clew.folder / "work"
     folder.chmod(0o711)
@@ -96,7 +95,7 @@ def test_a_clean_checkout_is_switched(clew: Clew) -> None:
     assert (folder / "other.txt").stat().st_nlink == 1
 
 
-def test_from_inside_and_outside_the_project(clew: Clew, tmp_path: Path) -> None:
+def test_from_inside_and_outside_the_project(clew: Project, tmp_path: Path) -> None:
     place = tmp_path / "elsewhere"
     place.mkdir()
     clew("checkout", "e1", str(place))
@@ -113,7 +112,7 @@ def test_from_inside_and_outside_the_project(clew: Clew, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "change", ["echo >> data/in.csv", "rm run.sh", "chmod 600 run.sh", "echo > new"]
 )
-def test_changes_are_not_overwritten(clew: Clew, change: str) -> None:
+def test_changes_are_not_overwritten(clew: Project, change: str) -> None:
     clew("checkout", "e1", "work")
     folder = clew.folder / "work"
     assert os.system(f"cd {folder} && {change}") == 0
@@ -127,7 +126,7 @@ def test_changes_are_not_overwritten(clew: Clew, change: str) -> None:
     assert litter(clew.folder) == []
 
 
-def test_what_is_no_checkout_is_left_alone(clew: Clew) -> None:
+def test_what_is_no_checkout_is_left_alone(clew: Project) -> None:
     kept = clew.write("mine/notes.txt", "mine\n")
     for place in ("mine", "mine/notes.txt", "."):
         code, _, hint = clew.error("checkout", "e1", place, status=4)
@@ -139,24 +138,23 @@ def test_what_is_no_checkout_is_left_alone(clew: Clew) -> None:
     assert not (clew.folder / "empty/inner").exists()
 
 
-def test_a_checkout_of_another_project_is_left_alone(clew: Clew, tmp_path: Path) -> None:
+def test_a_checkout_of_another_project_is_left_alone(clew: Project, tmp_path: Path) -> None:
     clew("checkout", "e1", str(tmp_path / "work"))
-    other = Clew(tmp_path / "other")
-    other("init")
+    other = Project(tmp_path / "other")
     other.shell("true")
     before = tree(tmp_path / "work")
     assert "another project" in other.error("checkout", "e1", str(tmp_path / "work"), status=4)[1]
     assert tree(tmp_path / "work") == before
 
 
-def test_a_spoilt_state_is_said(clew: Clew) -> None:
+def test_a_spoilt_state_is_said(clew: Project) -> None:
     clew("checkout", "e1", "work")
     clew.write("work/.clew-checkout", "{")
     assert clew.error("checkout", "e2", "work", status=3)[0] == "damaged"
     assert clew.error("status", "work", status=3)[0] == "damaged"
 
 
-def test_names_that_are_ours_or_no_text(clew: Clew, tmp_path: Path) -> None:
+def test_names_that_are_ours_or_no_text(clew: Project, tmp_path: Path) -> None:
     odd = os.path.join(os.fsencode(clew.folder), b"odd\xff\n.csv")
     Path(os.fsdecode(odd)).write_text("odd")
     clew.write("_outside/x", "x")
@@ -175,7 +173,7 @@ def test_names_that_are_ours_or_no_text(clew: Clew, tmp_path: Path) -> None:
     assert gone["path_b64"] and gone["original_b64"]
 
 
-def test_what_was_not_kept_is_named(clew: Clew) -> None:
+def test_what_was_not_kept_is_named(clew: Project) -> None:
     clew.shell("cat other.txt run.sh", "--exclude", "*.txt", "--name", "partly")
     clew("rm", "e2", "--yes")
     clew("gc", "--yes")
@@ -185,7 +183,7 @@ def test_what_was_not_kept_is_named(clew: Clew) -> None:
     assert clew.json("status", "partly")["deleted"] == []
 
 
-def test_bytes_that_are_gone_leave_everything_as_it_was(clew: Clew) -> None:
+def test_bytes_that_are_gone_leave_everything_as_it_was(clew: Project) -> None:
     clew("checkout", "e2", "work")
     before = tree(clew.folder / "work")
     for pack in (clew.folder / ".clew/store/packs").iterdir():
@@ -197,7 +195,7 @@ def test_bytes_that_are_gone_leave_everything_as_it_was(clew: Clew) -> None:
     assert litter(clew.folder) == []
 
 
-def test_words(clew: Clew) -> None:
+def test_words(clew: Project) -> None:
     said = clew("checkout", "e1", "work").stderr
     assert said == "checked out e1 to work: 3 files, 63 B\n"
     assert clew.error("checkout", "e9", status=5)[0] == "not-found"

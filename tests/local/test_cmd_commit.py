@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.driver import EXECUTION, Project
 from tests.local.test_cmd_checkout import files, tree
-from tests.unit.cli.driving import EXECUTION, Clew
 
 PROGRAM = """\
 import sys
@@ -24,10 +24,9 @@ KEYS = {"execution", "of", "verdict", "differences", "divergence", "ran", "reuse
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Clew:
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
     """e1 sums numbers.txt; it is checked out to work/."""
-    clew = Clew(tmp_path, **graph_in_turn)
-    clew("init")
+    clew = Project(tmp_path, **graph_in_turn)
     clew.write("numbers.txt", "1\n2\n")
     clew.write("sum.py", PROGRAM)
     clew("exec", "--", sys.executable, "sum.py")
@@ -35,7 +34,7 @@ def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Clew:
     return clew
 
 
-def cat(clew: Clew, version: str) -> str:
+def cat(clew: Project, version: str) -> str:
     return clew("cat", version).stdout
 
 
@@ -43,7 +42,7 @@ def outputs(document: dict[str, Any]) -> set[str]:
     return {Path(one["path"]).name for one in document["differences"]}
 
 
-def test_a_changed_file(clew: Clew) -> None:
+def test_a_changed_file(clew: Project) -> None:
     clew.write("work/numbers.txt", "1\n2\n4\n")
     (clew.folder / "sum.txt").unlink()
     before = tree(clew.folder / "work")
@@ -77,7 +76,7 @@ def test_a_changed_file(clew: Clew) -> None:
     assert (found["execution"], found["modified"]) == ("e2", [])
 
 
-def test_one_after_the_other(clew: Clew) -> None:
+def test_one_after_the_other(clew: Project) -> None:
     clew.write("work/numbers.txt", "5\n")
     clew("commit", cwd=clew.folder / "work")
     clew.write("work/sum.py", PROGRAM.replace("sum(", "max("))
@@ -91,7 +90,7 @@ def test_one_after_the_other(clew: Clew) -> None:
     assert done["verdict"] == "identical"
 
 
-def test_nothing_was_changed(clew: Clew) -> None:
+def test_nothing_was_changed(clew: Project) -> None:
     os.utime(clew.folder / "work/sum.py")
     done = clew.json("commit", "work")
     assert (done["execution"]["id"], done["of"], done["verdict"]) == ("e1", "e1", "identical")
@@ -101,7 +100,7 @@ def test_nothing_was_changed(clew: Clew) -> None:
     assert len(clew.json("list")) == 1
 
 
-def test_added_and_deleted_files(clew: Clew, tmp_path: Path) -> None:
+def test_added_and_deleted_files(clew: Project, tmp_path: Path) -> None:
     clew.write(
         "work/sum.py",
         "import os\n"
@@ -132,7 +131,7 @@ def test_added_and_deleted_files(clew: Clew, tmp_path: Path) -> None:
     assert clew.json("status", "work")["added"] == []
 
 
-def test_what_was_added_and_not_read_stays(clew: Clew) -> None:
+def test_what_was_added_and_not_read_stays(clew: Project) -> None:
     """It is in the next run all the same, and no switch of the checkout takes it away."""
     clew.write("work/later.txt", "10\n")
     clew.write("work/numbers.txt", "3\n")
@@ -147,7 +146,7 @@ def test_what_was_added_and_not_read_stays(clew: Clew) -> None:
     assert clew.json("commit", "work", status=1)["execution"]["state"] == "failed"
 
 
-def test_what_was_added_and_not_read_can_be_moved_away(clew: Clew) -> None:
+def test_what_was_added_and_not_read_can_be_moved_away(clew: Project) -> None:
     clew.write("work/notes.txt", "mine\n")
     clew("commit", "work")
     (clew.folder / "work/notes.txt").rename(clew.folder / "notes.txt")
@@ -155,7 +154,7 @@ def test_what_was_added_and_not_read_can_be_moved_away(clew: Clew) -> None:
     assert set(files(clew.folder / "work")) == {"numbers.txt", "sum.py"}
 
 
-def test_what_an_early_end_did_not_meet_is_there_again(clew: Clew) -> None:
+def test_what_an_early_end_did_not_meet_is_there_again(clew: Project) -> None:
     clew.write("work/sum.py", "raise SystemExit\n")
     clew("commit", "work")
     clew.write("work/sum.py", PROGRAM)
@@ -163,7 +162,7 @@ def test_what_an_early_end_did_not_meet_is_there_again(clew: Clew) -> None:
     assert cat(clew, "e3:sum.txt") == "3\n"
 
 
-def test_a_failed_command_is_a_record_and_the_checkout_stays(clew: Clew) -> None:
+def test_a_failed_command_is_a_record_and_the_checkout_stays(clew: Project) -> None:
     clew.write("work/numbers.txt", "one\n")
     state = (clew.folder / "work/.clew-checkout").read_bytes()
     done = clew.json("commit", "work", "-m", "oops", status=1)
@@ -180,14 +179,14 @@ def test_a_failed_command_is_a_record_and_the_checkout_stays(clew: Clew) -> None
     assert clew.json("commit", "work")["of"] == "e1"
 
 
-def test_what_the_command_says_is_shown(clew: Clew) -> None:
+def test_what_the_command_says_is_shown(clew: Project) -> None:
     clew.write("work/numbers.txt", "7\n8\n9\n")
     ran = clew("commit", "work")
     assert ran.stdout == "3\n"
     assert "e2 modifies e1: different" in ran.stderr
 
 
-def test_links_lead_where_they_led(clew: Clew) -> None:
+def test_links_lead_where_they_led(clew: Project) -> None:
     """What is added below a folder that was a link goes to where that leads."""
     clew.write("v1/x.txt", "x\n")
     (clew.folder / "current").symlink_to("v1")
@@ -199,7 +198,7 @@ def test_links_lead_where_they_led(clew: Clew) -> None:
     assert cat(clew, "e3:stdout") == "x\ny\nx.txt\ny.txt\n"
 
 
-def test_no_changes_and_no_record(clew: Clew) -> None:
+def test_no_changes_and_no_record(clew: Project) -> None:
     clew.write("work/numbers.txt", "3\n")
     clew("rm", "e1", "--yes")
     code, message, _ = clew.error("commit", "work", status=5)
@@ -207,7 +206,7 @@ def test_no_changes_and_no_record(clew: Clew) -> None:
     assert clew.json("status", "work")["execution"] == "e1"
 
 
-def test_two_at_once(clew: Clew) -> None:
+def test_two_at_once(clew: Project) -> None:
     """The second is told; neither spoils the other."""
     clew.write("work/sum.py", "print('ready', flush=True)\nwhile True: pass\n")
     first = clew.start("commit", "work")
@@ -221,7 +220,7 @@ def test_two_at_once(clew: Clew) -> None:
     assert clew.json("status", "work")["execution"] == "e1"
 
 
-def test_a_message_that_cannot_be_noted_stops_it_before_it_starts(clew: Clew) -> None:
+def test_a_message_that_cannot_be_noted_stops_it_before_it_starts(clew: Project) -> None:
     clew.write("work/numbers.txt", "3\n")
     assert clew.error("commit", "work", "-m", "x" * 10_001, status=2)[0] == "usage"
     assert len(clew.json("list")) == 1
@@ -231,8 +230,7 @@ def test_a_message_that_cannot_be_noted_stops_it_before_it_starts(clew: Clew) ->
 def test_an_unprivileged_user(tmp_path: Path) -> None:
     """Recorded by root, changed and run by somebody else."""
     somebody = 61234
-    clew = Clew(tmp_path / "theirs")
-    clew("init")
+    clew = Project(tmp_path / "theirs")
     clew.write("numbers.txt", "1\n2\n")
     clew.shell("sort -r numbers.txt > sorted.txt; id -u")
     for path in [clew.folder.parent, *clew.folder.parent.rglob("*")]:
@@ -267,8 +265,7 @@ def test_an_unprivileged_user(tmp_path: Path) -> None:
 
 def test_only_what_the_change_concerns_runs(tmp_path: Path, graph_in_turn: dict[str, str]) -> None:
     """Four steps, the third edited: two run, and the record is whole all the same."""
-    clew = Clew(tmp_path, **graph_in_turn)
-    clew("init")
+    clew = Project(tmp_path, **graph_in_turn)
     clew.write("0.txt", "start\n")
     step = "import sys\nopen(sys.argv[2], 'w').write(open(sys.argv[1]).read() + {!r})\n"
     words = []

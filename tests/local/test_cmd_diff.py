@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from tests.local.programs.recording import Project
+from tests.driver import Project
 
 KEYS = {
     *("a", "b", "verdict", "command", "environment", "packages", "hardware"),

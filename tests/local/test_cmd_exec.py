@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.driving import EXECUTION, Clew
+from tests.driver import EXECUTION, Project
 
 SUMMARY = re.compile(
     r"clew: e1(?: \(\w+\))? done in \d+\.\d s, \d+ process(?:es)?, \d+ inputs?, \d+ outputs?,"
@@ -18,13 +18,11 @@ SUMMARY = re.compile(
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph: dict[str, str]) -> Clew:
-    clew = Clew(tmp_path, **graph)
-    clew("init")
-    return clew
+def clew(tmp_path: Path, graph: dict[str, str]) -> Project:
+    return Project(tmp_path, **graph)
 
 
-def test_one_line_sums_up(clew: Clew) -> None:
+def test_one_line_sums_up(clew: Project) -> None:
     ran = clew("exec", "--name", "hello", "--", "sh", "-c", "echo out; cat >&2", stdin="err\n")
     assert ran.stdout == "out\n"
     said, _, summary = ran.stderr.partition("\n")
@@ -33,7 +31,7 @@ def test_one_line_sums_up(clew: Clew) -> None:
     assert "(hello)" in summary
 
 
-def test_json_is_the_last_line_of_stderr(clew: Clew) -> None:
+def test_json_is_the_last_line_of_stderr(clew: Project) -> None:
     ran = clew("exec", "--json", "--", "sh", "-c", "echo out; echo err >&2")
     assert ran.stdout == "out\n"
     execution = json.loads(ran.stderr.splitlines()[-1])
@@ -42,7 +40,7 @@ def test_json_is_the_last_line_of_stderr(clew: Clew) -> None:
     assert execution["command"] == ["sh", "-c", "echo out; echo err >&2"]
 
 
-def test_the_status_is_the_command_s_own(clew: Clew) -> None:
+def test_the_status_is_the_command_s_own(clew: Project) -> None:
     failed = clew.shell("exit 3", status=3)
     assert (failed["state"], failed["status"]) == ("failed", 3)
     killed = clew.shell("kill -TERM $$", status=128 + signal.SIGTERM)
@@ -51,13 +49,13 @@ def test_the_status_is_the_command_s_own(clew: Clew) -> None:
 
 
 def test_outside_a_project_one_is_made(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Clew(tmp_path, **graph)
+    clew = Project(tmp_path, init=False, **graph)
     ran = clew("exec", "--", "true")
     assert ran.stderr.startswith(f"clew: made a project in {clew.folder}\n")
     assert [found["id"] for found in clew.json("list")] == ["e1"]
 
 
-def test_what_cannot_be_run(clew: Clew) -> None:
+def test_what_cannot_be_run(clew: Project) -> None:
     for words, status, code in [
         (["no-such-program"], 127, "no-such-command"),
         (["./data"], 126, "not-executable"),
@@ -68,16 +66,16 @@ def test_what_cannot_be_run(clew: Clew) -> None:
         assert ran.stdout == ""
 
 
-def test_no_command_at_all(clew: Clew) -> None:
+def test_no_command_at_all(clew: Project) -> None:
     assert "clew exec --help" in clew("exec", status=2).stderr
 
 
-def test_a_name_may_not_look_like_an_id(clew: Clew) -> None:
+def test_a_name_may_not_look_like_an_id(clew: Project) -> None:
     ran = clew("exec", "--name", "e7", "--", "true", status=2)
     assert "e7" in ran.stderr
 
 
-def test_content_may_be_left_out(clew: Clew) -> None:
+def test_content_may_be_left_out(clew: Project) -> None:
     clew.write("keep.txt", "kept")
     clew.write("big.bin", "left out")
     clew.shell("cat keep.txt big.bin > all.bin", "--exclude", "*.bin")
@@ -88,7 +86,7 @@ def test_content_may_be_left_out(clew: Clew) -> None:
     assert clew.error("cat", "e2:other.txt", status=5)[0] == "no-content"
 
 
-def test_what_is_known_already_is_not_stored_again(clew: Clew) -> None:
+def test_what_is_known_already_is_not_stored_again(clew: Project) -> None:
     clew.write("data", "".join(random.Random(3).choices("0123456789abcdef", k=200_000)))
     first = clew.shell("cat data > copy")
     assert first["new_bytes"] > 50_000
@@ -98,7 +96,7 @@ def test_what_is_known_already_is_not_stored_again(clew: Clew) -> None:
     assert re.search(r", [\d.]+ MB \([\d.]+ k?B new\)\n", clew("exec", "--", "cat", "data").stderr)
 
 
-def test_the_configuration_leaves_content_out(clew: Clew) -> None:
+def test_the_configuration_leaves_content_out(clew: Project) -> None:
     config = clew.folder / ".clew/config.toml"
     config.write_text(config.read_text().replace("exclude = []", 'exclude = ["*.bin"]'))
     clew.write("big.bin", "left out")
@@ -108,7 +106,7 @@ def test_the_configuration_leaves_content_out(clew: Clew) -> None:
     assert (files["big.bin"]["stored"], files["copy"]["stored"]) == (False, True)
 
 
-def test_what_the_kernel_makes_up_is_not_stored(clew: Clew) -> None:
+def test_what_the_kernel_makes_up_is_not_stored(clew: Project) -> None:
     clew.shell("cat /proc/version /sys/kernel/mm/transparent_hugepage/enabled; head -c 1 /dev/zero")
     files = {file["path"]: file for file in clew.json("show", "e1", "--detail")["files"]}
     assert files["/proc/version"]["read"]
@@ -116,7 +114,7 @@ def test_what_the_kernel_makes_up_is_not_stored(clew: Clew) -> None:
     assert [(file["stored"], file["digest"]) for file in made_up] == [(False, None)] * len(made_up)
 
 
-def test_inside_another_it_joins(clew: Clew) -> None:
+def test_inside_another_it_joins(clew: Project) -> None:
     import sys
 
     inner = f"{sys.executable} -m clew exec -- sh -c 'echo x > made'"

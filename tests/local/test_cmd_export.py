@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.cli.driving import Clew, workflow
+from tests.driver import Project, workflow
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Clew:
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Project:
     return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
-def test_prov_json_is_read_back(clew: Clew) -> None:
+def test_prov_json_is_read_back(clew: Project) -> None:
     from prov.model import ProvActivity, ProvDocument, ProvEntity
 
     text = clew("export", "e1", "--format", "prov-json").stdout
@@ -23,13 +23,13 @@ def test_prov_json_is_read_back(clew: Clew) -> None:
     assert ProvDocument.deserialize(source=str(clew.folder / "out.json"), format="json") == document
 
 
-def test_prov_n(clew: Clew) -> None:
+def test_prov_n(clew: Project) -> None:
     text = clew("export", "e1", "--format", "prov-n").stdout
     assert text.startswith("document")
     assert "wasGeneratedBy(" in text
 
 
-def test_an_ro_crate_is_read_back(clew: Clew) -> None:
+def test_an_ro_crate_is_read_back(clew: Project) -> None:
     from rocrate.rocrate import ROCrate
 
     told = clew.json("export", "e1", "--format", "ro-crate", "-o", "crate")
@@ -38,7 +38,7 @@ def test_an_ro_crate_is_read_back(clew: Clew) -> None:
     assert any("clean.csv" in str(entity.id) for entity in crate.data_entities)
 
 
-def test_what_cannot_be_exported(clew: Clew) -> None:
+def test_what_cannot_be_exported(clew: Project) -> None:
     assert clew.error("export", "e9", "-o", "x", status=5)[0] == "not-found"
     assert clew("export", "e1", "--format", "turtle", status=2).stderr.startswith("error: ")
     assert clew("export", "e1", "--format", "ro-crate", status=2).stderr.startswith("error: ")

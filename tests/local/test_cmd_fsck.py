@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.driving import Clew, workflow
+from tests.driver import Project, workflow
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph: dict[str, str]) -> Clew:
+def clew(tmp_path: Path, graph: dict[str, str]) -> Project:
     return workflow(tmp_path, **graph)
 
 
-def test_a_sound_project(clew: Clew) -> None:
+def test_a_sound_project(clew: Project) -> None:
     found = clew.json("fsck")
     assert found["ok"] is True
     assert found["checked"] > 0
@@ -21,7 +21,7 @@ def test_a_sound_project(clew: Clew) -> None:
     assert "no problem" in clew("fsck").stderr
 
 
-def test_damage_is_found(clew: Clew) -> None:
+def test_damage_is_found(clew: Project) -> None:
     for pack in (clew.folder / ".clew/store").rglob("*.pack"):
         content = bytearray(pack.read_bytes())
         content[len(content) // 3] ^= 1
@@ -33,7 +33,7 @@ def test_damage_is_found(clew: Clew) -> None:
     assert len(clew("fsck", status=3).stdout.splitlines()) == len(found["problems"])
 
 
-def test_bytes_that_are_gone_are_missed(clew: Clew) -> None:
+def test_bytes_that_are_gone_are_missed(clew: Project) -> None:
     import shutil
 
     shutil.rmtree(clew.folder / ".clew/store")

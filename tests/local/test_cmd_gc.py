@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.driving import Clew, workflow
+from tests.driver import Project, workflow
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph: dict[str, str]) -> Clew:
+def clew(tmp_path: Path, graph: dict[str, str]) -> Project:
     return workflow(tmp_path, **graph)
 
 
-def test_what_nobody_has_goes_and_the_rest_stays(clew: Clew) -> None:
+def test_what_nobody_has_goes_and_the_rest_stays(clew: Project) -> None:
     import random
 
     clew.write("noise", "".join(random.Random(1).choices("0123456789abcdef", k=300_000)))
@@ -31,14 +31,14 @@ def test_what_nobody_has_goes_and_the_rest_stays(clew: Clew) -> None:
     assert clew("cat", "e1:data/raw.csv").stdout.startswith("P1")
 
 
-def test_without_a_terminal_it_takes_yes(clew: Clew) -> None:
+def test_without_a_terminal_it_takes_yes(clew: Project) -> None:
     clew("rm", "e1", "e2", "--yes")
     assert clew.error("gc", status=4)[0] == "not-allowed"
     clew("gc", "--yes")
     assert "nothing to free" in clew("gc").stderr
 
 
-def test_beside_a_running_execution(clew: Clew) -> None:
+def test_beside_a_running_execution(clew: Project) -> None:
     clew.write("late", "what only the running one has")
     running = clew.start("exec", "--", "sh", "-c", "cat late > kept; echo ready; read line")
     assert running.stdout is not None

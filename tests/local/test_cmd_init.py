@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.unit.cli.driving import Clew
+from tests.driver import Project
 
 
 def test_a_project_is_made_and_found_from_below(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Clew(tmp_path, **graph)
+    clew = Project(tmp_path, init=False, **graph)
     made = clew.json("init")
     assert made == {"project": str(clew.folder), "uid": made["uid"], "created": True}
     hidden = clew.folder / ".clew"
@@ -23,7 +23,7 @@ def test_a_project_is_made_and_found_from_below(tmp_path: Path, graph: dict[str,
 
 
 def test_git_stages_nothing_of_a_project(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Clew(tmp_path, **graph)
+    clew = Project(tmp_path, init=False, **graph)
     clew.json("init")
     clew.write("mine", "to be committed")
     for words in (("init", "-q"), ("add", "-A")):
@@ -33,7 +33,7 @@ def test_git_stages_nothing_of_a_project(tmp_path: Path, graph: dict[str, str]) 
 
 
 def test_a_project_that_is_there_stays(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Clew(tmp_path, **graph)
+    clew = Project(tmp_path, init=False, **graph)
     first = clew.json("init")
     again = clew.json("init")
     assert again == {**first, "created": False}
@@ -41,7 +41,7 @@ def test_a_project_that_is_there_stays(tmp_path: Path, graph: dict[str, str]) ->
 
 
 def test_another_folder_may_be_named(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Clew(tmp_path, **graph)
+    clew = Project(tmp_path, init=False, **graph)
     ran = clew("init", "inner/deep")
     assert ran.stdout == ""
     assert (clew.folder / "inner/deep/.clew/config.toml").is_file()
@@ -49,7 +49,7 @@ def test_another_folder_may_be_named(tmp_path: Path, graph: dict[str, str]) -> N
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Clew(tmp_path, **graph)
+    clew = Project(tmp_path, init=False, **graph)
     clew.write("occupied", "a file")
     code, message, _ = clew.error("init", "occupied/below", status=4)
     assert code == "not-allowed"

@@ -7,9 +7,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.local.sharing import Shared, folder, in_python, project, whole
+from tests.driver import Project
+from tests.local.sharing import Shared, folder, project, whole
 from tests.local.test_forged_records import forged_facts, push_forged
-from tests.unit.cli.driving import Clew
 
 from clew.api.local.share import Document
 from clew.errors import Rejected
@@ -23,7 +23,7 @@ def remote(tmp_path: Path) -> Shared:
 
 
 @pytest.fixture
-def signer(tmp_path: Path, remote: Shared) -> Clew:
+def signer(tmp_path: Path, remote: Shared) -> Project:
     """Someone with a key, who pushed one execution."""
     clew = project(tmp_path / "signer", remote)
     clew("key", "create")
@@ -32,13 +32,13 @@ def signer(tmp_path: Path, remote: Shared) -> Clew:
     return clew
 
 
-def pulled(tmp_path: Path, remote: Shared) -> Clew:
+def pulled(tmp_path: Path, remote: Shared) -> Project:
     clew = project(tmp_path / "reader", remote)
     clew("pull", remote.url)
     return clew
 
 
-def alter(clew: Clew, statement: str) -> None:
+def alter(clew: Project, statement: str) -> None:
     """Change the graph behind Clew's back."""
     graph = sqlite3.connect(clew.folder / ".clew/graph.db", isolation_level=None)
     graph.execute(statement)
@@ -49,7 +49,7 @@ def documents(remote: Shared) -> list[Path]:
     return sorted((remote.path / "executions").iterdir())
 
 
-def test_the_signer_is_named(tmp_path: Path, signer: Clew, remote: Shared) -> None:
+def test_the_signer_is_named(tmp_path: Path, signer: Project, remote: Shared) -> None:
     key = signer.json("key", "show")
     assert signer("key", "show").stdout.strip() == key["public"]
     reader = pulled(tmp_path, remote)
@@ -95,7 +95,7 @@ def test_signing_is_optional(tmp_path: Path, remote: Shared) -> None:
 
 
 def test_a_record_with_a_bad_signature_is_refused(
-    tmp_path: Path, signer: Clew, remote: Shared
+    tmp_path: Path, signer: Project, remote: Shared
 ) -> None:
     """The signature of one record on another, as a thief of signatures would do it."""
     signer.shell("echo two")
@@ -117,7 +117,7 @@ def test_a_record_with_a_bad_signature_is_refused(
 
 
 def test_a_known_signer_outweighs_a_forged_record(
-    tmp_path: Path, signer: Clew, remote: Shared
+    tmp_path: Path, signer: Project, remote: Shared
 ) -> None:
     attacker = project(tmp_path / "attacker", remote)
     attacker("pull", remote.url)
@@ -125,7 +125,7 @@ def test_a_known_signer_outweighs_a_forged_record(
     alter(attacker, "DELETE FROM signature")
     push_forged(attacker, remote, "e1", lambda own: [*own, *facts])
     reader = project(tmp_path / "reader", remote)
-    with in_python(reader) as opened, pytest.raises(Rejected):
+    with reader.opened() as opened, pytest.raises(Rejected):
         opened.pull(remote.url)  # two records that contradict, and none is known to be right
     reader("key", "allow", "ann", signer.json("key", "show")["public"])
     reader("pull", remote.url)
@@ -135,7 +135,7 @@ def test_a_known_signer_outweighs_a_forged_record(
 
 
 def test_fsck_finds_what_was_changed_after_it_was_signed(
-    tmp_path: Path, signer: Clew, remote: Shared
+    tmp_path: Path, signer: Project, remote: Shared
 ) -> None:
     reader = pulled(tmp_path, remote)
     out = f"{signer.folder}/out.txt"
@@ -151,7 +151,7 @@ def test_fsck_finds_what_was_changed_after_it_was_signed(
     for change, told in changes.items():
         saved = path.read_bytes()
         alter(reader, change)
-        with in_python(reader) as opened:
+        with reader.opened() as opened:
             problems = opened.fsck().problems
         assert any(told in problem.what + problem.where for problem in problems), (change, problems)
         path.write_bytes(saved)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.driving import EXECUTION, Clew, workflow
+from tests.driver import EXECUTION, Project, workflow
 
 
 def test_executions_oldest_first(tmp_path: Path, graph: dict[str, str]) -> None:
@@ -29,8 +29,7 @@ def test_executions_oldest_first(tmp_path: Path, graph: dict[str, str]) -> None:
 
 
 def test_an_empty_project_says_how_to_begin(tmp_path: Path, graph: dict[str, str]) -> None:
-    clew = Clew(tmp_path, **graph)
-    clew("init")
+    clew = Project(tmp_path, **graph)
     ran = clew("list")
     assert ran.stdout == ""
     assert "clew exec -- COMMAND" in ran.stderr

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.cli.driving import Clew, workflow
+from tests.driver import Project, workflow
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Clew:
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Project:
     return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
 @pytest.mark.parametrize("target", ["clean", "e1.p1", "e1:data/clean.csv", "model.txt"])
-def test_notes_are_kept_in_order(clew: Clew, target: str) -> None:
+def test_notes_are_kept_in_order(clew: Project, target: str) -> None:
     clew("note", target, "verdict=good", "reviewer=Ann Ö")
     noted = clew.json("note", target, "verdict=better = best")
     assert noted["target"] == target
@@ -24,13 +24,13 @@ def test_notes_are_kept_in_order(clew: Clew, target: str) -> None:
     assert clew("note", target).stdout.splitlines()[0] == "verdict=good"
 
 
-def test_a_file_nobody_recorded_yet(clew: Clew) -> None:
+def test_a_file_nobody_recorded_yet(clew: Project) -> None:
     clew.write("new.csv", "x")
     clew("note", "new.csv", "licence=CC0")
     assert clew.json("note", "new.csv")["notes"][0]["value"] == "CC0"
 
 
-def test_what_is_wrong_with_a_note(clew: Clew) -> None:
+def test_what_is_wrong_with_a_note(clew: Project) -> None:
     assert clew.error("note", "e1", "no-equals", status=2)[0] == "usage"
     assert clew.error("note", "e1", "=value", status=2)[0] == "usage"
     assert clew.error("note", "e9", "a=b", status=5)[0] == "not-found"

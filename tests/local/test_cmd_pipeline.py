@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.compiling import compile_pipeline, run_script
-from tests.local.programs.recording import CLEW, HERE, Project
+from tests.driver import CLEW, Project
+from tests.local.programs.compiling import HERE, compile_pipeline, run_script
 from tests.local.surviving import await_
 
 RUN = {"id", "uid", "name", "state", "inputs", "outputs", "tasks"}

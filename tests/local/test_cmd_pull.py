@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.sharing import KINDS, Shared, folder, in_python, known, noise, project, whole
+from tests.driver import EXECUTION, Project
+from tests.local.sharing import KINDS, Shared, folder, known, noise, project, whole
 from tests.local.test_cmd_push import limited
-from tests.unit.cli.driving import EXECUTION, Clew
 from tests.unit.prov.story import Story
 
 import clew as interface
@@ -26,7 +26,7 @@ def remote(tmp_path: Path) -> Iterator[Shared]:
         yield made
 
 
-def record(place: Path, remote: Shared) -> Clew:
+def record(place: Path, remote: Shared) -> Project:
     """A project whose two executions, `clean` and another, were pushed."""
     clew = project(place, remote)
     clew.write("data/raw.csv", "P1,1\nP2,\nP3,3\n")
@@ -37,12 +37,12 @@ def record(place: Path, remote: Shared) -> Clew:
 
 
 @pytest.fixture
-def clew(tmp_path: Path, remote: Shared) -> Clew:
+def clew(tmp_path: Path, remote: Shared) -> Project:
     return record(tmp_path / "here", remote)
 
 
 @pytest.fixture(scope="module")
-def pushed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Clew, Shared]:
+def pushed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Shared]:
     """A project and where it was pushed, for those who only read: made once."""
     place = tmp_path_factory.mktemp("pushed")
     with folder(place) as remote:
@@ -50,13 +50,13 @@ def pushed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Clew, Shared]:
 
 
 @pytest.fixture
-def other(tmp_path: Path, graph_in_turn: dict[str, str]) -> Clew:
-    made = Clew(tmp_path / "there", **graph_in_turn)
-    made("init")
-    return made
+def other(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
+    return Project(tmp_path / "there", **graph_in_turn)
 
 
-def test_all_that_is_known_there_is_known_here(pushed: tuple[Clew, Shared], other: Clew) -> None:
+def test_all_that_is_known_there_is_known_here(
+    pushed: tuple[Project, Shared], other: Project
+) -> None:
     clew, remote = pushed
     done = other.json("pull", remote.url)
     assert set(done) == {"url", "executions", "bytes", "remarks"}
@@ -71,7 +71,9 @@ def test_all_that_is_known_there_is_known_here(pushed: tuple[Clew, Shared], othe
     assert other.json("gc", "--dry-run")["files"] == 0
 
 
-def test_what_was_made_elsewhere_is_shown_as_such(pushed: tuple[Clew, Shared], other: Clew) -> None:
+def test_what_was_made_elsewhere_is_shown_as_such(
+    pushed: tuple[Project, Shared], other: Project
+) -> None:
     clew, remote = pushed
     other("pull", remote.url)
     other.shell("true")
@@ -86,7 +88,7 @@ def test_what_was_made_elsewhere_is_shown_as_such(pushed: tuple[Clew, Shared], o
 
 
 def test_what_was_made_elsewhere_is_restored_below_the_current_folder(
-    pushed: tuple[Clew, Shared], other: Clew, tmp_path: Path
+    pushed: tuple[Project, Shared], other: Project, tmp_path: Path
 ) -> None:
     clew, remote = pushed
     other("pull", remote.url)
@@ -104,7 +106,7 @@ def test_what_was_made_elsewhere_is_restored_below_the_current_folder(
 
 
 def test_what_was_done_there_need_not_be_done_here(
-    tmp_path: Path, remote: Shared, other: Clew
+    tmp_path: Path, remote: Shared, other: Project
 ) -> None:
     """The memo comes along: an incremental repeat here reuses what ran there."""
     clew = project(tmp_path / "here", remote)
@@ -118,7 +120,7 @@ def test_what_was_done_there_need_not_be_done_here(
     assert all(one["from"].startswith("e1.") for one in again["reused"])
 
 
-def test_twice_changes_nothing(clew: Clew, other: Clew, remote: Shared) -> None:
+def test_twice_changes_nothing(clew: Project, other: Project, remote: Shared) -> None:
     clew("note", "e1", "good=yes")
     clew("push", remote.url)
     other("pull", remote.url)
@@ -129,7 +131,7 @@ def test_twice_changes_nothing(clew: Clew, other: Clew, remote: Shared) -> None:
 
 
 def test_numbers_are_given_anew_in_the_order_they_were_made(
-    pushed: tuple[Clew, Shared], other: Clew
+    pushed: tuple[Project, Shared], other: Project
 ) -> None:
     clew, remote = pushed
     other.shell("true", "--name", "mine")
@@ -144,7 +146,7 @@ def test_numbers_are_given_anew_in_the_order_they_were_made(
     assert {found["uid"] for found in other.json("list")} > uids
 
 
-def test_what_is_there_is_listed(pushed: tuple[Clew, Shared], other: Clew) -> None:
+def test_what_is_there_is_listed(pushed: tuple[Project, Shared], other: Project) -> None:
     _, remote = pushed
     found = other.json("pull", remote.url, "--list")
     assert [(e["id"], e["name"], e["here"]) for e in found] == [
@@ -162,7 +164,7 @@ def test_what_is_there_is_listed(pushed: tuple[Clew, Shared], other: Clew) -> No
     assert other.error("pull", remote.url, "--list", "e1", status=2)[0] == "usage"
 
 
-def test_by_uid_name_or_the_pusher_s_number(pushed: tuple[Clew, Shared], other: Clew) -> None:
+def test_by_uid_name_or_the_pusher_s_number(pushed: tuple[Project, Shared], other: Project) -> None:
     clew, remote = pushed
     first, second = (found["uid"] for found in clew.json("list"))
     assert other.json("pull", remote.url, second[:6])["executions"][0]["uid"] == second
@@ -173,7 +175,7 @@ def test_by_uid_name_or_the_pusher_s_number(pushed: tuple[Clew, Shared], other: 
 
 
 def test_a_number_that_two_pushers_have(
-    tmp_path: Path, clew: Clew, other: Clew, remote: Shared
+    tmp_path: Path, clew: Project, other: Project, remote: Shared
 ) -> None:
     third = project(tmp_path / "third", remote)
     own = third.shell("echo third", "--name", "clean")
@@ -188,7 +190,9 @@ def test_a_number_that_two_pushers_have(
     assert [found["name"] for found in other.json("list")] == ["clean", None, None]
 
 
-def test_what_people_noted_comes_along_also_later(clew: Clew, other: Clew, remote: Shared) -> None:
+def test_what_people_noted_comes_along_also_later(
+    clew: Project, other: Project, remote: Shared
+) -> None:
     clew("note", "e1", "verdict=good")
     clew("note", "e1.p1", "shell=yes")
     clew("source", "data/raw.csv", "https://example.org/raw.csv")
@@ -208,10 +212,10 @@ def test_what_people_noted_comes_along_also_later(clew: Clew, other: Clew, remot
     assert other("note", "e2").stdout == "seen=there\nseen=here\n"
 
 
-def test_families_stay_together(tmp_path: Path, other: Clew, remote: Shared) -> None:
+def test_families_stay_together(tmp_path: Path, other: Project, remote: Shared) -> None:
     """By uid: numbers differ here, and the child may come before its parent."""
     clew = project(tmp_path / "here", remote)
-    with in_python(clew) as mine:
+    with clew.opened() as mine:
         parent = Story("a", at=1000).end()
         child = Story(
             "b", at=2000, parent=parent.uid, facets={"kind": "repetition", "collection": parent.uid}
@@ -229,7 +233,7 @@ def test_families_stay_together(tmp_path: Path, other: Clew, remote: Shared) -> 
 
 
 def test_one_that_was_broken_is_broken_there(
-    tmp_path: Path, clew: Clew, other: Clew, remote: Shared
+    tmp_path: Path, clew: Project, other: Project, remote: Shared
 ) -> None:
     running = clew.start("exec", "--", "sh", "-c", "echo ready; sleep 1000")
     assert running.stdout is not None
@@ -255,7 +259,7 @@ def test_through_s3(tmp_path: Path) -> None:
         assert whole(other)[0] == known(clew)
 
 
-def test_from_python(pushed: tuple[Clew, Shared], other: Clew) -> None:
+def test_from_python(pushed: tuple[Project, Shared], other: Project) -> None:
     _, remote = pushed
     program = """
 import sys, clew
@@ -282,16 +286,16 @@ def flip(path: Path, at: int) -> None:
 
 
 @pytest.fixture
-def copied(pushed: tuple[Clew, Shared], tmp_path: Path) -> Shared:
+def copied(pushed: tuple[Project, Shared], tmp_path: Path) -> Shared:
     """A remote to be damaged."""
     shutil.copytree(pushed[1].path, tmp_path / "copied")
     return Shared(str(tmp_path / "copied"), tmp_path / "copied")
 
 
-def refused(other: Clew, remote: Shared, *ids: str) -> None:
+def refused(other: Project, remote: Shared, *ids: str) -> None:
     """What the remote is, is said; nothing here changes."""
     before = whole(other)
-    with in_python(other) as opened, pytest.raises(interface.ClewError) as told:
+    with other.opened() as opened, pytest.raises(interface.ClewError) as told:
         opened.pull(remote.url, ids or None)
     assert told.value.code == "damaged"
     assert told.value.exit_status == 3
@@ -311,7 +315,7 @@ DAMAGE: dict[str, Callable[[Path, Path], object]] = {
 
 @pytest.mark.parametrize("how", DAMAGE)
 def test_a_corrupt_remote(
-    pushed: tuple[Clew, Shared], other: Clew, copied: Shared, how: str
+    pushed: tuple[Project, Shared], other: Project, copied: Shared, how: str
 ) -> None:
     (pack,) = (copied.path / "packs").iterdir()
     (table,) = (copied.path / "tables").iterdir()
@@ -319,12 +323,12 @@ def test_a_corrupt_remote(
     refused(other, copied)
     shutil.rmtree(copied.path)
     shutil.copytree(pushed[1].path, copied.path)
-    with in_python(other) as opened:
+    with other.opened() as opened:
         opened.pull(copied.url)
     assert whole(other)[0] == known(pushed[0])
 
 
-def test_damage_is_told_and_repaired(clew: Clew, other: Clew, remote: Shared) -> None:
+def test_damage_is_told_and_repaired(clew: Project, other: Project, remote: Shared) -> None:
     (pack,) = (remote.path / "packs").iterdir()
     pack.write_bytes(bytes(pack.stat().st_size))
     code, message, hint = other.error("pull", remote.url, status=3)
@@ -340,7 +344,7 @@ def test_damage_is_told_and_repaired(clew: Clew, other: Clew, remote: Shared) ->
 
 @pytest.mark.parametrize("how", ["blocks", "lost pack", "table"])
 def test_damage_to_one_execution_leaves_the_others(
-    pushed: tuple[Clew, Shared], other: Clew, copied: Shared, how: str
+    pushed: tuple[Project, Shared], other: Project, copied: Shared, how: str
 ) -> None:
     """Each execution is pushed on its own, so its events are in a pack of its own."""
     shutil.rmtree(copied.path)
@@ -365,8 +369,8 @@ def test_damage_to_one_execution_leaves_the_others(
     ids=["flip", "cut"],
 )
 def test_a_damaged_document_is_left_out_and_repaired(
-    pushed: tuple[Clew, Shared],
-    other: Clew,
+    pushed: tuple[Project, Shared],
+    other: Project,
     copied: Shared,
     damage: Callable[[Path], object],
 ) -> None:
@@ -395,7 +399,9 @@ def test_a_damaged_document_is_left_out_and_repaired(
     assert whole(other)[0] == known(clew)
 
 
-def test_a_document_of_a_stranger(pushed: tuple[Clew, Shared], other: Clew, copied: Shared) -> None:
+def test_a_document_of_a_stranger(
+    pushed: tuple[Project, Shared], other: Project, copied: Shared
+) -> None:
     """Whole by its digest, and yet not what a Clew writes."""
     (first, second) = known(pushed[0])
     own = next(p for p in (copied.path / "executions").iterdir() if p.name.startswith(first))
@@ -427,7 +433,7 @@ def test_a_document_of_a_stranger(pushed: tuple[Clew, Shared], other: Clew, copi
         path.unlink()
 
 
-def test_no_room_here(tmp_path: Path, other: Clew, remote: Shared) -> None:
+def test_no_room_here(tmp_path: Path, other: Project, remote: Shared) -> None:
     clew = project(tmp_path / "here", remote)
     noise(clew, "in", 3_000_000)
     clew.shell("cat in > /dev/null")
@@ -441,7 +447,7 @@ def test_no_room_here(tmp_path: Path, other: Clew, remote: Shared) -> None:
     assert whole(other)[0] == known(clew)
 
 
-def test_no_remote(other: Clew, tmp_path: Path) -> None:
+def test_no_remote(other: Project, tmp_path: Path) -> None:
     url = str(tmp_path / "nothing")
     code, _, hint = other.error("pull", url, status=5)
     assert (code, hint) == ("not-found", f"clew push {url} makes one")

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.driver import EXECUTION, Project
 from tests.local.sharing import (
     KEYS,
     KINDS,
     Shared,
     await_tables,
     folder,
-    in_python,
     known,
     noise,
     project,
@@ -26,7 +26,6 @@ from tests.local.sharing import (
 )
 from tests.local.surviving import kill
 from tests.local.test_docs import at_a_terminal
-from tests.unit.cli.driving import EXECUTION, Clew
 
 import clew as interface
 
@@ -38,15 +37,15 @@ def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shared]:
 
 
 @pytest.fixture
-def clew(tmp_path: Path, remote: Shared) -> Clew:
+def clew(tmp_path: Path, remote: Shared) -> Project:
     return project(tmp_path / "here", remote)
 
 
-def elsewhere(tmp_path: Path, remote: Shared) -> Clew:
+def elsewhere(tmp_path: Path, remote: Shared) -> Project:
     return project(tmp_path / "there", remote)
 
 
-def test_all_that_is_not_there_goes(clew: Clew, remote: Shared, tmp_path: Path) -> None:
+def test_all_that_is_not_there_goes(clew: Project, remote: Shared, tmp_path: Path) -> None:
     clew.write("in", "some data\n")
     clew.shell("sort in > out", "--name", "sorting")
     clew.shell("wc -l < out > count")
@@ -69,7 +68,7 @@ def test_all_that_is_not_there_goes(clew: Clew, remote: Shared, tmp_path: Path) 
     assert known(other) == known(clew)
 
 
-def test_what_is_shared_does_not_travel_again(clew: Clew, remote: Shared) -> None:
+def test_what_is_shared_does_not_travel_again(clew: Project, remote: Shared) -> None:
     for number in range(20):
         noise(clew, f"in{number}", 500_000, number)
     clew.shell("cat in* > /dev/null")
@@ -80,7 +79,7 @@ def test_what_is_shared_does_not_travel_again(clew: Clew, remote: Shared) -> Non
     assert second <= 0.07 * first
 
 
-def test_only_those_that_are_named(clew: Clew, remote: Shared, tmp_path: Path) -> None:
+def test_only_those_that_are_named(clew: Project, remote: Shared, tmp_path: Path) -> None:
     for number in (1, 2, 3):
         clew.shell(f"echo {number} > out{number}", "--name", f"n{number}")
     done = clew.json("push", remote.url, "e1", "n3", "e3")
@@ -95,7 +94,7 @@ def test_only_those_that_are_named(clew: Clew, remote: Shared, tmp_path: Path) -
     assert remote.objects() == before
 
 
-def test_one_that_runs_is_left_out(clew: Clew, remote: Shared) -> None:
+def test_one_that_runs_is_left_out(clew: Project, remote: Shared) -> None:
     clew.shell("true")
     running = clew.start("exec", "--", "sh", "-c", "echo ready; read line")
     assert running.stdout is not None
@@ -108,7 +107,7 @@ def test_one_that_runs_is_left_out(clew: Clew, remote: Shared) -> None:
     assert [found["id"] for found in clew.json("push", remote.url)["executions"]] == ["e2"]
 
 
-def test_no_secret_travels(clew: Clew, remote: Shared) -> None:
+def test_no_secret_travels(clew: Project, remote: Shared) -> None:
     """Neither one of the recorded command, nor the keys of the remote itself."""
     secret = "correct-horse-battery"
     clew.environment |= {"DB_PASSWORD": secret, "HARMLESS": "for-everyone"}
@@ -120,7 +119,7 @@ def test_no_secret_travels(clew: Clew, remote: Shared) -> None:
     assert KEYS["AWS_SECRET_ACCESS_KEY"].encode() not in told
 
 
-def test_digests_alone_travel_as_facts(clew: Clew, remote: Shared, tmp_path: Path) -> None:
+def test_digests_alone_travel_as_facts(clew: Project, remote: Shared, tmp_path: Path) -> None:
     clew.write("in", "kept to myself\n")
     clew.shell("cat in > out; ls > names", "--no-content")
     clew("push", remote.url)
@@ -132,7 +131,7 @@ def test_digests_alone_travel_as_facts(clew: Clew, remote: Shared, tmp_path: Pat
     assert other.error("cat", f"e1:{path}", status=5)[0] == "no-content"
 
 
-def test_from_python(clew: Clew, remote: Shared, tmp_path: Path) -> None:
+def test_from_python(clew: Project, remote: Shared, tmp_path: Path) -> None:
     clew.shell("echo out > out")
     program = """
 import sys, clew
@@ -189,7 +188,7 @@ def test_one_that_is_forgotten_meanwhile(tmp_path: Path) -> None:
         clew = project(tmp_path / "here", remote)
         noise(clew, "in", 300_000)
         clew.shell("cat in > out")
-        with in_python(clew) as opened, in_python(clew) as other:
+        with clew.opened() as opened, clew.opened() as other:
 
             def forget(done: int, total: int) -> None:
                 if not done:
@@ -201,7 +200,7 @@ def test_one_that_is_forgotten_meanwhile(tmp_path: Path) -> None:
 
 
 def test_a_push_that_is_killed_goes_on_where_it_was(
-    clew: Clew, remote: Shared, tmp_path: Path
+    clew: Project, remote: Shared, tmp_path: Path
 ) -> None:
     noise(clew, "in", 80 << 20)
     clew.shell("cat in > /dev/null")
@@ -221,7 +220,7 @@ def test_a_push_that_is_killed_goes_on_where_it_was(
     whole(other)
 
 
-def test_a_remote_that_vanishes_midway(clew: Clew, remote: Shared, tmp_path: Path) -> None:
+def test_a_remote_that_vanishes_midway(clew: Project, remote: Shared, tmp_path: Path) -> None:
     noise(clew, "in", 80 << 20)
     clew.shell("cat in > /dev/null")
     before = known(clew)
@@ -252,7 +251,7 @@ def test_a_remote_that_vanishes_midway(clew: Clew, remote: Shared, tmp_path: Pat
     whole(clew)
 
 
-def limited(clew: Clew, *words: str, blocks: int) -> subprocess.CompletedProcess[str]:
+def limited(clew: Project, *words: str, blocks: int) -> subprocess.CompletedProcess[str]:
     """With no file larger than so many blocks of 512 bytes: as good as a full disk."""
     line = f'ulimit -f {blocks}; exec "$@"'
     return subprocess.run(

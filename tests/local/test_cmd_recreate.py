@@ -6,22 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.driver import Project
 from tests.local.surviving import await_, kill
-from tests.unit.cli.driving import Clew
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Clew:
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
     """raw.txt -e1-> a.mid -e2-> b.mid -e3-> c.txt; of the .mid files only digests are kept."""
-    clew = Clew(tmp_path, **graph_in_turn)
-    clew("init")
+    clew = Project(tmp_path, **graph_in_turn)
     clew.write("raw.txt", "3\n1\n2\n")
     for line in ("sort raw.txt > a.mid", "cat a.mid a.mid > b.mid", "wc -l < b.mid > c.txt"):
         clew.shell(line, "--exclude", "*.mid")
     return clew
 
 
-def remove(clew: Clew, *names: str) -> None:
+def remove(clew: Project, *names: str) -> None:
     for name in names:
         (clew.folder / name).unlink()
 
@@ -30,11 +29,11 @@ def ids(document: dict[str, Any]) -> list[str]:
     return [run["execution"] for run in document["runs"]]
 
 
-def count(clew: Clew) -> int:
+def count(clew: Project) -> int:
     return len(clew.json("list"))
 
 
-def test_what_is_stored_is_taken(clew: Clew) -> None:
+def test_what_is_stored_is_taken(clew: Project) -> None:
     remove(clew, "c.txt", "b.mid")
     done = clew.json("recreate", "c.txt")
     assert (ids(done), done["path"]) == ([], str(clew.folder / "c.txt"))
@@ -42,7 +41,7 @@ def test_what_is_stored_is_taken(clew: Clew) -> None:
     assert count(clew) == 3
 
 
-def test_makers_run_in_order(clew: Clew) -> None:
+def test_makers_run_in_order(clew: Project) -> None:
     remove(clew, "a.mid", "b.mid", "raw.txt")
     before = clew.json("recreate", "b.mid", "--dry-run")
     assert (ids(before), before["dry_run"]) == (["e1", "e2"], True)
@@ -66,14 +65,14 @@ def test_makers_run_in_order(clew: Clew) -> None:
     assert ids(clew.json("recreate", "b.mid")) == []  # from now on it is stored
 
 
-def test_what_lies_on_disk_as_it_was_is_taken(clew: Clew) -> None:
+def test_what_lies_on_disk_as_it_was_is_taken(clew: Project) -> None:
     remove(clew, "b.mid")
     done = clew.json("recreate", "b.mid")
     assert (ids(done), done["taken"]) == (["e2"], [str(clew.folder / "a.mid")])
     assert (clew.folder / "b.mid").read_text() == "1\n2\n3\n1\n2\n3\n"
 
 
-def test_what_was_changed_on_disk_is_made(clew: Clew) -> None:
+def test_what_was_changed_on_disk_is_made(clew: Project) -> None:
     remove(clew, "b.mid")
     clew.write("a.mid", "0\n0\n0\n")
     done = clew.json("recreate", "b.mid")
@@ -81,7 +80,7 @@ def test_what_was_changed_on_disk_is_made(clew: Clew) -> None:
     assert (clew.folder / "a.mid").read_text() == "0\n0\n0\n"
 
 
-def test_what_nobody_kept_is_named_before_anything_starts(clew: Clew) -> None:
+def test_what_nobody_kept_is_named_before_anything_starts(clew: Project) -> None:
     clew.write("seed.mid", "1\n")
     clew.shell("cat seed.mid raw.txt > d.mid", "--exclude", "*.mid")
     remove(clew, "d.mid")
@@ -98,7 +97,7 @@ def test_what_nobody_kept_is_named_before_anything_starts(clew: Clew) -> None:
     assert (clew.folder / "d.mid").read_text() == "1\n3\n1\n2\n"
 
 
-def test_the_fewest(clew: Clew) -> None:
+def test_the_fewest(clew: Project) -> None:
     """b.mid was once made in one go: that is the shorter way."""
     remove(clew, "a.mid", "b.mid")
     clew.shell("sort raw.txt > t; cat t t > b.mid", "--exclude", "*.mid", "--exclude", "*/t")
@@ -107,14 +106,14 @@ def test_the_fewest(clew: Clew) -> None:
     assert (clew.folder / "b.mid").read_text() == "1\n2\n3\n1\n2\n3\n"
 
 
-def test_an_execution_of_which_no_content_was_kept(clew: Clew) -> None:
+def test_an_execution_of_which_no_content_was_kept(clew: Project) -> None:
     clew.shell("cat raw.txt raw.txt > twice.txt", "--no-content")
     remove(clew, "twice.txt")
     assert ids(clew.json("recreate", "twice.txt")) == ["e4"]
     assert (clew.folder / "twice.txt").read_text() == "3\n1\n2\n3\n1\n2\n"
 
 
-def test_damaged_bytes_are_made_again(clew: Clew) -> None:
+def test_damaged_bytes_are_made_again(clew: Project) -> None:
     remove(clew, "c.txt", "b.mid")
     shown = clew.json("show", "e3", "--detail")
     [file] = [f for f in shown["files"] if f["path"].endswith("c.txt")]
@@ -126,7 +125,7 @@ def test_damaged_bytes_are_made_again(clew: Clew) -> None:
     assert clew("cat", "e3:c.txt").stdout == "6\n"
 
 
-def spoil(clew: Clew, digest: str) -> None:
+def spoil(clew: Project, digest: str) -> None:
     """Overwrite the block that holds a content, in its pack."""
     from clew.store import Store
     from clew.store.types import digest_of
@@ -139,7 +138,7 @@ def spoil(clew: Clew, digest: str) -> None:
         pack.write(bytes(place.stored))
 
 
-def test_other_bytes_are_not_the_file(clew: Clew) -> None:
+def test_other_bytes_are_not_the_file(clew: Project) -> None:
     clew.shell("head -c 8 /dev/urandom > r.mid", "--exclude", "*.mid")
     clew.shell("cat r.mid r.mid > s.mid", "--exclude", "*.mid")
     remove(clew, "r.mid", "s.mid")
@@ -155,7 +154,7 @@ def test_other_bytes_are_not_the_file(clew: Clew) -> None:
     assert "nothing was written" in ran.stderr
 
 
-def test_what_would_be_lost_stops_it_before_it_starts(clew: Clew) -> None:
+def test_what_would_be_lost_stops_it_before_it_starts(clew: Project) -> None:
     remove(clew, "a.mid")
     path = clew.write("b.mid", "precious\n")
     code, message, hint = clew.error("recreate", "e2:b.mid", status=4)
@@ -168,13 +167,13 @@ def test_what_would_be_lost_stops_it_before_it_starts(clew: Clew) -> None:
     assert path.read_text() == "1\n2\n3\n1\n2\n3\n"
 
 
-def test_streams(clew: Clew) -> None:
+def test_streams(clew: Project) -> None:
     clew.shell("cat a.mid; echo end", "--no-content")
     clew("recreate", "e4:stdout", "--to", "said")
     assert (clew.folder / "said").read_text() == "1\n2\n3\nend\n"
 
 
-def test_a_secret_that_is_missing_is_said_before_anything_starts(clew: Clew) -> None:
+def test_a_secret_that_is_missing_is_said_before_anything_starts(clew: Project) -> None:
     clew.environment["API_TOKEN"] = "s3cret-value"
     clew.shell(
         'test "$API_TOKEN" = s3cret-value && cat raw.txt raw.txt > k.mid', "--exclude", "*.mid"
@@ -188,7 +187,7 @@ def test_a_secret_that_is_missing_is_said_before_anything_starts(clew: Clew) -> 
     assert (clew.folder / "k.mid").read_text() == "3\n1\n2\n3\n1\n2\n"
 
 
-def test_what_cannot_be_meant(clew: Clew) -> None:
+def test_what_cannot_be_meant(clew: Project) -> None:
     assert clew.error("recreate", "e1", status=2)[0] == "usage"
     assert clew.error("recreate", "e9:x", status=5)[0] == "not-found"
     assert clew.error("recreate", "nothing.txt", status=5)[0] == "not-found"
@@ -197,7 +196,7 @@ def test_what_cannot_be_meant(clew: Clew) -> None:
     assert code == "not-found" and "--list" in hint
 
 
-def test_killed_midway_everything_is_as_before(clew: Clew) -> None:
+def test_killed_midway_everything_is_as_before(clew: Project) -> None:
     clew.write("slow.sh", "cat raw.txt raw.txt > s.mid; echo > started; exec tail -f raw.txt\n")
     first = clew.start("exec", "--exclude", "*.mid", "--", "sh", "slow.sh")
     await_("its start", (clew.folder / "started").exists)

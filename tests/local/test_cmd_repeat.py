@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.recording import CLEW, Project
+from tests.driver import CLEW, Project
 
 KEYS = {"execution", "of", "verdict", "differences", "divergence", "ran", "reused", "warnings"}
 
@@ -220,7 +220,7 @@ def test_bytes_that_were_not_kept(project: Project) -> None:
 
 
 def test_a_broken_execution_cannot_be_repeated(project: Project) -> None:
-    running = project.start("sh", "-c", "echo up; sleep 60")
+    running = project.start_exec("sh", "-c", "echo up; sleep 60")
     assert running.stdout is not None
     assert running.stdout.readline() == b"up\n"
     running.kill()

@@ -7,17 +7,17 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.driving import Clew, workflow
+from tests.driver import Project, workflow
 
 RAW = "P1,1\nP2,\nP3,3\n"
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph: dict[str, str]) -> Clew:
+def clew(tmp_path: Path, graph: dict[str, str]) -> Project:
     return workflow(tmp_path, **graph)
 
 
-def test_a_lost_file_comes_back_as_it_was(clew: Clew) -> None:
+def test_a_lost_file_comes_back_as_it_was(clew: Project) -> None:
     path = clew.folder / "data/raw.csv"
     before = path.stat()
     path.unlink()
@@ -29,7 +29,7 @@ def test_a_lost_file_comes_back_as_it_was(clew: Clew) -> None:
     assert path.stat().st_mode == before.st_mode
 
 
-def test_what_is_stored_nowhere_is_not_overwritten(clew: Clew) -> None:
+def test_what_is_stored_nowhere_is_not_overwritten(clew: Project) -> None:
     path = clew.write("data/raw.csv", "precious")
     code, message, hint = clew.error("restore", "e1:data/raw.csv@input", status=4)
     assert code == "not-allowed"
@@ -40,7 +40,7 @@ def test_what_is_stored_nowhere_is_not_overwritten(clew: Clew) -> None:
     assert path.read_text() == RAW
 
 
-def test_what_is_stored_may_be_overwritten(clew: Clew) -> None:
+def test_what_is_stored_may_be_overwritten(clew: Project) -> None:
     path = clew.write("data/raw.csv", "second\n")
     clew.shell("cat data/raw.csv > copy")
     ran = clew("restore", "e1:data/raw.csv")
@@ -49,7 +49,7 @@ def test_what_is_stored_may_be_overwritten(clew: Clew) -> None:
     assert clew(*back).stdout == "second\n"
 
 
-def test_elsewhere(clew: Clew) -> None:
+def test_elsewhere(clew: Project) -> None:
     clew("restore", "e1:data/raw.csv", "--to", "new/place.csv")
     assert (clew.folder / "new/place.csv").read_text() == RAW
     (clew.folder / "there").mkdir()
@@ -57,14 +57,14 @@ def test_elsewhere(clew: Clew) -> None:
     assert (clew.folder / "there/raw.csv").read_text() == RAW
 
 
-def test_a_dry_run_writes_nothing(clew: Clew) -> None:
+def test_a_dry_run_writes_nothing(clew: Project) -> None:
     path = clew.write("data/raw.csv", "precious")
     plan = clew.json("restore", "e1:data/raw.csv", "--dry-run")
     assert (plan["loses"], plan["dry_run"]) == (True, True)
     assert path.read_text() == "precious"
 
 
-def test_every_version_is_listed_and_can_be_had(clew: Clew) -> None:
+def test_every_version_is_listed_and_can_be_had(clew: Project) -> None:
     clew.write("log", "one\n")
     clew.shell("cat log > seen; echo two > log")
     versions = clew.json("restore", "--list", "log")
@@ -78,7 +78,7 @@ def test_every_version_is_listed_and_can_be_had(clew: Clew) -> None:
     assert clew("restore", "--list", "e1:nothing", status=5).stderr.startswith("error: ")
 
 
-def test_a_name_that_is_not_text_has_an_id_that_can_be_typed(clew: Clew) -> None:
+def test_a_name_that_is_not_text_has_an_id_that_can_be_typed(clew: Project) -> None:
     odd = os.fsdecode(b"not \xff text%FF")
     clew.write(odd, "odd\n")
     clew.shell("cat not* > /dev/null")
@@ -91,7 +91,7 @@ def test_a_name_that_is_not_text_has_an_id_that_can_be_typed(clew: Clew) -> None
     assert base64.b64decode(done["path_b64"]).endswith(os.fsencode(odd))
 
 
-def test_a_place_that_cannot_be_written(clew: Clew) -> None:
+def test_a_place_that_cannot_be_written(clew: Project) -> None:
     clew.write("occupied", "a file")
     code, message, _ = clew.error(
         "restore", "e1:data/raw.csv", "--to", "occupied/raw.csv", status=4
@@ -100,14 +100,14 @@ def test_a_place_that_cannot_be_written(clew: Clew) -> None:
     assert "occupied/raw.csv" in message
 
 
-def test_names_that_mean_nothing(clew: Clew) -> None:
+def test_names_that_mean_nothing(clew: Project) -> None:
     assert clew.error("restore", "e1", status=2)[0] == "usage"
     assert clew.error("restore", "e1:nothing", status=5)[0] == "not-found"
     assert clew.error("restore", "e1:data/clean.csv@input", status=5)[0] == "not-found"
     assert clew.error("restore", "blake3:00000000", status=5)[0] == "not-found"
 
 
-def test_a_terminal_is_asked(clew: Clew) -> None:
+def test_a_terminal_is_asked(clew: Project) -> None:
     import pty
     import subprocess
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.driving import Clew, workflow
+from tests.driver import Project, workflow
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph: dict[str, str]) -> Clew:
+def clew(tmp_path: Path, graph: dict[str, str]) -> Project:
     return workflow(tmp_path, **graph)
 
 
-def ids(clew: Clew) -> list[str]:
+def ids(clew: Project) -> list[str]:
     return [execution["id"] for execution in clew.json("list")]
 
 
-def test_an_execution_is_forgotten_and_its_id_not_given_again(clew: Clew) -> None:
+def test_an_execution_is_forgotten_and_its_id_not_given_again(clew: Project) -> None:
     assert clew.json("rm", "clean", "--yes") == {"removed": ["e1"], "dry_run": False}
     assert ids(clew) == ["e2"]
     assert clew.error("show", "e1", status=5)[0] == "not-found"
@@ -25,18 +25,18 @@ def test_an_execution_is_forgotten_and_its_id_not_given_again(clew: Clew) -> Non
     assert clew("cat", "e2:data/clean.csv").stdout == "P1,1\nP3,3\n"
 
 
-def test_without_a_terminal_it_takes_yes(clew: Clew) -> None:
+def test_without_a_terminal_it_takes_yes(clew: Project) -> None:
     assert clew.error("rm", "e1", status=4)[0] == "not-allowed"
     assert "grep" in clew("rm", "e1", "--dry-run").stderr
     assert ids(clew) == ["e1", "e2"]
 
 
-def test_all_or_none(clew: Clew) -> None:
+def test_all_or_none(clew: Project) -> None:
     assert clew.error("rm", "e1", "e9", "--yes", status=5)[0] == "not-found"
     assert ids(clew) == ["e1", "e2"]
 
 
-def test_a_running_one_is_kept(clew: Clew) -> None:
+def test_a_running_one_is_kept(clew: Project) -> None:
     running = clew.start("exec", "--", "sh", "-c", "echo ready; read line")
     assert running.stdout is not None
     assert running.stdout.readline() == "ready\n"

@@ -12,15 +12,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.driving import EXECUTION, Clew, workflow
+from tests.driver import EXECUTION, Project, workflow
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Clew:
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Project:
     return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
-def test_one_execution(clew: Clew) -> None:
+def test_one_execution(clew: Project) -> None:
     shown = clew.json("show", "clean")
     assert shown.keys() >= EXECUTION | {"tree", "environment", "git", "gaps"}
     commands = [process["command"][0] for process in shown["tree"]]
@@ -35,7 +35,7 @@ def test_one_execution(clew: Clew) -> None:
     assert "grep -v ',$' data/raw.csv  e1.p2" in text
 
 
-def test_every_file_in_detail(clew: Clew) -> None:
+def test_every_file_in_detail(clew: Project) -> None:
     shown = clew.json("show", "e1", "--detail")
     files = {file["path"]: file for file in shown["files"]}
     raw, made = (
@@ -57,7 +57,7 @@ def test_every_file_in_detail(clew: Clew) -> None:
     assert any(line.startswith("input\tdata\tr-") and line.endswith("raw.csv") for line in lines)
 
 
-def test_what_surrounded_it(clew: Clew) -> None:
+def test_what_surrounded_it(clew: Project) -> None:
     def git(*words: str) -> str:
         who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
         return subprocess.check_output(["git", *who, *words], cwd=clew.folder, text=True).strip()
@@ -89,7 +89,7 @@ def test_what_surrounded_it(clew: Clew) -> None:
     (clew.folder / ".git").rename(clew.folder.parent / "git")
 
 
-def test_a_variable_that_is_not_text(clew: Clew) -> None:
+def test_a_variable_that_is_not_text(clew: Project) -> None:
     clew.environment["RAW"] = os.fsdecode(b"a\xffb")
     try:
         environment = clew.json("show", clew.shell("true")["id"])["environment"]
@@ -99,7 +99,7 @@ def test_a_variable_that_is_not_text(clew: Clew) -> None:
     assert base64.b64decode(environment["variables_b64"]["RAW"]) == b"a\xffb"
 
 
-def test_what_a_python_program_depends_on(clew: Clew) -> None:
+def test_what_a_python_program_depends_on(clew: Project) -> None:
     """Package, version, manager, and who asked for it: as pip and dpkg say themselves."""
     ran = clew("exec", "--json", "--", sys.executable, "-c", "import click, msgspec")
     run = json.loads(ran.stderr.splitlines()[-1])["id"]
@@ -127,12 +127,12 @@ def test_what_a_python_program_depends_on(clew: Clew) -> None:
 
 
 @pytest.mark.parametrize("part", ["requirements", "packages", "readme"])
-def test_reports(clew: Clew, part: str) -> None:
+def test_reports(clew: Project, part: str) -> None:
     text = clew("show", "e1", f"--{part}").stdout
     assert clew.json("show", "e1", f"--{part}")[part].rstrip("\n") == text.rstrip("\n")
     assert ("grep" in text) is (part != "requirements")
 
 
-def test_an_unknown_execution(clew: Clew) -> None:
+def test_an_unknown_execution(clew: Project) -> None:
     assert clew.error("show", "e9", status=5) == ("not-found", "no execution e9", "clew list")
     assert "clean" in clew.error("show", "claen", status=5)[2]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.cli.driving import Clew, workflow
+from tests.driver import Project, workflow
 
 URL = "https://example.org/raw.csv"
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Clew:
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Project:
     return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
-def test_an_origin_is_told_in_the_trace(clew: Clew) -> None:
+def test_an_origin_is_told_in_the_trace(clew: Project) -> None:
     assert clew.json("source", "data/raw.csv", URL) == {"path": "data/raw.csv", "source": URL}
     assert f"data/raw.csv  found by e1 (source: {URL})" in clew("trace", "model.txt").stdout
     sources = [
@@ -22,14 +22,14 @@ def test_an_origin_is_told_in_the_trace(clew: Clew) -> None:
     assert sources == [URL]
 
 
-def test_it_may_be_said_before_anything_is_recorded(clew: Clew) -> None:
+def test_it_may_be_said_before_anything_is_recorded(clew: Project) -> None:
     clew.write("other.csv", "x\n")
     clew("source", "other.csv", URL)
     clew.shell("wc -l other.csv > count")
     assert f"(source: {URL})" in clew("trace", "count").stdout
 
 
-def test_it_is_said_of_these_bytes_only(clew: Clew) -> None:
+def test_it_is_said_of_these_bytes_only(clew: Project) -> None:
     clew.write("mine.csv", "taken\n")
     clew("source", "mine.csv", URL)
     clew.write("mine.csv", "others\n")
@@ -37,5 +37,5 @@ def test_it_is_said_of_these_bytes_only(clew: Clew) -> None:
     assert URL not in clew("trace", "lines").stdout
 
 
-def test_a_file_that_is_not_there(clew: Clew) -> None:
+def test_a_file_that_is_not_there(clew: Project) -> None:
     assert clew.error("source", "nothing.csv", URL, status=5)[0] == "not-found"

@@ -7,16 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.driver import Project
 from tests.local.surviving import await_
-from tests.unit.cli.driving import Clew
 
 from clew.store import Signature, Store
 
 
 @pytest.fixture
-def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Clew:
-    clew = Clew(tmp_path, **graph_in_turn)
-    clew("init")
+def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Project:
+    clew = Project(tmp_path, **graph_in_turn)
     clew.write("a.txt", "a\n")
     clew.write("b/c.txt", "c\n")
     clew.write("run.sh", "cat a.txt b/c.txt\n")
@@ -29,7 +28,7 @@ def paths(found: dict[str, list[dict[str, str]]]) -> dict[str, list[str]]:
     return {k: [one["path"] for one in found[k]] for k in ("modified", "added", "deleted")}
 
 
-def test_without_changes(clew: Clew) -> None:
+def test_without_changes(clew: Project) -> None:
     found = clew.json("status", "work")
     assert (found["execution"], found["folder"]) == ("e1", str(clew.folder / "work"))
     assert paths(found) == {"modified": [], "added": [], "deleted": []}
@@ -38,7 +37,7 @@ def test_without_changes(clew: Clew) -> None:
     assert (ran.stdout, ran.stderr) == ("", "work is a checkout of e1, without changes\n")
 
 
-def test_every_kind_of_change(clew: Clew) -> None:
+def test_every_kind_of_change(clew: Project) -> None:
     clew.write("work/a.txt", "b\n")  # of the same length
     (clew.folder / "work/run.sh").chmod(0o755)
     (clew.folder / "work/b/c.txt").unlink()
@@ -71,7 +70,7 @@ def test_every_kind_of_change(clew: Clew) -> None:
     assert clew.json("status", cwd=below)["modified"] == []
 
 
-def test_a_change_that_keeps_size_and_time(clew: Clew) -> None:
+def test_a_change_that_keeps_size_and_time(clew: Project) -> None:
     clew("status", "work")
     path = clew.folder / "work/a.txt"
     before = path.stat()
@@ -80,7 +79,7 @@ def test_a_change_that_keeps_size_and_time(clew: Clew) -> None:
     assert paths(clew.json("status", "work"))["modified"] == ["a.txt"]
 
 
-def test_a_file_became_a_folder_or_a_link(clew: Clew) -> None:
+def test_a_file_became_a_folder_or_a_link(clew: Project) -> None:
     (clew.folder / "work/a.txt").unlink()
     clew.write("work/a.txt/inner", "i\n")
     (clew.folder / "work/run.sh").unlink()
@@ -92,7 +91,7 @@ def test_a_file_became_a_folder_or_a_link(clew: Clew) -> None:
     }
 
 
-def test_known_files_are_not_read_again(clew: Clew, tmp_path: Path) -> None:
+def test_known_files_are_not_read_again(clew: Project, tmp_path: Path) -> None:
     """Once a file has been looked at, its state tells its bytes: as a witness sees it."""
     path = clew.folder / "work/a.txt"
 
@@ -103,8 +102,7 @@ def test_known_files_are_not_read_again(clew: Clew, tmp_path: Path) -> None:
 
     await_("a file old enough to be remembered", remembered)
     (clew.folder / "work/b/c.txt").write_text("new\n")
-    watch = Clew(tmp_path / "watch")
-    watch("init")
+    watch = Project(tmp_path / "watch")
     words = (sys.executable, "-m", "clew", "status", str(clew.folder / "work"))
     watch("exec", "--", *words)
     read = {file["path"] for file in watch.json("show", "e1", "--detail")["files"]}
@@ -112,13 +110,13 @@ def test_known_files_are_not_read_again(clew: Clew, tmp_path: Path) -> None:
     assert str(path) not in read
 
 
-def test_not_in_a_checkout(clew: Clew, tmp_path: Path) -> None:
+def test_not_in_a_checkout(clew: Project, tmp_path: Path) -> None:
     code, _, hint = clew.error("status", status=5)
     assert code == "not-found" and "clew checkout" in hint
     assert clew.error("status", cwd=tmp_path, status=5)[0] == "no-project"
 
 
-def test_a_project_that_was_moved(clew: Clew, tmp_path: Path) -> None:
+def test_a_project_that_was_moved(clew: Project, tmp_path: Path) -> None:
     clew("checkout", "e1", str(tmp_path / "out"))
     clew.folder.rename(tmp_path / "moved")
     inside = tmp_path / "moved/work"
@@ -128,9 +126,8 @@ def test_a_project_that_was_moved(clew: Clew, tmp_path: Path) -> None:
     assert clew.json("status", cwd=tmp_path / "out")["execution"] == "e1"
 
 
-def test_another_project(clew: Clew, tmp_path: Path) -> None:
-    other = Clew(tmp_path / "other")
-    other("init")
+def test_another_project(clew: Project, tmp_path: Path) -> None:
+    other = Project(tmp_path / "other")
     clew.environment["CLEW_PROJECT"] = str(other.folder)
     code, message, _ = clew.error("status", cwd=clew.folder / "work", status=5)
     assert code == "not-found" and "another project" in message

@@ -6,15 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.driving import Clew, workflow
+from tests.driver import Project, workflow
 
 
 @pytest.fixture(scope="module")
-def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Clew:
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Project:
     return workflow(tmp_path_factory.mktemp("once"), **graph)
 
 
-def test_up_to_the_sources(clew: Clew) -> None:
+def test_up_to_the_sources(clew: Project) -> None:
     text = clew("trace", "model.txt").stdout
     assert text.startswith("model.txt (e2, 2 B, blake3:")
     depths = {line.split("─ ")[-1].split("  ")[0]: line.find("─ ") for line in text.splitlines()}
@@ -25,19 +25,19 @@ def test_up_to_the_sources(clew: Clew) -> None:
     assert clew("trace", "model.txt", "--up").stdout == text
 
 
-def test_down_to_the_results(clew: Clew) -> None:
+def test_down_to_the_results(clew: Project) -> None:
     text = clew("trace", "data/raw.csv", "--down").stdout
     assert "model.txt" in text
     assert "data/clean.csv" in text
 
 
-def test_only_so_deep(clew: Clew) -> None:
+def test_only_so_deep(clew: Project) -> None:
     text = clew("trace", "model.txt", "--depth", "1").stdout
     assert "data/clean.csv" in text
     assert "raw.csv" not in text
 
 
-def test_json(clew: Clew) -> None:
+def test_json(clew: Project) -> None:
     lineage = clew.json("trace", "model.txt")
     assert lineage["direction"] == "up"
     nodes = {node["id"]: node for node in lineage["nodes"]}
@@ -60,13 +60,13 @@ def test_changed_outside(tmp_path: Path, graph: dict[str, str]) -> None:
     assert "data/clean.csv  changed outside" in clew("trace", "model.txt").stdout
 
 
-def test_graphviz_text(clew: Clew) -> None:
+def test_graphviz_text(clew: Project) -> None:
     text = clew("trace", "model.txt", "--dot").stdout
     assert text.startswith("digraph lineage {")
     assert text.count(" -> ") >= 4
 
 
-def test_a_page(clew: Clew) -> None:
+def test_a_page(clew: Project) -> None:
     printed = clew("trace", "model.txt", "--html").stdout
     assert printed.startswith("<!doctype html>")
     ran = clew("trace", "model.txt", "--html", "-o", "model.html")
@@ -74,18 +74,18 @@ def test_a_page(clew: Clew) -> None:
     assert (clew.folder / "model.html").read_text().strip() == printed.strip()
 
 
-def test_files_of_packages_are_counted_or_named(clew: Clew) -> None:
+def test_files_of_packages_are_counted_or_named(clew: Project) -> None:
     assert "of installed packages (--all)" in clew("trace", "model.txt").stdout
     assert "libc.so.6" not in clew("trace", "model.txt").stdout
     assert "libc.so.6" in clew("trace", "model.txt", "--all").stdout
 
 
 @pytest.mark.parametrize("target", ["e2", "e2.p1", "e2:model.txt", "clean:data/clean.csv"])
-def test_whatever_has_an_id_can_be_traced(clew: Clew, target: str) -> None:
+def test_whatever_has_an_id_can_be_traced(clew: Project, target: str) -> None:
     assert "data/raw.csv" in clew("trace", target).stdout
 
 
-def test_what_nobody_knows(clew: Clew) -> None:
+def test_what_nobody_knows(clew: Project) -> None:
     clew.write("stranger.txt", "x")
     assert clew.error("trace", "stranger.txt", status=5)[0] == "not-found"
     for name in ("not-there", "not/there"):
@@ -94,13 +94,13 @@ def test_what_nobody_knows(clew: Clew) -> None:
     assert clew.error("trace", "model.txt", "--depth", "0", status=2)[0] == "usage"
 
 
-def test_an_output_that_cannot_be_written(clew: Clew) -> None:
+def test_an_output_that_cannot_be_written(clew: Project) -> None:
     code, message, _ = clew.error("trace", "model.txt", "-o", "no/such/folder", status=4)
     assert code == "not-allowed"
     assert "no/such/folder" in message
 
 
-def test_names_of_any_bytes(clew: Clew) -> None:
+def test_names_of_any_bytes(clew: Project) -> None:
     odd = "naïve \x1b[31m\t."
     (clew.folder / odd).write_text("x")
     with open(bytes(clew.folder) + b"/\xff\xfe", "w") as file:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 from tests import forkserver
-from tests.local.programs.recording import CLEW, Project
+from tests.driver import CLEW, Project
 from tests.local.serving import serving
 from tests.local.upstreams import Table
 

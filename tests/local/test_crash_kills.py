@@ -61,7 +61,7 @@ def await_step(process: subprocess.Popen[str], step: int) -> None:
 
 def finished(clew: Marked) -> dict[str, Any]:
     """Everything that is known of the executions that have ended."""
-    with clew.project() as project:
+    with clew.opened() as project:
         return {
             found.id: project.show(found.id, detail=True)
             for found in project.executions()
@@ -339,7 +339,7 @@ def test_seals_of_secret_variables_survive_the_kill(clew: Marked) -> None:
             "SELECT s.facets FROM started s JOIN execution x ON x.id = s.execution"
             " WHERE x.number = ? AND s.id <> s.execution"
         )
-        with clew.project() as project:
+        with clew.opened() as project:
             rows = project.graph.connection.rows(asked, (number,))
         begun = [json.loads(row[0]).get("begun", {}) for row in rows]
         return [facet["sealed"]["API_TOKEN"] for facet in begun if "sealed" in facet]

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.driver import Project
 from tests.local.twins import Twins, twins
-from tests.unit.cli.driving import Clew
 
 from clew.store import Store
 
@@ -23,7 +23,7 @@ print(len(value), value, oct(os.stat(".env").st_mode), sorted(os.listdir(".")))
 """
 
 
-def kept(clew: Clew, *secrets: str) -> str:
+def kept(clew: Project, *secrets: str) -> str:
     """The files below `.clew` that hold one of these."""
     words = [word for secret in secrets for word in ("-e", secret)]
     found = subprocess.run(
@@ -35,10 +35,9 @@ def kept(clew: Clew, *secrets: str) -> str:
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Clew:
+def clew(tmp_path: Path) -> Project:
     """A project whose e1 read a `.env` in a folder of unusual mode."""
-    clew = Clew(tmp_path)
-    clew("init")
+    clew = Project(tmp_path)
     (clew.folder / "app").mkdir(mode=0o751)
     clew.write("app/.env", f"API={SECRET}\n").chmod(0o640)
     clew.write("app/read.py", READ)
@@ -47,7 +46,7 @@ def clew(tmp_path: Path) -> Clew:
     return clew
 
 
-def test_a_record_made_here_gets_the_file_of_this_machine(clew: Clew) -> None:
+def test_a_record_made_here_gets_the_file_of_this_machine(clew: Project) -> None:
     """The repeat finds it as it was: content, mode, and the folder around it."""
     env = clew.folder / "app/.env"
     ran = clew("repeat", "e1")
@@ -64,8 +63,7 @@ def test_a_record_made_here_gets_the_file_of_this_machine(clew: Clew) -> None:
 
 def test_a_private_key_of_any_name(tmp_path: Path) -> None:
     """Other files of the directory are stored; a repeat gets the key of this machine."""
-    clew = Clew(tmp_path)
-    clew("init")
+    clew = Project(tmp_path)
     (clew.folder / ".ssh").mkdir()
     clew.write(".ssh/deploy", f"-----BEGIN OPENSSH PRIVATE KEY-----\n{SECRET}\n")
     clew.write(".ssh/config", "Host a\n")
@@ -80,7 +78,7 @@ def test_a_private_key_of_any_name(tmp_path: Path) -> None:
     assert kept(clew, SECRET, OTHER) == ""
 
 
-def test_a_renewed_file_is_said_to_be_another_and_is_masked(clew: Clew) -> None:
+def test_a_renewed_file_is_said_to_be_another_and_is_masked(clew: Project) -> None:
     clew("exec", "--", sys.executable, "-c", "print(open('app/.env').read(), 1)")
     clew.write("app/.env", f"API={OTHER}\n")
     ran = clew("repeat", "e2", status=3)
@@ -90,7 +88,7 @@ def test_a_renewed_file_is_said_to_be_another_and_is_masked(clew: Clew) -> None:
     assert kept(clew, OTHER) == ""
 
 
-def test_an_incremental_repeat_sees_that_the_file_changed(clew: Clew) -> None:
+def test_an_incremental_repeat_sees_that_the_file_changed(clew: Project) -> None:
     """Also where its size and time are as recorded."""
     clew("exec", "--", "sh", "-c", "sha256sum app/.env > sum; true")
     same = clew.json("repeat", "e2", "--incremental")
@@ -103,7 +101,7 @@ def test_an_incremental_repeat_sees_that_the_file_changed(clew: Clew) -> None:
     assert kept(clew, SECRET, OTHER) == ""
 
 
-def test_a_difference_is_explained_with_the_file(clew: Clew) -> None:
+def test_a_difference_is_explained_with_the_file(clew: Project) -> None:
     """The experiments have it as well, and do not take it for something that the command wrote."""
     line = "cat app/.env > /dev/null && date +%N > when"
     clew("exec", "--", "sh", "-c", line)
@@ -112,14 +110,14 @@ def test_a_difference_is_explained_with_the_file(clew: Clew) -> None:
     assert kept(clew, SECRET) == ""
 
 
-def test_a_file_that_is_excluded_is_not_given(clew: Clew) -> None:
+def test_a_file_that_is_excluded_is_not_given(clew: Project) -> None:
     clew.write("data.bin", "large")
     clew("exec", "--exclude", "*.bin", "--", "cat", "data.bin", "app/.env")
     code, message, _ = clew.error("repeat", "e2", status=5)
     assert (code, "data.bin" in message, ".env" in message) == ("no-content", True, False)
 
 
-def test_a_commit_and_a_parameter_store_no_credential_file(clew: Clew) -> None:
+def test_a_commit_and_a_parameter_store_no_credential_file(clew: Project) -> None:
     clew("exec", "--", "wc", "-c", "app/read.py")
     clew("checkout", "e2", "work")
     clew.write("work/.env", f"API={OTHER}\n")
@@ -135,11 +133,12 @@ def test_a_commit_and_a_parameter_store_no_credential_file(clew: Clew) -> None:
         assert not store.has(digest)
 
 
-def test_a_record_made_elsewhere_gets_only_a_file_that_is_given(clew: Clew, tmp_path: Path) -> None:
+def test_a_record_made_elsewhere_gets_only_a_file_that_is_given(
+    clew: Project, tmp_path: Path
+) -> None:
     remote = tmp_path / "remote"
     clew("push", str(remote))
-    victim = Clew(tmp_path / "victim")
-    victim("init")
+    victim = Project(tmp_path / "victim")
     victim("pull", str(remote))
     path = clew.folder / "app/.env"  # the stranger names a file that the victim can read
     code, message, hint = victim.error("repeat", "e1", status=2)
@@ -158,11 +157,10 @@ def test_a_record_made_elsewhere_gets_only_a_file_that_is_given(clew: Clew, tmp_
     victim("repeat", "e1", "--secret", str(path))  # the file of that path here
 
 
-def test_a_record_whose_project_had_other_credential_files(clew: Clew, tmp_path: Path) -> None:
+def test_a_record_whose_project_had_other_credential_files(clew: Project, tmp_path: Path) -> None:
     """Here every file is stored; what was given is not."""
     clew("push", str(tmp_path / "remote"))
-    victim = Clew(tmp_path / "victim")
-    victim("init")
+    victim = Project(tmp_path / "victim")
     config = victim.folder / ".clew/config.toml"
     config.write_text(config.read_text().replace("# credentials = []", "credentials = []"))
     victim("pull", str(tmp_path / "remote"))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 
 PYTHON = f"{sys.executable} -P"  # a script called random.py shall not be found as a module
 

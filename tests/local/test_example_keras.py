@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.local.programs.recording import Project
+from tests.driver import Project
 
 ROOT = Path(__file__).parents[2]
 TENSORFLOW = ROOT / "build" / "tensorflow" / "bin"

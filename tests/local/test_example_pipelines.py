@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.local.programs.recording import Project
+from tests.driver import Project
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TRAINING = EXAMPLES / "training"

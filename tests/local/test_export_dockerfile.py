@@ -14,8 +14,8 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+from tests.driver import Project, Recording
 from tests.local.programs.containers import needed
-from tests.local.programs.recording import Project, Recording
 
 PROGRAM = """\
 import os, pathlib

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.driver import Project, Recording
 from tests.local.programs.containers import Containerd, containerd, needed
-from tests.local.programs.recording import Project, Recording
 
 SECRET = "hunter2-and-more"
 PROGRAM = """\

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.local.sharing import Shared, folder, in_python, project, whole
-from tests.unit.cli.driving import Clew
+from tests.driver import Project
+from tests.local.sharing import Shared, folder, project, whole
 from tests.unit.prov.story import digest
 
 from clew.api.local.project import LocalProject
-from clew.api.local.share import Own, push
+from clew.api.local.share import LocalEndpoint, push
 from clew.errors import Rejected
 from clew.prov.events import (
     AnyEvent,
@@ -29,7 +29,7 @@ from clew.prov.events import (
 Forge = Callable[[list[AnyEvent]], list[AnyEvent]]
 
 
-class Forger(Own):
+class Forger(LocalEndpoint):
     """An end that pushes other events than it recorded."""
 
     def __init__(self, opened: LocalProject, forge: Forge) -> None:
@@ -40,8 +40,8 @@ class Forger(Own):
         return to_batch(self._forge(from_batch(super().events(uid))))
 
 
-def push_forged(attacker: Clew, remote: Shared, execution: str, forge: Forge) -> None:
-    with in_python(attacker) as opened:
+def push_forged(attacker: Project, remote: Shared, execution: str, forge: Forge) -> None:
+    with attacker.opened() as opened:
         push(Forger(opened, forge), remote.url, [execution], None)
 
 
@@ -52,7 +52,7 @@ def remote(tmp_path: Path) -> Shared:
 
 
 @pytest.fixture
-def victim(tmp_path: Path, remote: Shared) -> Clew:
+def victim(tmp_path: Path, remote: Shared) -> Project:
     clew = project(tmp_path / "victim", remote)
     clew.shell("echo good > out.txt", "--name", "mine")
     clew("push", remote.url)
@@ -60,7 +60,7 @@ def victim(tmp_path: Path, remote: Shared) -> Clew:
 
 
 @pytest.fixture
-def attacker(tmp_path: Path, remote: Shared, victim: Clew) -> Clew:
+def attacker(tmp_path: Path, remote: Shared, victim: Project) -> Project:
     """Someone who can read what the victim pushed, and write there."""
     clew = project(tmp_path / "attacker", remote)
     clew("pull", remote.url)
@@ -68,11 +68,11 @@ def attacker(tmp_path: Path, remote: Shared, victim: Clew) -> Clew:
     return clew
 
 
-def forged_facts(attacker: Clew) -> list[AnyEvent]:
+def forged_facts(attacker: Project) -> list[AnyEvent]:
     """The victim's execution failed, and left other bytes."""
-    with in_python(attacker) as opened:
+    with attacker.opened() as opened:
         uid = opened.execution("e1").uid
-        own = from_batch(Own(opened).events(uid))
+        own = from_batch(LocalEndpoint(opened).events(uid))
     made = next(e for e in own if isinstance(e, Generated) and "out.txt" in e.version.locator)
     return [
         Ended(execution=uid, n=9_000, at=made.at, activity=uid, status=77),
@@ -84,7 +84,7 @@ def forged_facts(attacker: Clew) -> list[AnyEvent]:
 
 
 def test_a_pulled_record_does_not_change_another_execution(
-    victim: Clew, attacker: Clew, remote: Shared
+    victim: Project, attacker: Project, remote: Shared
 ) -> None:
     facts = forged_facts(attacker)
     mine = whole(victim)
@@ -96,7 +96,7 @@ def test_a_pulled_record_does_not_change_another_execution(
             return [*own, msgspec.structs.replace(fact, execution=own[0].execution)]
 
         push_forged(attacker, remote, "e2", forge)
-        with in_python(victim) as opened, pytest.raises(Rejected, match="does not belong to"):
+        with victim.opened() as opened, pytest.raises(Rejected, match="does not belong to"):
             opened.pull(remote.url)
         assert whole(victim) == mine
         for document in (remote.path / "executions").iterdir():
@@ -106,7 +106,7 @@ def test_a_pulled_record_does_not_change_another_execution(
 
 
 def test_a_second_record_of_an_execution_does_not_change_it(
-    tmp_path: Path, victim: Clew, attacker: Clew, remote: Shared
+    tmp_path: Path, victim: Project, attacker: Project, remote: Shared
 ) -> None:
     """In the name of the execution itself: here, and where neither record is known yet."""
     facts = forged_facts(attacker)
@@ -114,7 +114,7 @@ def test_a_second_record_of_an_execution_does_not_change_it(
     mine = whole(victim)
     third = project(tmp_path / "third", remote)
     for clew in (victim, third):
-        with in_python(clew) as opened, pytest.raises(Rejected):
+        with clew.opened() as opened, pytest.raises(Rejected):
             opened.pull(remote.url, ["mine"])
     assert whole(victim) == mine
     assert third.json("list") == []
@@ -133,9 +133,9 @@ def test_a_pulled_record_does_not_poison_what_is_reused(tmp_path: Path, remote: 
     attacker = project(tmp_path / "attacker", remote)
     attacker("pull", remote.url)
     attacker.shell("printf evil > x")
-    with in_python(attacker) as opened:
+    with attacker.opened() as opened:
         uid = opened.execution("e2").uid
-        told = b"".join(to_lines(from_batch(Own(opened).events(uid)))).decode()
+        told = b"".join(to_lines(from_batch(LocalEndpoint(opened).events(uid)))).decode()
         boot = re.search(r'"([0-9a-f]{8})-\d+-\d+-\d+"', told)
         assert boot is not None
         changes = {uid: "e" * 32, f'"{boot[1]}-': '"0badb007-', digest("a\nb\n"): digest("evil")}
@@ -162,8 +162,7 @@ def test_a_pulled_record_brings_no_project_and_no_repository(
     """Files that are laid out could be a `.clew` whose records count as made here, or a `.git`
     whose settings make the next `git status` run a program."""
     attacker = project(tmp_path / "attacker", remote)
-    inner = Clew(attacker.folder / "sub")  # a project in sub/project
-    inner("init")
+    inner = Project(attacker.folder / "sub")  # a project in sub/project
     inner.shell("echo $AWS_SECRET_ACCESS_KEY")
     attacker.write("sub/.git/config", "[core]\n\tfsmonitor = ./evil\n")
     attacker.write("sub/.clew-checkout", f'{{"root": "{inner.folder}"}}')

@@ -68,26 +68,26 @@ def test_every_execution_keeps_its_content(tmp_path: Path, clew: Marked) -> None
         for number in range(ROUNDS):
             path = clew.folder / f"again{writer}-{number}"
             doomed = record(clew, path.name)
-            with clew.project() as project:
+            with clew.opened() as project:
                 project.remove([doomed])
             # Its content is garbage now, which this execution reads, and so makes needed again.
             kept[clew.shell(f"cat {path.name} > /dev/null")["id"]] = path
 
     def push() -> None:
         while not writers.over:
-            with clew.project() as project:
+            with clew.opened() as project:
                 project.push(there, list(kept))
 
     def pull() -> None:
         for uid in pulled:
-            with clew.project() as project:
+            with clew.opened() as project:
                 project.pull(here, [uid])
                 project.remove([uid])
                 project.pull(here, [uid])
 
     for number in range(2):  # to be freed whatever the timing is
         record(clew, f"first{number}")
-    with clew.project() as project:
+    with clew.opened() as project:
         project.remove(["e1", "e2"])
     freed = 0
     writers, others = Load(), Load()
@@ -96,7 +96,7 @@ def test_every_execution_keeps_its_content(tmp_path: Path, clew: Marked) -> None
     others.start(push)
     others.start(pull)
     while not (writers.over and others.over):
-        with clew.project() as project:
+        with clew.opened() as project:
             freed += project.gc().bytes
     writers.finish()
     others.finish()
@@ -104,7 +104,7 @@ def test_every_execution_keeps_its_content(tmp_path: Path, clew: Marked) -> None
     assert freed > 900_000
     kept |= {uid: other.folder / f"pulled{number}" for number, uid in enumerate(pulled)}
     is_whole(clew, kept)
-    with clew.project() as project:
+    with clew.opened() as project:
         project.push(there)
     clew.is_well()
     assert clew.leftovers() == []
@@ -114,7 +114,7 @@ def test_every_execution_keeps_its_content(tmp_path: Path, clew: Marked) -> None
 
 
 def is_whole(clew: Marked, kept: dict[str, Path]) -> None:
-    with clew.project() as project:
+    with clew.opened() as project:
         assert project.fsck().problems == ()
         assert {found.state for found in project.executions()} == {"done"}
         for execution, path in kept.items():

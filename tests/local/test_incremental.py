@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.cli.driving import Clew
+from tests.driver import Project
 
 from clew import db
 from clew.prov.graph import Graph
@@ -23,11 +23,10 @@ print("{word}")
 """
 
 
-class Steps(Clew):
+class Steps(Project):
     """A project with one recording, e1, that is checked out to work/."""
 
     def record(self, *words: str, **files: str) -> None:
-        self("init")
         for name, text in files.items():
             self.write(name, text)
         self("exec", "--", *words)

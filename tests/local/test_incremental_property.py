@@ -162,7 +162,7 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
         found = []
         reused = 0
         for incremental in (True, False):
-            with clew.project() as project:
+            with clew.opened() as project:
                 record = recorded(project.graph, "e1")
                 with Store(project.directory.store) as store:
                     plan = repeat_plan.make_plan(

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import CLEW, Project
+from tests.driver import CLEW, Project
 from tests.local.test_cmd_repeat import content, repeated
 
 

@@ -8,29 +8,28 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.driving import Clew
+from tests.driver import Project
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Clew:
-    clew = Clew(tmp_path)
-    clew("init")
+def clew(tmp_path: Path) -> Project:
+    clew = Project(tmp_path)
     clew.write("data", "some data\n")
     return clew
 
 
-def log(clew: Clew) -> str:
+def log(clew: Project) -> str:
     path = clew.folder / ".clew" / "log"
     return path.read_text() if path.exists() else ""
 
 
-def test_a_success_is_not_logged(clew: Clew) -> None:
+def test_a_success_is_not_logged(clew: Project) -> None:
     clew("exec", "--", "cat", "data")
     clew("list")
     assert log(clew) == ""
 
 
-def test_errors_and_upkeep_are_logged(clew: Clew) -> None:
+def test_errors_and_upkeep_are_logged(clew: Project) -> None:
     clew("exec", "--", "cat", "data")
     clew("show", "e9", status=5)
     clew("exec", "--", "no-such-program", status=127)
@@ -60,7 +59,7 @@ sys.exit(main.main())
 """
 
 
-def test_a_bug_leaves_its_traceback(clew: Clew) -> None:
+def test_a_bug_leaves_its_traceback(clew: Project) -> None:
     clew.environment["MY_SECRET"] = "some data"
     ran = subprocess.run(
         [sys.executable, "-c", BROKEN, "list", "--json"],
@@ -78,7 +77,7 @@ def test_a_bug_leaves_its_traceback(clew: Clew) -> None:
     assert "some data" not in line
 
 
-def test_a_failed_send_is_logged(clew: Clew) -> None:
+def test_a_failed_send_is_logged(clew: Project) -> None:
     with socket.socket() as taken:  # nobody listens there
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"

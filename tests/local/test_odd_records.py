@@ -9,12 +9,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import serving
-from tests.local.sharing import in_python
 from tests.local.test_cmd_pipeline import run as run_pipeline
 from tests.local.test_pipeline_reuse import reused
-from tests.unit.cli.driving import Clew
 from tests.unit.prov.story import Story
 
 from clew.cli.main import main
@@ -184,8 +182,8 @@ STORIES = (
 )  # fmt: skip
 
 
-def import_all(clew: Clew) -> list[str]:
-    with in_python(clew) as opened:
+def import_all(clew: Project) -> list[str]:
+    with clew.opened() as opened:
         graph = opened.graph
         uids = {}
         for story in STORIES:
@@ -200,24 +198,17 @@ def import_all(clew: Clew) -> list[str]:
         return [find(graph, uid).id for uid in uids]
 
 
-def as_project(clew: Clew) -> Project:
-    project = Project.__new__(Project)
-    project.folder, project.environment = clew.folder, clew.environment
-    return project
-
-
 def test_records_of_our_own_recorders_are_well_formed(tmp_path: Path, reused: Path) -> None:
     """Of a command, pinned or not, a repeat, the tasks of a pipeline and their worker."""
-    clew = Clew(tmp_path)
-    clew("init")
+    clew = Project(tmp_path)
     line = "date | sort > out; ls /nowhere/../x; mkdir d; printf x > $(printf 'd/a\\377%%'); true"
     clew.shell(line, "--pin", "clock,random")
     clew("repeat", "e1")
     (clew.folder / "folder").mkdir()
     clew.write("undeclared.txt", "words")
     clew.write("helping.py", "WORD = 'help'\n")
-    run_pipeline(as_project(clew), reused)
-    with in_python(clew) as opened:
+    run_pipeline(clew, reused)
+    with clew.opened() as opened:
         executions = opened.executions()
         assert len(executions) > 3
         known: set[str] = set()
@@ -231,8 +222,7 @@ def test_records_of_our_own_recorders_are_well_formed(tmp_path: Path, reused: Pa
 def test_every_command_takes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    clew = Clew(tmp_path)
-    clew("init")
+    clew = Project(tmp_path)
     clew.shell("echo good > f")
     imported = import_all(clew)
     for name, value in clew.environment.items():
@@ -268,11 +258,10 @@ def test_every_command_takes_them(
 
 
 def test_every_answer_of_the_server_takes_them(tmp_path: Path) -> None:
-    clew = Clew(tmp_path)
-    clew("init")
+    clew = Project(tmp_path)
     clew.shell("echo good > f")
     imported = import_all(clew)
-    with serving(as_project(clew)) as server, server.client() as client:
+    with serving(clew) as server, server.client() as client:
         addresses = ["executions", "search?q=red", "versions?path=/w/x"]
         for one in imported:
             addresses += [

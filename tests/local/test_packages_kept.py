@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project, Recording
+from tests.driver import Project, Recording
 from tests.local.surviving import as_root, mounted
 
 from clew.packages import debian

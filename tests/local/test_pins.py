@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import compiled, go_program
+from tests.local.programs.compiling import compiled, go_program
 from tests.local.tracing import PINNED, traced
 
 PYTHON = {

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from tests.local.programs.recording import CLEW, Project
+from tests.driver import CLEW, Project
 
 import clew
 from clew.errors import UsageError

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.test_cmd_pipeline import answer, run, states
 
 PIPELINE = """

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.compiling import compile_pipeline
-from tests.local.programs.recording import CLEW, HERE, Project
+from tests.driver import CLEW, Project
+from tests.local.programs.compiling import HERE, compile_pipeline
 from tests.local.programs.runtimes import Daemon, docker, podman
 from tests.local.test_cmd_pipeline import run, tasks
 

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import CLEW, Project
+from tests.driver import CLEW, Project
 from tests.local.surviving import await_
 from tests.local.test_cmd_pipeline import answer, run, states, tasks
 

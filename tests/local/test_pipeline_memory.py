@@ -6,7 +6,7 @@ import gc
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import HERE
+from tests.local.programs.compiling import HERE
 
 import clew
 from clew.pipelines.tasks.attempt import Warm

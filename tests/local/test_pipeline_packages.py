@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.recording import CLEW, Project
+from tests.driver import CLEW, Project
 from tests.local.programs.wheels import Index
 
 PIPELINE = """

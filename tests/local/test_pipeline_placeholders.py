@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.local.programs.recording import Project
+from tests.driver import Project
 
 PIPELINE = """
 from kfp import dsl

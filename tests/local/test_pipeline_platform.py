@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.compiling import run_script
-from tests.local.programs.recording import CLEW, HERE, Project
+from tests.driver import CLEW, Project
+from tests.local.programs.compiling import HERE, run_script
 
 from clew.store import Store
 

@@ -12,7 +12,8 @@ import termios
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import CLEW, HERE, Project
+from tests.driver import CLEW, Project
+from tests.local.programs.compiling import HERE
 
 _MOVES = re.compile("\x1b\\[(\\d+)A\x1b\\[J")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.compiling import run_script
-from tests.local.programs.recording import HERE, Project
+from tests.driver import Project
+from tests.local.programs.compiling import HERE, run_script
 from tests.local.test_cmd_pipeline import answer, run, states, tasks
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.driver import EXECUTION
 from tests.local.surviving import Marked
-from tests.unit.cli.driving import EXECUTION
 
 CLEW = f"{sys.executable} -m clew"
 
@@ -35,7 +35,7 @@ def side_by_side(clew: Marked, count: int) -> None:
         found[json.loads(said.splitlines()[-1])["id"]] = number
     assert found.keys() == {f"e{n + 1}" for n in range(count)}
     assert set(clew.states().values()) == {"done"}
-    with clew.project() as project:
+    with clew.opened() as project:
         for execution, number in found.items():
             assert project.read(f"{execution}:copy{number}") == b"some data\n%d\n" % number
             (output,) = [f for f in project.execution(execution).outputs if "copy" in f.path]
@@ -83,7 +83,7 @@ def test_killed_ones_and_new_ones_at_once(clew: Marked) -> None:
     assert sorted(states.values()) == ["broken"] * 3 + ["done"] * 4
     clew("exec", "--", "true")
     assert clew.leftovers() == []
-    with clew.project() as project:
+    with clew.opened() as project:
         for execution, state in states.items():
             shown = project.show(execution, detail=True)
             edges = [file["path"] for file in shown["files"] if file["path"].endswith("/data")]
@@ -98,7 +98,7 @@ def test_upkeep_beside_running_ones(clew: Marked) -> None:
 
     def tidy() -> None:
         while not over.is_set():
-            with clew.project() as project:
+            with clew.opened() as project:
                 if problems := project.fsck().problems:
                     wrong.append(str(problems))
                 project.gc()
@@ -115,7 +115,7 @@ def test_upkeep_beside_running_ones(clew: Marked) -> None:
             clew("exec", *name, "--", "sh", "-c", f"cat own{number} > out{number}")
             (clew.folder / f"own{number}").unlink()
             if number % 2:
-                with clew.project() as project:
+                with clew.opened() as project:
                     for found in project.executions():
                         if found.name == "doomed":
                             clew.start("rm", found.id, "--yes").communicate()
@@ -123,7 +123,7 @@ def test_upkeep_beside_running_ones(clew: Marked) -> None:
         over.set()
         thread.join()
     assert wrong == []
-    with clew.project() as project:
+    with clew.opened() as project:
         for number, found in enumerate(project.executions()):
             assert found.name is None
             assert project.read(f"{found.id}:own{2 * number}") == b"what only %d read\n" % (

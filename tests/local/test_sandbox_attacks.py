@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.driver import CLEW, Project
 from tests.local.programs.attacks import ATTACK, IMPORTS
-from tests.local.programs.recording import CLEW, Project, compiled
+from tests.local.programs.compiling import compiled
 
 from clew.confined_files import Confined
 from clew.store import Store

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import blake3
 import pytest
 import zstandard
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import Server, serving
 from tests.local.surviving import await_
 

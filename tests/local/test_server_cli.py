@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.recording import CLEW, Project
+from tests.driver import CLEW, Project
 from tests.local.serving import Server, serving
 from tests.local.surviving import await_
 

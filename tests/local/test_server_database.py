@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import serving
 from tests.local.test_robust_postgres import Server as PostgreSQL
 from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import serving
 from tests.local.test_cmd_viewer import PREFIX, viewing
 from tests.local.upstreams import Table

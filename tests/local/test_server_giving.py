@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import Server, serving
 
 from clew.prov.events import from_batch, from_lines

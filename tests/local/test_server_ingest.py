@@ -24,7 +24,7 @@ import httpx2
 import msgspec
 import pytest
 import zstandard
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import Server, serving
 from tests.local.surviving import await_
 
@@ -439,7 +439,7 @@ def test_the_client_is_killed_at_any_moment(there: Project, here: Project) -> No
     chance = random.Random(3)
     for turn in range(4):
         (here / "in").write_bytes(chance.randbytes(8 << 20))
-        running = here.start("sh", "-c", f"cat in > out; exit {turn}")
+        running = here.start_exec("sh", "-c", f"cat in > out; exit {turn}")
         time.sleep(chance.uniform(0.1, 1.5))  # the moment of the kill is what is being varied
         running.kill()
         running.communicate()
@@ -459,10 +459,10 @@ def test_the_server_is_killed_at_any_moment(tmp_path: Path, there: Project) -> N
             here = here or sender(tmp_path / "here", server)
             here.environment["CLEW_SERVER"] = server.address
             (here / "in").write_bytes(chance.randbytes(8 << 20))
-            running = here.start("sh", "-c", f"cat in > out; exit {turn}")
+            running = here.start_exec("sh", "-c", f"cat in > out; exit {turn}")
             time.sleep(chance.uniform(0.3, 1.5))  # the moment of the kill is what is being varied
             server.process.send_signal(signal.SIGKILL)
-            done = here.finish(running)
+            done = here.finish_exec(running)
             assert done.status == turn  # the command's own, whatever became of the server
         whole(here, there)
     assert here is not None

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 import yaml
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import Server, serving
 from tests.unit.pipelines.irs import document, leaf, task
 

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import serving
 from tests.unit.pipelines.irs import document, leaf, task
 

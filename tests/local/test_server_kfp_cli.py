@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.recording import HERE, Project
+from tests.driver import Project
+from tests.local.programs.compiling import HERE
 from tests.local.serving import Server, serving
 
 KFP = Path(sys.executable).with_name("kfp")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import Server, serving
 
 with warnings.catch_warnings():

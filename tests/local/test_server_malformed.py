@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
+from tests.driver import Project
 from tests.local.asking import raw
-from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.upstreams import Table
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from tests.local.programs.compiling import run_script
-from tests.local.programs.recording import HERE, Project
+from tests.driver import Project
+from tests.local.programs.compiling import HERE, run_script
 from tests.local.serving import Server, serving
 
 

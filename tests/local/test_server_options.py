@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import Server, serving
 
 PIPELINE = """

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from tests.driver import Project
 from tests.local.browsing import BROWSER, browsing
-from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.surviving import await_
 from tests.local.upstreams import Table, head, upstream

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.driver import Project
 from tests.local.programs.compiling import run_script
-from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.surviving import await_
 from tests.local.test_cmd_pipeline import answer
@@ -19,7 +19,7 @@ from tests.local.test_server_running import Asking, gone
 
 from clew.prov.events import Ended, from_batch
 from clew.server.catalogue import runs
-from clew.server.parsing.compiled_pipelines import read
+from clew.server.parsing.compiled_pipelines import normalize_text
 
 PIPELINE = """
 import sys
@@ -67,7 +67,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "source.py").write_text(PIPELINE)
     run_script(folder / "source.py", folder)
     file = folder / "gated.yaml"
-    file.write_text(read(file.read_text()))  # as the server's routes keep it
+    file.write_text(normalize_text(file.read_text()))  # as the server's routes keep it
     return folder
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from tests.driver import Project
 from tests.local.asking import WAIT, asking, raw, until
-from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.upstreams import Table, answering, head, upstream
 

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.driver import Project
 from tests.local import desync
-from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.test_server_sockets import jupyter
 from tests.local.upstreams import Table

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import CLEW
+from tests.driver import CLEW
 from tests.local.surviving import await_
 from tests.local.twins import Twins, twins
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.driver import Project
 from tests.local.programs.compiling import run_script
-from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.surviving import await_
 from tests.local.test_cmd_pipeline import answer

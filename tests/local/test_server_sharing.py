@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import serving
 from tests.local.twins import Twins, twins
 

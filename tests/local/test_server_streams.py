@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from tests.local.programs.compiling import run_script
-from tests.local.programs.recording import CLEW, HERE, Project
+from tests.driver import CLEW, Project
+from tests.local.programs.compiling import HERE, run_script
 from tests.local.serving import Server, serving
 
 EVENTS = {"Accept": "text/event-stream"}

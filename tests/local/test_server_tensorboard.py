@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import serving
 from tests.local.surviving import await_
 from tests.local.upstreams import Table

@@ -12,18 +12,17 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.driver import Project
 from tests.local.sharing import (
     Shared,
     await_tables,
     folder,
-    in_python,
     known,
     noise,
     project,
     whole,
 )
 from tests.local.surviving import await_, kill
-from tests.unit.cli.driving import Clew
 
 
 @pytest.fixture
@@ -33,7 +32,7 @@ def remote(tmp_path: Path) -> Shared:
 
 
 @pytest.fixture
-def clew(tmp_path: Path, remote: Shared) -> Clew:
+def clew(tmp_path: Path, remote: Shared) -> Project:
     """Three executions with 24 MB each, of which a third is shared."""
     clew = project(tmp_path / "here", remote)
     noise(clew, "same", 8 << 20)
@@ -43,14 +42,14 @@ def clew(tmp_path: Path, remote: Shared) -> Clew:
     return clew
 
 
-def count(clew: Clew, everything: dict[str, object]) -> int:
+def count(clew: Project, everything: dict[str, object]) -> int:
     """What is known is known entirely; how many executions that are."""
     found, _ = whole(clew)
     assert found.items() <= everything.items()
     return len(found)
 
 
-def test_a_push_is_killed_at_any_moment(tmp_path: Path, clew: Clew, remote: Shared) -> None:
+def test_a_push_is_killed_at_any_moment(tmp_path: Path, clew: Project, remote: Shared) -> None:
     everything = known(clew)
     chance = random.Random(1)
     for turn in range(5):
@@ -69,7 +68,7 @@ def test_a_push_is_killed_at_any_moment(tmp_path: Path, clew: Clew, remote: Shar
     assert clew.json("gc", "--yes")["files"] == 0
 
 
-def test_a_pull_is_killed_at_any_moment(tmp_path: Path, clew: Clew, remote: Shared) -> None:
+def test_a_pull_is_killed_at_any_moment(tmp_path: Path, clew: Project, remote: Shared) -> None:
     everything = known(clew)
     clew("push", remote.url)
     chance = random.Random(2)
@@ -94,7 +93,7 @@ def test_a_pull_is_killed_at_any_moment(tmp_path: Path, clew: Clew, remote: Shar
     assert remote.objects() == there
 
 
-def test_a_pull_goes_on_where_it_was(tmp_path: Path, clew: Clew, remote: Shared) -> None:
+def test_a_pull_goes_on_where_it_was(tmp_path: Path, clew: Project, remote: Shared) -> None:
     clew("push", remote.url)
     other = project(tmp_path / "there", remote)
     packs = other.folder / ".clew" / "store" / "packs"
@@ -108,7 +107,7 @@ def test_a_pull_goes_on_where_it_was(tmp_path: Path, clew: Clew, remote: Shared)
 
 
 def test_a_sweep_beside_a_pull_takes_nothing_of_it(
-    tmp_path: Path, clew: Clew, remote: Shared
+    tmp_path: Path, clew: Project, remote: Shared
 ) -> None:
     """What has arrived is named by nobody yet."""
     clew("push", remote.url)
@@ -128,7 +127,7 @@ def test_a_sweep_beside_a_pull_takes_nothing_of_it(
 
 
 def test_a_sweep_beside_a_push_takes_nothing_of_it(
-    tmp_path: Path, clew: Clew, remote: Shared
+    tmp_path: Path, clew: Project, remote: Shared
 ) -> None:
     """The execution is forgotten while it is pushed: its bytes stay as long as they are needed."""
     everything = known(clew)
@@ -136,7 +135,7 @@ def test_a_sweep_beside_a_push_takes_nothing_of_it(
     await_tables(remote, 1)
     pushing.send_signal(signal.SIGSTOP)
     before = sum(path.stat().st_size for path in (clew.folder / ".clew").rglob("*.pack"))
-    with in_python(clew) as opened:
+    with clew.opened() as opened:
         opened.remove(["n2"])
     sweeping = clew.start("gc", "--yes")
     pushing.send_signal(signal.SIGCONT)  # it may hold the gate

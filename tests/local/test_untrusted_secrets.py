@@ -18,9 +18,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 from tests.local.serving import serving
-from tests.unit.cli.driving import Clew
 
 NAME = "AWS_SECRET_ACCESS_KEY"
 THEIRS = "wJalrXUtnFEMI/of-the-author"
@@ -41,8 +40,7 @@ print(json.dumps(value))
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A remote with a record that wants a secret, and the id of that record."""
     place = tmp_path_factory.mktemp("stranger")
-    clew = Clew(place, **{NAME: THEIRS})
-    clew("init")
+    clew = Project(place, **{NAME: THEIRS})
     clew.write("steal.py", STEAL)
     made = json.loads(
         clew("exec", "--json", "--", sys.executable, "steal.py").stderr.splitlines()[-1]
@@ -52,15 +50,14 @@ def stranger(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.fixture
-def victim(tmp_path: Path, stranger: tuple[Path, str]) -> Clew:
+def victim(tmp_path: Path, stranger: tuple[Path, str]) -> Project:
     """A project with the stranger's record as e1, in an environment that has the secret."""
-    clew = Clew(tmp_path, **{NAME: MINE})
-    clew("init")
+    clew = Project(tmp_path, **{NAME: MINE})
     clew("pull", str(stranger[0]))
     return clew
 
 
-def test_a_record_made_elsewhere_is_refused_the_callers_variables(victim: Clew) -> None:
+def test_a_record_made_elsewhere_is_refused_the_callers_variables(victim: Project) -> None:
     code, message, hint = victim.error("repeat", "e1", status=2)
     assert (code, NAME in message) == ("secrets-needed", True)
     assert "made elsewhere" in message
@@ -68,7 +65,9 @@ def test_a_record_made_elsewhere_is_refused_the_callers_variables(victim: Clew) 
     assert len(victim.json("list")) == 1
 
 
-def test_a_secret_that_was_given_is_masked_in_every_encoding(victim: Clew, tmp_path: Path) -> None:
+def test_a_secret_that_was_given_is_masked_in_every_encoding(
+    victim: Project, tmp_path: Path
+) -> None:
     ran = victim("repeat", "e1", "--secret", NAME, status=3)
     assert ran.stdout.splitlines()[0] == f"{len(MINE)} ***"
     first = ran.stderr.splitlines()[0]
@@ -85,7 +84,7 @@ def test_a_secret_that_was_given_is_masked_in_every_encoding(victim: Clew, tmp_p
         assert [one for one in encodings if one in text] == []
 
 
-def test_a_secret_may_come_from_a_file(victim: Clew, tmp_path: Path) -> None:
+def test_a_secret_may_come_from_a_file(victim: Project, tmp_path: Path) -> None:
     (tmp_path / "value").write_text("short\n")
     ran = victim("repeat", "e1", "--secret", f"{NAME}={tmp_path / 'value'}", status=3)
     assert ran.stdout.startswith("5 ")
@@ -93,7 +92,7 @@ def test_a_secret_may_come_from_a_file(victim: Clew, tmp_path: Path) -> None:
     assert (code, "no/such" in message) == ("usage", True)
 
 
-def test_on_a_terminal_the_user_is_asked(victim: Clew) -> None:
+def test_on_a_terminal_the_user_is_asked(victim: Project) -> None:
     ours, theirs = pty.openpty()
 
     def own_terminal() -> None:
@@ -118,12 +117,12 @@ def test_on_a_terminal_the_user_is_asked(victim: Clew) -> None:
     assert b"typed-by-the-user" not in out + err
 
 
-def test_a_repeat_of_a_record_made_elsewhere_is_no_way_around(victim: Clew) -> None:
+def test_a_repeat_of_a_record_made_elsewhere_is_no_way_around(victim: Project) -> None:
     victim("repeat", "e1", "--secret", NAME, status=3)
     assert victim.error("repeat", "e2", status=2)[0] == "secrets-needed"
 
 
-def test_a_record_made_here_gets_the_callers_variables(victim: Clew) -> None:
+def test_a_record_made_here_gets_the_callers_variables(victim: Project) -> None:
     victim("exec", "--", "sh", "-c", f"echo ${{#{NAME}}}")
     ran = victim("repeat", "e2")
     assert ran.stdout == f"{len(MINE)}\n"
@@ -144,15 +143,13 @@ except OSError:
 
 def test_there_is_no_network_unless_it_is_allowed(tmp_path: Path) -> None:
     """And the record says which it was."""
-    author = Clew(tmp_path / "author")
-    author("init")
+    author = Project(tmp_path / "author")
     author.write("connect.py", CONNECT)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = str(listener.getsockname()[1])
         author("exec", "--", sys.executable, "connect.py", port)
         author("push", str(tmp_path / "remote"))
-        victim = Clew(tmp_path / "victim")
-        victim("init")
+        victim = Project(tmp_path / "victim")
         victim("pull", str(tmp_path / "remote"))
         assert victim("repeat", "e1", status=3).stdout == "refused\n"
         assert victim("repeat", "e1", "--network").stdout == "reached\n"
@@ -197,7 +194,13 @@ def test_a_server_is_sent_only_what_the_user_named(
     tmp_path: Path, malicious: tuple[str, list[bytes]]
 ) -> None:
     url, bodies = malicious
-    clew = Clew(tmp_path, CLEW_SERVER=url, CLEW_TOKEN="t", **{NAME: MINE, "GIVEN": "given-value"})
+    clew = Project(
+        tmp_path,
+        CLEW_SERVER=url,
+        CLEW_TOKEN="t",
+        init=False,
+        **{NAME: MINE, "GIVEN": "given-value"},
+    )
     ran = subprocess.run(
         [sys.executable, "-m", "clew", "repeat", "e1", "--secret", "GIVEN"],
         env=clew.environment,
@@ -217,8 +220,7 @@ def test_a_server_is_sent_only_what_the_user_named(
 
 def test_a_difference_shows_no_secret(tmp_path: Path) -> None:
     """Output that was redirected to a file is compared as a file, and its lines are shown."""
-    clew = Clew(tmp_path, HF_TOKEN="the-first-secret-value")
-    clew("init")
+    clew = Project(tmp_path, HF_TOKEN="the-first-secret-value")
     line = "echo $HF_TOKEN > printed; echo ${#HF_TOKEN} > length"
     clew("exec", "--", "sh", "-c", line)
     (tmp_path / "other").write_text("another-value")
@@ -229,8 +231,7 @@ def test_a_difference_shows_no_secret(tmp_path: Path) -> None:
 
 def test_what_differs_in_masked_secrets_alone_is_equivalent(tmp_path: Path) -> None:
     """The first run keeps what it prints of a credential file, and a repeat masks it."""
-    clew = Clew(tmp_path)
-    clew("init")
+    clew = Project(tmp_path)
     clew.write(".env", "API_KEY=a-value-of-the-env-file\n")
     clew("exec", "--", "sh", "-c", "cat .env")
     done = clew.json("repeat", "e1")
@@ -243,7 +244,13 @@ def test_a_server_gives_none_of_its_own_variables(tmp_path: Path) -> None:
     there = Project(tmp_path / "there")
     there.environment[NAME] = MINE
     with serving(there) as server:
-        clew = Clew(tmp_path, CLEW_SERVER=server.address, CLEW_TOKEN=server.token, **{NAME: THEIRS})
+        clew = Project(
+            tmp_path,
+            CLEW_SERVER=server.address,
+            CLEW_TOKEN=server.token,
+            init=False,
+            **{NAME: THEIRS},
+        )
         clew("exec", "--", "sh", "-c", f"echo ${{#{NAME}}}")
         del clew.environment[NAME]
         assert clew.error("repeat", "e1", status=2)[0] == "secrets-needed"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.driver import Project
 from tests.local.browsing import BROWSER, Page, browsing
-from tests.local.programs.recording import Project
 from tests.local.serving import Server, serving
 from tests.local.test_cmd_viewer import PREFIX, viewing
 from tests.local.upstreams import Table

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project, compiled
+from tests.driver import Project
+from tests.local.programs.compiling import compiled
 
 KINDS = [(), ("-static",), ("-m32",)]
 
@@ -250,12 +251,12 @@ def test_permissions_make_a_version(project: Project, built: Path) -> None:
 
 def test_every_open_counts(project: Project, built: Path) -> None:
     (project / "f").write_text("one\n")
-    running = project.start(compiled("opens", built), "twice", "f")
+    running = project.start_exec(compiled("opens", built), "twice", "f")
     assert running.stdout is not None
     assert running.stdout.readline() == b"one\n"
     (project / "new").write_text("two, by somebody else\n")
     (project / "new").rename(project / "f")
-    ran = project.finish(running, b".")
+    ran = project.finish_exec(running, b".")
     assert ran.out == b"two, by somebody else\n"
     assert {fact.ordinal for fact in ran.used("f")} == {1, 2}
     # It may have been changed before anybody could keep it: then that is said.

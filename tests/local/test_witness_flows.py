@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 
 SHELLS = ["dash", "bash"]
 

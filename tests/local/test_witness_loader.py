@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project, Recording, compiled
+from tests.driver import Project, Recording
+from tests.local.programs.compiling import compiled
 
 ABSENT = [f"missing{number}.so" for number in range(200)]
 WORDS = [f"./{name}" for name in ABSENT]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import blake3
 import pytest
-from tests.local.programs.recording import Project
+from tests.driver import Project
 
 
 def test_absent_files(project: Project) -> None:

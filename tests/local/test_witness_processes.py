@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project, compiled, go_program
+from tests.driver import Project
+from tests.local.programs.compiling import compiled, go_program
 
 
 @pytest.mark.parametrize(

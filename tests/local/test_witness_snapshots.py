@@ -12,7 +12,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project, compiled
+from tests.driver import Project
+from tests.local.programs.compiling import compiled
 
 CHANGES = {
     "overwritten in place": "printf 'NEW' | dd of=f conv=notrunc status=none",
@@ -140,10 +141,10 @@ def test_there_and_back_is_three_versions(project: Project) -> None:
 
 def test_a_reader_while_the_writer_still_writes(project: Project, built: Path) -> None:
     opens = compiled("opens", built)
-    running = project.start("sh", "-c", f"{opens} slowly f")
+    running = project.start_exec("sh", "-c", f"{opens} slowly f")
     assert running.stdout is not None
     assert running.stdout.read(1) == b"."
-    ran = project.finish(running, b".")
+    ran = project.finish_exec(running, b".")
     assert ran.cat("f") == b"first\nsecond\n"
     await_word = "dd bs=1 count=1 of=/dev/null status=none < ready"
     ran = project.sh(
@@ -166,7 +167,7 @@ def test_changed_by_somebody_else_while_it_is_open(
     """Never recorded with bytes that were not read, and the doubt is said."""
     path = project / "f"
     path.write_text("one\n")
-    running = project.start(compiled("opens", built), "later", "f")
+    running = project.start_exec(compiled("opens", built), "later", "f")
     assert running.stdout is not None
     assert running.stdout.read(1) == b"."
     if stored:  # there is no sign of it from outside: longer than it takes
@@ -179,7 +180,7 @@ def test_changed_by_somebody_else_while_it_is_open(
     else:
         (project / "new").write_text("new\n")
         (project / "new").rename(path)
-    ran = project.finish(running, b".")
+    ran = project.finish_exec(running, b".")
     if outside == "replace":  # the open file kept its bytes
         assert ran.out == b"one\n"
         assert ran.kept("f", 1) in (b"one\n", None)
@@ -195,11 +196,11 @@ def test_changed_by_somebody_else_when_nobody_reads_it_any_more(
     (project / "f").write_text("one\n")
     (project / "g").write_text("x\n")
     line = f"cat f; {compiled('opens', built)} later g"
-    running = project.start("sh", "-c", line)
+    running = project.start_exec("sh", "-c", line)
     assert running.stdout is not None
     assert running.stdout.read(5) == b"one\n."
     (project / "f").write_text("two\n")
-    ran = project.finish(running, b".")
+    ran = project.finish_exec(running, b".")
     assert ran.kept("f", 1) in (b"one\n", None)
 
 
@@ -207,12 +208,12 @@ def test_appended_to_by_somebody_else_after_it_was_read(project: Project) -> Non
     """Whoever read it still has it open: what came later it did not read."""
     (project / "f").write_text("one\n")
     code = "import sys; f = open('f'); print(f.read(), end='', flush=True); sys.stdin.read()"
-    running = project.start(sys.executable, "-c", code)
+    running = project.start_exec(sys.executable, "-c", code)
     assert running.stdout is not None
     assert running.stdout.readline() == b"one\n"
     with (project / "f").open("a") as file:
         file.write("by somebody else\n")
-    ran = project.finish(running)
+    ran = project.finish_exec(running)
     assert ran.kept("f", 1) in (b"one\n", None)
     assert [gap["path"] for gap in ran.gaps] == [str(project / "f")]
 
@@ -220,11 +221,11 @@ def test_appended_to_by_somebody_else_after_it_was_read(project: Project) -> Non
 def test_an_output_changed_by_somebody_else(project: Project, built: Path) -> None:
     """What a process left, and what another read there, are two things."""
     (project / "g").write_text("x\n")
-    running = project.start("sh", "-c", f"cp g f; {compiled('opens', built)} later g; cat f")
+    running = project.start_exec("sh", "-c", f"cp g f; {compiled('opens', built)} later g; cat f")
     assert running.stdout is not None
     assert running.stdout.read(1) == b"."
     (project / "f").write_text("not the run's own\n")
-    ran = project.finish(running, b".")
+    ran = project.finish_exec(running, b".")
     assert ran.out == b"x\nnot the run's own\n"
     read = [fact for fact in ran.used("f") if fact.who == "cat"]
     assert [fact.made for fact in read] == [False]

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import CLEW, Project, compiled, go_program
+from tests.driver import CLEW, Project
+from tests.local.programs.compiling import compiled, go_program
 
 
 def test_all_three_are_kept(project: Project) -> None:
@@ -99,7 +100,7 @@ def test_secrets_are_masked_in_what_is_kept(project: Project) -> None:
 
 def test_a_terminal_stays_a_terminal(project: Project) -> None:
     master, slave = pty.openpty()
-    running = project.start(
+    running = project.start_exec(
         *("sh", "-c", "[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && read x && echo got $x"),
         stdin=slave,
         stdout=slave,
@@ -126,22 +127,22 @@ def test_signals_reach_the_command(project: Project, number: signal.Signals) -> 
     script = f"trap 'echo caught; exit 9' {name}; echo ready; while :; do sleep 0.05; done"
     ignored = signal.signal(number, signal.SIG_DFL)  # as where tests run in the background
     try:
-        running = project.start("bash", "-c", script)
+        running = project.start_exec("bash", "-c", script)
     finally:
         signal.signal(number, ignored)
     assert running.stdout is not None
     assert running.stdout.readline() == b"ready\n"
     running.send_signal(number)
-    ran = project.finish(running)
+    ran = project.finish_exec(running)
     assert (ran.status, ran.out) == (9, b"caught\n")
 
 
 def test_a_signal_that_nobody_catches_ends_it(project: Project) -> None:
-    running = project.start("sh", "-c", "echo ready; exec sleep 60")
+    running = project.start_exec("sh", "-c", "echo ready; exec sleep 60")
     assert running.stdout is not None
     assert running.stdout.readline() == b"ready\n"
     running.send_signal(signal.SIGTERM)
-    ran = project.finish(running)
+    ran = project.finish_exec(running)
     assert ran.status == 128 + signal.SIGTERM
     assert ran.show["signal"] == signal.SIGTERM
 

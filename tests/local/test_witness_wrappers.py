@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.local.programs.recording import Project, compiled
+from tests.driver import Project
+from tests.local.programs.compiling import compiled
 
 
 def _few_descriptors() -> None:

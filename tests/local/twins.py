@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests import forkserver
-from tests.local.programs.recording import CLEW, Project
+from tests.driver import Project
 from tests.local.serving import Server, serving
 
 _SAME = (
@@ -33,21 +32,19 @@ _OTHERWISE = {"seconds", "new_bytes", "uid", "started", "ended", "at", "made_els
 
 
 class Twins:
-    """`own` is the one, `far` the other: a folder of whoever asks, beside the project `there`."""
+    """`own` is a project. `asking` is a folder without one, `far`, that asks the server of the
+    project `there`."""
 
     def __init__(self, own: Project, there: Project, server: Server, place: Path) -> None:
         self.own = own
         self.there = there
         self.server = server
-        self.far = place / "far"
-        self.far.mkdir()
+        self.asking = Project(
+            place / "asking", init=False, CLEW_SERVER=server.address, CLEW_TOKEN=server.token
+        )
+        self.far = self.asking.folder
         self.place = place
-        self.environment = {
-            **own.environment,
-            "XDG_STATE_HOME": str(place / "far-state"),
-            "CLEW_SERVER": server.address,
-            "CLEW_TOKEN": server.token,
-        }
+        self.environment = self.asking.environment
 
     def folders(self) -> tuple[Path, Path]:
         return self.own.folder, self.far
@@ -77,10 +74,7 @@ class Twins:
 
     def asked(self, *words: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
         """Through the server alone."""
-        settings = {"cwd": self.far, "env": self.environment, "stdin": subprocess.DEVNULL}
-        return forkserver.run(
-            [*CLEW, *words], **{"capture_output": True, "timeout": 300, **settings, **more}
-        )
+        return self.asking.command(*words, **more)
 
     def json(self, *words: str, **more: Any) -> Any:
         return json.loads(self.asked(*words, "--json", **more).stdout)

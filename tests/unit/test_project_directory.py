@@ -6,13 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.driving import Clew
+from tests.driver import Project
 
 
 def test_a_project_with_links_removes_nothing_elsewhere(tmp_path: Path) -> None:
     """Clew removes what killed executions left in the spool: here, a folder of the user."""
-    clew = Clew(tmp_path)
-    clew("init")
+    clew = Project(tmp_path)
     precious = tmp_path / "home/photos"
     precious.mkdir(parents=True)
     (clew.folder / ".clew/spool").rmdir()
@@ -24,8 +23,7 @@ def test_a_project_with_links_removes_nothing_elsewhere(tmp_path: Path) -> None:
 
 
 def test_a_link_in_the_spool_is_removed_alone(tmp_path: Path) -> None:
-    clew = Clew(tmp_path)
-    clew("init")
+    clew = Project(tmp_path)
     inner = tmp_path / "home/inner"
     inner.mkdir(parents=True, mode=0o755)
     (clew.folder / ".clew/spool/dead").symlink_to(inner.parent)
@@ -36,8 +34,7 @@ def test_a_link_in_the_spool_is_removed_alone(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to another user")
 def test_a_project_of_another_user_must_be_named(tmp_path: Path) -> None:
-    clew = Clew(tmp_path)
-    clew("init")
+    clew = Project(tmp_path)
     os.chown(clew.folder / ".clew", 61234, 61234)
     inside = clew.folder / "work"
     inside.mkdir()

@@ -1,14 +1,49 @@
-"""Compile pipelines in the test's own process, which loads the kfp SDK once."""
+"""Compile what the tests run: programs in C and Go, and pipelines in the test's own process."""
 
 from __future__ import annotations
 
+import os
 import runpy
+import shutil
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+
+def compiled(name: str, folder: Path, *flags: str) -> Path:
+    """The program `name`.c of this folder, built by gcc; nothing is built twice in one folder."""
+    target = folder / f"{name}{''.join(flags)}"
+    if not target.exists():
+        words = ["gcc", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", *flags]
+        subprocess.run([*words, "-o", target, HERE / f"{name}.c"], check=True)
+    return target
+
+
+def go_program(name: str, folder: Path, *flags: str, cgo: bool = False) -> Path:
+    """The program `name`.go of this folder, or a skip that says why there is none."""
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("there is no Go compiler here (Debian: golang-go)")
+    target = folder / f"{name}{'-cgo' if cgo else ''}"
+    if not target.exists():
+        environment = {
+            **os.environ,
+            "CGO_ENABLED": "1" if cgo else "0",
+            "GOCACHE": os.environ.get("GOCACHE", "/tmp/clew-go-cache"),
+            "GO111MODULE": "off",
+            "GOTOOLCHAIN": "local",
+        }
+        words = [go, "build", *flags, "-o", str(target), str(HERE / f"{name}.go")]
+        subprocess.run(words, check=True, env=environment)
+    return target
 
 
 @contextmanager

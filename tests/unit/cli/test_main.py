@@ -12,15 +12,15 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from tests.unit.cli.driving import Clew
+from tests.driver import Project
 
 from clew.cli import main as cli
 from clew.errors import ClewError
 
 
 @pytest.fixture
-def clew(tmp_path: Path) -> Clew:
-    return Clew(tmp_path)
+def clew(tmp_path: Path) -> Project:
+    return Project(tmp_path, init=False)
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
@@ -46,14 +46,14 @@ def test_there_is_no_command_beside_the_table() -> None:
 
 @pytest.mark.parametrize("words", [(), ("key",), ("pipeline",)])
 def test_a_group_without_a_command_prints_its_whole_help(
-    clew: Clew, words: tuple[str, ...]
+    clew: Project, words: tuple[str, ...]
 ) -> None:
     ran = clew(*words, status=2)
     assert ran.stdout == ""
     assert ran.stderr == clew(*words, "--help").stdout
 
 
-def test_a_mistyped_command_is_guessed(clew: Clew) -> None:
+def test_a_mistyped_command_is_guessed(clew: Project) -> None:
     assert clew.error("lst", status=2) == (
         "usage",
         "no such command 'lst'. Did you mean 'list'?",
@@ -61,13 +61,13 @@ def test_a_mistyped_command_is_guessed(clew: Clew) -> None:
     )
 
 
-def test_a_mistyped_option_is_guessed(clew: Clew) -> None:
+def test_a_mistyped_option_is_guessed(clew: Project) -> None:
     code, message, hint = clew.error("list", "--jsn", status=2)
     assert (code, hint) == ("usage", "clew list --help")
     assert "--json" in message
 
 
-def test_without_a_project(clew: Clew) -> None:
+def test_without_a_project(clew: Project) -> None:
     code, message, hint = clew.error("list", status=5)
     assert code == "no-project"
     assert str(clew.folder) in message
@@ -78,19 +78,19 @@ def test_without_a_project(clew: Clew) -> None:
     "words", [["exec", "--json"], ["exec", "--json", "--nome", "x", "--", "w"]]
 )
 def test_exec_leaves_stdout_alone_even_when_it_is_called_wrongly(
-    clew: Clew, words: list[str]
+    clew: Project, words: list[str]
 ) -> None:
     ran = clew(*words, status=2)
     assert ran.stdout == ""
     assert json.loads(ran.stderr.splitlines()[-1])["error"]["code"] == "usage"
 
 
-def test_json_of_the_recorded_command_is_not_ours(clew: Clew) -> None:
+def test_json_of_the_recorded_command_is_not_ours(clew: Project) -> None:
     ran = clew("exec", "--nome", "x", "--", "tool", "--json", status=2)
     assert ran.stderr.startswith("error: ")
 
 
-def test_a_closed_pipe_is_quiet(clew: Clew) -> None:
+def test_a_closed_pipe_is_quiet(clew: Project) -> None:
     clew("init")
     reader, writer = os.pipe()
     os.close(reader)

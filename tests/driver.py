@@ -1,4 +1,4 @@
-"""Records real commands in a project of their own, and reads back what the graph was told.
+"""The one driver of the tests: a project, `clew` in it, and what the graph was told.
 
 The graph's tables are read here directly: a test of the witness must see every fact, also those
 that no command prints (`looked`).
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,69 +19,117 @@ import pytest
 from tests import forkserver
 from tests.forkserver import CLEW
 
-from clew import db
+from clew import db, project_directory, settings
+from clew.api.local.project import LocalProject
 from clew.prov.locators import path_of
 
-HERE = Path(__file__).resolve().parent
 Word = str | bytes | os.PathLike[str]
 
 
-def compiled(name: str, folder: Path, *flags: str) -> Path:
-    """The program `name`.c of this folder, built by gcc; nothing is built twice in one folder."""
-    target = folder / f"{name}{''.join(flags)}"
-    if not target.exists():
-        words = ["gcc", "-D_GNU_SOURCE", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", *flags]
-        subprocess.run([*words, "-o", target, HERE / f"{name}.c"], check=True)
-    return target
-
-
-def go_program(name: str, folder: Path, *flags: str, cgo: bool = False) -> Path:
-    """The program `name`.go of this folder, or a skip that says why there is none."""
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("there is no Go compiler here (Debian: golang-go)")
-    target = folder / f"{name}{'-cgo' if cgo else ''}"
-    if not target.exists():
-        environment = {
-            **os.environ,
-            "CGO_ENABLED": "1" if cgo else "0",
-            "GOCACHE": os.environ.get("GOCACHE", "/tmp/clew-go-cache"),
-            "GO111MODULE": "off",
-            "GOTOOLCHAIN": "local",
-        }
-        words = [go, "build", *flags, "-o", str(target), str(HERE / f"{name}.go")]
-        subprocess.run(words, check=True, env=environment)
-    return target
+EXECUTION = {
+    *("id", "uid", "name", "command", "cwd", "agent", "started", "ended", "seconds", "state"),
+    *("status", "signal", "kind", "parent", "collection", "made_elsewhere", "signed_by"),
+    *("processes", "inputs", "outputs", "bytes", "new_bytes"),
+}
+"""What the contract promises of an execution."""
 
 
 class Project:
-    """A folder with a project in it."""
+    """A directory with a project, and `clew` there: one process a call.
 
-    def __init__(self, folder: Path, **environment: str) -> None:
+    No setting of the machine is seen, but for what is known of the installed packages.
+    """
+
+    def __init__(self, folder: Path, *, init: bool = True, **environment: str) -> None:
         self.folder = folder / "project"
         self.folder.mkdir(parents=True)
         kept = {n: v for n, v in os.environ.items() if not n.startswith(("CLEW_", "XDG_"))}
-        if "XDG_CACHE_HOME" in os.environ:  # what is known of packages is found out once for all
+        kept.pop("NO_COLOR", None)
+        if "XDG_CACHE_HOME" in os.environ:
             kept["XDG_CACHE_HOME"] = os.environ["XDG_CACHE_HOME"]
-        self.environment = {**kept, "XDG_STATE_HOME": str(folder / "state"), "LC_ALL": "C.UTF-8"}
-        self.environment |= environment
-        self.command("init")
+        own = {name: str(folder / name) for name in ("state", "config")}
+        self.environment = {
+            **kept,
+            "XDG_STATE_HOME": own["state"],
+            "XDG_CONFIG_HOME": own["config"],
+            "LC_ALL": "C.UTF-8",
+            **environment,
+        }
+        if init:
+            self("init")
 
     def __truediv__(self, name: str) -> Path:
         return self.folder / name
 
     def command(self, *words: Word, **more: Any) -> subprocess.CompletedProcess[bytes]:
-        settings: dict[str, Any] = {"cwd": self.folder, "env": self.environment}
+        """Run it to its end, whatever its exit status."""
+        given: dict[str, Any] = {"cwd": self.folder, "env": self.environment, "timeout": 300}
         if "stdin" not in more and "input" not in more:
-            settings["stdin"] = subprocess.DEVNULL
-        return forkserver.run(
-            [*CLEW, *words], **{"capture_output": True, "timeout": 300, **settings, **more}
-        )
+            given["stdin"] = subprocess.DEVNULL
+        return forkserver.run([*CLEW, *words], **{"capture_output": True, **given, **more})
+
+    def start(
+        self, *words: Word, popen: Any = forkserver.Popen, **more: Any
+    ) -> subprocess.Popen[Any]:
+        """Start it, with pipes for its streams."""
+        given: dict[str, Any] = {"cwd": self.folder, "env": self.environment, "text": True}
+        given |= dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        started: subprocess.Popen[Any] = popen([*CLEW, *words], **{**given, **more})
+        return started
+
+    def __call__(
+        self, *words: str, status: int = 0, stdin: str = "", **more: Any
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it to its end; the exit status must be the one expected."""
+        process = self.start(*words, **more)
+        out, err = process.communicate(stdin)
+        ran = subprocess.CompletedProcess(words, process.returncode, out, err)
+        assert ran.returncode == status, f"clew {' '.join(words)}: {ran.returncode}\n{out}\n{err}"
+        return ran
+
+    def json(self, *words: str, status: int = 0, **more: Any) -> Any:
+        """What it prints with --json: one document on stdout and nothing else."""
+        return json.loads(self(*words, "--json", status=status, **more).stdout)
+
+    def error(self, *words: str, status: int, **more: Any) -> tuple[str, str, str]:
+        """(code, message, hint), which must be the same with --json and without."""
+        told = self.json(*words, status=status, **more)["error"]
+        plain = self(*words, status=status, **more).stderr
+        assert plain.splitlines()[-2:] == [f"error: {told['message']}", f"hint: {told['hint']}"]
+        return told["code"], told["message"], told["hint"]
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def opened(self) -> LocalProject:
+        """The same project in this process: cheaper, where the command is not the point."""
+        chosen = settings.load(self.environment)
+        return LocalProject(project_directory.find(self.folder, chosen), chosen)
+
+    def shell(self, line: str, *options: str, status: int = 0) -> dict[str, Any]:
+        """Record one line of shell; the execution."""
+        ran = self("exec", "--json", *options, "--", "sh", "-c", line, status=status)
+        execution: dict[str, Any] = json.loads(ran.stderr.splitlines()[-1])
+        return execution
+
+    def sh(self, line: str, **more: Any) -> Recording:
+        return self.exec("sh", "-c", line, **more)
 
     def exec(self, *words: Word, options: Sequence[str] = (), **more: Any) -> Recording:
         """Record a command; whatever its status, the recording must be whole."""
         ran = self.command("exec", "--json", *options, "--", *words, **more)
         return self.recording(ran.returncode, ran.stdout or b"", ran.stderr or b"")
+
+    def start_exec(self, *words: Word, **more: Any) -> subprocess.Popen[bytes]:
+        """Begin to record a command, to be met while it runs."""
+        return self.start("exec", "--json", "--", *words, text=False, **more)
+
+    def finish_exec(self, running: subprocess.Popen[bytes], data: bytes = b"") -> Recording:
+        out, err = running.communicate(data, timeout=120)
+        return self.recording(running.returncode, out, err)
 
     def recording(self, status: int, out: bytes, err: bytes) -> Recording:
         said, _, last = err.rstrip(b"\n").rpartition(b"\n")
@@ -97,20 +144,14 @@ class Project:
             self, execution["id"], execution["uid"], status, out, said + b"\n" if said else b""
         )
 
-    def sh(self, line: str, **more: Any) -> Recording:
-        return self.exec("sh", "-c", line, **more)
 
-    def start(self, *words: Word, **more: Any) -> subprocess.Popen[bytes]:
-        """Begin to record a command, to be met while it runs."""
-        settings: dict[str, Any] = {"cwd": self.folder, "env": self.environment}
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        return forkserver.Popen(
-            [*CLEW, "exec", "--json", "--", *words], **{**pipes, **settings, **more}
-        )
-
-    def finish(self, running: subprocess.Popen[bytes], data: bytes = b"") -> Recording:
-        out, err = running.communicate(data, timeout=120)
-        return self.recording(running.returncode, out, err)
+def workflow(folder: Path, **environment: str) -> Project:
+    """Two executions: e1 (named `clean`) makes data/clean.csv, e2 makes model.txt of that."""
+    clew = Project(folder, **environment)
+    clew.write("data/raw.csv", "P1,1\nP2,\nP3,3\n")
+    clew.shell("grep -v ',$' data/raw.csv > data/clean.csv", "--name", "clean")
+    clew.shell("wc -l < data/clean.csv > model.txt")
+    return clew
 
 
 @dataclass(frozen=True)
