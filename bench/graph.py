@@ -33,10 +33,10 @@ from clew.prov.events import (
     Version,
 )
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import executions
-from clew.prov.queries.lineage.lineage import lineage
-from clew.prov.queries.show import show
-from clew.prov.queries.targets import resolve
+from clew.prov.queries.executions import list_executions
+from clew.prov.queries.lineage.lineage import trace_lineage
+from clew.prov.queries.show import show_execution
+from clew.prov.queries.targets import resolve_target
 
 PROCESSES, OWNED, LOOKS, WRITES = 8, 60, 120, 2
 DATA = WRITES + 1
@@ -174,13 +174,13 @@ def run(graph: Graph, count: int) -> dict[str, float]:
     }  # fmt: skip
 
     def target(text: str) -> object:
-        return resolve(
+        return resolve_target(
             graph, text, machine=MACHINE, locate=lambda p: b"/home/u/p/" + p,
             digest_of=lambda _: digest("raw"),
         )  # fmt: skip
 
     def trace(text: str, direction: str, depth: int | None) -> Callable[[], object]:
-        return lambda: lineage(graph, target(text), direction=direction, depth=depth)  # type: ignore[arg-type]
+        return lambda: trace_lineage(graph, target(text), direction=direction, depth=depth)  # type: ignore[arg-type]
 
     early = min(count, 40)
     here = f"e{count // 2}:out-{count // 2 - 1}-0"
@@ -191,8 +191,8 @@ def run(graph: Graph, count: int) -> dict[str, float]:
         "lineage_down_10_steps": trace(here, "down", 10),
         "lineage_of_path": trace("raw.csv", "up", None),
         "lineage_down_of_raw": trace("raw.csv", "down", 1),
-        "list": lambda: executions(graph, alive=lambda _: False),
-        "show_detail": lambda: show(graph, "e7", alive=lambda _: False, detail=True),
+        "list": lambda: list_executions(graph, alive=lambda _: False),
+        "show_detail": lambda: show_execution(graph, "e7", alive=lambda _: False, detail=True),
     }
     for name, question in work.items():
         took, cpu = measured(question)

@@ -13,7 +13,7 @@ from tests.driver import Project
 
 from clew import db
 from clew.prov.graph import Graph
-from clew.prov.queries.execution_record import Recorded, recorded
+from clew.prov.queries.execution_record import ExecutionRecord, load_record
 
 STEP = """\
 import sys
@@ -55,12 +55,12 @@ class Steps(Project):
         process = self.start("cat", f"{execution}:{stream}")
         return process.communicate()[0].rstrip("\n")
 
-    def told(self, execution: str) -> Recorded:
+    def told(self, execution: str) -> ExecutionRecord:
         address = self.environment.get("CLEW_GRAPH")
         text = (self.folder / ".clew" / "config.toml").read_text()
         uid = next(line for line in text.splitlines() if line.startswith("uid")).split('"')[1]
         with db.connect(self.folder / ".clew" / "graph.db", address=address) as connection:
-            return recorded(Graph(connection, uid), execution)
+            return load_record(Graph(connection, uid), execution)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def four(steps: Steps) -> None:
     steps.script("".join(f"python s{n}.py\n" for n in range(1, 5)), f0="start\n", **files)
 
 
-def facts(record: Recorded) -> tuple[Any, ...]:
+def facts(record: ExecutionRecord) -> tuple[Any, ...]:
     """Commands, and which paths were used, made and looked at by which of them."""
 
     def edges(kind: str) -> set[tuple[str, str]]:

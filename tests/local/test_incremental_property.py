@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.local.surviving import Marked
 
 from clew.api.local.repeat import run_plan, store_file
-from clew.prov.queries.execution_record import Recorded, recorded
+from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.initial_files import Entry
@@ -131,7 +131,7 @@ edits = st.builds(
 )
 
 
-def outcome(record: Recorded) -> dict[str, Any]:
+def outcome(record: ExecutionRecord) -> dict[str, Any]:
     """What came of it, and all that was told: without times, and without its own name."""
 
     def name(locator: str) -> str:
@@ -163,7 +163,7 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
         reused = 0
         for incremental in (True, False):
             with clew.opened() as project:
-                record = recorded(project.graph, "e1")
+                record = load_record(project.graph, "e1")
                 with Store(project.directory.store) as store:
                     plan = repeat_plan.make_plan(
                         record,
@@ -181,7 +181,7 @@ def both(pipeline: Pipeline, edit: Edit) -> tuple[dict[str, Any], dict[str, Any]
                     network=False, incremental=incremental, quiet=True,
                 )  # fmt: skip
                 reused += len(document["reused"])
-                found.append(outcome(recorded(project.graph, document["execution"]["uid"])))
+                found.append(outcome(load_record(project.graph, document["execution"]["uid"])))
         return found[0], found[1], reused
 
 

@@ -17,8 +17,8 @@ from tests.unit.prov.story import Story
 
 from clew.cli.main import main
 from clew.prov.events import AnyEvent, Content, Ended, Gap, Generated, Started, Used, Version
-from clew.prov.export.recorded_events import events_of
-from clew.prov.queries.executions import find
+from clew.prov.export.recorded_events import export_events
+from clew.prov.queries.executions import find_execution
 from clew.prov.record_schema import check_events
 
 __all__ = ["reused"]  # a fixture
@@ -195,7 +195,7 @@ def import_all(clew: Project) -> list[str]:
             ]
             graph.import_events(events)
             uids |= dict.fromkeys(event.execution for event in events)
-        return [find(graph, uid).id for uid in uids]
+        return [find_execution(graph, uid).id for uid in uids]
 
 
 def test_records_of_our_own_recorders_are_well_formed(tmp_path: Path, reused: Path) -> None:
@@ -213,7 +213,7 @@ def test_records_of_our_own_recorders_are_well_formed(tmp_path: Path, reused: Pa
         assert len(executions) > 3
         known: set[str] = set()
         for execution in executions:
-            events = events_of(opened.graph, find(opened.graph, execution.id))
+            events = export_events(opened.graph, find_execution(opened.graph, execution.id))
             check_events(execution.uid, events)
             known.update(*(getattr(event, "facets", {}) for event in events))
         assert known >= {"begun", "inherits", "pinned", "streams", "network", "packages"}

@@ -12,7 +12,7 @@ from tests.driver import Project
 from tests.local.serving import Server, serving
 
 from clew.prov.events import from_batch, from_lines
-from clew.prov.export.recorded_events import contents_of
+from clew.prov.export.recorded_events import stored_digests
 from clew.store.packs import pack_format
 
 NOWHERE = f"blake3:{'0' * 64}"
@@ -50,7 +50,7 @@ def test_events_come_as_they_are_asked_for(client: httpx2.Client) -> None:
 def test_another_server_takes_what_this_one_gives(client: httpx2.Client, tmp_path: Path) -> None:
     """Written with nothing but the two servers' routes."""
     batch = events(client)
-    wanted = sorted(contents_of(from_batch(batch)))
+    wanted = sorted(stored_digests(from_batch(batch)))
     other = Project(tmp_path)
     with serving(other) as taking, taking.client() as there:
         named = {"params": {"for": "a-copy"}}

@@ -6,7 +6,7 @@ import json
 import os
 
 from clew.packages.owner_index import Owned, Package
-from clew.prov.package_urls import purl
+from clew.prov.package_urls import build_purl
 
 
 def present(prefix: bytes) -> bool:
@@ -25,7 +25,7 @@ def read(prefix: bytes) -> Owned:
             with open(folder + b"/" + name, "rb") as file:
                 told = json.load(file)
             package = Package(
-                purl(
+                build_purl(
                     "conda",
                     str(told["name"]),
                     str(told["version"]),

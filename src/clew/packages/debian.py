@@ -15,7 +15,7 @@ from pathlib import Path
 
 from clew.packages.os_release import os_release
 from clew.packages.owner_index import Owned, Package
-from clew.prov.package_urls import purl
+from clew.prov.package_urls import build_purl
 
 _MERGED = ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libo32")
 
@@ -53,7 +53,7 @@ def read(root: Path) -> Owned:
         except OSError:
             continue
         package = Package(
-            purl("deb", name, version, namespace=distribution, arch=architecture),
+            build_purl("deb", name, version, namespace=distribution, arch=architecture),
             # apt files what fits every architecture under the machine's own
             not removed
             and (name, native if architecture == "all" else architecture) not in automatic,

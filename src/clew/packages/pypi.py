@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from clew.packages.owner_index import Owned, Package
-from clew.prov.package_urls import purl, pypi_name
+from clew.prov.package_urls import build_purl, normalize_pypi_name
 from clew.redaction import mask_url
 
 _IDENTITY = re.compile(rb"^(Name|Version): *(.*?)\s*$", re.MULTILINE)
@@ -33,7 +33,7 @@ def read(site: bytes) -> Owned:
     for name in distributions(site):
         folder = site + b"/" + name
         named, version = _identity(folder, name)
-        name_there = purl("pypi", pypi_name(named), version, **_origin(folder))
+        name_there = build_purl("pypi", normalize_pypi_name(named), version, **_origin(folder))
         package = Package(name_there, _requested(folder))
         yield package, _files(site, folder)
 

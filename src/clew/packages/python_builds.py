@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 
 from clew.packages.owner_index import Package
-from clew.prov.package_urls import purl
+from clew.prov.package_urls import build_purl
 
 _INSIDE = re.compile(
     rb"(?s)(?P<home>.*)/(?:"
@@ -42,7 +42,7 @@ def _venv(path: bytes) -> Package | None:
             version = _VENV_VERSION.search(file.read(4096))
     except OSError:
         return None
-    return Package(purl("generic", "python", version[1].decode()), None) if version else None
+    return Package(build_purl("generic", "python", version[1].decode()), None) if version else None
 
 
 @lru_cache(maxsize=64)
@@ -60,4 +60,4 @@ def _home(home: bytes, version: bytes) -> Package | None:
             exact = _PATCH.search(file.read())
     except OSError:
         exact = None
-    return Package(purl("generic", "python", (exact[1] if exact else version).decode()), None)
+    return Package(build_purl("generic", "python", (exact[1] if exact else version).decode()), None)

@@ -15,7 +15,7 @@ from pathlib import Path
 from clew.packages.debian import merged_folders, unmerge
 from clew.packages.os_release import os_release
 from clew.packages.owner_index import Owned, Package
-from clew.prov.package_urls import purl
+from clew.prov.package_urls import build_purl
 
 _DATABASES = ("usr/lib/sysimage/rpm", "var/lib/rpm", "usr/share/rpm")
 _FILES = ("rpmdb.sqlite", "Packages.db", "Packages")
@@ -49,7 +49,7 @@ def read(root: Path, dbpath: Path) -> Owned:
     rows = (line.split(b"\t", 4) for line in _ask(dbpath).split(b"\n") if line.count(b"\t") >= 4)
     for key, group in groupby(rows, key=lambda row: row[:4]):
         name, epoch, version, architecture = (word.decode(errors="replace") for word in key)
-        named = purl(
+        named = build_purl(
             "rpm",
             name,
             version,

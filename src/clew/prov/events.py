@@ -167,7 +167,7 @@ def from_lines(lines: Iterable[bytes]) -> Iterator[AnyEvent]:
     """
     for line in lines:
         if line.endswith(b"\n"):
-            event = _known(line, _decoder.decode, msgspec.json.decode)
+            event = _decode_known(line, _decoder.decode, msgspec.json.decode)
             if event is not None:
                 yield event
 
@@ -184,28 +184,28 @@ def from_batch(batch: bytes) -> list[AnyEvent]:
     return [event for event in events if event is not None]
 
 
-LONGEST_EVENT = 4 << 20
+MAX_EVENT_BYTES = 4 << 20
 """Bytes of one event as it is encoded."""
-SHORTEST_EVENT = 32
+MIN_EVENT_BYTES = 32
 """Bytes: the uid of its execution alone takes as many."""
-FEW_VALUES = 1_000_000
+MIN_VALUES_LIMIT = 1_000_000
 """Words, variables and values of facets that any batch may hold, and one more for each"""
 BYTES_PER_VALUE = 16
 """of its bytes: a byte of an untyped document may take a hundred bytes of memory."""
-DEEPEST = 64
+MAX_DEPTH = 64
 """Documents in documents."""
 
 
 def split_batch(batch: bytes) -> list[msgspec.Raw]:
     """The events of a MessagePack document, not decoded yet. A header alone may declare billions
     of them: they are counted against the bytes that are there before a list is made."""
-    count = _declared(batch)
-    if count * SHORTEST_EVENT > len(batch):
+    count = _declared_length(batch)
+    if count * MIN_EVENT_BYTES > len(batch):
         raise msgspec.ValidationError(f"{count} events do not fit into {len(batch)} bytes")
     return msgspec.msgpack.decode(batch, type=list[msgspec.Raw])
 
 
-def _declared(batch: bytes) -> int:
+def _declared_length(batch: bytes) -> int:
     """How many elements an array begins with; 0 where the batch begins with something else."""
     kind = batch[0] if batch else 0
     if kind & 0xF0 == 0x90:
@@ -219,7 +219,7 @@ class BatchReader:
 
     def __init__(self, size: int) -> None:
         """`size`: the bytes of the whole batch."""
-        self._left = FEW_VALUES + size // BYTES_PER_VALUE
+        self._left = MIN_VALUES_LIMIT + size // BYTES_PER_VALUE
 
     def read_packed(self, raw: msgspec.Raw) -> AnyEvent | None:
         """An event in MessagePack; None for a type that only a newer Clew knows."""
@@ -235,10 +235,10 @@ class BatchReader:
         decode: Callable[[bytes], AnyEvent],
         decode_any: Callable[[bytes], Any],
     ) -> AnyEvent | None:
-        if len(memoryview(raw)) > LONGEST_EVENT:
-            raise msgspec.ValidationError(f"an event has more than {LONGEST_EVENT} bytes")
+        if len(memoryview(raw)) > MAX_EVENT_BYTES:
+            raise msgspec.ValidationError(f"an event has more than {MAX_EVENT_BYTES} bytes")
         try:
-            event = _known(bytes(raw), decode, decode_any)
+            event = _decode_known(bytes(raw), decode, decode_any)
         except RecursionError as error:
             raise msgspec.ValidationError("an event is nested too deeply") from error
         except UnicodeDecodeError as error:
@@ -259,11 +259,11 @@ class BatchReader:
                 waiting.extend((one, depth + 1) for one in below)
             if self._left < 0:
                 raise msgspec.ValidationError("the events hold too many values for their size")
-            if depth > DEEPEST:
+            if depth > MAX_DEPTH:
                 raise msgspec.ValidationError("an event is nested too deeply")
 
 
-def _known(
+def _decode_known(
     raw: bytes, decode: Callable[[bytes], AnyEvent], decode_any: Callable[[bytes], Any]
 ) -> AnyEvent | None:
     """The event, or None where its type is unknown; a known type that is malformed is an error."""

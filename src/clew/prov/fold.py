@@ -29,7 +29,14 @@ from clew.prov.events import (
     Used,
     Version,
 )
-from clew.prov.row_keys import beside, digest_bytes, keyer, project_key, version_name, words_name
+from clew.prov.row_keys import (
+    command_name,
+    digest_bytes,
+    key_function,
+    project_key,
+    version_name,
+    with_maker_prefix,
+)
 
 Row = tuple[Any, ...]
 
@@ -49,10 +56,10 @@ class Rows:
         """Those of them that are pipeline runs."""
         self.names: dict[str, str] = {}
         self._project = project_key(project)
-        self._activity = _Keys(keyer(project, "activity"))
-        self._location = _Keys(keyer(project, "location"))
-        self._version_key = keyer(project, "version")
-        self._words_key = keyer(project, "words")
+        self._activity = _Keys(key_function(project, "activity"))
+        self._location = _Keys(key_function(project, "location"))
+        self._version_key = key_function(project, "version")
+        self._words_key = key_function(project, "words")
         self._versions: dict[Version, int] = {}
         self._version_rows: dict[int, Row] = {}
         self._started: dict[int, Row] = {}
@@ -92,7 +99,7 @@ class Rows:
         if key is None:
             locator, maker, ordinal = version.locator, version.maker, version.ordinal
             by = self._activity[maker]
-            key = beside(by, self._version_key(version_name(locator, maker, ordinal)))
+            key = with_maker_prefix(by, self._version_key(version_name(locator, maker, ordinal)))
             self._versions[version] = key
             self._version_rows[key] = (
                 key, self._activity[execution], self._location[locator], by, ordinal, at,
@@ -127,7 +134,7 @@ class Rows:
         if not isinstance(begun, dict) or event.exe is None:
             return None
         program = begun.get("program", event.exe)
-        return self._words_key(words_name(str(program), event.command, event.cwd or ""))
+        return self._words_key(command_name(str(program), event.command, event.cwd or ""))
 
     def _add_ended(self, event: Ended) -> None:
         totals = (event.facets.get(name) for name in TOTALS)

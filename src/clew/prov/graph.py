@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from clew.prov.events import AnyEvent
     from clew.prov.fold import Row, Rows
 
-AT_ONCE = 100_000
+FOLD_BATCH = 100_000
 """Events folded in one transaction: large enough to be fast, small enough to let others write."""
 
-_LIKE_AN_ID = re.compile(r"([er]\d+(\.p\d+)?|[0-9a-f]{32})$")
-_SPOILING = frozenset(":@/\0\n")
+_ID_PATTERN = re.compile(r"([er]\d+(\.p\d+)?|[0-9a-f]{32})$")
+_RESERVED_CHARACTERS = frozenset(":@/\0\n")
 
 
 class Graph:
@@ -66,7 +66,7 @@ class Graph:
         from clew.prov.fold import Rows  # msgspec is slow to load, and most questions never fold
 
         remaining = iter(events)
-        while batch := list(islice(remaining, AT_ONCE)):
+        while batch := list(islice(remaining, FOLD_BATCH)):
             rows = Rows(self.project_uid)
             rows.add(batch)
             self._write(rows)
@@ -103,10 +103,10 @@ class Graph:
             self.connection.atomically(add)
 
     def _import(self, uid: str, events: list[AnyEvent], rows: Rows) -> None:
-        from clew.prov.import_scope import check_scope, new_rows
+        from clew.prov.import_scope import check_scope, find_new_rows
 
         check_scope(self, uid, events)
-        found = new_rows(self, uid, rows)
+        found = find_new_rows(self, uid, rows)
         self._begin(uid, None, elsewhere=tables.IMPORTED)
         self._give_names(rows)
         self._insert(found, tables.IMPORTS)
@@ -153,7 +153,7 @@ class Graph:
 
     def _give_names(self, rows: Rows) -> None:
         for uid, name in sorted(rows.names.items()):
-            if _good_name(name):
+            if _is_valid_name(name):
                 key = activity_key(self.project_uid, uid)
                 self.connection.rows(tables.GIVE_NAME, (name, key, self.project, name))
 
@@ -196,12 +196,14 @@ class Graph:
 
 def check_name(name: str) -> None:
     """A name stands wherever an id may, so it must not read as something else."""
-    if not _good_name(name):
+    if not _is_valid_name(name):
         raise UsageError(
             f"{name!r} cannot be a name: it is empty, reads as an id, or holds one of : @ /",
             hint="use letters, digits, dots and dashes",
         )
 
 
-def _good_name(name: str) -> bool:
-    return bool(name.strip()) and not _SPOILING & set(name) and not _LIKE_AN_ID.match(name)
+def _is_valid_name(name: str) -> bool:
+    return (
+        bool(name.strip()) and not _RESERVED_CHARACTERS & set(name) and not _ID_PATTERN.match(name)
+    )

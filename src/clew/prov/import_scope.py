@@ -61,7 +61,7 @@ def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
     for event in events:
         if isinstance(event, Started) and event.activity != uid:
             if _EXECUTION_UID.fullmatch(event.activity) or "\0" in event.activity:
-                raise _outside(uid, event, event.activity)
+                raise _out_of_scope_error(uid, event, event.activity)
             scope.add(event.activity)
         if isinstance(event, Started) and event.kind in ("run", "task"):
             raise Rejected(
@@ -76,11 +76,11 @@ def check_scope(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> None:
             if activity not in scope:
                 known = (activity_key(graph.project_uid, activity), key, activity)
                 if graph.connection.one(_OWN_ACTIVITY, known) is None:
-                    raise _outside(uid, event, activity)
+                    raise _out_of_scope_error(uid, event, activity)
                 scope.add(activity)
 
 
-def _outside(uid: str, event: AnyEvent, activity: str) -> Rejected:
+def _out_of_scope_error(uid: str, event: AnyEvent, activity: str) -> Rejected:
     kind = type(event).__name__.lower()
     return Rejected(
         f"the record of {uid[:8]} describes {activity[:80]!r}, which does not belong to"
@@ -89,7 +89,7 @@ def _outside(uid: str, event: AnyEvent, activity: str) -> Rejected:
     )
 
 
-def new_rows(graph: Graph, uid: str, rows: Rows) -> dict[str, list[Row]]:
+def find_new_rows(graph: Graph, uid: str, rows: Rows) -> dict[str, list[Row]]:
     """The rows of the execution `uid` that are not in the graph yet.
 
     Rejects the record if one contradicts what is there, or adds to an execution that was recorded
@@ -101,7 +101,7 @@ def new_rows(graph: Graph, uid: str, rows: Rows) -> dict[str, list[Row]]:
         raise Rejected(f"the id of {uid[:8]} is that of another execution here", hint=_HINT)
     closed = known is not None and (known[2] != tables.IMPORTED or bool(known[3]))
     new = {
-        table: _new(graph, uid, table, found, closed=closed and table != "location")
+        table: _find_new(graph, uid, table, found, closed=closed and table != "location")
         for table, found in rows.tables().items()
     }
     _check_parents(graph, uid, {row[0]: row[_PARENT] for row in new["started"]})
@@ -129,9 +129,9 @@ def _check_parents(graph: Graph, uid: str, parents: dict[int, int | None]) -> No
         ends |= line
 
 
-def _new(graph: Graph, uid: str, table: str, rows: list[Row], *, closed: bool) -> list[Row]:
+def _find_new(graph: Graph, uid: str, table: str, rows: list[Row], *, closed: bool) -> list[Row]:
     width = tables.KEYS[table]
-    known = {row[:width]: row for row in existing(graph, table, {row[0] for row in rows})}
+    known = {row[:width]: row for row in select_rows(graph, table, {row[0] for row in rows})}
     fresh: dict[Row, Row] = {}
     for row in rows:
         there = known.get(row[:width])
@@ -145,14 +145,14 @@ def _new(graph: Graph, uid: str, table: str, rows: list[Row], *, closed: bool) -
             there = fresh.setdefault(row[:width], row)
         elif table == "version" and there[:_AT] == row[:_AT] and row[_AT] < there[_AT]:
             if closed:
-                raise _contradiction(graph, uid, table, row)
+                raise _contradiction_error(graph, uid, table, row)
             fresh[row[:width]] = row
-        if not agree(table, there, row):
-            raise _contradiction(graph, uid, table, row)
+        if not rows_agree(table, there, row):
+            raise _contradiction_error(graph, uid, table, row)
     return list(fresh.values())
 
 
-def existing(graph: Graph, table: str, keys: set[int]) -> list[Row]:
+def select_rows(graph: Graph, table: str, keys: set[int]) -> list[Row]:
     """The rows of a table whose first column is one of these."""
     columns = tables.COLUMNS[table]
     return [
@@ -164,7 +164,7 @@ def existing(graph: Graph, table: str, keys: set[int]) -> list[Row]:
     ]
 
 
-def agree(table: str, known: Row, row: Row) -> bool:
+def rows_agree(table: str, known: Row, row: Row) -> bool:
     """Whether two rows of one key say the same.
 
     A version is as old as the earliest event about it. An export of a repeat without the
@@ -177,7 +177,7 @@ def agree(table: str, known: Row, row: Row) -> bool:
     return known == row
 
 
-def _contradiction(graph: Graph, uid: str, table: str, row: Row) -> Rejected:
+def _contradiction_error(graph: Graph, uid: str, table: str, row: Row) -> Rejected:
     hint = _HINT
     if table == "started" and (found := graph.connection.one(_CLAIMED, (row[0],))):
         holder = execution_id(found[0])
@@ -188,7 +188,7 @@ def _contradiction(graph: Graph, uid: str, table: str, row: Row) -> Rejected:
     )
 
 
-def facts_out_of_scope(graph: Graph) -> Iterator[tuple[str, str]]:
+def find_facts_out_of_scope(graph: Graph) -> Iterator[tuple[str, str]]:
     """(what, where) of facts that no import would add now; older versions of Clew did.
 
     Bytes that such a record gave to a version of another execution cannot be told from its own.
@@ -196,13 +196,13 @@ def facts_out_of_scope(graph: Graph) -> Iterator[tuple[str, str]]:
     rows = graph.connection.rows
     for table in ("used", "generated", "invalidated"):
         question = _FOREIGN_FACTS.replace("{table}", table)
-        for number, other in map(_ids, rows(question, (graph.project,))):
+        for number, other in map(_execution_ids, rows(question, (graph.project,))):
             yield f"it says something about a version of {other} ({table})", number
-    for number, other in map(_ids, rows(_FOREIGN_MAKERS, (graph.project,))):
+    for number, other in map(_execution_ids, rows(_FOREIGN_MAKERS, (graph.project,))):
         yield f"it says that a process of {other} made one of its versions", number
-    for (number,) in map(_ids, rows(_ENDS, (graph.project,))):
+    for (number,) in map(_execution_ids, rows(_ENDS, (graph.project,))):
         yield "it ended with several statuses", number
 
 
-def _ids(row: Row) -> list[str]:
+def _execution_ids(row: Row) -> list[str]:
     return [execution_id(number) for number in row]

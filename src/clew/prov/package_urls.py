@@ -29,7 +29,9 @@ class Purl(NamedTuple):
     qualifiers: dict[str, str]
 
 
-def purl(manager: str, name: str, version: str, *, namespace: str = "", **qualifiers: str) -> str:
+def build_purl(
+    manager: str, name: str, version: str, *, namespace: str = "", **qualifiers: str
+) -> str:
     """Put a package URL together; empty qualifiers are left out."""
     words = ["pkg:" + manager, *([quote(namespace, safe="")] if namespace else [])]
     words.append(quote(name, safe="+~"))
@@ -38,7 +40,7 @@ def purl(manager: str, name: str, version: str, *, namespace: str = "", **qualif
     return text + ("?" + "&".join(f"{n}={v}" for n, v in given.items()) if given else "")
 
 
-def parse(text: str) -> Purl:
+def parse_purl(text: str) -> Purl:
     """Take apart what `purl` put together; a ValueError for anything else."""
     where, _, rest = text.partition("?")
     found = re.fullmatch(r"pkg:([a-z]+)/(?:(.+)/)?([^/@]+)(?:@([^/]*))?", where)
@@ -50,14 +52,14 @@ def parse(text: str) -> Purl:
     return Purl(manager, unquote(namespace), unquote(name), unquote(version), qualifiers)
 
 
-def described(text: str, requested: bool | None) -> dict[str, str | bool | None] | None:
+def describe_package(text: str, requested: bool | None) -> dict[str, str | bool | None] | None:
     """A file's `package` in the contract's words; None where no package manager stands behind it.
 
     Beyond the contract: `url`, where it came from when not from an index, and `arch`. A ValueError
     for what no package manager has: these words end up in Dockerfiles, requirement files and
     commands, where a line break or a leading dash would be an instruction.
     """
-    found = parse(text)
+    found = parse_purl(text)
     if found.manager == "generic":
         return None
     epoch = found.qualifiers.get("epoch")
@@ -76,6 +78,6 @@ def described(text: str, requested: bool | None) -> dict[str, str | bool | None]
     return told
 
 
-def pypi_name(name: str) -> str:
+def normalize_pypi_name(name: str) -> str:
     """A distribution's name as PyPI compares it."""
     return re.sub(r"[-_.]+", "-", name).lower()

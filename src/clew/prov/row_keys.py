@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from blake3 import blake3
 
 
-def keyer(project: str, kind: str) -> Callable[[str], int]:
+def key_function(project: str, kind: str) -> Callable[[str], int]:
     """The ids of one kind of thing in one project, as a function of the thing's own name."""
     prefix = f"{project}\0{kind}\0"
 
@@ -24,15 +24,15 @@ def keyer(project: str, kind: str) -> Callable[[str], int]:
 
 
 def project_key(project: str) -> int:
-    return keyer(project, "project")("")
+    return key_function(project, "project")("")
 
 
 def activity_key(project: str, uid: str) -> int:
-    return keyer(project, "activity")(uid)
+    return key_function(project, "activity")(uid)
 
 
 def location_key(project: str, locator: str) -> int:
-    return keyer(project, "location")(locator)
+    return key_function(project, "location")(locator)
 
 
 def version_name(locator: str, maker: str, ordinal: int) -> str:
@@ -40,12 +40,12 @@ def version_name(locator: str, maker: str, ordinal: int) -> str:
     return f"{locator}\0{maker}\0{ordinal}"
 
 
-def words_name(program: str, command: Sequence[str], cwd: str) -> str:
+def command_name(program: str, command: Sequence[str], cwd: str) -> str:
     """How a program was started, as one name."""
     return "\0".join((program, cwd, *command))
 
 
-def beside(maker: int, key: int) -> int:
+def with_maker_prefix(maker: int, key: int) -> int:
     """A version's id: its first 12 bits are its maker's.
 
     Versions one maker made then lie together in every table and index, and folding an execution

@@ -10,7 +10,7 @@ from clew.prov import tables
 from clew.prov.events import AnyEvent
 from clew.prov.fold import Row, Rows
 from clew.prov.graph import Graph
-from clew.prov.import_scope import agree, existing
+from clew.prov.import_scope import rows_agree, select_rows
 from clew.prov.row_keys import activity_key
 
 _ADD = """
@@ -45,7 +45,7 @@ def add_signatures(
     To be called within a transaction.
     """
     for signature in signatures:
-        for what, _ in uncovered(graph, uid, events):
+        for what, _ in find_unsigned_changes(graph, uid, events):
             raise Rejected(
                 f"what is known here of {uid[:8]} is not what was signed: {what}",
                 hint=f"clew rm {uid}, then pull it again",
@@ -53,18 +53,20 @@ def add_signatures(
         graph.connection.rows(_ADD, (activity_key(graph.project_uid, uid), *signature))
 
 
-def signatures_of(graph: Graph, uid: str) -> list[Signature]:
+def list_signatures(graph: Graph, uid: str) -> list[Signature]:
     rows = graph.connection.rows(_OF, (activity_key(graph.project_uid, uid),))
     return [Signature(*row) for row in rows]
 
 
-def all_signatures(graph: Graph) -> list[tuple[str, int, Signature]]:
+def list_all_signatures(graph: Graph) -> list[tuple[str, int, Signature]]:
     """(uid, number, signature) of every signed execution."""
     rows = graph.connection.rows(_ALL, (graph.project,))
     return [(str(uid), int(number), Signature(*rest)) for uid, number, *rest in rows]
 
 
-def uncovered(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> Iterator[tuple[str, str]]:
+def find_unsigned_changes(
+    graph: Graph, uid: str, events: Iterable[AnyEvent]
+) -> Iterator[tuple[str, str]]:
     """(what, where) of each row of the execution that these events do not say, and the reverse."""
     rows = Rows(graph.project_uid)
     rows.add(events)
@@ -77,7 +79,7 @@ def uncovered(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> Iterator[tu
         if table == "location":
             continue
         said = {row[:width]: row for row in signed[table]}
-        found = existing(graph, table, keys.get(table, activities))
+        found = select_rows(graph, table, keys.get(table, activities))
         known = {row[:width]: row for row in found}
         for one in sorted(said.keys() | known.keys()):
             here, there = known.get(one), said.get(one)
@@ -85,7 +87,7 @@ def uncovered(graph: Graph, uid: str, events: Iterable[AnyEvent]) -> Iterator[tu
                 yield f"a fact is missing ({table})", _where(graph, table, there)
             elif there is None:
                 yield f"a fact was added ({table})", _where(graph, table, here)
-            elif not agree(table, here, there) or (table == "version" and here != there):
+            elif not rows_agree(table, here, there) or (table == "version" and here != there):
                 yield f"a fact was changed ({table})", _where(graph, table, here)
 
 

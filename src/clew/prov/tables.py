@@ -46,7 +46,7 @@ IMPORTED, REPEAT_OF_IMPORTED = 1, 2
 """`execution.made_elsewhere`: the record came from another party; or it was recorded here, but runs
 the command of such a record."""
 
-_DECIDED: Final[dict[str, tuple[str, str]]] = {
+_CONFLICT_RULES: Final[dict[str, tuple[str, str]]] = {
     "started": ("id", "excluded.n < started.n"),
     "content": ("version", "excluded.n > content.n"),
     "version": ("id", "excluded.at < version.at"),
@@ -57,9 +57,9 @@ def _insert(table: str) -> str:
     columns = COLUMNS[table]
     marks = ", ".join("?" * len(columns))
     sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"
-    if table not in _DECIDED:
+    if table not in _CONFLICT_RULES:
         return f"{sql} ON CONFLICT DO NOTHING"
-    key, when = _DECIDED[table]
+    key, when = _CONFLICT_RULES[table]
     changes = ", ".join(f"{c} = excluded.{c}" for c in columns if c != key)
     return f"{sql} ON CONFLICT ({key}) DO UPDATE SET {changes} WHERE {when}"
 
@@ -119,7 +119,7 @@ REMOVE: Final[tuple[str, ...]] = (
 )
 """Everything one execution said; each takes its id. Locations stay: other executions share them."""
 
-AT_PLACE = (
+VERSIONS_AT_LOCATION = (
     "SELECT id FROM version WHERE location = ? AND maker = execution"
     " UNION ALL SELECT id FROM version WHERE location = ? AND maker <> execution"
 )

@@ -4,7 +4,7 @@ characters, and where the bytes themselves matter these stand beside, in Base64.
 from __future__ import annotations
 
 
-def shown(raw: bytes | str) -> str:
+def decode_text(raw: bytes | str) -> str:
     """Bytes, or what Python made of them, as text that any JSON can hold."""
     if isinstance(raw, str):
         raw = raw.encode(errors="surrogateescape")

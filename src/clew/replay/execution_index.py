@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
-from clew.prov.queries.execution_record import Activity, Edge, Look, Recorded, Version
-from clew.prov.queries.formats import place, process_id
+from clew.prov.queries.execution_record import Activity, Edge, ExecutionRecord, Look, Version
+from clew.prov.queries.formats import path_fields, process_id
 
 
 class ExecutionIndex:
     """A record, to be asked by process."""
 
-    def __init__(self, record: Recorded, name: Callable[[str], str]) -> None:
+    def __init__(self, record: ExecutionRecord, name: Callable[[str], str]) -> None:
         """`name` tells how a locator of this record is called in both."""
         self.record = record
         self.name = name
@@ -65,7 +65,7 @@ class ExecutionIndex:
     def last_versions(self) -> dict[str, Version]:
         """By the path it is shown with, the last version of each file and stream."""
         lines = self.record.lines.values()
-        return {place(line[-1].locator)["path"]: line[-1] for line in lines}
+        return {path_fields(line[-1].locator)["path"]: line[-1] for line in lines}
 
     @cached_property
     def looks(self) -> dict[int, list[Look]]:

@@ -22,7 +22,7 @@ from clew.prov.events import (
     Started,
     Version,
 )
-from clew.prov.text import shown
+from clew.prov.text import decode_text
 from clew.redaction import Redactor
 from clew.run.launch.execution_host import ExecutionHost
 from clew.run.launch.pins import UNPINNED, Pins
@@ -56,10 +56,12 @@ def build_start(
     facets.pop("pinned", None)  # of the repeated execution
     if pins != UNPINNED:
         facets["pinned"] = pins.facet()
-    sealed = redactor.seals({shown(n): shown(value) for n, value in host.environ.items()})
+    sealed = redactor.seals(
+        {decode_text(n): decode_text(value) for n, value in host.environ.items()}
+    )
     facets.pop("sealed", None)
     facets |= {"sealed": sealed} if sealed else {}
-    arguments = redactor.arguments([shown(word) for word in command])
+    arguments = redactor.arguments([decode_text(word) for word in command])
     facets.pop("argument_secrets", None)
     if arguments.secrets:
         names = {name for masks in arguments.secrets.values() for name in masks if name}
@@ -77,7 +79,7 @@ def build_start(
         parent=derivation.parent if derivation else None,
         agent=environment.user_name(os.getuid()),
         command=arguments.words,
-        cwd=shown(os.fspath(host.cwd)),
+        cwd=decode_text(os.fspath(host.cwd)),
         name=name,
         environment=dict(variables),
         facets=facets,

@@ -12,7 +12,7 @@ from clew import db
 from clew.errors import CannotExecute, ClewError, NoSuchCommand, UsageError
 from clew.project_directory import Folder
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import execution
+from clew.prov.queries.executions import get_execution
 from clew.run import execution_locks
 from clew.run.launch.pins import UNPINNED, Pins
 from clew.run.outcome import Outcome, unfolded_execution
@@ -54,6 +54,8 @@ def _outer_execution(
     try:
         with db.connect(folder.graph, address=settings.graph) as connection:
             graph = Graph(connection, folder.uid)
-            return execution(graph, outer, alive=lambda uid: execution_locks.is_alive(folder, uid))
+            return get_execution(
+                graph, outer, alive=lambda uid: execution_locks.is_alive(folder, uid)
+            )
     except ClewError:  # it is in another project, or the graph cannot be read
         return unfolded_execution(outer, command, state="running")

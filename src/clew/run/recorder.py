@@ -28,9 +28,9 @@ from clew.errors import ClewError, NoDatabase, NotFound, RecordingFailed
 from clew.project_directory import Folder, own
 from clew.prov.event_kinds import LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Ended, Started
-from clew.prov.graph import AT_ONCE, Graph, check_name
-from clew.prov.queries.executions import execution as execution_of
-from clew.prov.text import shown
+from clew.prov.graph import FOLD_BATCH, Graph, check_name
+from clew.prov.queries.executions import get_execution as execution_of
+from clew.prov.text import decode_text
 from clew.redaction import Redactor
 from clew.redaction.globs import escape
 from clew.run import execution_events, execution_locks, record_errors, recovery
@@ -160,7 +160,7 @@ class _Recording:
         self._redactor.add_secrets(host.secrets)
         for values in host.credential_files.values():
             self._redactor.add_values(values)
-        self._redactor.learn_command([shown(word) for word in command])
+        self._redactor.learn_command([decode_text(word) for word in command])
         self._atomic = host.derivation is not None
         self._away: NoDatabase | None = None
         self._retry_at = 0.0
@@ -389,7 +389,7 @@ class _Recording:
             )
             if warning is not None and self._atomic:
                 raise warning
-            if len(events) > AT_ONCE:  # several transactions: a kill between two loses nothing
+            if len(events) > FOLD_BATCH:  # several transactions: a kill between two loses nothing
                 recovery.write_events(self._spool, events)
             with self._graph() as graph:
                 graph.fold(events)

@@ -13,8 +13,8 @@ from clew.bounded_documents import check_depth
 from clew.errors import NotFound, UsageError
 from clew.pipelines.spec import arguments, parser
 from clew.prov.graph import Graph
-from clew.prov.queries.formats import moment
-from clew.prov.queries.pipelines.runs import find_run, run
+from clew.prov.queries.formats import format_time
+from clew.prov.queries.pipelines.runs import find_run, get_run
 from clew.server.catalogue import experiments, pipeline_specs, run_list, runs, versions
 from clew.server.catalogue.runs import FINAL_STATES, NewRun, Run
 from clew.server.parsing import compiled_pipelines
@@ -26,7 +26,7 @@ def run_document(project: LocalProject, text: str, *, tasks: bool = True) -> dic
     """The run that `text` names (`r1`, or its uid), as it is now."""
     graph = project.graph
     try:
-        found = run(graph, text, alive=project.is_alive, tasks=tasks)
+        found = get_run(graph, text, alive=project.is_alive, tasks=tasks)
     except NotFound:
         asked = run_list.find_request(graph, text)
         if asked is None:
@@ -42,7 +42,7 @@ def run_document(project: LocalProject, text: str, *, tasks: bool = True) -> dic
         **found,
         "state": state,
         "error": error,
-        "created": moment(asked.created),
+        "created": format_time(asked.created),
         "experiment": asked.experiment,
     }
 
@@ -55,13 +55,13 @@ def _unbegun(asked: Run) -> dict[str, Any]:
         "name": asked.name,
         "state": state,
         "started": None,
-        "ended": moment(asked.finished),
+        "ended": format_time(asked.finished),
         "seconds": None,
         "file": None,
         "inputs": asked.config.get("parameters") or {},
         "outputs": {},
         "error": asked.error,
-        "created": moment(asked.created),
+        "created": format_time(asked.created),
         "experiment": asked.experiment,
     }
 

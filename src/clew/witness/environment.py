@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.packages.os_release import os_release
-from clew.prov.text import shown
+from clew.prov.text import decode_text
 from clew.redaction import Redactor
 from clew.witness.accelerators import accelerators
 
@@ -41,7 +41,7 @@ def facets(
     """The facets of an execution's `started` event. `machine` is the name used in locators."""
     system = os.uname()
     found: dict[str, Any] = {
-        "cwd": shown(os.fspath(cwd)),
+        "cwd": decode_text(os.fspath(cwd)),
         "kernel": {"name": system.sysname, "release": system.release, "version": system.version},
         "os": _os_release(),
         "cpu": _cpu(system.machine),
@@ -111,14 +111,14 @@ def _variables(environ: Mapping[str, str], redactor: Redactor) -> dict[str, Any]
     text: dict[str, str] = {}
     exact: dict[str, str] = {}
     for name, value in redactor.environment(environ).items():
-        text[shown(name)] = shown(value)
-        if shown(name) != name or shown(value) != value:
+        text[decode_text(name)] = decode_text(value)
+        if decode_text(name) != name or decode_text(value) != value:
             raw = value.encode(errors="surrogateescape")
-            exact[shown(name)] = b64encode(raw).decode()
+            exact[decode_text(name)] = b64encode(raw).decode()
     return {
         "variables": text,
         "variables_b64": exact,
-        "redacted": sorted(map(shown, redactor.names & environ.keys())),
+        "redacted": sorted(map(decode_text, redactor.names & environ.keys())),
     }
 
 
@@ -170,12 +170,12 @@ def _libc() -> str:
 
 def _locale(environ: Mapping[str, str]) -> dict[str, str]:
     names = sorted(n for n in environ if n in ("LANG", "LANGUAGE") or n.startswith("LC_"))
-    return {name: shown(environ[name]) for name in names}
+    return {name: decode_text(environ[name]) for name in names}
 
 
 def _timezone(environ: Mapping[str, str]) -> str:
     if environ.get("TZ"):
-        return shown(environ["TZ"])
+        return decode_text(environ["TZ"])
     try:
         target = os.path.realpath("/etc/localtime")
     except OSError:

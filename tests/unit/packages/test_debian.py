@@ -13,7 +13,7 @@ import pytest
 
 from clew.packages import debian
 from clew.packages.owners import Packages
-from clew.prov.package_urls import parse
+from clew.prov.package_urls import parse_purl
 
 pytestmark = pytest.mark.skipif(
     shutil.which("dpkg-query") is None or not debian.present(Path("/")), reason="needs dpkg"
@@ -31,7 +31,7 @@ def listed_files(package: str) -> list[bytes]:
 
 
 def name_of(purl: str) -> str:
-    return parse(purl).name
+    return parse_purl(purl).name
 
 
 def test_every_file_that_dpkg_lists_is_owned(cache: Path) -> None:
@@ -58,7 +58,7 @@ def test_the_kernels_spelling_and_the_lists_spelling_are_one(cache: Path) -> Non
     real = os.path.realpath(library)
     owners = Packages(cache).owners([library, real])
     assert owners[library] == owners[real]
-    found = parse(owners[real])
+    found = parse_purl(owners[real])
     shown = subprocess.check_output(
         ["dpkg-query", "-W", "-f", "${Version} ${Architecture}\n", "libc6"], text=True
     ).split()

@@ -13,7 +13,7 @@ import pytest
 
 from clew.packages import pypi
 from clew.packages.owners import Packages
-from clew.prov.package_urls import parse
+from clew.prov.package_urls import parse_purl
 
 WHEEL = "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
@@ -127,7 +127,7 @@ def test_data_alone_is_owned_too(venv: Path) -> None:
 
 def test_a_package_from_elsewhere_says_where_from(venv: Path) -> None:
     path = os.fsencode(site_of(venv) / "direct.py")
-    found = parse(Packages(None).owners([path])[path])
+    found = parse_purl(Packages(None).owners([path])[path])
     assert (found.name, found.version) == ("direct", "3.0")
     assert found.qualifiers["download_url"].endswith("/direct-3.0-py3-none-any.whl")
 
@@ -141,7 +141,7 @@ def test_an_editable_install_owns_what_the_installer_wrote_and_no_source(venv: P
     assert ours
     assert written
     assert set(owners) == set(written)
-    assert {parse(owner).name for owner in owners.values()} == {"our-code"}
+    assert {parse_purl(owner).name for owner in owners.values()} == {"our-code"}
 
 
 def test_the_settings_of_a_virtual_environment_belong_to_its_python(venv: Path) -> None:
@@ -185,7 +185,7 @@ def test_origins_are_told_without_their_passwords(tmp_path: Path) -> None:
         '{"url": "https://me:pw@h/x.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}}'
     )
     [(package, _)] = pypi.read(os.fsencode(tmp_path))
-    assert parse(package.purl).qualifiers == {"vcs_url": "git+https://***@h/x.git@abc"}
+    assert parse_purl(package.purl).qualifiers == {"vcs_url": "git+https://***@h/x.git@abc"}
     (info / "direct_url.json").write_text("[1]")
     [(package, _)] = pypi.read(os.fsencode(tmp_path))
     assert package.purl == "pkg:pypi/x@1"
@@ -197,4 +197,4 @@ def test_a_new_install_is_seen_through_the_cache(venv: Path, tmp_path: Path) -> 
     assert Packages(tmp_path).owners([path]) == {}
     run_pip(venv, "install", "--no-index", str(make_wheel(tmp_path, "late", "1")))
     [purl] = Packages(tmp_path).owners([path]).values()
-    assert parse(purl).name == "late"
+    assert parse_purl(purl).name == "late"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clew.packages.owners import Packages
 from clew.packages.python_builds import python_of
-from clew.prov.package_urls import parse
+from clew.prov.package_urls import parse_purl
 
 X_Y = f"{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -16,7 +16,7 @@ X_Y = f"{sys.version_info.major}.{sys.version_info.minor}"
 def test_this_pythons_own_library_is_python_whoever_installed_it() -> None:
     own = [os.__file__, subprocess.__file__, os.path.realpath(sys.executable)]
     for purl in Packages(None).owners([os.fsencode(path) for path in own]).values():
-        found = parse(purl)
+        found = parse_purl(purl)
         assert found.manager in ("deb", "rpm", "conda", "generic")
         if found.manager == "generic":
             assert found.name == "python"

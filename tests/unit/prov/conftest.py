@@ -10,7 +10,7 @@ from tests.unit.prov.story import MACHINE, digest
 
 from clew.db import Connection
 from clew.prov.graph import Graph
-from clew.prov.queries.targets import Target, resolve
+from clew.prov.queries.targets import Target, resolve_target
 
 Ask = Callable[..., Target]
 
@@ -26,7 +26,7 @@ def target(graph: Graph) -> Ask:
 
     def ask(text: str, **now: str) -> Target:
         held = {f"/w/{name}".encode(): digest(text) for name, text in now.items()}
-        return resolve(
+        return resolve_target(
             graph,
             text,
             machine=MACHINE,

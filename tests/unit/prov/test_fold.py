@@ -138,13 +138,13 @@ def test_a_malformed_event_of_a_known_type_is_an_error() -> None:
 
 
 def test_one_project_is_not_seen_by_another(connection: Connection) -> None:
-    from clew.prov.queries.executions import executions
+    from clew.prov.queries.executions import list_executions
 
     one, other = Graph(connection, "1" * 32), Graph(connection, "2" * 32)
     events = Story("a").end().events
     one.fold(events)
-    assert executions(other, alive=lambda _: False) == []
+    assert list_executions(other, alive=lambda _: False) == []
     other.fold(events)
     other.remove("a" * 32)
-    assert [e["id"] for e in executions(one, alive=lambda _: False)] == ["e1"]
-    assert executions(other, alive=lambda _: False) == []
+    assert [e["id"] for e in list_executions(one, alive=lambda _: False)] == ["e1"]
+    assert list_executions(other, alive=lambda _: False) == []

@@ -14,8 +14,8 @@ from tests.unit.prov.story import Story, digest
 from clew.db import Connection, connect
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import executions, find
-from clew.prov.queries.live_digests import digests
+from clew.prov.queries.executions import find_execution, list_executions
+from clew.prov.queries.live_digests import list_live_digests
 
 PROJECT = "p" * 32
 
@@ -36,7 +36,7 @@ def test_an_imported_execution_and_its_repeats_are_made_elsewhere(graph: Graph) 
     graph.begin("d" * 32, parent="b" * 32)
     graph.begin("e" * 32, parent="d" * 32)
     graph.import_events(Story("a").end().events)  # it is known already, as made here
-    assert [find(graph, f"e{n}").made_elsewhere for n in range(1, 6)] == [
+    assert [find_execution(graph, f"e{n}").made_elsewhere for n in range(1, 6)] == [
         *(False, True, False, True, True)
     ]
 
@@ -89,7 +89,7 @@ def test_two_programs_at_once_fold_the_same_events(database: tuple[Path, str | N
     assert failed == []
     with connect(path, address=address) as connection:
         assert connection.rows("SELECT count(*) FROM used") == [(900,)]
-        assert len(executions(Graph(connection, PROJECT), alive=lambda _: False)) == 3
+        assert len(list_executions(Graph(connection, PROJECT), alive=lambda _: False)) == 3
 
 
 def test_a_number_is_never_given_out_again(graph: Graph) -> None:
@@ -118,17 +118,17 @@ def test_a_name_told_by_events_is_taken_where_it_is_free(graph: Graph) -> None:
     graph.begin("a" * 32, name="taken")
     graph.fold(Story("b", name="taken").events)
     graph.fold(Story("c", name="free").events)
-    names = [e["name"] for e in executions(graph, alive=lambda _: False)]
+    names = [e["name"] for e in list_executions(graph, alive=lambda _: False)]
     assert names == ["taken", None, "free"]
 
 
 def test_an_unknown_execution_is_named_with_a_near_one(graph: Graph) -> None:
     graph.begin("a" * 32, name="training")
     with pytest.raises(NotFound) as unknown:
-        find(graph, "trainin")
+        find_execution(graph, "trainin")
     assert "training" in unknown.value.hint
     with pytest.raises(NotFound):
-        find(graph, "e99999999999999999999999999")
+        find_execution(graph, "e99999999999999999999999999")
 
 
 def test_forgetting_removes_all_and_only_what_one_execution_said(graph: Graph) -> None:
@@ -159,10 +159,10 @@ def test_forgetting_removes_all_and_only_what_one_execution_said(graph: Graph) -
     graph.fold(tell("b").events)
     graph.remove("b" * 32)
     assert rows() == alone
-    assert digests(graph) == {digest("same"), digest("a"), digest("out a")}
+    assert list_live_digests(graph) == {digest("same"), digest("a"), digest("out a")}
     graph.remove("a" * 32)
     assert set(rows().values()) == {0}
-    assert digests(graph) == set()
+    assert list_live_digests(graph) == set()
 
 
 def test_what_was_not_stored_is_not_asked_to_be_kept(graph: Graph) -> None:
@@ -171,7 +171,7 @@ def test_what_was_not_stored_is_not_asked_to_be_kept(graph: Graph) -> None:
     story.read(process, "/w/big", "big", stored=False)
     story.read(process, "/w/small", "small")
     graph.fold(story.events)
-    assert digests(graph) == {digest("small")}
+    assert list_live_digests(graph) == {digest("small")}
 
 
 _FOLDING = """
@@ -210,7 +210,7 @@ def test_a_program_killed_while_folding_loses_nothing_it_had_folded(
         folding.kill()
     with connect(path) as connection:
         assert connection.rows("PRAGMA integrity_check") == [("ok",)]
-        found = executions(Graph(connection, PROJECT), alive=lambda _: False)
+        found = list_executions(Graph(connection, PROJECT), alive=lambda _: False)
         assert len(found) > told
         assert {e["state"] for e in found} == {"done"}
         [(count,)] = connection.rows("SELECT count(*) FROM content")

@@ -27,11 +27,11 @@ from clew.prov.events import (
     Used,
     Version,
 )
-from clew.prov.export.recorded_events import events_of
+from clew.prov.export.recorded_events import export_events
 from clew.prov.graph import Graph
-from clew.prov.import_scope import facts_out_of_scope
-from clew.prov.queries.executions import execution, executions, find
-from clew.prov.queries.inherited_reads import heirs
+from clew.prov.import_scope import find_facts_out_of_scope
+from clew.prov.queries.executions import find_execution, get_execution, list_executions
+from clew.prov.queries.inherited_reads import find_inheriting_executions
 
 EVIL = "e" * 32
 
@@ -88,7 +88,7 @@ def test_a_record_says_nothing_about_another_execution(graph: Graph, what: str) 
             graph.import_events([*Story("e").end().events, ATTACKS[what]])
         assert told.value.exit_status == 4
         assert dump(graph.connection) == before
-        assert [e["uid"] for e in executions(graph, alive=lambda _: False)] == [MINE.uid]
+        assert [e["uid"] for e in list_executions(graph, alive=lambda _: False)] == [MINE.uid]
         graph.remove(MINE.uid)
 
 
@@ -150,7 +150,7 @@ def test_an_open_execution_grows(graph: Graph) -> None:
     graph.import_events(half)
     graph.import_events(begun.events[len(half) :])
     graph.import_events(begun.events)
-    assert execution(graph, begun.uid, alive=lambda _: False)["outputs"] == 1
+    assert get_execution(graph, begun.uid, alive=lambda _: False)["outputs"] == 1
     begun.read(process, "/w/c", "C")
     with pytest.raises(Rejected):
         graph.import_events(begun.events)
@@ -164,18 +164,20 @@ def test_an_execution_that_goes_on_here_is_closed_to_others(graph: Graph) -> Non
     graph.fold(running.events)
     with pytest.raises(Rejected):
         graph.import_events([Ended(execution=running.uid, n=9, at=9, activity=running.uid)])
-    assert find(graph, running.uid).made_elsewhere
+    assert find_execution(graph, running.uid).made_elsewhere
 
 
 def test_references_to_others_are_no_facts_about_them(graph: Graph) -> None:
     graph.fold(MINE.events)
-    before = events_of(graph, find(graph, MINE.uid))
+    before = export_events(graph, find_execution(graph, MINE.uid))
     other = Story("b", parent=MINE.uid, facets={"inherits": MINE.uid, "collection": MINE.uid})
     other.inform(other.process("x"), PROCESS, "fork")
     graph.import_events(other.end().events)
-    assert execution(graph, other.uid, alive=lambda _: False)["parent"] == "e1"
-    assert events_of(graph, find(graph, MINE.uid)) == before
-    assert heirs(graph, [MINE.uid]) == []  # nobody else's record keeps one from being removed
+    assert get_execution(graph, other.uid, alive=lambda _: False)["parent"] == "e1"
+    assert export_events(graph, find_execution(graph, MINE.uid)) == before
+    assert (
+        find_inheriting_executions(graph, [MINE.uid]) == []
+    )  # nobody else's record keeps one from being removed
 
 
 def test_a_process_that_was_claimed_before_it_started_is_the_recorders(graph: Graph) -> None:
@@ -185,8 +187,10 @@ def test_a_process_that_was_claimed_before_it_started_is_the_recorders(graph: Gr
     squatter.write(PROCESS, "/w/stolen", "EVIL")
     graph.import_events(squatter.end().events)
     graph.fold(MINE.events)
-    assert [e["uid"] for e in executions(graph, alive=lambda _: False)] == [MINE.uid]
-    assert {e.n for e in events_of(graph, find(graph, MINE.uid))} == {e.n for e in MINE.events}
+    assert [e["uid"] for e in list_executions(graph, alive=lambda _: False)] == [MINE.uid]
+    assert {e.n for e in export_events(graph, find_execution(graph, MINE.uid))} == {
+        e.n for e in MINE.events
+    }
 
 
 def test_ids_that_collide_are_refused(graph: Graph) -> None:
@@ -207,19 +211,19 @@ def test_ids_that_collide_are_refused(graph: Graph) -> None:
 def test_a_name_is_no_uid(graph: Graph) -> None:
     graph.fold(MINE.events)
     graph.import_events(Story("e", name=MINE.uid).end().events)
-    assert find(graph, MINE.uid).number == 1
-    assert executions(graph, alive=lambda _: False)[1]["name"] is None
+    assert find_execution(graph, MINE.uid).number == 1
+    assert list_executions(graph, alive=lambda _: False)[1]["name"] is None
     with pytest.raises(ClewError):
         graph.begin("c" * 32, name=MINE.uid)
 
 
 def test_facts_that_older_versions_imported_are_found(graph: Graph) -> None:
     graph.fold(MINE.events)
-    assert list(facts_out_of_scope(graph)) == []
+    assert list(find_facts_out_of_scope(graph)) == []
     attacks = [ATTACKS[name] for name in ("its end", "a new output")]
     attacks.append(msgspec.structs.replace(ATTACKS["who read it"], at=10**6))
     graph.fold([*Story("e").events, *attacks])  # as imports were folded then
-    assert set(facts_out_of_scope(graph)) == {
+    assert set(find_facts_out_of_scope(graph)) == {
         ("it ended with several statuses", "e1"),
         ("it says something about a version of e1 (used)", "e2"),
         ("it says something about a version of e2 (generated)", "e1"),

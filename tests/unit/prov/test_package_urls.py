@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.prov.package_urls import described, parse, purl, pypi_name
+from clew.prov.package_urls import build_purl, describe_package, normalize_pypi_name, parse_purl
 
 words = st.text(min_size=1, max_size=12).filter(lambda text: text.isprintable())
 
@@ -13,43 +13,43 @@ words = st.text(min_size=1, max_size=12).filter(lambda text: text.isprintable())
 def test_a_package_url_comes_apart_as_it_was_put_together(
     manager: str, namespace: str, name: str, version: str, arch: str
 ) -> None:
-    text = purl(manager, name, version, namespace=namespace, arch=arch)
-    assert parse(text) == (manager, namespace, name, version, {"arch": arch})
+    text = build_purl(manager, name, version, namespace=namespace, arch=arch)
+    assert parse_purl(text) == (manager, namespace, name, version, {"arch": arch})
     assert text.isascii()
 
 
 def test_versions_stay_readable() -> None:
-    text = purl("deb", "libstdc++6", "1:2.36~rc1-9+deb12u1", namespace="debian", arch="amd64")
+    text = build_purl("deb", "libstdc++6", "1:2.36~rc1-9+deb12u1", namespace="debian", arch="amd64")
     assert text == "pkg:deb/debian/libstdc++6@1:2.36~rc1-9+deb12u1?arch=amd64"
 
 
 @pytest.mark.parametrize("text", ["", "numpy", "pkg:", "pkg:pypi", "pkg:PyPI/x"])
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no package URL"):
-        parse(text)
+        parse_purl(text)
 
 
 def test_the_contracts_words() -> None:
-    assert described("pkg:deb/debian/libc6@2.36?arch=amd64", True) == {
+    assert describe_package("pkg:deb/debian/libc6@2.36?arch=amd64", True) == {
         "manager": "deb",
         "name": "libc6",
         "version": "2.36",
         "requested": True,
         "arch": "amd64",
     }
-    assert described("pkg:rpm/fedora/x@1-2?epoch=3", None) == {
+    assert describe_package("pkg:rpm/fedora/x@1-2?epoch=3", None) == {
         "manager": "rpm",
         "name": "x",
         "version": "3:1-2",
         "requested": None,
     }
     url = "git+https://h/x.git@abc"
-    assert (described(purl("pypi", "x", "1", vcs_url=url), False) or {})["url"] == url
-    assert described("pkg:generic/python@3.11.7", None) is None
+    assert (describe_package(build_purl("pypi", "x", "1", vcs_url=url), False) or {})["url"] == url
+    assert describe_package("pkg:generic/python@3.11.7", None) is None
 
 
 def test_names_are_compared_as_pypi_does() -> None:
-    assert pypi_name("Ruamel.YAML__clib") == "ruamel-yaml-clib"
+    assert normalize_pypi_name("Ruamel.YAML__clib") == "ruamel-yaml-clib"
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_names_are_compared_as_pypi_does() -> None:
 )
 def test_no_package_is_called_like_an_instruction(text: str) -> None:
     with pytest.raises(ValueError, match="no package URL"):
-        described(text, None)
+        describe_package(text, None)

@@ -13,13 +13,13 @@ from tests.unit.prov.story import Story, digest, locator
 from clew import signing
 from clew.db import Connection
 from clew.prov.events import Version
-from clew.prov.export.notes import LONGEST, Remark, remarks_of, take
+from clew.prov.export.notes import LONGEST, PortableNote, export_notes, import_notes
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import find
-from clew.prov.queries.lineage.lineage import lineage
-from clew.prov.queries.notes import note, notes, source_now
-from clew.prov.queries.producers import made
-from clew.prov.queries.same_command import started_alike
+from clew.prov.queries.executions import find_execution
+from clew.prov.queries.lineage.lineage import trace_lineage
+from clew.prov.queries.notes import add_note, find_current_source, list_notes
+from clew.prov.queries.producers import find_producers
+from clew.prov.queries.same_command import find_same_command
 from clew.prov.signatures import Signature, add_signatures
 from clew.prov.tables import IMPORTED
 
@@ -40,7 +40,7 @@ def reader(graph: Graph) -> Story:
 
 
 def producers(graph: Graph, target: Ask, text: str = "e1:/w/file") -> dict[str, Any]:
-    answer = lineage(graph, target(text), direction="up")
+    answer = trace_lineage(graph, target(text), direction="up")
     return {n["id"]: n["made_elsewhere"] for n in answer["nodes"] if n["kind"] == "process"}
 
 
@@ -58,7 +58,7 @@ def test_it_never_replaces_the_one_that_was_recorded_here(
     graph.fold(maker("a", at=1_000).events)
     assert producers(graph, target) == {"e3.p1": False}
     assert target("/w/file", file="BYTES").execution in (1, 3)
-    assert [one.number for one in made(graph, digest("BYTES"))] == [3, 2]
+    assert [one.number for one in find_producers(graph, digest("BYTES"))] == [3, 2]
 
 
 def test_a_name_made_elsewhere_does_not_stand_for_a_file(
@@ -66,7 +66,7 @@ def test_a_name_made_elsewhere_does_not_stand_for_a_file(
 ) -> None:
     begun, *rest = maker("e", at=4_000).events
     graph.import_events([msgspec.structs.replace(begun, name="file"), *rest])
-    assert find(graph, "file").id == "e2"
+    assert find_execution(graph, "file").id == "e2"
     assert target("file", file="BYTES").kind == "version"
     assert target("file").execution == 2
     assert target("e2", e2="BYTES").kind == "execution"
@@ -79,7 +79,7 @@ def test_a_file_is_not_changed_outside_because_a_stranger_says_so(
     story = Story("f", at=4_500)
     story.read(story.process("x"), "/w/file", "BYTES")
     graph.import_events(story.end().events)  # and who found it first is not theirs to say, either
-    answer = lineage(graph, target("e1:/w/file"), direction="up")
+    answer = trace_lineage(graph, target("e1:/w/file"), direction="up")
     (node,) = answer["nodes"]
     assert (node["execution"], node["changed_outside"], node["made_elsewhere"]) == (
         "e1", False, False,
@@ -98,32 +98,34 @@ def test_notes_of_others_are_about_their_own_execution(
     mine = Version(locator("/w/file"), reader.uid, 1)
     place = locator("/w/file")
     remarks = [
-        Remark(**said, activity=reader.uid),
-        Remark(**said, activity="cccccccc-1-0-0"),
-        Remark(**said, version=mine, locator=place),
-        Remark(**said, locator=locator("/w/elsewhere"), digest=digest("BYTES")),
-        Remark(**said, locator=place, digest=digest("OTHER")),
-        Remark(**said),
-        Remark(**said | {"value": "x" * (LONGEST + 1)}, activity=other.uid),
+        PortableNote(**said, activity=reader.uid),
+        PortableNote(**said, activity="cccccccc-1-0-0"),
+        PortableNote(**said, version=mine, locator=place),
+        PortableNote(**said, locator=locator("/w/elsewhere"), digest=digest("BYTES")),
+        PortableNote(**said, locator=place, digest=digest("OTHER")),
+        PortableNote(**said),
+        PortableNote(**said | {"value": "x" * (LONGEST + 1)}, activity=other.uid),
     ]
     before = graph.connection.rows("SELECT * FROM note")
-    assert graph.connection.atomically(lambda: take(graph, other.uid, remarks)) == 0
+    assert graph.connection.atomically(lambda: import_notes(graph, other.uid, remarks)) == 0
     assert graph.connection.rows("SELECT * FROM note") == before
 
-    note(graph, target("e1:/w/file"), "source", "https://mine", agent="me")
+    add_note(graph, target("e1:/w/file"), "source", "https://mine", agent="me")
     good = [
-        Remark(**said, activity=process),
-        Remark(**said, version=version, locator=place, digest=digest("BYTES")),
-        Remark(**said, locator=place, digest=digest("BYTES"), version=mine),
+        PortableNote(**said, activity=process),
+        PortableNote(**said, version=version, locator=place, digest=digest("BYTES")),
+        PortableNote(**said, locator=place, digest=digest("BYTES"), version=mine),
     ]
-    assert graph.connection.atomically(lambda: take(graph, other.uid, good)) == 2
-    assert [one["value"] for one in notes(graph, target("e1:/w/file"))] == ["https://mine"]
-    assert source_now(graph, place, digest("BYTES")) == "https://mine"
-    told = notes(graph, target("e2:/w/file"))
+    assert graph.connection.atomically(lambda: import_notes(graph, other.uid, good)) == 2
+    assert [one["value"] for one in list_notes(graph, target("e1:/w/file"))] == ["https://mine"]
+    assert find_current_source(graph, place, digest("BYTES")) == "https://mine"
+    told = list_notes(graph, target("e2:/w/file"))
     assert {one["value"] for one in told} == {"https://mine", "https://evil"}
-    answer = lineage(graph, target("e1:/w/file"), direction="up")
+    answer = trace_lineage(graph, target("e1:/w/file"), direction="up")
     assert {n.get("source") for n in answer["nodes"]} == {"https://mine"}
-    assert {r.value for r in remarks_of(graph, find(graph, reader.uid))} == {"https://mine"}
+    assert {r.value for r in export_notes(graph, find_execution(graph, reader.uid))} == {
+        "https://mine"
+    }
 
 
 def started(uid: str, at: int) -> Story:
@@ -144,7 +146,7 @@ def test_only_believed_executions_are_reused(connection: Connection, tmp_path: P
 
     def alike(believed: str = "") -> list[str]:
         again = Graph(connection, "p" * 32, signers=tmp_path)
-        found = started_alike(again, "/bin/x", ("train",), "/w", believed=believed)
+        found = find_same_command(again, "/bin/x", ("train",), "/w", believed=believed)
         return [uid for uid, _ in found]
 
     assert alike() == [mine.uid]

@@ -7,8 +7,8 @@ from typing import Any
 
 from blake3 import blake3
 
-from clew.prov.queries.execution_record import Activity, Edge, Gap, Look, Recorded, Version
-from clew.prov.queries.executions import Found
+from clew.prov.queries.execution_record import Activity, Edge, ExecutionRecord, Gap, Look, Version
+from clew.prov.queries.executions import ExecutionRef
 
 CONTENTS: dict[str, bytes] = {}
 """All that any run met."""
@@ -174,7 +174,7 @@ class RecordBuilder:
     def passes(self, source: int, to: int, via: str = "pipe") -> None:
         self.informed.append((to, source, self.now(), via))
 
-    def record(self, status: int = 0) -> Recorded:
+    def record(self, status: int = 0) -> ExecutionRecord:
         """The record, now that all has ended."""
         for key, activity in self.activities.items():
             became = any(
@@ -184,8 +184,8 @@ class RecordBuilder:
             if activity.ended is None and key != self.top and not became:
                 self.ends(key)
         self.ends(self.top, status)
-        return Recorded(
-            execution=Found(self.top, self.uid, self.number),
+        return ExecutionRecord(
+            execution=ExecutionRef(self.top, self.uid, self.number),
             facets=self.facets,
             activities=self.activities,
             versions=dict(sorted(self.versions.items(), key=lambda v: v[1][1:3])),

@@ -16,7 +16,7 @@ from clew import settings as environment
 from clew.project_directory import Folder
 from clew.prov.events import AnyEvent, Ended, Gap, Started
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import executions
+from clew.prov.queries.executions import list_executions
 from clew.run import execution_locks, recovery
 from clew.run.recovery import RecoveryNote
 
@@ -47,7 +47,7 @@ def dead(folder: Folder, uid: str, *, events: list[AnyEvent] | None = None) -> P
 
 def states(folder: Folder) -> list[tuple[str, str]]:
     with db.connect(folder.graph) as connection:
-        found = executions(Graph(connection, folder.uid), alive=lambda _: False)
+        found = list_executions(Graph(connection, folder.uid), alive=lambda _: False)
         return [(execution["uid"], execution["state"]) for execution in found]
 
 

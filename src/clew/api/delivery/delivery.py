@@ -165,26 +165,26 @@ def deliver_execution(project: ProjectState, own: str, progress: Progress) -> di
 def _send(project: ProjectState, server: Server, uid: str, progress: Progress) -> str | None:
     """Send one; its id there. None: there is no such execution any more."""
     from clew.prov.events import to_batch
-    from clew.prov.export.recorded_events import events_of
-    from clew.prov.queries.executions import find
-    from clew.prov.queries.live_digests import digests
+    from clew.prov.export.recorded_events import export_events
+    from clew.prov.queries.executions import find_execution
+    from clew.prov.queries.live_digests import list_live_digests
     from clew.store import Store
 
     graph = project.graph
     door = Uploader(server, uid)
     for turn in range(_TRIES):
         try:
-            found = find(graph, uid)
+            found = find_execution(graph, uid)
         except NotFound:
             return None
         with Store(project.directory.store, lease="push") as store:
-            contents = store.hold(sorted(digests(graph, found.key)))
+            contents = store.hold(sorted(list_live_digests(graph, found.key)))
             missing = door.untold(contents)
             with store.sending(door, progress) as sending:
                 sending.send([digest for digest in contents if digest in missing])
                 sending.finish()
-        events = events_of(graph, found)
-        find(graph, uid)  # forgotten meanwhile: then this was not all of it
+        events = export_events(graph, found)
+        find_execution(graph, uid)  # forgotten meanwhile: then this was not all of it
         try:
             return door.fold(to_batch(events))
         except ClewError as error:

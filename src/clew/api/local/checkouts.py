@@ -15,7 +15,7 @@ from clew.api.local.repeat import Say, run_plan
 from clew.errors import NotAllowed, NotFound
 from clew.prov.locators import path_json
 from clew.prov.queries import live_digests
-from clew.prov.queries.execution_record import Recorded, recorded
+from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.checkout import atomic_directory, working_tree
 from clew.replay.checkout.changes import Changes, find_added_credentials, find_changes, scan_files
 from clew.replay.checkout.commit_files import amend_files
@@ -66,7 +66,7 @@ class CheckoutContents(NamedTuple):
 
 
 def describe_checkout(project: ProjectState, text: str) -> CheckoutContents:
-    record = recorded(project.graph, text)
+    record = load_record(project.graph, text)
     with Store(project.directory.store) as store:
         found = find_initial_files(record, listing_reader(store))
     cwd = record.itself.cwd or "/"
@@ -187,11 +187,11 @@ def _unkept(owner: CheckoutOwner, checkout: Checkout) -> list[bytes]:
 def kept_digests(project: ProjectState, execution: str, digests: set[str]) -> set[str]:
     """Those of some contents that an execution has: this one, or else any."""
     try:
-        record = recorded(project.graph, execution)
+        record = load_record(project.graph, execution)
         met = {version.digest for version in record.versions.values() if version.stored}
     except NotFound:  # forgotten since
         met = set()
-    known = live_digests.digests(project.graph) if digests - met else set()
+    known = live_digests.list_live_digests(project.graph) if digests - met else set()
     return digests & (met | known)
 
 
@@ -330,9 +330,9 @@ def _plan(
     *,
     network: bool,
     gpu: bool,
-) -> tuple[Recorded, repeat_plan.RepeatPlan]:
+) -> tuple[ExecutionRecord, repeat_plan.RepeatPlan]:
     try:
-        record = recorded(project.graph, found.execution)
+        record = load_record(project.graph, found.execution)
     except NotFound as error:
         raise NotFound(
             f"{found.id}, which this is a checkout of, was forgotten", hint="clew list"
@@ -347,15 +347,15 @@ def _plan(
 
 
 def _ancestors(
-    project: ProjectState, record: Recorded, read_listing: ReadListing
-) -> list[tuple[Recorded, InitialFiles]]:
+    project: ProjectState, record: ExecutionRecord, read_listing: ReadListing
+) -> list[tuple[ExecutionRecord, InitialFiles]]:
     """What it was modified from, nearest first, as far as that is still recorded."""
-    found: list[tuple[Recorded, InitialFiles]] = []
+    found: list[tuple[ExecutionRecord, InitialFiles]] = []
     while True:
         line = find_execution(project, record.execution.uid).as_json()
         if line["kind"] != "modification" or line["parent"] is None:
             return found
-        record = recorded(project.graph, line["parent"])
+        record = load_record(project.graph, line["parent"])
         found.append((record, find_initial_files(record, read_listing)))
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError
-from clew.prov.queries.execution_record import Recorded, recorded
+from clew.prov.queries.execution_record import ExecutionRecord, load_record
 from clew.replay.compare.output_comparison import Comparison, ReadContent, compare
 from clew.replay.compare.volatile_rules import load_rules
 from clew.store import Store
@@ -36,7 +36,12 @@ def open_contents(
 
 
 def explain_divergence(
-    project: ProjectState, a: Recorded, b: Recorded, comparison: Comparison, *, seconds: float
+    project: ProjectState,
+    a: ExecutionRecord,
+    b: ExecutionRecord,
+    comparison: Comparison,
+    *,
+    seconds: float,
 ) -> dict[str, Any] | None:
     """Which process diverged first, and why; None where nothing that matters differs.
 
@@ -65,7 +70,7 @@ def diff(project: ProjectState, a: str, b: str, *, confirm: bool) -> dict[str, A
     from clew.replay.compare.execution_diff import diff_executions
 
     known = load_rules(project.directory.ignore)
-    one, other = recorded(project.graph, a), recorded(project.graph, b)
+    one, other = load_record(project.graph, a), load_record(project.graph, b)
     with open_contents(project) as read:
         comparison = compare(one, other, read, known)
         document = diff_executions(one, other, comparison, read, known)

@@ -15,22 +15,22 @@ def as_execution(project: ProjectState, document: dict[str, Any]) -> Execution:
 
 
 def list_executions(project: ProjectState) -> list[Execution]:
-    from clew.prov.queries.executions import executions
+    from clew.prov.queries.executions import list_executions as executions
 
     documents = executions(project.graph, alive=project.is_alive)
     return [as_execution(project, document) for document in documents]
 
 
 def find_execution(project: ProjectState, id: str) -> Execution:  # noqa: A002
-    from clew.prov.queries.executions import execution
+    from clew.prov.queries.executions import get_execution
 
-    return as_execution(project, execution(project.graph, id, alive=project.is_alive))
+    return as_execution(project, get_execution(project.graph, id, alive=project.is_alive))
 
 
 def show_execution(project: ProjectState, id: str, *, detail: bool) -> dict[str, Any]:  # noqa: A002
     """The document of `clew show --json`. A record that could not be recovered is listed in
     `gaps`."""
-    from clew.prov.queries.show import show
+    from clew.prov.queries.show import show_execution as show
 
     document = show(project.graph, id, alive=project.is_alive, detail=detail)
     if why := project.unrecovered.get(document["uid"]):

@@ -28,11 +28,11 @@ def report(project: ProjectState, text: str, kind: str) -> str:
 
     shown = show_execution(project, text, detail=True)
     if kind == "requirements":
-        return reports.requirements(shown["files"])
+        return reports.format_requirements(shown["files"])
     if kind == "packages":
-        return reports.system_packages(shown["files"])
+        return reports.format_system_packages(shown["files"])
     if kind == "readme":
-        return reports.readme(shown, shown["files"])
+        return reports.format_readme(shown, shown["files"])
     raise UsageError(f"no report is called {kind!r}", hint="requirements, packages or readme")
 
 
@@ -75,7 +75,7 @@ def check_target(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A002
 def _document(project: ProjectState, text: str, format: str) -> bytes:  # noqa: A002
     from clew.prov.export import w3c
 
-    writers = {"prov-json": w3c.prov_json, "prov-n": w3c.prov_n}
+    writers = {"prov-json": w3c.export_prov_json, "prov-n": w3c.export_prov_n}
     if format not in writers:
         known = ", ".join([*writers, *_FOLDERS])
         raise UsageError(f"no format is called {format!r}", hint=f"{known} or oci")
@@ -115,13 +115,13 @@ def _image(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:
 
 
 def _portable(project: ProjectState, text: str, say: Say) -> PortableExecution:
-    from clew.prov.queries.execution_record import recorded
+    from clew.prov.queries.execution_record import load_record
     from clew.replay.export.portable_execution import make_portable
     from clew.replay.stored_listings import listing_reader
     from clew.store import Store
 
     with Store(project.directory.store) as store:
-        what = make_portable(recorded(project.graph, text), listing_reader(store))
+        what = make_portable(load_record(project.graph, text), listing_reader(store))
     for warning in what.warnings:
         say(warning)
     return what

@@ -13,10 +13,10 @@ from clew.api.local.executions import find_execution
 from clew.api.results import Check, Execution, Problem, Reclaimed
 from clew.errors import Busy, ClewError, Full, UsageError
 from clew.prov.events import from_batch
-from clew.prov.import_scope import facts_out_of_scope
+from clew.prov.import_scope import find_facts_out_of_scope
 from clew.prov.queries.formats import execution_id
-from clew.prov.queries.live_digests import digests
-from clew.prov.signatures import all_signatures, uncovered
+from clew.prov.queries.live_digests import list_live_digests
+from clew.prov.signatures import find_unsigned_changes, list_all_signatures
 from clew.store import Store
 from clew.store.types import named
 
@@ -49,14 +49,14 @@ def using_reserve(project: ProjectState) -> Iterator[None]:
 
 
 def remove(project: ProjectState, ids: Iterable[str], *, dry_run: bool) -> list[Execution]:
-    from clew.prov.queries.inherited_reads import heirs
+    from clew.prov.queries.inherited_reads import find_inheriting_executions
     from clew.run.recovery import discard_after
 
     executions = {found.uid: found for found in (find_execution(project, id_) for id_ in ids)}
     for execution in executions.values():
         if execution.state == "running":
             raise Busy(f"{execution.id} is still running", hint="wait for its end, or stop it")
-    if left := heirs(project.graph, executions):
+    if left := find_inheriting_executions(project.graph, executions):
         names = " ".join(execution_id(number) for _, number in left)
         raise UsageError(f"without it {names} would not be whole", hint=f"clew rm {names}, too")
     if not dry_run:
@@ -85,7 +85,7 @@ def _gc(project: ProjectState, *, dry_run: bool) -> Reclaimed:
         )
     with Store(project.directory.store) as store:
         # A function: the store asks it after the sweep began, as an execution may end meanwhile.
-        found = store.gc(lambda: digests(project.graph), dry_run=dry_run)
+        found = store.gc(lambda: list_live_digests(project.graph), dry_run=dry_run)
     if not dry_run:
         text = f"freed {found.bytes} bytes of {found.files} contents, {cached} bytes of the cache"
         log.write(project.directory, "info", text)
@@ -101,12 +101,12 @@ def fsck(project: ProjectState) -> Check:
         problems = [Problem(what=found.what, where=found.where) for found in report.problems]
         problems += [
             Problem(what="the record names these bytes, and they are not stored", where=digest)
-            for digest in sorted(digests(project.graph))
+            for digest in sorted(list_live_digests(project.graph))
             if not store.has(digest)
         ]
         problems += _check_signatures(project, store)
     problems += [
-        Problem(what=what, where=where) for what, where in facts_out_of_scope(project.graph)
+        Problem(what=what, where=where) for what, where in find_facts_out_of_scope(project.graph)
     ]
     problems += [
         Problem(what=f"a killed execution could not be settled: {left.why}", where=left.uid)
@@ -123,7 +123,7 @@ def fsck(project: ProjectState) -> Check:
 
 
 def _check_signatures(project: ProjectState, store: Store) -> Iterator[Problem]:
-    for uid, number, signature in all_signatures(project.graph):
+    for uid, number, signature in list_all_signatures(project.graph):
         id_ = execution_id(number)
         try:
             found = signing.verify(signature.signature, signing.message(uid, signature.events))
@@ -134,5 +134,5 @@ def _check_signatures(project: ProjectState, store: Store) -> Iterator[Problem]:
         if found != signature.key or named(blake3(data).digest()) != signature.events:
             yield Problem(what="the signature is not of this record", where=id_)
             continue
-        for what, where in uncovered(project.graph, uid, from_batch(data)):
+        for what, where in find_unsigned_changes(project.graph, uid, from_batch(data)):
             yield Problem(what=f"{id_} is not what was signed: {what}", where=where)

@@ -29,8 +29,8 @@ def note(
     found = find_noted(project, target, here)
     agent = agent or user_name(os.getuid())
     for name, value in remarks.items():
-        notes.note(project.graph, found, name, value, agent=agent)
-    return notes.notes(project.graph, found)
+        notes.add_note(project.graph, found, name, value, agent=agent)
+    return notes.list_notes(project.graph, found)
 
 
 def check(remarks: Mapping[str, str]) -> None:

@@ -243,11 +243,13 @@ class LocalProject(ProjectState, Project):
             raise UsageError(f"a lineage goes up or down, not {direction!r}")
         from clew.api.local.versions import find
         from clew.api.results import Lineage
-        from clew.prov.queries.lineage.lineage import lineage
+        from clew.prov.queries.lineage.lineage import trace_lineage
 
         found = find(self, target)
         return Lineage.read(
-            lineage(self.graph, found, direction=direction, depth=depth, everything=everything)
+            trace_lineage(
+                self.graph, found, direction=direction, depth=depth, everything=everything
+            )
         )
 
     def versions(self, path: StrPath) -> list[Version]:

@@ -15,8 +15,8 @@ from clew.api.local.repeat import Say
 from clew.errors import ClewError, Damaged, NoContent, NotFound
 from clew.prov.locators import file_locator, path_of
 from clew.prov.queries import producers
-from clew.prov.queries.execution_record import Recorded, Version, recorded
-from clew.prov.queries.formats import STREAM, execution_id, place
+from clew.prov.queries.execution_record import ExecutionRecord, Version, load_record
+from clew.prov.queries.formats import STREAM, execution_id, path_fields
 from clew.prov.queries.targets import Target
 from clew.redaction import matcher
 from clew.replay.repeat import repeat_plan
@@ -40,7 +40,7 @@ class _Run:
     """One execution of the way."""
 
     work: Candidate
-    record: Recorded
+    record: ExecutionRecord
     plan: repeat_plan.RepeatPlan
     wanted: frozenset[str]
     """What it has to make."""
@@ -54,7 +54,9 @@ class _Run:
         return {
             "execution": self.record.execution.id,
             "command": list(self.record.itself.command),
-            "makes": sorted({place(one.locator)["path"] for one in self.products(self.wanted)}),
+            "makes": sorted(
+                {path_fields(one.locator)["path"] for one in self.products(self.wanted)}
+            ),
             "as": None,
         }
 
@@ -199,7 +201,7 @@ class _Supply:
         return self._runs(works, wanted, values, network=network, gpu=gpu)
 
     def _needed(self, work: Candidate) -> list[tuple[str, str | None]]:
-        return producers.needed(self._project.graph, self._keys[work.number])
+        return producers.list_inputs(self._project.graph, self._keys[work.number])
 
     def _had(self, work: Candidate) -> set[str]:
         """What of its needs is there already."""
@@ -226,7 +228,7 @@ class _Supply:
         return path is not None
 
     def _on_disk(self, digest: str) -> bytes | None:
-        for locator, size in producers.places(self._project.graph, digest):
+        for locator, size in producers.list_locations(self._project.graph, digest):
             path = path_of(locator)
             if path is None or self._is_credential(os.fsdecode(path)):
                 continue  # what is taken is stored
@@ -250,7 +252,7 @@ class _Supply:
     def _makers(self, content: str) -> list[Candidate]:
         if content.startswith(_UNKNOWN):
             return []
-        found = producers.made(self._project.graph, content)
+        found = producers.find_producers(self._project.graph, content)
         return [self._work(one.execution, one.number) for one in found]
 
     def _work(self, key: int, number: int) -> Candidate:
@@ -259,11 +261,11 @@ class _Supply:
             graph = self._project.graph
             needs = {
                 digest or _UNKNOWN + locator
-                for locator, digest in producers.needed(graph, key)
+                for locator, digest in producers.list_inputs(graph, key)
                 if not self._is_given(locator) and (digest is None or not self._there(digest))
             }
             self._works[number] = Candidate(
-                number, frozenset(needs), producers.products(graph, key)
+                number, frozenset(needs), producers.list_output_digests(graph, key)
             )
         return self._works[number]
 
@@ -288,11 +290,13 @@ class _Supply:
     def _name(self, content: str) -> str:
         """A content that is lacking, by where it was."""
         if content.startswith(_UNKNOWN):
-            return place(content.removeprefix(_UNKNOWN))["path"]
+            return path_fields(content.removeprefix(_UNKNOWN))["path"]
         for work in self._works.values():
             for locator, digest in self._needed(work):
                 if digest == content:
-                    return f"{place(locator)['path']} (as {execution_id(work.number)} found it)"
+                    return (
+                        f"{path_fields(locator)['path']} (as {execution_id(work.number)} found it)"
+                    )
         return content
 
     # -- before it starts
@@ -318,7 +322,7 @@ class _Supply:
         runs: list[_Run] = []
         for number, work in enumerate(works):
             later = {wanted}.union(*(other.inputs for other in works[number + 1 :]))
-            record = recorded(self._project.graph, execution_id(work.number))
+            record = load_record(self._project.graph, execution_id(work.number))
             record = self._supplied(record, made | self._had(work))
             plan = repeat_plan.make_plan(
                 record, read_listing=known, values=values, network=network, gpu=gpu
@@ -327,7 +331,7 @@ class _Supply:
             made |= work.outputs & later
         return runs
 
-    def _supplied(self, record: Recorded, there: set[str]) -> Recorded:
+    def _supplied(self, record: ExecutionRecord, there: set[str]) -> ExecutionRecord:
         """The record as it reads once all it needs is stored."""
 
         def supplied(version: Version) -> Version:
@@ -369,13 +373,13 @@ def _carry_out(
     runner = ReplayRunner(replace(project.directory, exclude=()), project.settings)
     derivation = Derivation("repetition", parent=uid, collection=collection)
     outcome = runner.run(run.plan, derivation, network=network, show=None)
-    again = recorded(project.graph, outcome.execution["uid"])
+    again = load_record(project.graph, outcome.execution["uid"])
     there = {version.digest for version in again.versions.values() if version.stored}
     missed = run.products(run.wanted - there)
     return outcome.execution, [_difference(run.record, again, one) for one in missed]
 
 
-def _difference(record: Recorded, again: Recorded, missed: Version) -> dict[str, Any]:
+def _difference(record: ExecutionRecord, again: ExecutionRecord, missed: Version) -> dict[str, Any]:
     """What is in the place of a version that did not come again."""
     at = missed.locator
     if at.startswith(STREAM):
@@ -383,4 +387,4 @@ def _difference(record: Recorded, again: Recorded, missed: Version) -> dict[str,
     line = again.lines.get(at)
     now = line[-1].digest if line else None
     kind = "content" if now else "missing"
-    return {**place(missed.locator), "kind": kind, "a": missed.digest, "b": now}
+    return {**path_fields(missed.locator), "kind": kind, "a": missed.digest, "b": now}

@@ -11,7 +11,7 @@ from clew.errors import NotAllowed
 
 if TYPE_CHECKING:
     from clew.api.project_state import ProjectState
-    from clew.prov.queries.execution_record import Recorded
+    from clew.prov.queries.execution_record import ExecutionRecord
     from clew.redaction import Redactor
     from clew.replay.repeat.repeat_plan import RepeatPlan
     from clew.replay.reuse.incremental import IncrementalDecider
@@ -39,14 +39,14 @@ def repeat(
 ) -> dict[str, Any]:
     """The document of `clew repeat --json`. `bring`: where the files that parameters name are, if
     not on this machine."""
-    from clew.prov.queries.execution_record import recorded
+    from clew.prov.queries.execution_record import load_record
     from clew.replay.repeat import repeat_plan
     from clew.replay.stored_listings import listing_reader
     from clew.store import Store
 
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise NotAllowed(f"{keep} exists already", hint="name a new folder with --keep")
-    record = recorded(project.graph, text)
+    record = load_record(project.graph, text)
     with Store(project.directory.store) as store:
         plan = repeat_plan.make_plan(
             repeat_plan.drop_word_secrets(record, parameters),
@@ -70,7 +70,7 @@ def repeat(
 
 def run_plan(
     project: ProjectState,
-    record: Recorded,
+    record: ExecutionRecord,
     plan: RepeatPlan,
     *,
     kind: str,
@@ -82,7 +82,7 @@ def run_plan(
     """Carry out a plan made from `record`, and compare what came of it; `settle` is given the new
     execution as soon as it is recorded."""
     from clew.api.local.diff import CONFIRMING, explain_divergence, open_contents
-    from clew.prov.queries.execution_record import recorded
+    from clew.prov.queries.execution_record import load_record
     from clew.replay.compare.output_comparison import compare
     from clew.replay.compare.volatile_rules import load_rules
     from clew.replay.repeat import repeat_report
@@ -98,12 +98,12 @@ def run_plan(
         plan, derivation, network=network, show=None if quiet else (1, 2), decider=memo
     )
     settle(outcome.execution)
-    again = recorded(project.graph, outcome.execution["uid"], looks=False)
+    again = load_record(project.graph, outcome.execution["uid"], looks=False)
     with open_contents(project, mask=_redactor(plan).text) as read:
         comparison = compare(record, again, read, load_rules(project.directory.ignore))
     divergence = None
     if comparison.significant:
-        again = recorded(project.graph, outcome.execution["uid"])
+        again = load_record(project.graph, outcome.execution["uid"])
         # what was changed on purpose needs no proof that it made the difference
         seconds = CONFIRMING if kind == "repetition" else 0
         divergence = explain_divergence(project, record, again, comparison, seconds=seconds)
@@ -130,7 +130,7 @@ def _redactor(plan: RepeatPlan) -> Redactor:
     return redactor
 
 
-def _memo(project: ProjectState, record: Recorded, plan: RepeatPlan) -> IncrementalDecider:
+def _memo(project: ProjectState, record: ExecutionRecord, plan: RepeatPlan) -> IncrementalDecider:
     """Who knows what need not run again."""
     from clew.replay.reuse.incremental import IncrementalDecider
 
@@ -199,12 +199,12 @@ def write_outputs(project: ProjectState, uid: str, folder: Path) -> None:
     import stat
 
     from clew.prov.locators import path_of
-    from clew.prov.queries.execution_record import recorded
+    from clew.prov.queries.execution_record import load_record
     from clew.replay.checkout.layout import MODE_BITS, checkout_path
     from clew.safe_path import SafeFolder
     from clew.store import Store
 
-    record = recorded(project.graph, uid)
+    record = load_record(project.graph, uid)
     folder.mkdir(parents=True, exist_ok=True)
     places = SafeFolder(folder)
     with Store(project.directory.store) as store:

@@ -20,12 +20,13 @@ from clew.api.local.executions import find_execution, list_executions
 from clew.api.results import Execution, Transfer
 from clew.errors import Busy, ClewError, Damaged, NotFound, Rejected, UsageError
 from clew.prov.events import AnyEvent, Started, from_batch, to_batch
-from clew.prov.export.notes import Remark, remarks_of, take
-from clew.prov.export.recorded_events import contents_of, events_of
-from clew.prov.queries.executions import Found, find
-from clew.prov.queries.inherited_reads import source_of
-from clew.prov.queries.live_digests import digests
-from clew.prov.signatures import Signature, add_signatures, signatures_of
+from clew.prov.export.notes import PortableNote, export_notes, import_notes
+from clew.prov.export.recorded_events import export_events, stored_digests
+from clew.prov.queries.executions import ExecutionRef
+from clew.prov.queries.executions import find_execution as find
+from clew.prov.queries.inherited_reads import find_inherited_execution
+from clew.prov.queries.live_digests import list_live_digests
+from clew.prov.signatures import Signature, add_signatures, list_signatures
 from clew.prov.tables import IMPORTED
 from clew.store import Store
 from clew.store.remotes import Remote, document_name, open_remote
@@ -61,7 +62,7 @@ class Document(msgspec.Struct, frozen=True):
     """As `clew list --json` shows it where it was pushed."""
     events: str
     """The digest of its events, a content in the packs."""
-    remarks: list[Remark]
+    remarks: list[PortableNote]
     inherits: str | None = None
     """The uid of the execution without which it is not whole."""
     signature: str | None = None
@@ -99,7 +100,7 @@ class Endpoint(Protocol):
     def source(self, uid: str) -> str | None:
         """The uid of the execution without which this one is not whole."""
 
-    def remarks(self, uid: str) -> list[Remark]: ...
+    def remarks(self, uid: str) -> list[PortableNote]: ...
 
     def contents(self, uid: str) -> set[str]: ...
 
@@ -124,7 +125,7 @@ class Endpoint(Protocol):
         store: Store,
         uid: str,
         records: Records,
-        noted: list[Remark],
+        noted: list[PortableNote],
         signatures: list[Signature],
     ) -> None:
         """Import an execution, whose contents are in the store, whole or not at all.
@@ -132,7 +133,7 @@ class Endpoint(Protocol):
         The signatures are those of the first of the records.
         """
 
-    def note(self, uid: str, noted: list[Remark]) -> None:
+    def note(self, uid: str, noted: list[PortableNote]) -> None:
         """Add what others noted about an execution that is here."""
 
 
@@ -290,7 +291,7 @@ def _bring(
     kept = end.keeps_signatures and not end.recorded_here(uid)
     signatures = [s for s in signatures if kept and s.events == digests[0]]
     records = [read[digest] for digest in digests]
-    named = {name for events in records for name in contents_of(events)}
+    named = {name for events in records for name in stored_digests(events)}
     named |= {signature.events for signature in signatures}
     contents = end.lacking(uid, sorted(named))
     receiving.receive(raw for name in contents if (raw := digest_of(name)))
@@ -346,7 +347,7 @@ def choose(offers: Offers, text: str, url: str) -> str:
     return found.pop()
 
 
-def _remarks(documents: list[Document]) -> list[Remark]:
+def _remarks(documents: list[Document]) -> list[PortableNote]:
     return [remark for document in documents for remark in document.remarks]
 
 
@@ -431,21 +432,21 @@ class LocalEndpoint:
         recover(self._project.directory, self._project.settings)
 
     def source(self, uid: str) -> str | None:
-        return source_of(self._project.graph, uid)
+        return find_inherited_execution(self._project.graph, uid)
 
-    def remarks(self, uid: str) -> list[Remark]:
-        return remarks_of(self._project.graph, self._find(uid))
+    def remarks(self, uid: str) -> list[PortableNote]:
+        return export_notes(self._project.graph, self._find(uid))
 
     def contents(self, uid: str) -> set[str]:
-        return digests(self._project.graph, self._find(uid).key)
+        return list_live_digests(self._project.graph, self._find(uid).key)
 
     def events(self, uid: str) -> bytes:
-        found = to_batch(events_of(self._project.graph, self._find(uid)))
+        found = to_batch(export_events(self._project.graph, self._find(uid)))
         self._find(uid)  # forgotten meanwhile: then this was not all of it
         return found
 
     def signed(self, uid: str) -> tuple[bytes, str] | None:
-        for signature in signatures_of(self._project.graph, uid):
+        for signature in list_signatures(self._project.graph, uid):
             with self.store("push") as store:
                 return b"".join(store.read(signature.events)), signature.signature
         return None
@@ -464,22 +465,22 @@ class LocalEndpoint:
         store: Store,
         uid: str,
         records: Records,
-        noted: list[Remark],
+        noted: list[PortableNote],
         signatures: list[Signature],
     ) -> None:
         graph = self._project.graph
 
         def add_rest() -> None:
-            take(graph, uid, noted)
+            import_notes(graph, uid, noted)
             add_signatures(graph, uid, signatures, records[0])
 
         graph.import_events(*records, also=add_rest)
 
-    def note(self, uid: str, noted: list[Remark]) -> None:
+    def note(self, uid: str, noted: list[PortableNote]) -> None:
         graph = self._project.graph
-        graph.connection.atomically(lambda: take(graph, uid, noted))
+        graph.connection.atomically(lambda: import_notes(graph, uid, noted))
 
-    def _find(self, uid: str) -> Found:
+    def _find(self, uid: str) -> ExecutionRef:
         return find(self._project.graph, uid)
 
 

@@ -17,9 +17,9 @@ from clew.api.local.executions import find_execution
 from clew.api.results import Restored, Version
 from clew.errors import NoContent, NotAllowed, NotFound, UsageError
 from clew.prov.locators import file_locator, path_of
-from clew.prov.queries.files import versions_of
-from clew.prov.queries.pipelines.runs import recorded_as
-from clew.prov.queries.targets import Target, resolve
+from clew.prov.queries.files import list_versions
+from clew.prov.queries.pipelines.runs import resolve_task
+from clew.prov.queries.targets import Target, resolve_target
 from clew.replay.checkout.layout import MODE_BITS, checkout_path
 from clew.safe_path import SafeFolder, check_relative
 from clew.settings import machine_id
@@ -73,9 +73,9 @@ def find(project: ProjectState, text: str, here: PathResolver | None = None) -> 
     """What `text` names: an execution, a process, a version, or a file as it is now; a task of a
     pipeline run is its execution, an artifact the version it is."""
     here = here or local_resolver(project)
-    return resolve(
+    return resolve_target(
         project.graph,
-        recorded_as(project.graph, text) or text,
+        resolve_task(project.graph, text) or text,
         machine=here.machine,
         locate=here.locate,
         digest_of=here.digest,
@@ -85,11 +85,11 @@ def find(project: ProjectState, text: str, here: PathResolver | None = None) -> 
 def versions(project: ProjectState, path: str, here: PathResolver | None = None) -> list[Version]:
     """All versions of the file at `path`, or of the file that a version so called is of."""
     here = here or local_resolver(project)
-    found = versions_of(project.graph, file_locator(here.machine, here.locate(os.fsencode(path))))
+    found = list_versions(project.graph, file_locator(here.machine, here.locate(os.fsencode(path))))
     if not found:
         with suppress(NotFound):
             locator = find(project, path, here).locator
-            found = versions_of(project.graph, locator) if locator else []
+            found = list_versions(project.graph, locator) if locator else []
     return [Version.read(version) for version in found]
 
 

@@ -18,7 +18,7 @@ from clew.api.local.share import Records
 from clew.api.remote import content_transfer
 from clew.api.remote.client import Client
 from clew.prov.events import to_batch
-from clew.prov.export.notes import Remark
+from clew.prov.export.notes import PortableNote
 from clew.prov.signatures import Signature
 from clew.store import Store
 from clew.store.remotes import Remote, open_remote
@@ -57,8 +57,8 @@ class RemoteEndpoint:
         found: str | None = self._about(uid)["source"]
         return found
 
-    def remarks(self, uid: str) -> list[Remark]:
-        return msgspec.convert(self._about(uid)["remarks"], type=list[Remark])
+    def remarks(self, uid: str) -> list[PortableNote]:
+        return msgspec.convert(self._about(uid)["remarks"], type=list[PortableNote])
 
     def contents(self, uid: str) -> set[str]:
         return set(self._client.query("contents", id=uid))
@@ -93,7 +93,7 @@ class RemoteEndpoint:
         store: Store,
         uid: str,
         records: Records,
-        noted: list[Remark],
+        noted: list[PortableNote],
         signatures: list[Signature],
     ) -> None:
         content_transfer.send(self._server, store, self._lacking.pop(uid), transfer=uid)
@@ -101,7 +101,7 @@ class RemoteEndpoint:
             Uploader(self._server, uid).fold(to_batch(events))
         self.note(uid, noted)
 
-    def note(self, uid: str, noted: list[Remark]) -> None:
+    def note(self, uid: str, noted: list[PortableNote]) -> None:
         if noted:
             self._client.query("take_remarks", id=uid, remarks=msgspec.to_builtins(noted))
 

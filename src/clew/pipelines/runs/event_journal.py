@@ -73,13 +73,13 @@ def with_files(graph: Graph, end: AnyEvent, machine: str) -> AnyEvent:
 def _with_file(
     graph: Graph, one: Mapping[str, Any], execution: str | None, machine: str
 ) -> dict[str, Any]:
-    from clew.prov.queries.targets import resolve  # none waits for it before it runs
+    from clew.prov.queries.targets import resolve_target  # none waits for it before it runs
 
     path = str(one.get("custom_path") or one["uri"])
     found = None
     if execution and path.startswith("/"):
         try:
-            found = resolve(
+            found = resolve_target(
                 graph,
                 f"{execution}:{path}",
                 machine=machine,

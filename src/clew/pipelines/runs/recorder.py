@@ -37,8 +37,8 @@ from clew.project_directory import Folder
 from clew.prov.event_kinds import TASK_PARAMETERS
 from clew.prov.events import AnyEvent, Ended, Informed, Started
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import find
-from clew.prov.queries.pipelines.tasks import PROGRAM, Done, first_process
+from clew.prov.queries.executions import find_execution
+from clew.prov.queries.pipelines.tasks import TASK_PROGRAM, FinishedTask, find_first_process
 from clew.run import execution_locks, malloc_trim, recovery
 from clew.run.session.worker_session import WorkerSession
 from clew.settings import Settings, machine_id
@@ -85,7 +85,7 @@ class Earlier(Struct, frozen=True):
     told: int
     """How much was told of it."""
     facts: dict[str, str]
-    done: dict[str, Done]
+    done: dict[str, FinishedTask]
 
 
 class Told(Struct, frozen=True, eq=False):
@@ -236,7 +236,7 @@ class Recorder:
                 kind="task",
                 parent=self.uid,
                 name=node.path,
-                exe=PROGRAM if key else None,
+                exe=TASK_PROGRAM if key else None,
                 command=(key,) if key else (),
                 cwd="" if key else None,
                 facets=facets,
@@ -410,7 +410,7 @@ class Recorder:
             return []
         begun = (e for e in own if isinstance(e, Started) and e.execution == execution)
         told = (event.activity for event in begun if event.number == 1)
-        process = next(told, None) or first_process(graph, execution)
+        process = next(told, None) or find_first_process(graph, execution)
         if process is None:
             return []
         one.node.process = process
@@ -457,7 +457,7 @@ class Recorder:
     def _execution(self, graph: Graph, one: Told) -> str | None:
         uid = _last(one.attempts)
         try:
-            return find(graph, uid).id if uid else None
+            return find_execution(graph, uid).id if uid else None
         except NotFound:  # it could not be recovered yet
             return None
 

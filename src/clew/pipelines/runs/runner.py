@@ -34,7 +34,7 @@ from clew.pipelines.tasks.cluster_mapping import Mapped
 from clew.pipelines.tasks.volumes import Given, Places, Unavailable, Volumes
 from clew.pipelines.tasks.worker_pool import Workers
 from clew.project_directory import Folder, keep_from_git
-from clew.prov.queries.pipelines.tasks import Done
+from clew.prov.queries.pipelines.tasks import FinishedTask
 from clew.settings import Settings
 
 PIPELINE = "pipeline.yaml"
@@ -163,7 +163,7 @@ class _Running:
         self._places: dict[str, Places] = {}
         self._turns = Turns(room, self._volumes, self._facts, say)
         self._deadlines = Deadlines()
-        self._done: dict[str, Done] = {}  # before this run was gone on with
+        self._done: dict[str, FinishedTask] = {}  # before this run was gone on with
         self._looked = 0.0
         self._since: dict[str, float] = {}
         self._verdicts: dict[str, Verdict] = {}

@@ -24,7 +24,12 @@ from clew.pipelines.spec.ir import Command, PythonFunction
 from clew.pipelines.spec.placeholders import path_of
 from clew.project_directory import Folder
 from clew.prov.graph import Graph
-from clew.prov.queries.pipelines.tasks import Done, done_alike, last_of, runs_of
+from clew.prov.queries.pipelines.tasks import (
+    FinishedTask,
+    find_last_task,
+    find_tasks_with_key,
+    list_runs_of_pipeline,
+)
 from clew.replay.reuse.reuse_types import ReuseCheck, TaskVariables
 from clew.settings import Settings
 from clew.store import Store
@@ -48,7 +53,7 @@ class Verdict(Struct, frozen=True):
     parts: dict[str, Any]
     """What the key is made of."""
     why: str
-    reused: Done | None = None
+    reused: FinishedTask | None = None
     outputs: Values = field(default_factory=Values)
 
 
@@ -62,7 +67,7 @@ class Memo:
         opened = db.connect(folder.graph, address=settings.graph, cache=CACHE)
         connection = self._stack.enter_context(opened)
         self._graph = Graph(connection, folder.uid, signers=settings.config)
-        self._runs = runs_of(self._graph, pipeline)
+        self._runs = list_runs_of_pipeline(self._graph, pipeline)
         self._store = self._stack.enter_context(Store(folder.store))
 
     @cached_property
@@ -90,7 +95,7 @@ class Memo:
         if not reuse:
             return Verdict(key, parts, "it is not to be reused")
         why: str | None = None
-        for done in done_alike(self._graph, key, run=self._run):
+        for done in find_tasks_with_key(self._graph, key, run=self._run):
             if image:
                 answer = self._kept(done)
             else:
@@ -101,7 +106,7 @@ class Memo:
             why = why or f"{answer.why_not} since {done.task}"
         return Verdict(key, parts, why or self._nearest(node, parts))
 
-    def _kept(self, done: Done) -> ReuseCheck:
+    def _kept(self, done: FinishedTask) -> ReuseCheck:
         """Whether all that was made in an image is there, as it was made."""
         made = [one for found in done.artifacts.values() for one in found]
         for one in made:
@@ -114,7 +119,7 @@ class Memo:
 
     def _nearest(self, node: Node, parts: dict[str, Any]) -> str:
         """How the task differs from when it last ran."""
-        last = last_of(self._graph, self._runs, node.path)
+        last = find_last_task(self._graph, self._runs, node.path)
         if last is None:
             return _NEW
         then = last.parts
@@ -193,7 +198,7 @@ def _short(value: Any) -> Any:
     return value if len(text) <= 100 else f"hash {_hash(value)}"
 
 
-def _given(done: Done) -> Callable[[bytes], bool]:
+def _given(done: FinishedTask) -> Callable[[bytes], bool]:
     """What was laid out for the task, with the folders of its run on the way there, and its
     declared inputs."""
     runs = os.fsencode(done.place).partition(b"/" + RUNS.encode() + b"/")[0] + b"/" + RUNS.encode()
@@ -207,7 +212,7 @@ def _given(done: Done) -> Callable[[bytes], bool]:
     return given
 
 
-def outputs_of(node: Node, done: Done) -> Values:
+def outputs_of(node: Node, done: FinishedTask) -> Values:
     """What an earlier task made, as the outputs of this one."""
     slots = node.component.outputs.artifacts
     artifacts: dict[str, list[Artifact]] = {

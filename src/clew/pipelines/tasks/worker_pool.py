@@ -15,7 +15,7 @@ from pathlib import Path
 
 from clew.errors import ClewError
 from clew.project_directory import Folder
-from clew.prov.text import shown
+from clew.prov.text import decode_text
 from clew.redaction import Redactor
 from clew.replay.reuse.reuse_types import TaskVariables
 from clew.run.launch.execution_host import LocalHost
@@ -60,7 +60,7 @@ class Workers:
         if found is None:
             stage = task_stage(self._settings, variables)
             redactor = Redactor(stage.environ, self._settings.redact, key=self._folder.key)
-            told = {shown(name): shown(value) for name, value in stage.environ.items()}
+            told = {decode_text(name): decode_text(value) for name, value in stage.environ.items()}
             found = TaskVariables(redactor.environment(told), redactor.seals(told))
             self._surroundings[key] = found
         return found

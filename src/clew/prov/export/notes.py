@@ -14,15 +14,15 @@ import msgspec
 
 from clew.prov.events import Uid, Version
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import Found
+from clew.prov.queries.executions import ExecutionRef
 from clew.prov.row_keys import (
     activity_key,
-    beside,
     digest_bytes,
     digest_text,
-    keyer,
+    key_function,
     location_key,
     version_name,
+    with_maker_prefix,
 )
 
 _COLUMNS = "n.at, n.agent, n.name, n.value, n.activity, n.version, n.location, n.digest"
@@ -60,7 +60,7 @@ MOST, LONGEST = 10_000, 100_000
 """Of one execution: how many notes of another party are taken, and how long each may be."""
 
 
-class Remark(msgspec.Struct, frozen=True, omit_defaults=True):
+class PortableNote(msgspec.Struct, frozen=True, omit_defaults=True):
     """One note, in words that mean the same in every project."""
 
     at: int
@@ -73,13 +73,13 @@ class Remark(msgspec.Struct, frozen=True, omit_defaults=True):
     digest: str | None = None
 
 
-def remarks_of(graph: Graph, found: Found) -> list[Remark]:
+def export_notes(graph: Graph, found: ExecutionRef) -> list[PortableNote]:
     """What was noted of the execution and its processes, and of the versions it met."""
     connection = graph.connection
     rows = connection.rows(_ON_ACTIVITIES, (found.key, found.key))
     rows += connection.rows(_ON_FILES, (found.key,))
 
-    def told(at: int, agent: str, name: str, value: str, *on: object) -> Remark:
+    def told(at: int, agent: str, name: str, value: str, *on: object) -> PortableNote:
         activity, version, location, digest = on
         uid = place = None
         if activity is not None:
@@ -88,7 +88,7 @@ def remarks_of(graph: Graph, found: Found) -> list[Remark]:
         if location is not None:
             place = str(connection.rows(_LOCATOR, (location,))[0][0])
         content = digest_text(bytes(digest)) if isinstance(digest, (bytes, memoryview)) else None
-        return Remark(at, agent, name, value, uid, _version(graph, version), place, content)
+        return PortableNote(at, agent, name, value, uid, _version(graph, version), place, content)
 
     return sorted((told(*row) for row in rows), key=lambda remark: (remark.at, str(remark)))
 
@@ -102,7 +102,7 @@ def _version(graph: Graph, key: object) -> Version | None:
     return None if maker is None else Version(locator, maker, ordinal)
 
 
-def take(graph: Graph, uid: str, remarks: Iterable[Remark]) -> int:
+def import_notes(graph: Graph, uid: str, remarks: Iterable[PortableNote]) -> int:
     """Add notes that came with the execution `uid`, as far as they are about it and not here yet.
 
     How many were added. To be called within a transaction.
@@ -111,7 +111,7 @@ def take(graph: Graph, uid: str, remarks: Iterable[Remark]) -> int:
     execution = activity_key(project, uid)
     added = 0
     for remark in islice(remarks, MOST):
-        about = _about(graph, execution, remark)
+        about = _resolve_subject(graph, execution, remark)
         if about is None or max(map(len, (remark.agent, remark.name, remark.value))) > LONGEST:
             continue
         activity, version, location = about
@@ -119,7 +119,9 @@ def take(graph: Graph, uid: str, remarks: Iterable[Remark]) -> int:
         if (activity, location) in connection.rows(_SAME, (graph.project, *said)):
             continue
         words = f"{remark.activity} {remark.version} {remark.locator}"
-        key = keyer(project, "note")(f"{uid} {words} {remark.at} {remark.name} {remark.value}")
+        key = key_function(project, "note")(
+            f"{uid} {words} {remark.at} {remark.name} {remark.value}"
+        )
         digest = None if remark.digest is None else digest_bytes(remark.digest)
         row = (key, graph.project, activity, version, location, digest, *said, execution)
         connection.rows(_ADD, row)
@@ -127,8 +129,8 @@ def take(graph: Graph, uid: str, remarks: Iterable[Remark]) -> int:
     return added
 
 
-def _about(
-    graph: Graph, execution: int, remark: Remark
+def _resolve_subject(
+    graph: Graph, execution: int, remark: PortableNote
 ) -> tuple[int | None, int | None, int | None] | None:
     """(activity, version, location) of the note; None if it is not about the execution."""
     project = graph.project_uid
@@ -151,4 +153,6 @@ def _about(
 
 def _version_key(project: str, version: Version) -> int:
     name = version_name(version.locator, version.maker, version.ordinal)
-    return beside(activity_key(project, version.maker), keyer(project, "version")(name))
+    return with_maker_prefix(
+        activity_key(project, version.maker), key_function(project, "version")(name)
+    )

@@ -31,7 +31,7 @@ from clew.prov.events import (
 )
 from clew.prov.fold import NEVER
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import Found
+from clew.prov.queries.executions import ExecutionRef
 from clew.prov.row_keys import digest_text
 
 _ACTIVITIES = "SELECT uid, id FROM started WHERE execution = ?"
@@ -49,13 +49,13 @@ _LOCATIONS = "SELECT id, locator FROM location WHERE id IN ({})"
 Row = tuple[Any, ...]
 
 
-def events_of(graph: Graph, found: Found) -> list[AnyEvent]:
+def export_events(graph: Graph, found: ExecutionRef) -> list[AnyEvent]:
     """All that the execution said, in the order of its events' numbers."""
-    said = list(_Telling(graph, found).events())
+    said = list(_RowConverter(graph, found).events())
     return sorted(said, key=lambda event: (event.n, to_batch([event])))
 
 
-def contents_of(events: Iterable[AnyEvent]) -> set[str]:
+def stored_digests(events: Iterable[AnyEvent]) -> set[str]:
     """The contents whose bytes these events say are stored."""
     found: set[str] = set()
     for event in events:
@@ -66,10 +66,10 @@ def contents_of(events: Iterable[AnyEvent]) -> set[str]:
     return found
 
 
-class _Telling:
+class _RowConverter:
     """One execution's rows, and what their ids stand for."""
 
-    def __init__(self, graph: Graph, found: Found) -> None:
+    def __init__(self, graph: Graph, found: ExecutionRef) -> None:
         self._connection = graph.connection
         self._execution = found.uid
         self._uids: dict[int, str] = {found.key: found.uid}

@@ -17,24 +17,24 @@ _INSTALL = {
     "conda": "conda install --yes",
 }
 _TITLES = {"deb": "Debian packages", "rpm": "RPM packages", "conda": "conda packages"}
-_MOST = 20
+_MOST_FILES = 20
 """A README names no more files than this of one kind; the rest are counted."""
 
 File = Mapping[str, Any]
 
 
-def requirements(files: Iterable[File]) -> str:
+def format_requirements(files: Iterable[File]) -> str:
     """A requirements.txt: what was asked for, then what came along, all pinned."""
     asked, along = _split(_packages(files, "pypi"))
     lines = ["# Python packages whose files were used."]
-    lines += map(requirement, asked)
+    lines += map(format_requirement, asked)
     if along:
         lines += ["", "# Came along with these; pinned so that the same versions come again."]
-        lines += map(requirement, along)
+        lines += map(format_requirement, along)
     return "\n".join(lines) + "\n"
 
 
-def system_packages(files: Iterable[File]) -> str:
+def format_system_packages(files: Iterable[File]) -> str:
     """The commands that install the system's packages; what came along is told, not asked for.
 
     Distributions keep few versions: pinning every dependency would fail sooner than it helps.
@@ -45,8 +45,10 @@ def system_packages(files: Iterable[File]) -> str:
         packages = _packages(files, manager)
         if not packages:
             continue
-        native = usual_architecture(packages)
-        asked, along = ([pinned(p, native) for p in half] for half in _split(packages))
+        native = most_common_architecture(packages)
+        asked, along = (
+            [format_pinned_package(p, native) for p in half] for half in _split(packages)
+        )
         lines = [f"# {_TITLES[manager]} whose files were used."]
         if asked:
             lines.append(" \\\n    ".join([command, *map(shlex.quote, asked)]))
@@ -56,14 +58,14 @@ def system_packages(files: Iterable[File]) -> str:
     return "\n".join(sections)
 
 
-def readme(execution: Mapping[str, Any], files: Iterable[File]) -> str:
+def format_readme(execution: Mapping[str, Any], files: Iterable[File]) -> str:
     """A README section: what was run, what it needs, what goes in and comes out, how to run it."""
     files = list(files)
     command = shlex.join(map(str, execution.get("command", ())))
     title = execution.get("name") or command.split("\n")[0][:60]
     blocks = [
         f"## {_plain(title)}",
-        *_told(execution),
+        *_format_summary(execution),
         _code(f"cd {_quoted(execution)}\n{command}"),
     ]
     for heading, chosen in _lists(files):
@@ -75,7 +77,7 @@ def readme(execution: Mapping[str, Any], files: Iterable[File]) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _told(execution: Mapping[str, Any]) -> list[str]:
+def _format_summary(execution: Mapping[str, Any]) -> list[str]:
     facts = [f"Recorded as `{execution['id']}`"] if execution.get("id") else ["Recorded"]
     if execution.get("started"):
         facts.append(f"on {execution['started']}")
@@ -103,10 +105,10 @@ def _lists(files: list[File]) -> Iterable[tuple[str, list[File]]]:
 
 def _needs(execution: Mapping[str, Any], files: list[File]) -> list[str]:
     blocks = []
-    python = requirements(files)
+    python = format_requirements(files)
     if _packages(files, "pypi"):
         blocks += ["`requirements.txt`:", _code(python)]
-    system = system_packages(files)
+    system = format_system_packages(files)
     if system:
         blocks += ["From the system:", _code(system)]
     environment = execution.get("environment") or {}
@@ -133,13 +135,13 @@ def _split(packages: list[Mapping[str, Any]]) -> tuple[list[Any], list[Any]]:
     return [p for p in packages if p.get("requested") is not False], along
 
 
-def requirement(package: Mapping[str, Any]) -> str:
+def format_requirement(package: Mapping[str, Any]) -> str:
     """A Python package as pip is asked for it."""
     url = package.get("url")
     return f"{package['name']} @ {url}" if url else f"{package['name']}=={package['version']}"
 
 
-def pinned(package: Mapping[str, Any], native: str) -> str:
+def format_pinned_package(package: Mapping[str, Any], native: str) -> str:
     """A system's package in its version, as its manager is asked for it."""
     name, version, arch = package["name"], package["version"], package.get("arch") or ""
     if package["manager"] == "rpm":
@@ -148,15 +150,15 @@ def pinned(package: Mapping[str, Any], native: str) -> str:
     return f"{name}:{arch}={version}" if foreign else f"{name}={version}"
 
 
-def usual_architecture(packages: list[Mapping[str, Any]]) -> str:
+def most_common_architecture(packages: list[Mapping[str, Any]]) -> str:
     all_of_them = [p["arch"] for p in packages if p.get("arch") not in (None, "", "all")]
     return max(set(all_of_them), key=all_of_them.count, default="")
 
 
 def _listing(files: list[File]) -> str:
-    lines = [f"- `{_plain(f['path'])}`{_size(f)}" for f in files[:_MOST]]
-    if len(files) > _MOST:
-        lines.append(f"- and {len(files) - _MOST} more")
+    lines = [f"- `{_plain(f['path'])}`{_size(f)}" for f in files[:_MOST_FILES]]
+    if len(files) > _MOST_FILES:
+        lines.append(f"- and {len(files) - _MOST_FILES} more")
     return "\n".join(lines)
 
 

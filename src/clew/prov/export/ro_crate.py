@@ -18,11 +18,11 @@ from urllib.parse import quote
 from clew.errors import NoContent
 from clew.prov import package_urls
 from clew.prov.graph import Graph
-from clew.prov.queries.execution_record import Activity, Recorded, recorded
-from clew.prov.queries.executions import Alive
-from clew.prov.queries.files import File, Seen, files
-from clew.prov.queries.formats import moment, place
-from clew.prov.queries.show import class_of, show
+from clew.prov.queries.execution_record import Activity, ExecutionRecord, load_record
+from clew.prov.queries.executions import IsRunning
+from clew.prov.queries.files import File, FileVersion, list_files
+from clew.prov.queries.formats import format_time, path_fields
+from clew.prov.queries.show import classify_locator, show_execution
 from clew.safe_path import SafeFolder, escape_names
 
 Copy = Callable[[str, bytes], None]
@@ -39,7 +39,7 @@ Entity = dict[str, Any]
 
 
 def write_crate(
-    graph: Graph, text: str, folder: Path, *, alive: Alive, copy: Copy | None = None
+    graph: Graph, text: str, folder: Path, *, alive: IsRunning, copy: Copy | None = None
 ) -> None:
     """Write the execution into `folder`; with `copy`, the bytes of its own files as well."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,11 +52,11 @@ def write_crate(
 
 class _Crate:
     def __init__(
-        self, graph: Graph, text: str, folder: Path, alive: Alive, copy: Copy | None
+        self, graph: Graph, text: str, folder: Path, alive: IsRunning, copy: Copy | None
     ) -> None:
-        self._record: Recorded = recorded(graph, text)
-        self._shown = show(graph, self._record.execution.id, alive=alive)
-        self._files = files(graph, self._record.execution.key)
+        self._record: ExecutionRecord = load_record(graph, text)
+        self._shown = show_execution(graph, self._record.execution.id, alive=alive)
+        self._files = list_files(graph, self._record.execution.key)
         self._folder = SafeFolder(folder)
         self._copy = copy
         self._described: dict[str, Entity] = {}
@@ -103,7 +103,7 @@ class _Crate:
         ids: dict[int, str] = {}
         for file in self._files:
             owner = next((v.package for v in file.versions if v.package is not None), None)
-            if class_of(file.locator, owner, file.left.mode) in ("package", "system"):
+            if classify_locator(file.locator, owner, file.left.mode) in ("package", "system"):
                 continue
             found = next((v for v in file.versions if v.found and v.read), None)
             if found is not None:
@@ -114,14 +114,14 @@ class _Crate:
                 outputs.append(ids[file.left.key])
         return inputs, outputs, ids
 
-    def _file(self, file: File, version: Seen, part: str) -> str:
+    def _file(self, file: File, version: FileVersion, part: str) -> str:
         path = os.fsdecode(escape_names(os.fsencode(_within(file.locator))))
         name = f"{part}/{quote(path)}"
         if not self._bring(version, f"{part}/{path}"):
             name = f"#{name}"
         else:
             self._inside.append(name)
-        entity: Entity = {"@id": name, "@type": "File", "name": place(file.locator)["path"]}
+        entity: Entity = {"@id": name, "@type": "File", "name": path_fields(file.locator)["path"]}
         if version.size is not None:
             entity["contentSize"] = str(version.size)
         if version.digest is not None:
@@ -129,7 +129,7 @@ class _Crate:
         self._described[name] = entity
         return name
 
-    def _bring(self, version: Seen, path: str) -> bool:
+    def _bring(self, version: FileVersion, path: str) -> bool:
         if self._copy is None or version.digest is None or not version.stored:
             return False
         try:
@@ -182,17 +182,17 @@ class _Crate:
             "instrument": {"@id": self._program(f"#exe-{quote(exe)}", exe)},
             "object": [{"@id": name} for name in read.get(activity.key, [])],
             "result": [{"@id": name} for name in written.get(activity.key, [])],
-            "startTime": moment(activity.started),
+            "startTime": format_time(activity.started),
         }
         if activity.ended is not None:
-            action["endTime"] = moment(activity.ended)
+            action["endTime"] = format_time(activity.ended)
         return action
 
     def _requirements(self) -> Iterable[dict[str, str]]:
         owners = {v.package for file in self._files for v in file.versions if v.package}
         for owner in sorted(owners):
             try:
-                package = package_urls.parse(owner)
+                package = package_urls.parse_purl(owner)
             except ValueError:
                 continue
             self._described[owner] = {
@@ -224,7 +224,7 @@ def _within(locator: str) -> str:
     """A place inside the crate: the path as the locator writes it, so any path has a plain name."""
     if locator.startswith("file://"):
         return locator[locator.find("/", len("file://")) :].lstrip("/")
-    return quote(place(locator)["path"], safe="")
+    return quote(path_fields(locator)["path"], safe="")
 
 
 def _by_activity(edges: Iterable[Any], ids: dict[int, str]) -> dict[int, list[str]]:

@@ -15,9 +15,16 @@ from typing import NamedTuple
 
 from clew.prov.event_kinds import MOVES
 from clew.prov.graph import Graph
-from clew.prov.queries.execution_record import Activity, Recorded, Version, recorded
-from clew.prov.queries.formats import execution_id, kind_of, moment, place, process_id, version_id
-from clew.prov.queries.show import class_of
+from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version, load_record
+from clew.prov.queries.formats import (
+    execution_id,
+    format_time,
+    locator_kind,
+    path_fields,
+    process_id,
+    version_id,
+)
+from clew.prov.queries.show import classify_locator
 
 NAMESPACE = "urn:clew:"
 MOST_DERIVATIONS = 10_000
@@ -56,10 +63,10 @@ class Statement(NamedTuple):
     attributes: list[tuple[str, Value]]
 
 
-def prov_json(graph: Graph, text: str) -> bytes:
+def export_prov_json(graph: Graph, text: str) -> bytes:
     """The execution as PROV-JSON."""
     document: dict[str, dict[str, object]] = {"prefix": {"clew": NAMESPACE}}
-    for number, statement in enumerate(statements(recorded(graph, text))):
+    for number, statement in enumerate(build_statements(load_record(graph, text))):
         fields: dict[str, object] = {}
         for field, value in zip(_ARGUMENTS[statement.kind], statement.arguments, strict=True):
             if value is not None:
@@ -71,10 +78,10 @@ def prov_json(graph: Graph, text: str) -> bytes:
     return json.dumps(document, ensure_ascii=False, indent=1).encode() + b"\n"
 
 
-def prov_n(graph: Graph, text: str) -> bytes:
+def export_prov_n(graph: Graph, text: str) -> bytes:
     """The execution as PROV-N."""
     lines = ["document", f"  prefix clew <{NAMESPACE}>", ""]
-    for statement in statements(recorded(graph, text)):
+    for statement in build_statements(load_record(graph, text)):
         words = [statement.name] if statement.name else []
         words += [argument or "-" for argument in statement.arguments]
         if statement.attributes:
@@ -84,7 +91,7 @@ def prov_n(graph: Graph, text: str) -> bytes:
     return "\n".join([*lines, "endDocument"]).encode() + b"\n"
 
 
-def statements(record: Recorded) -> Iterator[Statement]:
+def build_statements(record: ExecutionRecord) -> Iterator[Statement]:
     """What PROV has to say about one execution."""
     number = record.execution.number
     for version in record.versions.values():
@@ -111,16 +118,16 @@ def statements(record: Recorded) -> Iterator[Statement]:
     for receiver, sender, _, via in record.informed:
         names = (_activity(record, receiver), _activity(record, sender))
         yield Statement("wasInformedBy", "", names, [("clew:via", via)])
-    for made, source in derivations(record):
+    for made, source in find_derivations(record):
         yield Statement("wasDerivedFrom", "", (_entity(made), _entity(source)), [])
 
 
-def derivations(record: Recorded) -> Iterator[tuple[int, int]]:
+def find_derivations(record: ExecutionRecord) -> Iterator[tuple[int, int]]:
     """(version, version it is made from): as far as that is certain, or worth drawing."""
     inputs: dict[int, list[tuple[int, int, str]]] = {}
     for edge in record.used:
         version = record.versions[edge.version]
-        kind = class_of(version.locator, version.package, version.mode)
+        kind = classify_locator(version.locator, version.package, version.mode)
         if kind not in ("package", "system"):
             inputs.setdefault(edge.activity, []).append((edge.at, edge.version, edge.how))
     outputs: dict[int, int] = {}
@@ -138,7 +145,7 @@ def derivations(record: Recorded) -> Iterator[tuple[int, int]]:
             yield edge.version, source
 
 
-def _activity_statements(record: Recorded, activity: Activity) -> Iterator[Statement]:
+def _activity_statements(record: ExecutionRecord, activity: Activity) -> Iterator[Statement]:
     number = record.execution.number
     own = activity.key == record.execution.key
     label = execution_id(number) if own else process_id(number, activity.number, activity.uid)
@@ -151,19 +158,19 @@ def _activity_statements(record: Recorded, activity: Activity) -> Iterator[State
         if value is not None:
             attributes.append((f"clew:{name}", value))
     name = _activity(record, activity.key)
-    times = (moment(activity.started), moment(activity.ended))
+    times = (format_time(activity.started), format_time(activity.ended))
     yield Statement("activity", name, times, attributes)
     if activity.agent:
         yield Statement("wasAssociatedWith", "", (name, _name("agent", activity.agent), None), [])
     if activity.parent in record.activities:
         parent = _activity(record, activity.parent)
-        yield Statement("wasStartedBy", "", (name, None, parent, moment(activity.started)), [])
+        yield Statement("wasStartedBy", "", (name, None, parent, format_time(activity.started)), [])
 
 
 def _version_attributes(number: int, version: Version) -> list[tuple[str, Value]]:
     attributes: list[tuple[str, Value]] = [
-        ("prov:type", Name(_type(kind_of(version.locator)))),
-        ("prov:label", place(version.locator)["path"]),
+        ("prov:type", Name(_type(locator_kind(version.locator)))),
+        ("prov:label", path_fields(version.locator)["path"]),
         ("prov:location", version.locator),
         ("clew:version", version_id(number, version.locator, version.ordinal)),
         ("clew:found", version.found),
@@ -176,14 +183,14 @@ def _version_attributes(number: int, version: Version) -> list[tuple[str, Value]
 
 
 def _edge(kind: str, first: str, second: str, at: int, how: str) -> Statement:
-    return Statement(kind, "", (first, second, moment(at)), [("prov:role", how)])
+    return Statement(kind, "", (first, second, format_time(at)), [("prov:role", how)])
 
 
 def _entity(key: int) -> str:
     return f"clew:v{key & (2**64 - 1):016x}"
 
 
-def _activity(record: Recorded, key: int) -> str:
+def _activity(record: ExecutionRecord, key: int) -> str:
     return _name("a", record.activities[key].uid)
 
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from clew.errors import NoContent, NotFound
 from clew.prov.event_kinds import MOVES
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import Found, find
-from clew.prov.queries.show import facets_of
+from clew.prov.queries.executions import ExecutionRef, find_execution
+from clew.prov.queries.show import load_facets
 from clew.prov.row_keys import digest_text
 
 _ACTIVITIES = """
@@ -113,10 +113,10 @@ class Gap(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Recorded:
+class ExecutionRecord:
     """One execution: its activities (itself first), the versions it met, what it did to them."""
 
-    execution: Found
+    execution: ExecutionRef
     facets: dict[str, Any]
     activities: dict[int, Activity]
     versions: dict[int, Version]
@@ -172,11 +172,13 @@ class Recorded:
         return found
 
 
-def recorded(graph: Graph, text: str, *, alone: bool = False, looks: bool = True) -> Recorded:
+def load_record(
+    graph: Graph, text: str, *, alone: bool = False, looks: bool = True
+) -> ExecutionRecord:
     """The execution that `text` names (an id, a name, a uid). What it inherits of the command that
     forked it counts as its own; `alone`: leave that out. `looks`: also what it merely looked at,
     which is most of a record, and says nothing of what was left."""
-    record = _recorded(graph, find(graph, text), looks)
+    record = _load(graph, find_execution(graph, text), looks)
     if record.execution.key not in record.activities:  # only of an import that is not complete
         raise NoContent(
             f"the record of {record.execution.id} does not tell how it began",
@@ -184,11 +186,13 @@ def recorded(graph: Graph, text: str, *, alone: bool = False, looks: bool = True
         )
     if not alone and (source := record.facets.get("inherits")):
         with suppress(NotFound):  # it was removed
-            return _inheriting(record, _recorded(graph, find(graph, str(source)), looks))
+            return _with_inherited_reads(
+                record, _load(graph, find_execution(graph, str(source)), looks)
+            )
     return record
 
 
-def _inheriting(record: Recorded, source: Recorded) -> Recorded:
+def _with_inherited_reads(record: ExecutionRecord, source: ExecutionRecord) -> ExecutionRecord:
     """The record, with all that another one met as if its own command had met it first."""
     if not record.processes:
         return record
@@ -206,9 +210,9 @@ def _inheriting(record: Recorded, source: Recorded) -> Recorded:
     )
 
 
-def _recorded(graph: Graph, found: Found, looks: bool) -> Recorded:
+def _load(graph: Graph, found: ExecutionRef, looks: bool) -> ExecutionRecord:
     connection = graph.connection
-    facets, _ = facets_of(graph, found.key)
+    facets, _ = load_facets(graph, found.key)
     activities = {
         row[0]: Activity._make(
             (
@@ -243,7 +247,7 @@ def _recorded(graph: Graph, found: Found, looks: bool) -> Recorded:
         return [Edge(*row) for row in rows if row[0] in activities]
 
     flows: list[tuple[Any, ...]] = connection.rows(_INFORMED, (found.key,))
-    return Recorded(
+    return ExecutionRecord(
         execution=found,
         facets=facets,
         activities=activities,

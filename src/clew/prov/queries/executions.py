@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from clew.errors import NotFound
 from clew.prov.graph import Graph
-from clew.prov.queries.formats import execution_id, moment
+from clew.prov.queries.formats import execution_id, format_time
 from clew.prov.row_keys import activity_key
 
-Alive = Callable[[str], bool]
+IsRunning = Callable[[str], bool]
 """Is the execution with this uid still running? Decided by a held lock, not by the graph."""
 
 _LINES = """
@@ -32,7 +32,7 @@ _PAGE = _LINES.replace(
     "AND x.id IN (SELECT id FROM execution WHERE project = ? AND number > 0 AND number < ?"
     " ORDER BY number DESC LIMIT ?)",
 )
-_KIN = """
+_FAMILY = """
 SELECT x.id, x.uid, x.number, s.parent FROM execution x LEFT JOIN started s ON s.id = x.id
 WHERE x.project = ?
 """
@@ -47,7 +47,7 @@ WHERE x.project = ? ORDER BY g.key
 _NAMES = "SELECT name FROM execution WHERE project = ? AND name IS NOT NULL"
 
 
-class Found(NamedTuple):
+class ExecutionRef(NamedTuple):
     """An execution that is there."""
 
     key: int
@@ -61,7 +61,7 @@ class Found(NamedTuple):
         return execution_id(self.number)
 
 
-def find(graph: Graph, text: str) -> Found:
+def find_execution(graph: Graph, text: str) -> ExecutionRef:
     """The execution a user calls `e2`, by its name, by its uid, or as a task: `r1/train`."""
     row = None
     if text[:1] == "e" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
@@ -72,13 +72,13 @@ def find(graph: Graph, text: str) -> Found:
     if row is None and _is_text(text):
         row = graph.connection.one(_BY_NAME, (graph.project, text))
     if row is None and text[:1] == "r" and "/" in text:
-        from clew.prov.queries.pipelines.runs import recorded_as
+        from clew.prov.queries.pipelines.runs import resolve_task
 
-        if known := recorded_as(graph, text):
-            return find(graph, known)
+        if known := resolve_task(graph, text):
+            return find_execution(graph, known)
     if row is None:
-        raise NotFound(f"no execution {text}", hint=_near(graph, text))
-    return Found(int(row[0]), str(row[1]), int(row[2]), bool(row[3]))
+        raise NotFound(f"no execution {text}", hint=_suggest_name(graph, text))
+    return ExecutionRef(int(row[0]), str(row[1]), int(row[2]), bool(row[3]))
 
 
 def _is_text(text: str) -> bool:
@@ -89,24 +89,28 @@ def _is_text(text: str) -> bool:
         return False
 
 
-def executions(graph: Graph, *, alive: Alive) -> list[dict[str, Any]]:
+def list_executions(graph: Graph, *, alive: IsRunning) -> list[dict[str, Any]]:
     """All executions, oldest first."""
-    return _answers(graph, graph.connection.rows(_ALL, (graph.project,)), alive)
+    return _build_documents(graph, graph.connection.rows(_ALL, (graph.project,)), alive)
 
 
-def page(graph: Graph, *, before: int, limit: int, alive: Alive) -> list[dict[str, Any]]:
+def list_executions_before(
+    graph: Graph, *, before: int, limit: int, alive: IsRunning
+) -> list[dict[str, Any]]:
     """At most `limit` executions with numbers below `before`, the newest first."""
     rows = graph.connection.rows(_PAGE, (graph.project, graph.project, before, limit))
-    return _answers(graph, rows, alive)[::-1]
+    return _build_documents(graph, rows, alive)[::-1]
 
 
-def execution(graph: Graph, text: str, *, alive: Alive) -> dict[str, Any]:
+def get_execution(graph: Graph, text: str, *, alive: IsRunning) -> dict[str, Any]:
     """One execution's line, by id, name or uid."""
-    found = find(graph, text)
-    return _answers(graph, graph.connection.rows(_ONE, (graph.project, found.key)), alive)[0]
+    found = find_execution(graph, text)
+    return _build_documents(graph, graph.connection.rows(_ONE, (graph.project, found.key)), alive)[
+        0
+    ]
 
 
-def _near(graph: Graph, text: str) -> str:
+def _suggest_name(graph: Graph, text: str) -> str:
     names = [str(name) for (name,) in graph.connection.rows(_NAMES, (graph.project,))]
     from difflib import get_close_matches
 
@@ -114,7 +118,9 @@ def _near(graph: Graph, text: str) -> str:
     return f"did you mean {close[0]}? clew list" if close else "clew list"
 
 
-def _answers(graph: Graph, rows: list[tuple[Any, ...]], alive: Alive) -> list[dict[str, Any]]:
+def _build_documents(
+    graph: Graph, rows: list[tuple[Any, ...]], alive: IsRunning
+) -> list[dict[str, Any]]:
     merged: dict[int, list[Any]] = {}
     for row in rows:
         known = merged.setdefault(row[0], list(row))
@@ -122,9 +128,9 @@ def _answers(graph: Graph, rows: list[tuple[Any, ...]], alive: Alive) -> list[di
         known[13:] = [
             old if new is None else new for old, new in zip(known[13:], row[13:], strict=True)
         ]
-    kin = _Kin(graph, any(row[10] is not None or row[12] is not None for row in merged.values()))
+    kin = _Family(graph, any(row[10] is not None or row[12] is not None for row in merged.values()))
     signers = _signers(graph) if any(row[5] for row in merged.values()) else {}
-    return [_answer(graph, row, kin, signers, alive) for row in merged.values()]
+    return [_build_document(graph, row, kin, signers, alive) for row in merged.values()]
 
 
 def _signers(graph: Graph) -> dict[int, str]:
@@ -138,8 +144,8 @@ def _signers(graph: Graph) -> dict[int, str]:
     return found
 
 
-def _answer(
-    graph: Graph, row: list[Any], kin: _Kin, signers: dict[int, str], alive: Alive
+def _build_document(
+    graph: Graph, row: list[Any], kin: _Family, signers: dict[int, str], alive: IsRunning
 ) -> dict[str, Any]:
     (key, uid, number, name, begun, elsewhere, started, command, cwd, agent, parent, mode,
      collection, ended, status, signal, *totals) = row  # fmt: skip
@@ -149,7 +155,7 @@ def _answer(
     else:
         state = "running" if alive(uid) else "broken"
     if any(total is None for total in totals[:4]):
-        from clew.prov.queries.files import totals as count
+        from clew.prov.queries.files import count_totals as count
 
         counted = count(graph, key)
         totals = [c if t is None else t for t, c in zip(totals, (*counted, None), strict=True)]
@@ -160,8 +166,8 @@ def _answer(
         "command": json.loads(command) if command else [],
         "cwd": cwd,
         "agent": agent,
-        "started": moment(started),
-        "ended": moment(ended),
+        "started": format_time(started),
+        "ended": format_time(ended),
         "seconds": None if ended is None else round((ended - started) / 1e9, 6),
         "state": state,
         "status": status,
@@ -175,11 +181,11 @@ def _answer(
     }
 
 
-class _Kin:
+class _Family:
     """Who descends from whom. Asked for only when somebody descends from anybody."""
 
     def __init__(self, graph: Graph, needed: bool) -> None:
-        rows = graph.connection.rows(_KIN, (graph.project,)) if needed else []
+        rows = graph.connection.rows(_FAMILY, (graph.project,)) if needed else []
         self._number = {row[0]: int(row[2]) for row in rows}
         self._by_uid = {row[1]: int(row[2]) for row in rows}
         self._parent = {row[0]: row[3] for row in rows}

@@ -12,7 +12,7 @@ from typing import Any
 
 from clew.prov import tables
 from clew.prov.graph import Graph
-from clew.prov.queries.formats import NETWORK, execution_id, moment, place, version_id
+from clew.prov.queries.formats import NETWORK, execution_id, format_time, path_fields, version_id
 from clew.prov.row_keys import digest_text, location_key
 
 _VERSIONS = """
@@ -33,13 +33,13 @@ _OF_PATH = (
 SELECT x.number, v.ordinal, v.maker, v.execution, v.at, c.digest, c.size, c.mode, c.mtime, c.stored
 FROM version v JOIN execution x ON x.id = v.execution LEFT JOIN content c ON c.version = v.id
 WHERE v.id IN ("""
-    + tables.AT_PLACE
+    + tables.VERSIONS_AT_LOCATION
     + ") ORDER BY v.at, x.number, v.ordinal"
 )
 
 
 @dataclass(frozen=True)
-class Seen:
+class FileVersion:
     """One version an execution met."""
 
     key: int
@@ -60,7 +60,7 @@ class File:
     """One path, and the versions of it an execution met, in their order."""
 
     locator: str
-    versions: list[Seen] = field(default_factory=list)
+    versions: list[FileVersion] = field(default_factory=list)
 
     @property
     def read(self) -> bool:
@@ -71,7 +71,7 @@ class File:
         return any(version.written for version in self.versions)
 
     @property
-    def left(self) -> Seen:
+    def left(self) -> FileVersion:
         """What it wrote last, else what it read."""
         written = [version for version in self.versions if version.written]
         return (written or self.versions)[-1]
@@ -83,7 +83,7 @@ class File:
         return "transient" if self.versions[-1].invalidated else "output"
 
 
-def files(graph: Graph, execution: int) -> list[File]:
+def list_files(graph: Graph, execution: int) -> list[File]:
     """Every file and stream the execution met, by path; network peers are not files."""
     connection = graph.connection
     used: dict[int, set[str]] = {}
@@ -99,7 +99,7 @@ def files(graph: Graph, execution: int) -> list[File]:
         if not answer or answer[-1].locator != locator:
             answer.append(File(locator))
         answer[-1].versions.append(
-            Seen(
+            FileVersion(
                 key=key,
                 ordinal=ordinal,
                 found=maker == execution,
@@ -116,10 +116,10 @@ def files(graph: Graph, execution: int) -> list[File]:
     return answer
 
 
-def totals(graph: Graph, execution: int) -> tuple[int, int, int, int]:
+def count_totals(graph: Graph, execution: int) -> tuple[int, int, int, int]:
     """Processes, inputs, outputs and bytes, counted from the facts that are there."""
     row = graph.connection.one(_PROCESSES, (execution,))
-    seen = files(graph, execution)
+    seen = list_files(graph, execution)
     roles = [file.role for file in seen]
     sizes: dict[str, int] = {}
     for file in seen:
@@ -130,10 +130,10 @@ def totals(graph: Graph, execution: int) -> tuple[int, int, int, int]:
     return processes, roles.count("input"), roles.count("output"), sum(sizes.values())
 
 
-def versions_of(graph: Graph, locator: str) -> list[dict[str, Any]]:
+def list_versions(graph: Graph, locator: str) -> list[dict[str, Any]]:
     """Every version of a path the graph knows, oldest first, with the name to restore it by."""
     key = location_key(graph.project_uid, locator)
-    shown = place(locator)
+    shown = path_fields(locator)
     answer = []
     for row in graph.connection.rows(_OF_PATH, (key, key)):
         number, ordinal, maker, execution, at, digest, size, mode, mtime, stored = row
@@ -144,7 +144,7 @@ def versions_of(graph: Graph, locator: str) -> list[dict[str, Any]]:
                 "execution": execution_id(number),
                 "ordinal": ordinal,
                 "found": maker == execution,
-                "at": moment(at),
+                "at": format_time(at),
                 "digest": digest_text(digest),
                 "size": size,
                 "mode": mode,

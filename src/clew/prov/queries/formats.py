@@ -10,7 +10,7 @@ STREAM = "stream://"
 NETWORK = ("tcp://", "udp://", "unix:", "http://", "https://", "ftp://")
 
 
-def moment(at: int | None) -> str | None:
+def format_time(at: int | None) -> str | None:
     """Nanoseconds since the epoch as ISO 8601 in UTC."""
     if at is None:
         return None
@@ -18,7 +18,7 @@ def moment(at: int | None) -> str | None:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{rest // 1000:06}Z"
 
 
-def place(locator: str) -> dict[str, str]:
+def path_fields(locator: str) -> dict[str, str]:
     """A locator as `path`: a file's path, a stream's name (`stdout`), else the locator itself."""
     path = path_of(locator)
     if path is not None:
@@ -28,7 +28,7 @@ def place(locator: str) -> dict[str, str]:
     return {"path": locator}
 
 
-def kind_of(locator: str) -> str:
+def locator_kind(locator: str) -> str:
     """What a version at this locator is drawn as."""
     if locator.startswith(STREAM):
         return "stream"
@@ -50,6 +50,6 @@ def process_id(execution: int, number: int | None, uid: str) -> str:
 def version_id(execution: int, locator: str, ordinal: int) -> str:
     """`e2:PATH@N`: unique, and can be typed, also where the path is not UTF-8: then it is escaped
     as in the locator."""
-    shown = place(locator)
+    shown = path_fields(locator)
     path = locator[locator.find("/", len("file://")) :] if "path_b64" in shown else shown["path"]
     return f"e{execution}:{path}@{ordinal}"

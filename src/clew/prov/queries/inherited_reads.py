@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from clew.prov.graph import Graph
-from clew.prov.queries.show import facets_of
+from clew.prov.queries.show import load_facets
 from clew.prov.row_keys import activity_key
 
 _HEIRS = """
@@ -18,14 +18,14 @@ AND (x.made_elsewhere = 0 OR wx.made_elsewhere <> 0) ORDER BY x.number
 """A record made elsewhere cannot claim to inherit from one that was recorded here."""
 
 
-def source_of(graph: Graph, uid: str) -> str | None:
+def find_inherited_execution(graph: Graph, uid: str) -> str | None:
     """The uid of the execution that this one inherits from."""
-    facets, _ = facets_of(graph, activity_key(graph.project_uid, uid))
+    facets, _ = load_facets(graph, activity_key(graph.project_uid, uid))
     found: str | None = facets.get("inherits")
     return found
 
 
-def heirs(graph: Graph, uids: Iterable[str]) -> list[tuple[str, int]]:
+def find_inheriting_executions(graph: Graph, uids: Iterable[str]) -> list[tuple[str, int]]:
     """(uid, number) of those that inherit from one of these, and are none of them."""
     known = set(uids)
     rows = [

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from clew.prov.graph import Graph
-from clew.prov.queries.formats import moment
+from clew.prov.queries.formats import format_time
 from clew.prov.queries.lineage.steps import Version
 from clew.prov.queries.targets import Target
-from clew.prov.row_keys import digest_bytes, digest_text, keyer, location_key
+from clew.prov.row_keys import digest_bytes, digest_text, key_function, location_key
 
 SOURCE = "source"
 """The name under which a file's origin is noted."""
@@ -38,7 +38,7 @@ AND c.source IS NOT NULL AND x.made_elsewhere = 0 ORDER BY v.at DESC LIMIT 1
 _EXECUTIONS = "SELECT DISTINCT execution FROM version WHERE id IN ({})"
 
 
-def note(graph: Graph, target: Target, name: str, value: str, *, agent: str) -> None:
+def add_note(graph: Graph, target: Target, name: str, value: str, *, agent: str) -> None:
     """Remember `name` = `value` about the target."""
     at = time.time_ns()
     activity = target.keys[0] if target.kind in ("execution", "process") else None
@@ -47,7 +47,7 @@ def note(graph: Graph, target: Target, name: str, value: str, *, agent: str) -> 
     locator = target.locator if activity is None else None
     location = None if locator is None else location_key(graph.project_uid, locator)
     digest = None if target.digest is None else digest_bytes(target.digest)
-    key = keyer(graph.project_uid, "note")(
+    key = key_function(graph.project_uid, "note")(
         f"{target.kind} {target.keys} {locator} {at} {name} {value}"
     )
 
@@ -62,7 +62,7 @@ def note(graph: Graph, target: Target, name: str, value: str, *, agent: str) -> 
     graph.connection.atomically(add)
 
 
-def notes(graph: Graph, target: Target) -> list[dict[str, Any]]:
+def list_notes(graph: Graph, target: Target) -> list[dict[str, Any]]:
     """What was said about the target, in order."""
     if target.kind in ("execution", "process"):
         rows = graph.connection.rows(_ON_ACTIVITY, (target.keys[0],))
@@ -72,15 +72,15 @@ def notes(graph: Graph, target: Target) -> list[dict[str, Any]]:
         rows = [
             row
             for row in graph.connection.among(_ON_PLACES, [location])
-            if _holds(row, target.keys, target.digest, about)
+            if _applies(row, target.keys, target.digest, about)
         ]
     return [
-        {"key": name, "value": value, "at": moment(at), "agent": agent}
+        {"key": name, "value": value, "at": format_time(at), "agent": agent}
         for at, agent, name, value, *_ in rows
     ]
 
 
-def sources_of(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
+def find_sources(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
     """The origin of each version: what was noted last, of it or of its place and bytes, else what
     was seen when it was fetched."""
     by_place: dict[int, list[Version]] = {}
@@ -91,18 +91,18 @@ def sources_of(graph: Graph, versions: Iterable[Version]) -> dict[int, str]:
     rows = [row for row in graph.connection.among(_ON_PLACES, by_place) if row[2] == SOURCE]
     for row in sorted(rows, key=lambda row: row[7] is None):  # what was noted here is said last
         for version in by_place[row[6]]:
-            if _holds(row, (version.key,), digest_text(version.digest), {version.execution}):
+            if _applies(row, (version.key,), digest_text(version.digest), {version.execution}):
                 answer[version.key] = row[3]
     return answer
 
 
-def source_now(graph: Graph, locator: str, digest: str | None) -> str | None:
+def find_current_source(graph: Graph, locator: str, digest: str | None) -> str | None:
     """The origin of a file as it is now: what was noted, else what was seen when it was fetched."""
     location = location_key(graph.project_uid, locator)
     found = [
         row[3]
         for row in graph.connection.among(_ON_PLACES, [location])
-        if row[2] == SOURCE and _holds(row, (), digest, set())
+        if row[2] == SOURCE and _applies(row, (), digest, set())
     ]
     if not found and digest is not None:
         found = [
@@ -111,7 +111,7 @@ def source_now(graph: Graph, locator: str, digest: str | None) -> str | None:
     return found[-1] if found else None
 
 
-def _holds(
+def _applies(
     row: tuple[Any, ...], keys: tuple[int, ...], digest: str | None, executions: set[int]
 ) -> bool:
     """A note on a version holds for it, and for the same bytes in the same place; one that came

@@ -36,7 +36,7 @@ WHERE c.digest = ? AND x.project = ?
 """
 
 
-class Made(NamedTuple):
+class ProducedContent(NamedTuple):
     """A content that an execution made, and where."""
 
     digest: str
@@ -45,33 +45,35 @@ class Made(NamedTuple):
     locator: str
 
 
-def made(graph: Graph, digest: str) -> list[Made]:
+def find_producers(graph: Graph, digest: str) -> list[ProducedContent]:
     """Where these bytes were made, by executions that have ended: by those that were recorded
     here first, and of these by the first."""
     rows = graph.connection.rows(_MADE, (digest_bytes(digest), graph.project))
-    return [Made(digest, int(key), int(number), str(at)) for _, key, number, at, _ in rows]
+    return [
+        ProducedContent(digest, int(key), int(number), str(at)) for _, key, number, at, _ in rows
+    ]
 
 
-def needed(graph: Graph, execution: int) -> list[tuple[str, str | None]]:
+def list_inputs(graph: Graph, execution: int) -> list[tuple[str, str | None]]:
     """What an execution found and read: locators, and digests where they are known."""
     rows = graph.connection.rows(_NEEDED, (execution,))
     found = ((str(at), digest_text(digest)) for at, digest in rows)
-    return [(at, digest) for at, digest in found if _matters(at, digest)]
+    return [(at, digest) for at, digest in found if _is_input(at, digest)]
 
 
-def products(graph: Graph, execution: int) -> frozenset[str]:
+def list_output_digests(graph: Graph, execution: int) -> frozenset[str]:
     """All bytes that an execution made, as far as they are known."""
     rows = graph.connection.rows(_PRODUCTS, (execution,))
     return frozenset(text for (digest,) in rows if (text := digest_text(digest)) is not None)
 
 
-def places(graph: Graph, digest: str) -> list[tuple[str, int]]:
+def list_locations(graph: Graph, digest: str) -> list[tuple[str, int]]:
     """Where these bytes were ever seen, and how many they are."""
     rows = graph.connection.rows(_PLACES, (digest_bytes(digest), graph.project))
     return [(str(at), int(size)) for at, size in rows]
 
 
-def _matters(locator: str, digest: str | None) -> bool:
+def _is_input(locator: str, digest: str | None) -> bool:
     """Files, and what came through stdin; nobody knows of a terminal whether it was read."""
     path = path_of(locator)
     if path is None:

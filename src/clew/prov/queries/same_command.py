@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clew.prov.graph import Graph
-from clew.prov.row_keys import activity_key, keyer, words_name
+from clew.prov.row_keys import activity_key, command_name, key_function
 from clew.prov.tables import IMPORTED
 
-_MOST = 24
+_LIMIT = 24
 _ANCESTORS = f"""
 WITH RECURSIVE line (id, parent, made_elsewhere) AS (
   SELECT x.id, s.parent, x.made_elsewhere
@@ -26,7 +26,7 @@ WITH RECURSIVE line (id, parent, made_elsewhere) AS (
   WHERE line.made_elsewhere <> {IMPORTED}
 ) SELECT id FROM line
 """
-_ALIKE = f"""
+_SAME_COMMAND = f"""
 SELECT x.uid, s.id FROM started s JOIN execution x ON x.id = s.execution
 WHERE s.words = ? AND x.project = ? AND (x.made_elsewhere = 0 OR x.id IN ({_ANCESTORS}) OR EXISTS (
   SELECT 1 FROM signature g WHERE g.execution = x.id AND g.key IN ({{}})))
@@ -34,7 +34,7 @@ ORDER BY s.at DESC LIMIT ?
 """
 
 
-def started_alike(
+def find_same_command(
     graph: Graph, program: str, command: Sequence[str], cwd: str, *, believed: str = ""
 ) -> list[tuple[str, int]]:
     """(execution, process) of each, the latest first, and not more than could be of use.
@@ -42,10 +42,10 @@ def started_alike(
     `believed` is the uid of an execution that counts wherever it was made, and so do those that it
     repeats, as far as that was recorded here: an imported record may claim any parent.
     """
-    words = keyer(graph.project_uid, "words")(words_name(program, command, cwd))
+    words = key_function(graph.project_uid, "words")(command_name(program, command, cwd))
     keys = list(graph.signers) or [""]
     rows = graph.connection.rows(
-        _ALIKE.replace("{}", ",".join("?" * len(keys))),
-        (words, graph.project, activity_key(graph.project_uid, believed), *keys, _MOST),
+        _SAME_COMMAND.replace("{}", ",".join("?" * len(keys))),
+        (words, graph.project, activity_key(graph.project_uid, believed), *keys, _LIMIT),
     )
     return [(str(uid), int(key)) for uid, key in rows]

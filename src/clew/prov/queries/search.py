@@ -6,8 +6,15 @@ import json
 from typing import Any
 
 from clew.prov.graph import Graph
-from clew.prov.queries.formats import execution_id, kind_of, moment, place, process_id, version_id
-from clew.prov.queries.targets import SHORTEST
+from clew.prov.queries.formats import (
+    execution_id,
+    format_time,
+    locator_kind,
+    path_fields,
+    process_id,
+    version_id,
+)
+from clew.prov.queries.targets import SHORTEST_DIGEST
 from clew.prov.row_keys import digest_text
 
 _ESCAPES = str.maketrans({"%": r"\%", "_": r"\_", "\\": r"\\"})
@@ -59,7 +66,7 @@ def search(graph: Graph, text: str, *, limit: int) -> list[dict[str, Any]]:
 
 def _digits(text: str) -> str | None:
     digits = text.removeprefix("blake3:").lower()
-    if SHORTEST <= len(digits) <= 64 and not set(digits) - set("0123456789abcdef"):
+    if SHORTEST_DIGEST <= len(digits) <= 64 and not set(digits) - set("0123456789abcdef"):
         return digits
     return None
 
@@ -83,7 +90,7 @@ def _runs(graph: Graph, text: str) -> list[dict[str, Any]]:
         name = json.loads(facets).get("pipeline") or ""
         if text in name.lower():
             answer = {"kind": "run", "id": execution_id(number), "label": name, "by": "name"}
-            found.append({**answer, "execution": None, "at": moment(at)})
+            found.append({**answer, "execution": None, "at": format_time(at)})
     return found
 
 
@@ -94,7 +101,7 @@ def _execution(number: int, name: str | None, command: str, at: int) -> dict[str
         "label": name or " ".join(json.loads(command)),
         "by": "name" if name else "command",
         "execution": execution_id(number),
-        "at": moment(at),
+        "at": format_time(at),
     }
 
 
@@ -105,19 +112,19 @@ def _process(execution: int, number: int | None, uid: str, command: str, at: int
         "label": " ".join(json.loads(command)),
         "by": "command",
         "execution": execution_id(execution),
-        "at": moment(at),
+        "at": format_time(at),
     }
 
 
 def _version(row: tuple[Any, ...], by: str) -> dict[str, Any]:
     _, number, locator, ordinal, at, digest, size = row
     return {
-        "kind": kind_of(locator),
+        "kind": locator_kind(locator),
         "id": version_id(number, locator, ordinal),
-        "label": place(locator)["path"],
+        "label": path_fields(locator)["path"],
         "by": by,
         "execution": execution_id(number),
-        "at": moment(at),
+        "at": format_time(at),
         "digest": digest_text(digest),
         "size": size,
     }

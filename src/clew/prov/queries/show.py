@@ -9,9 +9,9 @@ from typing import Any
 
 from clew.prov.graph import Graph
 from clew.prov.locators import path_of
-from clew.prov.queries.executions import Alive, Found, execution, find
-from clew.prov.queries.files import File, files
-from clew.prov.queries.formats import moment, place, process_id
+from clew.prov.queries.executions import ExecutionRef, IsRunning, find_execution, get_execution
+from clew.prov.queries.files import File, list_files
+from clew.prov.queries.formats import format_time, path_fields, process_id
 
 _TREE = """
 SELECT s.id, s.number, s.uid, s.parent, s.pid, s.command, s.exe, s.cwd, s.at,
@@ -31,7 +31,7 @@ JOIN used u ON u.version = v.id
 WHERE v.execution = ? AND l.locator NOT LIKE 'file:' || ? ORDER BY 1, 2
 """
 _PORT = re.compile(r"[0-9]{1,5}")
-_OWN = frozenset(
+_SHOWN_ELSEWHERE = frozenset(
     {
         "kind",
         "collection",
@@ -48,16 +48,18 @@ _OWN = frozenset(
 """Facets that stand elsewhere in the answer than under `environment`."""
 
 
-def show(graph: Graph, text: str, *, alive: Alive, detail: bool = False) -> dict[str, Any]:
+def show_execution(
+    graph: Graph, text: str, *, alive: IsRunning, detail: bool = False
+) -> dict[str, Any]:
     """The contract's `show`, and with `detail` the files and the network peers."""
-    found = find(graph, text)
-    facets, variables = facets_of(graph, found.key)
-    names, tree = processes(graph, found)
+    found = find_execution(graph, text)
+    facets, variables = load_facets(graph, found.key)
+    names, tree = list_processes(graph, found)
     answer = {
-        **execution(graph, found.id, alive=alive),
+        **get_execution(graph, found.id, alive=alive),
         "tree": tree,
         "environment": {
-            **{name: value for name, value in facets.items() if name not in _OWN},
+            **{name: value for name, value in facets.items() if name not in _SHOWN_ELSEWHERE},
             "variables": variables,
         },
         "git": facets.get("git"),
@@ -66,12 +68,12 @@ def show(graph: Graph, text: str, *, alive: Alive, detail: bool = False) -> dict
     if detail:
         asked = facets.get("packages")
         packages = asked if isinstance(asked, dict) else {}
-        answer["files"] = [described(file, packages) for file in files(graph, found.key)]
+        answer["files"] = [describe_file(file, packages) for file in list_files(graph, found.key)]
         answer["network"] = _network(graph, found, names)
     return answer
 
 
-def facets_of(graph: Graph, execution: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def load_facets(graph: Graph, execution: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """An activity's facets, those it began with and those learnt on the way; and its variables."""
     row = graph.connection.one(_FACETS, (execution,))
     variables = json.loads(row[0]) if row else {}
@@ -81,7 +83,9 @@ def facets_of(graph: Graph, execution: int) -> tuple[dict[str, Any], dict[str, A
     return facets, variables
 
 
-def processes(graph: Graph, found: Found) -> tuple[dict[int, str], list[dict[str, Any]]]:
+def list_processes(
+    graph: Graph, found: ExecutionRef
+) -> tuple[dict[int, str], list[dict[str, Any]]]:
     """The ids of an execution's processes by key, and its tree."""
     merged: dict[int, tuple[Any, ...]] = {}
     for row in graph.connection.rows(_TREE, (found.key,)):
@@ -104,21 +108,21 @@ def _process(row: tuple[Any, ...], names: dict[int, str]) -> dict[str, Any]:
         "command": json.loads(command),
         "exe": exe,
         "cwd": cwd,
-        "started": moment(started),
-        "ended": moment(ended),
+        "started": format_time(started),
+        "ended": format_time(ended),
         "status": status,
         "signal": signal,
     }
 
 
-def described(file: File, packages: dict[str, Any]) -> dict[str, Any]:
+def describe_file(file: File, packages: dict[str, Any]) -> dict[str, Any]:
     """One line of `files`."""
     left = file.left
     owner = next((v.package for v in file.versions if v.package is not None), None)
     return {
-        **place(file.locator),
+        **path_fields(file.locator),
         "role": file.role,
-        "class": class_of(file.locator, owner, left.mode),
+        "class": classify_locator(file.locator, owner, left.mode),
         "read": file.read,
         "written": file.written,
         "digest": left.digest,
@@ -129,7 +133,7 @@ def described(file: File, packages: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def class_of(locator: str, owner: str | None, mode: int | None) -> str:
+def classify_locator(locator: str, owner: str | None, mode: int | None) -> str:
     """Whose file it is: the package that installed it decides, and only then its path and mode."""
     return _class(locator, owner, bool((mode or 0) & 0o111))
 
@@ -150,25 +154,25 @@ def _package(owner: str, packages: dict[str, Any]) -> dict[str, Any] | None:
     facts = packages.get(owner)
     requested = facts.get("requested") if isinstance(facts, dict) else None
     try:
-        return package_urls.described(owner, requested)
+        return package_urls.describe_package(owner, requested)
     except ValueError:  # a newer witness may know package URLs that this one cannot read
         return None
 
 
-def _gaps(graph: Graph, found: Found, names: dict[int, str]) -> list[dict[str, Any]]:
+def _gaps(graph: Graph, found: ExecutionRef, names: dict[int, str]) -> list[dict[str, Any]]:
     rows = graph.connection.rows(_GAPS, (found.key, found.key))
     return [
         {
             "what": what,
             "why": why,
-            **({"path": None} if locator is None else place(locator)),
+            **({"path": None} if locator is None else path_fields(locator)),
             "by": names.get(activity),
         }
         for what, why, locator, activity in rows
     ]
 
 
-def _network(graph: Graph, found: Found, names: dict[int, str]) -> list[dict[str, Any]]:
+def _network(graph: Graph, found: ExecutionRef, names: dict[int, str]) -> list[dict[str, Any]]:
     peers = []
     for locator, activity in graph.connection.rows(_PEERS, (found.key, "%")):
         if not locator.startswith("stream:"):

@@ -24,9 +24,9 @@ from clew.errors import NotFound, UsageError
 from clew.prov import tables
 from clew.prov.graph import Graph
 from clew.prov.locators import file_locator, path_of
-from clew.prov.queries.executions import Found, find
+from clew.prov.queries.executions import ExecutionRef, find_execution
 from clew.prov.queries.formats import STREAM, process_id, version_id
-from clew.prov.queries.pipelines.runs import executions_of
+from clew.prov.queries.pipelines.runs import list_run_executions
 from clew.prov.row_keys import digest_text, location_key
 
 _PROCESS = re.compile(r"(.+)\.p(\d{1,15})")
@@ -34,7 +34,7 @@ _INSIDE = re.compile(r"([^:/@]+):(.+)", re.DOTALL)
 _WHICH = re.compile(r"(.+)@(input|[1-9]\d{0,15})", re.DOTALL)
 _EXECUTION = re.compile(r"e\d+")
 _HEX = re.compile(r"[0-9a-f]+")
-SHORTEST = 8
+SHORTEST_DIGEST = 8
 
 _NUMBERED = "SELECT id, uid FROM started WHERE execution = ? AND number = ? AND id <> execution"
 _COLUMNS = """
@@ -46,7 +46,7 @@ LEFT JOIN content c ON c.version = v.id
 _MET = _COLUMNS + "WHERE v.execution = ? AND v.location = ? ORDER BY v.ordinal"
 # The last is taken: of what was recorded here, before what is claimed by records made elsewhere.
 _ORDER = " ORDER BY CASE x.made_elsewhere WHEN 0 THEN 1 ELSE 0 END, v.at, x.number, v.ordinal"
-_AT = _COLUMNS + f"WHERE v.id IN ({tables.AT_PLACE})" + _ORDER
+_AT = _COLUMNS + f"WHERE v.id IN ({tables.VERSIONS_AT_LOCATION})" + _ORDER
 _HOLDING = _COLUMNS + "WHERE x.project = ? AND c.digest >= ? AND c.digest <= ?" + _ORDER
 _CWD = "SELECT cwd FROM started WHERE id = ?"
 _ELSEWHERE = """
@@ -75,7 +75,7 @@ class Target:
     """The number of the execution it belongs to."""
 
 
-def resolve(
+def resolve_target(
     graph: Graph,
     text: str,
     *,
@@ -88,16 +88,16 @@ def resolve(
     `locate` makes a path absolute; `digest_of` hashes a file, or answers None where there is none.
     """
     if text.startswith("blake3:"):
-        return _bytes(graph, text)
+        return _resolve_digest(graph, text)
     inside = _INSIDE.fullmatch(text)
-    if inside and (_EXECUTION.fullmatch(inside[1]) or _known(graph, inside[1])):
-        return _version(graph, find(graph, inside[1]), inside[2], machine, locate)
-    if (process := _PROCESS.fullmatch(text)) and _known(graph, process[1]):
-        return _process(graph, find(graph, process[1]), int(process[2]))
-    if executions := executions_of(graph, text):
-        keys = tuple(find(graph, uid).key for uid in executions)
+    if inside and (_EXECUTION.fullmatch(inside[1]) or _find_optional(graph, inside[1])):
+        return _resolve_version(graph, find_execution(graph, inside[1]), inside[2], machine, locate)
+    if (process := _PROCESS.fullmatch(text)) and _find_optional(graph, process[1]):
+        return _resolve_process(graph, find_execution(graph, process[1]), int(process[2]))
+    if executions := list_run_executions(graph, text):
+        keys = tuple(find_execution(graph, uid).key for uid in executions)
         return Target("execution", text, keys)
-    found = _known(graph, text)
+    found = _find_optional(graph, text)
     # another party may have named its execution as a file of the user, which then is meant
     certain = found and (not found.made_elsewhere or text in (found.id, found.uid))
     path = locate(os.fsencode(text))
@@ -105,35 +105,35 @@ def resolve(
     if found and digest is None:
         return Target("execution", found.id, (found.key,), execution=found.number)
     if digest is None and (_EXECUTION.fullmatch(text) or "/" not in text):
-        _explain_absence(graph, text, machine, path)
-    return _now(graph, text, file_locator(machine, path), digest)
+        _raise_if_unknown(graph, text, machine, path)
+    return _resolve_current_file(graph, text, file_locator(machine, path), digest)
 
 
-def _known(graph: Graph, text: str) -> Found | None:
+def _find_optional(graph: Graph, text: str) -> ExecutionRef | None:
     try:
-        return find(graph, text)
+        return find_execution(graph, text)
     except NotFound:
         return None
 
 
-def _explain_absence(graph: Graph, text: str, machine: str, path: bytes) -> None:
+def _raise_if_unknown(graph: Graph, text: str, machine: str, path: bytes) -> None:
     """Neither an id, nor a name, nor a file anybody knew: say what it was most likely meant as."""
     key = location_key(graph.project_uid, file_locator(machine, path))
-    if graph.connection.one(tables.AT_PLACE, (key, key)):
+    if graph.connection.one(tables.VERSIONS_AT_LOCATION, (key, key)):
         return
     try:
-        find(graph, text)
+        find_execution(graph, text)
     except NotFound as unknown:
         if _EXECUTION.fullmatch(text):
             raise
-        raise _neither(text, unknown.hint) from unknown
+        raise _unknown_error(text, unknown.hint) from unknown
 
 
-def _neither(text: str, hint: str) -> NotFound:
+def _unknown_error(text: str, hint: str) -> NotFound:
     return NotFound(f"no execution and no file is called {text}", hint=hint)
 
 
-def _process(graph: Graph, found: Found, number: int) -> Target:
+def _resolve_process(graph: Graph, found: ExecutionRef, number: int) -> Target:
     row = graph.connection.one(_NUMBERED, (found.key, number))
     if row is None:
         raise NotFound(f"{found.id} has no process {number}", hint=f"clew show {found.id}")
@@ -141,24 +141,24 @@ def _process(graph: Graph, found: Found, number: int) -> Target:
     return Target("process", label, (int(row[0]),), execution=found.number)
 
 
-def _version(
-    graph: Graph, found: Found, text: str, machine: str, locate: Callable[[bytes], bytes]
+def _resolve_version(
+    graph: Graph, found: ExecutionRef, text: str, machine: str, locate: Callable[[bytes], bytes]
 ) -> Target:
     attempts = [(text, "")]
     if which := _WHICH.fullmatch(text):
         attempts.insert(0, (which[1], which[2]))
     for name, wanted in attempts:
-        for locator in _places(graph, found, name, machine, locate):
+        for locator in _candidate_locators(graph, found, name, machine, locate):
             key = location_key(graph.project_uid, locator)
             if rows := graph.connection.rows(_MET, (found.key, key)):
-                return _target(_choose(rows, wanted, found, name))
+                return _version_target(_choose_version(rows, wanted, found, name))
     raise NotFound(
         f"{found.id} neither read nor wrote {text}", hint=f"clew show {found.id} --detail"
     )
 
 
-def _places(
-    graph: Graph, found: Found, name: str, machine: str, locate: Callable[[bytes], bytes]
+def _candidate_locators(
+    graph: Graph, found: ExecutionRef, name: str, machine: str, locate: Callable[[bytes], bytes]
 ) -> list[str]:
     """Where `name` may be: as the caller sees it, as the execution saw it, a stream, anywhere."""
     raw = os.fsencode(name)
@@ -180,7 +180,9 @@ def _places(
     return places
 
 
-def _choose(rows: list[tuple[Any, ...]], wanted: str, found: Found, name: str) -> tuple[Any, ...]:
+def _choose_version(
+    rows: list[tuple[Any, ...]], wanted: str, found: ExecutionRef, name: str
+) -> tuple[Any, ...]:
     if wanted == "input":
         there = [row for row in rows if row[9]]
         if not there:
@@ -199,17 +201,19 @@ def _choose(rows: list[tuple[Any, ...]], wanted: str, found: Found, name: str) -
     return ([row for row in rows if row[10]] or rows)[-1]
 
 
-def _bytes(graph: Graph, text: str) -> Target:
+def _resolve_digest(graph: Graph, text: str) -> Target:
     digits = text.removeprefix("blake3:").lower()
-    if len(digits) < SHORTEST or len(digits) > 64 or not _HEX.fullmatch(digits):
-        raise UsageError(f"{text} is no digest", hint=f"blake3: and {SHORTEST} to 64 hex digits")
+    if len(digits) < SHORTEST_DIGEST or len(digits) > 64 or not _HEX.fullmatch(digits):
+        raise UsageError(
+            f"{text} is no digest", hint=f"blake3: and {SHORTEST_DIGEST} to 64 hex digits"
+        )
     low, high = bytes.fromhex(digits.ljust(64, "0")), bytes.fromhex(digits.ljust(64, "f"))
     rows = graph.connection.rows(_HOLDING, (graph.project, low, high))
     if not rows:
         raise NotFound(f"no version holds {text}", hint="clew list")
     if len({bytes(row[4]) for row in rows}) > 1:
         raise UsageError(f"{text} names several contents", hint="give more digits")
-    target = _target(next((row for row in reversed(rows) if row[8]), rows[-1]))
+    target = _version_target(next((row for row in reversed(rows) if row[8]), rows[-1]))
     return Target(
         "version",
         target.digest or text,
@@ -221,23 +225,23 @@ def _bytes(graph: Graph, text: str) -> Target:
     )
 
 
-def _now(graph: Graph, text: str, locator: str, digest: str | None) -> Target:
+def _resolve_current_file(graph: Graph, text: str, locator: str, digest: str | None) -> Target:
     key = location_key(graph.project_uid, locator)
     rows = graph.connection.rows(_AT, (key, key))
     if digest is None:
         if rows:
-            last = _target(rows[-1])
+            last = _version_target(rows[-1])
             raise NotFound(f"{text} is not there now", hint=f"its last version is {last.label}")
-        raise _neither(text, "clew list")
+        raise _unknown_error(text, "clew list")
     for row in reversed(rows):
         if digest_text(row[4]) == digest:
-            return _target(row)
+            return _version_target(row)
     if not rows and not graph.connection.one(_NOTED, (key,)):
         raise NotFound(f"no execution read or wrote {text}", hint="clew list")
     return Target("file", text, (), locator=locator, digest=digest)
 
 
-def _target(row: tuple[Any, ...]) -> Target:
+def _version_target(row: tuple[Any, ...]) -> Target:
     key, number, ordinal, locator, digest, size, mode, mtime, stored = row[:9]
     return Target(
         kind="version",

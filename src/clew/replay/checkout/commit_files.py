@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from clew.prov.queries.execution_record import Recorded
+from clew.prov.queries.execution_record import ExecutionRecord
 from clew.replay.checkout.layout import MODE_BITS
 from clew.replay.checkout.working_tree import TrackedFile, select_files
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
@@ -21,7 +21,7 @@ _MAX_LINKS = 40
 
 
 def amend_files(
-    line: Sequence[tuple[Recorded, InitialFiles]],
+    line: Sequence[tuple[ExecutionRecord, InitialFiles]],
     before: Iterable[TrackedFile],
     now: Iterable[TrackedFile],
     target: Callable[[str], bytes],

@@ -19,7 +19,7 @@ from typing import Any
 from clew.errors import ClewError, Damaged, NotFound
 from clew.prov.file_classes import classify
 from clew.prov.locators import path_json, path_of
-from clew.prov.queries.execution_record import Recorded
+from clew.prov.queries.execution_record import ExecutionRecord
 from clew.replay.checkout.layout import MODE_BITS, STATE_FILE, checkout_path
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
 from clew.store.errors import from_os
@@ -137,7 +137,7 @@ def find_checkout(start: Path) -> Checkout:
     return found
 
 
-def select_files(record: Recorded, initial_files: InitialFiles) -> dict[bytes, Entry]:
+def select_files(record: ExecutionRecord, initial_files: InitialFiles) -> dict[bytes, Entry]:
     """By path, the files of a initial_files that a checkout holds."""
     packages = {path_of(v.locator): v.package for v in record.versions.values() if v.package}
     return {
@@ -149,7 +149,7 @@ def select_files(record: Recorded, initial_files: InitialFiles) -> dict[bytes, E
     }
 
 
-def list_files(record: Recorded, initial_files: InitialFiles) -> Iterator[TrackedFile]:
+def list_files(record: ExecutionRecord, initial_files: InitialFiles) -> Iterator[TrackedFile]:
     """What a checkout of this execution holds, by place."""
     cwd = record.itself.cwd or "/"
     for path, entry in sorted(select_files(record, initial_files).items()):

@@ -8,7 +8,7 @@ same one below the other's.
 from __future__ import annotations
 
 from clew.prov.locators import file_locator, path_of
-from clew.prov.queries.execution_record import Recorded
+from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import STREAM
 
 NETWORK_SCHEMES = ("tcp://", "udp://", "http://", "https://", "ftp://")
@@ -27,7 +27,7 @@ def entity_name(locator: str) -> str:
 class EntityNames:
     """The names of both, in the words of `a`."""
 
-    def __init__(self, a: Recorded, b: Recorded) -> None:
+    def __init__(self, a: ExecutionRecord, b: ExecutionRecord) -> None:
         self._here = self._there = ""
         here, there = _working_directory(a), _working_directory(b)
         if not here.startswith(there) and not there.startswith(here):
@@ -49,6 +49,6 @@ class EntityNames:
         return path_of(f"file://{name}") or b""
 
 
-def _working_directory(record: Recorded) -> str:
+def _working_directory(record: ExecutionRecord) -> str:
     cwd = (record.itself.cwd or "/").rstrip("/") + "/"
     return entity_name(file_locator("", cwd.encode(errors="replace")))

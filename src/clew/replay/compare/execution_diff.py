@@ -6,9 +6,9 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from clew.prov.package_urls import parse
-from clew.prov.queries.execution_record import Recorded, Version
-from clew.prov.queries.formats import place, process_id
+from clew.prov.package_urls import parse_purl
+from clew.prov.queries.execution_record import ExecutionRecord, Version
+from clew.prov.queries.formats import path_fields, process_id
 from clew.replay.compare.entity_names import EntityNames
 from clew.replay.compare.output_comparison import (
     Comparison,
@@ -49,7 +49,11 @@ Change = dict[str, Any]
 
 
 def diff_executions(
-    a: Recorded, b: Recorded, comparison: Comparison, read: ReadContent, rules: Sequence[Rule]
+    a: ExecutionRecord,
+    b: ExecutionRecord,
+    comparison: Comparison,
+    read: ReadContent,
+    rules: Sequence[Rule],
 ) -> dict[str, Any]:
     """Everything but the divergence."""
     packages = list(_packages(a, b))
@@ -71,7 +75,7 @@ def _change(a: Any, b: Any) -> Change | None:
     return None if a == b else {"a": a, "b": b}
 
 
-def _environment(a: Recorded, b: Recorded) -> dict[str, Any]:
+def _environment(a: ExecutionRecord, b: ExecutionRecord) -> dict[str, Any]:
     found = _facets(a, b, lambda name: name not in _HARDWARE and name not in _NOT_ENVIRONMENT)
     cwd = _change(a.itself.cwd, b.itself.cwd)
     if cwd is not None:
@@ -82,7 +86,7 @@ def _environment(a: Recorded, b: Recorded) -> dict[str, Any]:
     return found
 
 
-def _facets(a: Recorded, b: Recorded, wanted: Any) -> dict[str, Any]:
+def _facets(a: ExecutionRecord, b: ExecutionRecord, wanted: Any) -> dict[str, Any]:
     """By name; what is within one that holds several is told apart: `limits.nofile`."""
     found: dict[str, Any] = {}
     for name in sorted(name for name in a.facets.keys() | b.facets.keys() if wanted(name)):
@@ -99,7 +103,7 @@ def _changed_keys(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Chang
     return {name: {"a": a.get(name), "b": b.get(name)} for name in names}
 
 
-def _packages(a: Recorded, b: Recorded) -> Iterator[dict[str, Any]]:
+def _packages(a: ExecutionRecord, b: ExecutionRecord) -> Iterator[dict[str, Any]]:
     one, other = _package_versions(a), _package_versions(b)
     for manager, name in sorted(one.keys() | other.keys()):
         before, after = one.get((manager, name)), other.get((manager, name))
@@ -107,19 +111,19 @@ def _packages(a: Recorded, b: Recorded) -> Iterator[dict[str, Any]]:
             yield {"manager": manager, "name": name, "a": before, "b": after}
 
 
-def _package_versions(record: Recorded) -> dict[tuple[str, str], str]:
+def _package_versions(record: ExecutionRecord) -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
     packages = record.facets.get("packages")
     for text in packages if isinstance(packages, dict) else ():
-        package = parse(text)
+        package = parse_purl(text)
         found[package.manager, package.name] = package.version
     return found
 
 
-def _processes(a: Recorded, b: Recorded) -> Iterator[dict[str, Any]]:
+def _processes(a: ExecutionRecord, b: ExecutionRecord) -> Iterator[dict[str, Any]]:
     aligned = align_processes(a, b)
 
-    def named(record: Recorded, process: Any) -> str:
+    def named(record: ExecutionRecord, process: Any) -> str:
         return process_id(record.execution.number, process.number, process.uid)
 
     for pair in aligned.pairs[1:]:
@@ -139,7 +143,10 @@ def _processes(a: Recorded, b: Recorded) -> Iterator[dict[str, Any]]:
 
 
 def _inputs(
-    a: Recorded, b: Recorded, packages: Sequence[dict[str, Any]], contents: ContentComparer
+    a: ExecutionRecord,
+    b: ExecutionRecord,
+    packages: Sequence[dict[str, Any]],
+    contents: ContentComparer,
 ) -> Iterator[Difference]:
     """Files that were there before and were read. Those of packages that are told of already,
     and what only one read of an installed package, are left out."""
@@ -158,11 +165,11 @@ def _inputs(
             assert there is not None
             kind = "extra" if before is None else "missing"
             yield Difference(
-                place(there.locator), kind, before and before.digest, after and after.digest
+                path_fields(there.locator), kind, before and before.digest, after and after.digest
             )
 
 
-def _inputs_read(record: Recorded) -> Iterator[Version]:
+def _inputs_read(record: ExecutionRecord) -> Iterator[Version]:
     """The version of each file and stream that it found and read."""
     read = {edge.version for edge in record.used}
     for line in record.lines.values():
@@ -173,5 +180,5 @@ def _inputs_read(record: Recorded) -> Iterator[Version]:
 
 
 def _package_key(package: str) -> tuple[str, str]:
-    found = parse(package)
+    found = parse_purl(package)
     return found.manager, found.name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.prov.queries.execution_record import Activity, Recorded, Version
+from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version
 from clew.replay.compare.entity_names import EntityNames
 from clew.replay.compare.output_comparison import ContentComparer, ReadContent
 from clew.replay.compare.process_alignment import Alignment, ProcessPair, align_processes
@@ -12,7 +12,7 @@ from clew.run.launch.pins import Pins
 
 class ExecutionPair:
     def __init__(
-        self, a: Recorded, b: Recorded, read: ReadContent, contents: ContentComparer
+        self, a: ExecutionRecord, b: ExecutionRecord, read: ReadContent, contents: ContentComparer
     ) -> None:
         self.names = EntityNames(a, b)
         self.a, self.b = ExecutionIndex(a, self.names.a), ExecutionIndex(b, self.names.b)

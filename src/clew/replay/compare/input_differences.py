@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from clew.prov.locators import path_of
-from clew.prov.package_urls import parse
+from clew.prov.package_urls import parse_purl
 from clew.prov.queries.execution_record import Activity, Version
-from clew.prov.queries.formats import place
+from clew.prov.queries.formats import path_fields
 from clew.replay.compare.execution_pair import ExecutionPair
 from clew.replay.compare.output_comparison import exit_code
 from clew.replay.compare.process_alignment import ProcessPair
@@ -142,7 +142,7 @@ def _read_by(side: ExecutionIndex, process: Activity) -> dict[str, list[tuple[Ve
 def _file_difference(
     executions: ExecutionPair, pair: ProcessPair, name: str, a: Version, b: Version
 ) -> InputDifference:
-    path = place(b.locator)["path"]
+    path = path_fields(b.locator)["path"]
     if a.found and b.found:
         return InputDifference("input", path, f"{path} differs", names=(name,))
     maker = executions.common_writer(a, b)
@@ -158,7 +158,7 @@ def _file_difference(
 def _package(text: str) -> tuple[str, str]:
     """A package's name, and its version."""
     try:
-        found = parse(text)
+        found = parse_purl(text)
     except ValueError:
         return text, ""
     return f"{found.manager}/{found.name}", found.version
@@ -174,7 +174,7 @@ def _library_difference(
     name = package.split("/", 1)[-1]
     detail = f"{name} {words[0]} → {words[1]}"
     if words[0] == words[1]:
-        changed = place(files[0][1].locator)["path"]
+        changed = path_fields(files[0][1].locator)["path"]
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         detail = f"{name} {words[0]}, but {changed}{more} differs"
     return InputDifference(
@@ -196,7 +196,7 @@ def _presence_differences(
         side, process = (executions.a, pair.a) if there else (executions.b, pair.b)
         if _only_written(side, process, name):
             continue
-        shown = place(f"file://{name}")["path"]
+        shown = path_fields(f"file://{name}")["path"]
         words = "there, then absent" if there else "absent, then there"
         detail = f"{shown} was {words}"
         maker = executions.writer_of(side, name)
@@ -236,7 +236,7 @@ def _answer_differences(executions: ExecutionPair, pair: ProcessPair) -> Iterato
         (one, _), (other, at) = a[kind, name], b[kind, name]
         if one == other:
             continue
-        shown = place(f"file://{name}")["path"]
+        shown = path_fields(f"file://{name}")["path"]
         if kind == "listing":
             for difference in _listing_differences(executions, pair, name, (one, other)):
                 yield replace(difference, at=at)
@@ -260,7 +260,7 @@ def _first_answers(
 def _listing_differences(
     executions: ExecutionPair, pair: ProcessPair, folder: str, answers: tuple[str, str]
 ) -> Iterator[InputDifference]:
-    shown = place(f"file://{folder}")["path"]
+    shown = path_fields(f"file://{folder}")["path"]
     detail = f"{shown} was listed with other names"
     both = executions.read(answers[0]), executions.read(answers[1])
     if both[0] is None or both[1] is None:

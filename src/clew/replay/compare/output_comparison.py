@@ -14,8 +14,8 @@ from difflib import unified_diff
 from typing import Any
 
 from clew.prov.locators import path_of
-from clew.prov.queries.execution_record import Activity, Recorded, Version
-from clew.prov.queries.formats import STREAM, place
+from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version
+from clew.prov.queries.formats import STREAM, path_fields
 from clew.replay.compare import volatile_rules
 from clew.replay.compare.entity_names import EntityNames
 from clew.replay.compare.volatile_rules import Rule
@@ -73,13 +73,17 @@ class Comparison:
         return [one for one in self.differences if one.kind != "equivalent"]
 
 
-def compare(a: Recorded, b: Recorded, read: ReadContent, rules: Sequence[Rule]) -> Comparison:
+def compare(
+    a: ExecutionRecord, b: ExecutionRecord, read: ReadContent, rules: Sequence[Rule]
+) -> Comparison:
     """Compare what `b` left and how it ended with `a`."""
     return Comparison(tuple(_Comparer(a, b, read, rules).differences()))
 
 
 class _Comparer:
-    def __init__(self, a: Recorded, b: Recorded, read: ReadContent, rules: Sequence[Rule]) -> None:
+    def __init__(
+        self, a: ExecutionRecord, b: ExecutionRecord, read: ReadContent, rules: Sequence[Rule]
+    ) -> None:
         self._a, self._b = a, b
         self._names = EntityNames(a, b)
         self._contents = ContentComparer(read, rules)
@@ -100,7 +104,7 @@ class _Comparer:
             there = gone_a.get(name) or gone_b[name]
             if name not in left_a and name not in left_b:
                 sides = (None, there.digest) if name in gone_a else (there.digest, None)
-                yield Difference(place(there.locator), "removed", *sides)
+                yield Difference(path_fields(there.locator), "removed", *sides)
 
     def _outputs(self, name: str, a: Version | None, b: Version | None) -> Iterator[Difference]:
         if a is None or b is None:
@@ -109,12 +113,12 @@ class _Comparer:
             if is_stream(there) and there.digest is None:
                 return  # nothing was written to it
             kind = "extra" if a is None else "missing"
-            yield Difference(place(there.locator), kind, a and a.digest, b and b.digest)
+            yield Difference(path_fields(there.locator), kind, a and a.digest, b and b.digest)
             return
         yield from self._contents.difference(name, a, b)
         if a.mode and b.mode and stat.S_IMODE(a.mode) != stat.S_IMODE(b.mode) and not is_stream(a):
             modes = [f"{stat.S_IMODE(mode):04o}" for mode in (a.mode, b.mode)]
-            yield Difference(place(a.locator), "mode", modes[0], modes[1])
+            yield Difference(path_fields(a.locator), "mode", modes[0], modes[1])
 
 
 class ContentComparer:
@@ -126,7 +130,7 @@ class ContentComparer:
         self._budget = _READ_BUDGET
 
     def difference(self, name: str, a: Version, b: Version) -> Iterator[Difference]:
-        path = place(a.locator)
+        path = path_fields(a.locator)
         if a.digest == b.digest:
             if a.digest is None and not is_stream(a):
                 yield Difference(path, "unknown", None, None)
@@ -141,7 +145,7 @@ class ContentComparer:
             rule = _MASKED_SECRETS  # equal as they were read: masked
             if both[0] != both[1]:
                 rule = volatile_rules.find_equivalence(
-                    self._rules, place(a.locator)["path"], both[0], both[1]
+                    self._rules, path_fields(a.locator)["path"], both[0], both[1]
                 )
             lines = diff_text(both[0], both[1], path["path"])
         kind = "content" if rule is None else "equivalent"
@@ -154,7 +158,7 @@ class ContentComparer:
         both = self._bytes(a), self._bytes(b)
         if both[0] is None or both[1] is None:
             return False
-        path = place(a.locator)["path"]
+        path = path_fields(a.locator)["path"]
         return volatile_rules.find_equivalence(self._rules, path, both[0], both[1]) is not None
 
     def _bytes(self, version: Version) -> bytes | None:
@@ -167,7 +171,7 @@ class ContentComparer:
         return self._read(version.digest)
 
 
-def _outputs(record: Recorded) -> Iterator[tuple[str, Version]]:
+def _outputs(record: ExecutionRecord) -> Iterator[tuple[str, Version]]:
     """What it left, but for devices and files of the kernel: a GPU that was written to, or the name
     of a thread in /proc, is no result, and no content of it is known."""
     for locator, version in record.left.items():
@@ -180,7 +184,7 @@ def exit_code(activity: Activity) -> int | None:
     return 128 + activity.signal if activity.signal else activity.status
 
 
-def removed_files(record: Recorded) -> dict[str, Version]:
+def removed_files(record: ExecutionRecord) -> dict[str, Version]:
     """By locator, what it found and is not there any more."""
     gone = {edge.version for edge in record.invalidated}
     lines = record.lines.items()

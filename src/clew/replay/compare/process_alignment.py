@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 
-from clew.prov.queries.execution_record import Activity, Recorded
+from clew.prov.queries.execution_record import Activity, ExecutionRecord
 
 _VARYING = re.compile(r"[0-9a-fA-F]{6,}|\d+|(?<=tmp)\w+")
 _MAX_COMPARED = 40
@@ -57,7 +57,7 @@ class Alignment:
         return {pair.b.key: pair for pair in self.pairs}
 
 
-def align_processes(a: Recorded, b: Recorded) -> Alignment:
+def align_processes(a: ExecutionRecord, b: ExecutionRecord) -> Alignment:
     """Pair the processes of `a` and `b`."""
     children_a, children_b = _children(a), _children(b)
     partner = {a.itself.key: b.itself.key}
@@ -177,7 +177,7 @@ def _without(processes: list[Activity], taken: set[int]) -> list[Activity]:
     return [process for process in processes if process.key not in taken]
 
 
-def _children(record: Recorded) -> dict[int, list[Activity]]:
+def _children(record: ExecutionRecord) -> dict[int, list[Activity]]:
     children: dict[int, list[Activity]] = defaultdict(list)
     for process in record.processes:
         parent = process.parent if process.parent in record.activities else record.itself.key

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from clew.prov.locators import file_locator, path_of
-from clew.prov.queries.execution_record import Activity, Recorded
+from clew.prov.queries.execution_record import Activity, ExecutionRecord
 from clew.replay.compare.entity_names import entity_name
 from clew.replay.compare.output_comparison import Difference, exit_code
 from clew.replay.execution_index import ExecutionIndex
@@ -36,7 +36,7 @@ _MAX_SUSPECTS = 12
 class Runner(Protocol):
     """Where experiments are made; see `experiments`."""
 
-    def plan(self, record: Recorded) -> RepeatPlan | None: ...
+    def plan(self, record: ExecutionRecord) -> RepeatPlan | None: ...
 
     def observe(self, plan: RepeatPlan, pins: Pins, *, seconds: float) -> Observation | None: ...
 

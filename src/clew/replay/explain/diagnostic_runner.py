@@ -20,7 +20,7 @@ from types import TracebackType
 
 from clew.errors import ClewError
 from clew.project_directory import Folder
-from clew.prov.queries.execution_record import Recorded
+from clew.prov.queries.execution_record import ExecutionRecord
 from clew.redaction import Redactor
 from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.repeat_plan import RepeatPlan
@@ -70,7 +70,7 @@ class DiagnosticRunner:
         execution_locks.remove_tree(self._place)
         os.close(self._lock)
 
-    def plan(self, record: Recorded) -> RepeatPlan | None:
+    def plan(self, record: ExecutionRecord) -> RepeatPlan | None:
         """How to run what is recorded; None where that cannot be done, or only with a credential
         file that has changed since."""
         try:

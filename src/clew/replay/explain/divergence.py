@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from clew.prov.queries.execution_record import Recorded
-from clew.prov.queries.formats import place
+from clew.prov.queries.execution_record import ExecutionRecord
+from clew.prov.queries.formats import path_fields
 from clew.replay.compare import normalizers
 from clew.replay.compare.entity_names import NETWORK_SCHEMES, entity_name
 from clew.replay.compare.execution_pair import ExecutionPair
@@ -81,7 +81,11 @@ class Divergence:
 
 
 def find_divergence(
-    a: Recorded, b: Recorded, comparison: Comparison, read: ReadContent, rules: Sequence[Rule]
+    a: ExecutionRecord,
+    b: ExecutionRecord,
+    comparison: Comparison,
+    read: ReadContent,
+    rules: Sequence[Rule],
 ) -> Divergence | None:
     """Where the differences between `a` and `b` that no rule knows began; None: there are none,
     or nobody can tell who made them."""
@@ -138,7 +142,7 @@ def _races(executions: ExecutionPair, origin: Origin) -> Iterator[Cause]:
             makers = {key for v in side.versions.get(name, ()) for key in side.writers[v.key]}
             rivals = [side.record.activities[key] for key in sorted(makers)]
             for rival in (r for r in rivals if side.overlap(process, r)):
-                shown = place(f"file://{name}")["path"] if name.startswith("/") else name
+                shown = path_fields(f"file://{name}")["path"] if name.startswith("/") else name
                 yield Cause("order", f"{side.id(rival)} wrote {shown} at the same time", shown)
 
 

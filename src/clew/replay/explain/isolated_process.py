@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from clew.prov.locators import path_of
-from clew.prov.queries.execution_record import Activity, Edge, Recorded, Version
+from clew.prov.queries.execution_record import Activity, Edge, ExecutionRecord, Version
 from clew.prov.queries.formats import STREAM
 from clew.replay.compare.entity_names import NETWORK_SCHEMES
 from clew.replay.execution_index import ExecutionIndex
@@ -41,7 +41,7 @@ def can_run_alone(side: ExecutionIndex, process: Activity) -> bool:
     return _stdin_file(process)[1] == 0
 
 
-def isolate_record(side: ExecutionIndex, process: Activity) -> Recorded:
+def isolate_record(side: ExecutionIndex, process: Activity) -> ExecutionRecord:
     """The record of this process and all that came of it."""
     record, inside = side.record, subtree(side, process)
 

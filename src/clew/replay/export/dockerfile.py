@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from blake3 import blake3
 
-from clew.prov.queries.formats import moment
+from clew.prov.queries.formats import format_time
 from clew.replay.export import install_commands
 from clew.replay.export.file_sources import FileSources
 from clew.replay.export.portable_execution import PortableExecution
@@ -72,7 +72,7 @@ def _base_image(execution: PortableExecution, sources: FileSources) -> tuple[str
 
 
 def _header(execution: PortableExecution, sources: FileSources, same: bool) -> Iterator[str]:
-    yield f"# {execution.id} ({execution.uid}), recorded until {moment(execution.ended)}."
+    yield f"# {execution.id} ({execution.uid}), recorded until {format_time(execution.ended)}."
     yield "# Made again from packages: nearly the same. An exact image: clew export --format oci."
     for warning in execution.warnings:
         yield f"# Note: {_one_line(warning)}."

@@ -5,7 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from clew.prov.export.reports import pinned, requirement, usual_architecture
+from clew.prov.export.reports import (
+    format_pinned_package,
+    format_requirement,
+    most_common_architecture,
+)
 from clew.replay.export.file_sources import FileSources, Package, Python, Site
 
 _CONTINUATION = " \\\n    "
@@ -24,18 +28,18 @@ def install_system_packages(sources: FileSources) -> Iterator[str]:
         packages = [p for p in sources.system if p["manager"] == manager]
         if not packages:
             continue
-        native = usual_architecture(packages)
+        native = most_common_architecture(packages)
         asked = [p for p in packages if p.get("requested") is not False]
         along = [p for p in packages if p.get("requested") is False]
         yield f"# {title} packages whose files were used. Those asked for get the version they had"
         yield f"# {_MISSING_VERSION_NOTES[manager]}."
         if along:
             yield "# Those that came along get execution the archive has; they were:"
-            yield from (f"#   {pinned(p, native)}" for p in along)
+            yield from (f"#   {format_pinned_package(p, native)}" for p in along)
         plain = [_unpinned(p, native) for p in along]
         if sources.sites and not sources.python:
             plain += _PIP_PACKAGES[manager]
-        exact = [pinned(p, native) for p in asked]
+        exact = [format_pinned_package(p, native) for p in asked]
         if manager == "rpm":
             yield _dnf(plain + exact)
         else:
@@ -112,7 +116,7 @@ def install_python_packages(sources: FileSources) -> Iterator[str]:
         if site.packages:
             words = [
                 _pip_command(site, sources.python),
-                *(shlex.quote(requirement(p)) for p in site.packages),
+                *(shlex.quote(format_requirement(p)) for p in site.packages),
             ]
             yield _CONTINUATION.join(words)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from clew.errors import ClewError
-from clew.prov.queries.formats import moment
+from clew.prov.queries.formats import format_time
 from clew.replay.export.oci_layers import Layer, ReadContent, split_layers, tar_header, tar_layer
 from clew.replay.export.portable_execution import PortableExecution
 
@@ -80,7 +80,7 @@ def write_image(
 
 def _config(execution: PortableExecution, parts: list[Layer], blobs: list[_Blob]) -> dict[str, Any]:
     machine = str(execution.plan.facets.get("cpu", {}).get("architecture", ""))
-    created = moment(execution.ended)
+    created = format_time(execution.ended)
     labels = {"clew.execution": execution.uid, "clew.redacted": ",".join(execution.redacted)}
     return {
         "created": created,

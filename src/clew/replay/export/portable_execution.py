@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from clew.prov.file_classes import classify
 from clew.prov.locators import path_of
-from clew.prov.queries.execution_record import Recorded
+from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import STREAM
 from clew.redaction import MASK
 from clew.replay.repeat.repeat_plan import RepeatPlan, list_secrets, make_plan
@@ -66,7 +66,7 @@ class PortableExecution:
         return classify(path + b"/", self.plan.packages.get(path)) not in ("system", "package")
 
 
-def make_portable(record: Recorded, read_listing: ReadListing) -> PortableExecution:
+def make_portable(record: ExecutionRecord, read_listing: ReadListing) -> PortableExecution:
     """Select what of `record` can run on another machine."""
     itself = record.itself
     hidden = tuple(n for n in record.facets.get("redacted", ()) if n in itself.environment)
@@ -103,7 +103,7 @@ def to_utf8(word: str) -> str:
     return word.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def _written_paths(record: Recorded, entries: Mapping[bytes, Entry]) -> frozenset[bytes]:
+def _written_paths(record: ExecutionRecord, entries: Mapping[bytes, Entry]) -> frozenset[bytes]:
     written: set[bytes] = set()
     for edge in (*record.generated, *record.invalidated):
         path = path_of(record.versions[edge.version].locator)
@@ -117,7 +117,7 @@ def _written_paths(record: Recorded, entries: Mapping[bytes, Entry]) -> frozense
     return frozenset(written)
 
 
-def _stdin_name(record: Recorded) -> str | None:
+def _stdin_name(record: ExecutionRecord) -> str | None:
     """The name under which the standard input is stored; None if there was none."""
     stdin = record.facets.get("streams", {}).get("stdin", {})
     if stdin.get("kind") == "file":
@@ -127,7 +127,7 @@ def _stdin_name(record: Recorded) -> str | None:
 
 
 def _warnings(
-    record: Recorded, found: RepeatPlan, variables: Mapping[str, str], hidden: Iterable[str]
+    record: ExecutionRecord, found: RepeatPlan, variables: Mapping[str, str], hidden: Iterable[str]
 ) -> Iterable[str]:
     if hidden:
         yield f"set {', '.join(hidden)} to run it: their values were secret and are not recorded"

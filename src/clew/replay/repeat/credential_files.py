@@ -17,7 +17,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from clew.prov.locators import path_of
-from clew.prov.queries.execution_record import Recorded, Version
+from clew.prov.queries.execution_record import ExecutionRecord, Version
 from clew.redaction import SSH_DIRECTORY, credential_globs, matcher, secret_values
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
@@ -52,7 +52,7 @@ class CredentialFile:
 
 
 def find_credential_files(
-    record: Recorded, found: InitialFiles, values: SecretValues
+    record: ExecutionRecord, found: InitialFiles, values: SecretValues
 ) -> list[bytes]:
     """The files without bytes that are credentials by their path, or by that of a link to them.
     Of the files in an SSH directory, only those that are private keys have no bytes."""
@@ -84,7 +84,7 @@ def _aliases(path: bytes, links: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
 
 
 def make_credential_files(
-    record: Recorded, paths: Iterable[bytes], given: Mapping[str, str], values: SecretValues
+    record: ExecutionRecord, paths: Iterable[bytes], given: Mapping[str, str], values: SecretValues
 ) -> dict[bytes, CredentialFile]:
     """What is at these paths in a repeat that was given `given`. A value that the record shows in
     its command or its variables is not masked: it is no secret."""
@@ -105,7 +105,7 @@ def make_credential_files(
     return files
 
 
-def _first_versions(record: Recorded) -> dict[bytes, Version]:
+def _first_versions(record: ExecutionRecord) -> dict[bytes, Version]:
     lines = ((path_of(locator), line[0]) for locator, line in record.lines.items())
     return {path: first for path, first in lines if path is not None}
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from clew.errors import ClewError, NoContent, UsageError
 from clew.prov.locators import file_locator, path_of
-from clew.prov.queries.execution_record import Recorded
+from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import STREAM
 from clew.redaction import MASK
 from clew.replay.repeat.credential_files import (
@@ -87,7 +87,7 @@ class RepeatPlan:
 
 
 def make_plan(
-    record: Recorded,
+    record: ExecutionRecord,
     *,
     read_listing: ReadListing,
     values: SecretValues,
@@ -161,7 +161,7 @@ def resolve_word(word: str, cwd: str) -> bytes:
     return os.fsencode(posixpath.normpath(posixpath.join(cwd, word)))
 
 
-def list_secrets(record: Recorded) -> list[str]:
+def list_secrets(record: ExecutionRecord) -> list[str]:
     """The names of the values that a repeat needs and the record does not have: of variables, and
     of what stood in the command."""
     variables = [n for n in record.facets.get("redacted", ()) if n in record.itself.environment]
@@ -169,7 +169,7 @@ def list_secrets(record: Recorded) -> list[str]:
     return sorted({*variables, *(name for names in masks for name in names if name)})
 
 
-def drop_word_secrets(record: Recorded, words: Iterable[int]) -> Recorded:
+def drop_word_secrets(record: ExecutionRecord, words: Iterable[int]) -> ExecutionRecord:
     """The record, to be repeated with other words in these places: what they held is not needed."""
     masked = record.facets.get("argument_secrets", {})
     replaced = {str(number) for number in words}
@@ -177,7 +177,7 @@ def drop_word_secrets(record: Recorded, words: Iterable[int]) -> Recorded:
     return replace(record, facets={**record.facets, "argument_secrets": kept})
 
 
-def _variables(record: Recorded, given: Mapping[str, str]) -> dict[str, str]:
+def _variables(record: ExecutionRecord, given: Mapping[str, str]) -> dict[str, str]:
     variables = {n: v for n, v in record.itself.environment.items() if v is not None}
     for name, raw in record.facets.get("variables_b64", {}).items():
         if name in variables:
@@ -186,7 +186,7 @@ def _variables(record: Recorded, given: Mapping[str, str]) -> dict[str, str]:
     return variables | {name: given[name] for name in hidden}
 
 
-def _command(record: Recorded, given: Mapping[str, str]) -> tuple[str, ...]:
+def _command(record: ExecutionRecord, given: Mapping[str, str]) -> tuple[str, ...]:
     """The words, with each secret where it stood."""
     masked = record.facets.get("argument_secrets", {})
     words = []
@@ -203,12 +203,12 @@ def _command(record: Recorded, given: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _package_owners(record: Recorded) -> dict[bytes, str]:
+def _package_owners(record: ExecutionRecord) -> dict[bytes, str]:
     owned = ((path_of(v.locator), v.package) for v in record.versions.values())
     return {path: package for path, package in owned if path is not None and package is not None}
 
 
-def _find_stdin(record: Recorded) -> str | None:
+def _find_stdin(record: ExecutionRecord) -> str | None:
     locator = f"{STREAM}{record.execution.uid}/stdin"
     line = record.lines.get(locator, ())
     if any(version.digest and not version.stored for version in line):
@@ -219,7 +219,7 @@ def _find_stdin(record: Recorded) -> str | None:
     return next((version.digest for version in line if version.digest), None)
 
 
-def _appended_files(record: Recorded) -> dict[bytes, tuple[str, int]]:
+def _appended_files(record: ExecutionRecord) -> dict[bytes, tuple[str, int]]:
     found: dict[bytes, tuple[str, int]] = {}
     machine = str(record.facets.get("machine", ""))
     for word in record.facets.get("streams", {}).values():
@@ -250,7 +250,9 @@ def _select_devices(
     return tuple(sorted(given)), tuple(sorted(refused))
 
 
-def _untrusted_warnings(record: Recorded, given: Mapping[str, str], network: bool) -> Iterable[str]:
+def _untrusted_warnings(
+    record: ExecutionRecord, given: Mapping[str, str], network: bool
+) -> Iterable[str]:
     """What a record made elsewhere gets of this machine."""
     if record.execution.made_elsewhere:
         reach = "the network" if network else "no network"
@@ -259,7 +261,7 @@ def _untrusted_warnings(record: Recorded, given: Mapping[str, str], network: boo
 
 
 def _warnings(
-    record: Recorded,
+    record: ExecutionRecord,
     locators: Iterable[str],
     devices: Iterable[str],
     refused: Iterable[str],

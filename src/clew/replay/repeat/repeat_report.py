@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.prov.locators import path_of
-from clew.prov.queries.execution_record import Recorded
-from clew.prov.queries.formats import place
+from clew.prov.queries.execution_record import ExecutionRecord
+from clew.prov.queries.formats import path_fields
 from clew.replay.compare.output_comparison import Comparison
 from clew.replay.repeat.repeat_plan import RepeatPlan
 
@@ -38,13 +38,13 @@ class RepeatReport:
         }
 
 
-def list_programs(record: Recorded, why: Callable[[str], str]) -> list[dict[str, Any]]:
+def list_programs(record: ExecutionRecord, why: Callable[[str], str]) -> list[dict[str, Any]]:
     """Every program that ran, with why."""
     programs = (process for process in record.processes if process.exe is not None)
     return [{"command": process.command, "why": why(process.uid)} for process in programs]
 
 
-def warn_unrecorded_reads(record: Recorded, plan: RepeatPlan) -> list[str]:
+def warn_unrecorded_reads(record: ExecutionRecord, plan: RepeatPlan) -> list[str]:
     """What a repetition read of which the record had only the name: its bytes were not there."""
     read: dict[bytes, str] = {}
     given = plan.initial_files.entries
@@ -53,7 +53,7 @@ def warn_unrecorded_reads(record: Recorded, plan: RepeatPlan) -> list[str]:
         if path is None or path in plan.credentials:
             continue
         if path in given and given[path].kind == "stub":
-            read[path] = place(locator)["path"]
+            read[path] = path_fields(locator)["path"]
     return [
         f"it read {shown}, which was only looked at before: its bytes are not recorded"
         for _, shown in sorted(read.items())

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from clew.errors import SecretsNeeded
 
 if TYPE_CHECKING:
-    from clew.prov.queries.executions import Found
+    from clew.prov.queries.executions import ExecutionRef
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class SecretValues:
         return replace(self, environ={}, given=given, own_files=False)
 
     def select(
-        self, execution: Found, names: Iterable[str], paths: Iterable[str] = ()
+        self, execution: ExecutionRef, names: Iterable[str], paths: Iterable[str] = ()
     ) -> dict[str, str]:
         """The values of these variables and files for a repeat of `execution`; refuses if one is
         missing. The bytes of files are decoded with `surrogateescape`."""

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from clew.prov.locators import path_of
-from clew.prov.queries.execution_record import Activity, Edge, Look, Recorded, Version
+from clew.prov.queries.execution_record import Activity, Edge, ExecutionRecord, Look, Version
 
 CHANGE_KINDS = ("made", "removed")
 """Looks that are none: a folder, pipe or device that was made or removed."""
@@ -37,7 +37,7 @@ class PathChange(NamedTuple):
 class DependencyIndex:
     """A record, arranged by process and by path."""
 
-    def __init__(self, record: Recorded) -> None:
+    def __init__(self, record: ExecutionRecord) -> None:
         self.record = record
         self.paths = {key: path_of(v.locator) for key, v in record.versions.items()}
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from clew.confined_files import HOST
 from clew.errors import ClewError
 from clew.prov.graph import Graph
-from clew.prov.queries.execution_record import recorded
+from clew.prov.queries.execution_record import load_record
 from clew.replay.reuse.input_check import InputCheck
 from clew.replay.reuse.previous_executions import PreviousExecution
 from clew.replay.reuse.reuse_types import IsGiven, ReuseCheck, TaskVariables
@@ -78,7 +78,7 @@ class ReuseChecker:
         """Whether the execution `uid` would come out the same now."""
         self._look_again()
         try:
-            execution = PreviousExecution(recorded(self._graph, uid, alone=True), self._names)
+            execution = PreviousExecution(load_record(self._graph, uid, alone=True), self._names)
             subtree = execution.subtree(execution.record.processes[0])
         except NotReusable as why:
             return ReuseCheck(str(why))
@@ -106,7 +106,7 @@ class ReuseChecker:
     def facts(self, uid: str) -> list[dict[str, str]]:
         """All that an execution relied on, that of the command which forked it included; none
         where it relied on what cannot be asked again."""
-        record = recorded(self._graph, uid)
+        record = load_record(self._graph, uid)
         try:
             subtree = analyze_inputs(
                 PreviousExecution(record, self._names).index, record.processes[0]
@@ -135,7 +135,7 @@ class ReuseChecker:
 
     def _examined(self, uid: str) -> tuple[ReuseCheck, InputSnapshot]:
         try:
-            execution = PreviousExecution(recorded(self._graph, uid, alone=True), self._names)
+            execution = PreviousExecution(load_record(self._graph, uid, alone=True), self._names)
             subtree = analyze_inputs(execution.index, execution.record.processes[0])
         except NotReusable as why:
             return ReuseCheck(str(why)), InputSnapshot()

@@ -15,9 +15,9 @@ from typing import Any
 from clew import db
 from clew.project_directory import Folder
 from clew.prov.graph import Graph
-from clew.prov.queries.execution_record import Activity, Recorded
+from clew.prov.queries.execution_record import Activity, ExecutionRecord
 from clew.prov.queries.formats import process_id
-from clew.prov.text import shown
+from clew.prov.text import decode_text
 from clew.redaction import MASK
 from clew.replay.reuse.input_check import InputCheck
 from clew.replay.reuse.output_restore import (
@@ -50,7 +50,7 @@ class IncrementalDecider:
 
     folder: Folder
     settings: Settings
-    reference: Recorded
+    reference: ExecutionRecord
     """The execution that is done again: its processes are asked first."""
     machine: str
     pinned: object = None
@@ -107,16 +107,16 @@ class IncrementalDecider:
         if self._leftovers is None:
             self._leftovers = process_start.outside(question.openings)
         redactor = self._around.redactor
-        entries = (shown(entry).partition("=") for entry in question.variables)
+        entries = (decode_text(entry).partition("=") for entry in question.variables)
         variables = {name: value for name, _, value in entries if name}
         standing = question.standing
         return ProgramStart(
             program=process_start.text(question.program),
-            command=redactor.arguments([shown(word) for word in question.arguments]).words,
-            cwd=shown(question.cwd),
+            command=redactor.arguments([decode_text(word) for word in question.arguments]).words,
+            cwd=decode_text(question.cwd),
             environment=redactor.environment(variables),
             held=process_start.described(question.openings, self._around.streams, self._leftovers),
-            standing=None if standing is None else shown(standing).replace("\t", " "),
+            standing=None if standing is None else decode_text(standing).replace("\t", " "),
             reference=self.reference,
             others=question.others,
             first=first,

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from clew.errors import ClewError
 from clew.prov.graph import Graph
-from clew.prov.queries.execution_record import Activity, Recorded, recorded
-from clew.prov.queries.same_command import started_alike
+from clew.prov.queries.execution_record import Activity, ExecutionRecord, load_record
+from clew.prov.queries.same_command import find_same_command
 from clew.replay.reuse.dependency_index import DependencyIndex
 from clew.replay.reuse.start_match import ProgramStart
 from clew.replay.reuse.subtree import NotReusable, Subtree
@@ -19,7 +19,7 @@ from clew.replay.sandbox.initial_files import ReadListing, find_initial_files
 class PreviousExecution:
     """One earlier execution."""
 
-    def __init__(self, record: Recorded, read_listing: ReadListing) -> None:
+    def __init__(self, record: ExecutionRecord, read_listing: ReadListing) -> None:
         self.record = record
         self.index = DependencyIndex(record)
         self._read_listing = read_listing
@@ -66,7 +66,7 @@ class PreviousExecution:
 class PreviousExecutions:
     """All earlier executions, each read when it is first of use."""
 
-    def __init__(self, graph: Graph, reference: Recorded, read_listing: ReadListing) -> None:
+    def __init__(self, graph: Graph, reference: ExecutionRecord, read_listing: ReadListing) -> None:
         self._graph = graph
         self._read_listing = read_listing
         self.reference = PreviousExecution(reference, read_listing)
@@ -75,7 +75,9 @@ class PreviousExecutions:
     def alike(self, start: ProgramStart) -> list[tuple[PreviousExecution, Activity]]:
         """Processes that were started by the same words; those of the reference come first."""
         mine = self.reference.record.execution.uid
-        found = started_alike(self._graph, start.program, start.command, start.cwd, believed=mine)
+        found = find_same_command(
+            self._graph, start.program, start.command, start.cwd, believed=mine
+        )
         found.sort(key=lambda one: one[0] != mine)
         alike = []
         for uid, key in found:
@@ -87,7 +89,9 @@ class PreviousExecutions:
     def _past(self, uid: str) -> PreviousExecution | None:
         if uid not in self._known:
             try:
-                self._known[uid] = PreviousExecution(recorded(self._graph, uid), self._read_listing)
+                self._known[uid] = PreviousExecution(
+                    load_record(self._graph, uid), self._read_listing
+                )
             except ClewError:  # forgotten meanwhile
                 self._known[uid] = None
         return self._known[uid]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew.prov.queries.execution_record import Activity, Recorded
+from clew.prov.queries.execution_record import Activity, ExecutionRecord
 from clew.prov.queries.formats import STREAM
 from clew.redaction import MASK
 from clew.replay.reuse.subtree import Subtree
@@ -30,7 +30,7 @@ class ProgramStart:
     environment: Mapping[str, str]
     held: list[list[Any]]
     standing: str | None
-    reference: Recorded
+    reference: ExecutionRecord
     """The execution that is done again: what its input was, this one's is."""
     others: int = 0
     """How many processes run beside it and those it came from."""
@@ -64,7 +64,7 @@ def find_start_difference(subtree: Subtree, start: ProgramStart) -> str | None:
     return None
 
 
-def recorded_variables(record: Recorded, process: Activity) -> dict[str, str]:
+def recorded_variables(record: ExecutionRecord, process: Activity) -> dict[str, str]:
     """All variables of a process, as recorded."""
     whole = {**record.itself.environment, **process.environment}
     return {name: value for name, value in whole.items() if value is not None}
@@ -82,7 +82,7 @@ def variable_difference(then: Mapping[str, str | None], now: Mapping[str, str]) 
     return None
 
 
-def recorded_seals(record: Recorded, process: Activity) -> dict[str, str]:
+def recorded_seals(record: ExecutionRecord, process: Activity) -> dict[str, str]:
     """What tells the secret variables of a process from others."""
     return {**record.facets.get("sealed", {}), **process.facets.get("begun", {}).get("sealed", {})}
 
@@ -96,7 +96,7 @@ def _secret_difference(start: ProgramStart, then: Mapping[str, str]) -> str | No
     return None
 
 
-def _comparable_descriptors(record: Recorded, held: list[list[Any]]) -> list[list[Any]]:
+def _comparable_descriptors(record: ExecutionRecord, held: list[list[Any]]) -> list[list[Any]]:
     """Descriptors as far as they tell: an input with nothing in it is no input, and how large a
     file was says nothing to who only appends to it."""
     told = []
@@ -109,14 +109,14 @@ def _comparable_descriptors(record: Recorded, held: list[list[Any]]) -> list[lis
     return told
 
 
-def _is_empty_input(record: Recorded, name: str) -> bool:
+def _is_empty_input(record: ExecutionRecord, name: str) -> bool:
     """Whether nothing came: through a pipe, or from a terminal at which nobody typed."""
     if name == "stdin":
         return _stdin_digest(record) is None
     return name in ("stdout", "stderr") and not record.facets.get("typed", 0)
 
 
-def _stdin_digest(record: Recorded) -> str | None:
+def _stdin_digest(record: ExecutionRecord) -> str | None:
     """The digest of all that came, if anything did."""
     line = record.lines.get(f"{STREAM}{record.execution.uid}/stdin", ())
     return next((version.digest for version in line if version.size), None)

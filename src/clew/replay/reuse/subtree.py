@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from clew.prov.queries.execution_record import Activity, Recorded, Version
+from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version
 from clew.prov.queries.formats import STREAM
 from clew.replay.reuse.dependency_index import DependencyIndex, PathChange, path_and_parents
 
@@ -78,7 +78,7 @@ class Subtree:
     """By descriptor, how far it got in files that others read on."""
 
     @property
-    def record(self) -> Recorded:
+    def record(self) -> ExecutionRecord:
         return self.index.record
 
     @property

@@ -20,7 +20,7 @@ from blake3 import blake3
 from clew.errors import Damaged
 from clew.prov.event_kinds import MOVES
 from clew.prov.locators import path_of
-from clew.prov.queries.execution_record import Look, Recorded, Version
+from clew.prov.queries.execution_record import ExecutionRecord, Look, Version
 
 OUTSIDE = (b"/proc/", b"/sys/", b"/dev/")
 """The machine's own: a sandbox has these anew, or from the host."""
@@ -69,13 +69,13 @@ class InitialFiles:
         return {path: e for path, e in self.entries.items() if path.startswith(prefix)}
 
 
-def find_initial_files(record: Recorded, read_listing: ReadListing) -> InitialFiles:
+def find_initial_files(record: ExecutionRecord, read_listing: ReadListing) -> InitialFiles:
     """The file system that `record` began with."""
     return _InitialFilesBuilder(record, read_listing).settle()
 
 
 class _InitialFilesBuilder:
-    def __init__(self, record: Recorded, read_listing: ReadListing) -> None:
+    def __init__(self, record: ExecutionRecord, read_listing: ReadListing) -> None:
         self._record = record
         self._read_listing = read_listing
         self._entries: dict[bytes, Entry] = {}
@@ -232,7 +232,7 @@ class _InitialFilesBuilder:
         return folder
 
 
-def _initial_links(record: Recorded) -> dict[bytes, bytes]:
+def _initial_links(record: ExecutionRecord) -> dict[bytes, bytes]:
     """Links that were there at the beginning, with where they lead."""
     made = {
         record.versions[edge.version].locator: edge.at
@@ -249,7 +249,7 @@ def _initial_links(record: Recorded) -> dict[bytes, bytes]:
     return links
 
 
-def _first_changes(record: Recorded) -> dict[bytes, int]:
+def _first_changes(record: ExecutionRecord) -> dict[bytes, int]:
     """When the run itself first made or removed each path."""
     first: dict[bytes, int] = {}
     for edge in (*record.generated, *record.invalidated):

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from clew.db.connection import Row
-from clew.prov.queries.formats import moment
+from clew.prov.queries.formats import format_time
 from clew.server.catalogue import experiments
 from clew.server.catalogue.experiments import Experiment
 from clew.server.catalogue.list_fields import EXPERIMENTS
@@ -24,8 +24,8 @@ def _shown(found: Experiment) -> dict[str, Any]:
         experiment_id=found.id,
         display_name=found.name,
         description=found.description,
-        created_at=moment(found.created),
-        last_run_created_at=moment(found.last_run),
+        created_at=format_time(found.created),
+        last_run_created_at=format_time(found.last_run),
         storage_state="ARCHIVED" if found.archived else "AVAILABLE",
     )
 

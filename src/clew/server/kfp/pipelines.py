@@ -11,7 +11,7 @@ from starlette.responses import Response
 from clew.db.connection import Row
 from clew.errors import UsageError
 from clew.prov.graph import Graph
-from clew.prov.queries.formats import moment
+from clew.prov.queries.formats import format_time
 from clew.server.catalogue import pipeline_specs, pipelines, versions
 from clew.server.catalogue.list_fields import PIPELINES, VERSIONS
 from clew.server.catalogue.pipelines import Pipeline
@@ -30,7 +30,7 @@ def pipeline_response(found: Pipeline) -> dict[str, Any]:
         name=found.name,
         display_name=found.display_name,
         description=found.description,
-        created_at=moment(found.created),
+        created_at=format_time(found.created),
         tags=found.tags,
     )
 
@@ -42,7 +42,7 @@ def version_response(found: Version, text: str) -> dict[str, Any]:
         name=found.name,
         display_name=found.display_name,
         description=found.description,
-        created_at=moment(found.created),
+        created_at=format_time(found.created),
         pipeline_spec=compiled_pipelines.to_response(text),
         tags=found.tags,
     )

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from clew.db.connection import Row
 from clew.errors import UsageError
 from clew.prov.graph import Graph
-from clew.prov.queries.formats import moment
+from clew.prov.queries.formats import format_time
 from clew.server.catalogue import experiments, pipeline_specs, schedules
 from clew.server.catalogue.list_fields import SCHEDULES
 from clew.server.catalogue.schedules import NewSchedule, Schedule
@@ -28,7 +28,7 @@ _LONGEST = 100 * 366 * 24 * 3600
 
 
 def _shown(found: Schedule, **more: Any) -> dict[str, Any]:
-    times = {"start_time": moment(found.starts), "end_time": moment(found.ends)}
+    times = {"start_time": format_time(found.starts), "end_time": format_time(found.ends)}
     if found.cron is not None:
         trigger = {"cron_schedule": without_empty(**times, cron=found.cron)}
     else:
@@ -44,8 +44,8 @@ def _shown(found: Schedule, **more: Any) -> dict[str, Any]:
         trigger=trigger,
         mode="ENABLE" if found.enabled else "DISABLE",
         status="ENABLED" if found.enabled else "DISABLED",
-        created_at=moment(found.created),
-        updated_at=moment(found.updated),
+        created_at=format_time(found.created),
+        updated_at=format_time(found.updated),
         no_catchup=not found.catchup,
         experiment_id=found.experiment,
         **more,

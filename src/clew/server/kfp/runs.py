@@ -12,7 +12,7 @@ from clew.api.local.project import LocalProject
 from clew.db.connection import Row
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
-from clew.prov.queries.formats import moment
+from clew.prov.queries.formats import format_time
 from clew.server.catalogue import experiments, pipeline_specs, runs
 from clew.server.catalogue.list_fields import RUNS
 from clew.server.catalogue.runs import FINAL_STATES, NewRun, Run
@@ -44,9 +44,9 @@ def _shown(run: Run, **more: Any) -> dict[str, Any]:
         pipeline_version_reference=pipeline_sources.reference(run.pipeline, run.version),
         runtime_config={n: v for n, v in run.config.items() if n != "options"},
         service_account=run.service_account,
-        created_at=moment(run.created),
-        scheduled_at=moment(run.scheduled if run.scheduled is not None else run.created),
-        finished_at=moment(run.finished) if over else None,
+        created_at=format_time(run.created),
+        scheduled_at=format_time(run.scheduled if run.scheduled is not None else run.created),
+        finished_at=format_time(run.finished) if over else None,
         state=_state(run),
         error=grpc_status(run.error) if over else None,
         recurring_run_id=run.schedule,
@@ -56,11 +56,11 @@ def _shown(run: Run, **more: Any) -> dict[str, Any]:
 
 
 def _history(run: Run) -> list[dict[str, Any]]:
-    found = [without_empty(update_time=moment(run.created), state="PENDING")]
+    found = [without_empty(update_time=format_time(run.created), state="PENDING")]
     if run.began is not None:
-        found.append(without_empty(update_time=moment(run.began), state="RUNNING"))
+        found.append(without_empty(update_time=format_time(run.began), state="RUNNING"))
     if run.state in FINAL_STATES:
-        last = {"update_time": moment(run.finished), "state": _state(run)}
+        last = {"update_time": format_time(run.finished), "state": _state(run)}
         found.append(without_empty(**last, error=grpc_status(run.error)))
     return found
 

@@ -17,7 +17,7 @@ import msgspec
 import zstandard
 
 from clew.errors import ClewError
-from clew.prov.events import SHORTEST_EVENT, AnyEvent, BatchReader, split_batch
+from clew.prov.events import MIN_EVENT_BYTES, AnyEvent, BatchReader, split_batch
 
 MAX_BATCH_BYTES = 32 << 20
 """Bytes of a batch as it is sent."""
@@ -103,7 +103,7 @@ def parse_batch(body: bytes, kind: str, check: Callable[[], None] = lambda: None
 
 
 def _lines(body: bytes) -> Iterator[AnyEvent | None]:
-    if body.count(b"\n") > len(body) // SHORTEST_EVENT + _BLANK:
+    if body.count(b"\n") > len(body) // MIN_EVENT_BYTES + _BLANK:
         raise Malformed("the batch is made of lines that are too short for events", hint=_NOTHING)
     reader = BatchReader(len(body))
     for line in io.BytesIO(body):

@@ -8,9 +8,10 @@ from fastapi import APIRouter, Path, Query, Response
 
 from clew.api.local.export import report
 from clew.prov.queries import executions as asked
-from clew.prov.queries.executions import find
-from clew.prov.queries.files import files as files_of
-from clew.prov.queries.show import described, facets_of, processes
+from clew.prov.queries.executions import find_execution
+from clew.prov.queries.files import list_files as files_of
+from clew.prov.queries.show import describe_file, load_facets
+from clew.prov.queries.show import list_processes as processes
 from clew.server.v1 import schemas
 from clew.server.v1.dependencies import Limit, ProjectDep, Text
 
@@ -27,7 +28,9 @@ def list_executions(
     after: Annotated[str | None, Query(pattern=r"^e[0-9]{1,15}$")] = None,
 ) -> Any:
     before = int(after[1:]) if after else _LAST
-    found = asked.page(project.graph, before=before, limit=limit + 1, alive=project.is_alive)
+    found = asked.list_executions_before(
+        project.graph, before=before, limit=limit + 1, alive=project.is_alive
+    )
     more = len(found) > limit
     return {"executions": found[:limit], "next": found[limit - 1]["id"] if more else None}
 
@@ -41,7 +44,7 @@ def get_execution(project: ProjectDep, id: Id, detail: bool = False) -> Any:  # 
 
 @router.get("/executions/{id}/processes", response_model=schemas.Processes)
 def list_processes(project: ProjectDep, id: Id) -> Any:  # noqa: A002
-    _, tree = processes(project.graph, find(project.graph, id))
+    _, tree = processes(project.graph, find_execution(project.graph, id))
     return {"processes": tree}
 
 
@@ -58,11 +61,11 @@ def list_files(
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Limit = 100,
 ) -> Any:
-    found = find(project.graph, id)
-    facets, _ = facets_of(project.graph, found.key)
+    found = find_execution(project.graph, id)
+    facets, _ = load_facets(project.graph, found.key)
     known = facets.get("packages")
     packages = known if isinstance(known, dict) else {}
-    every = (described(file, packages) for file in files_of(project.graph, found.key))
+    every = (describe_file(file, packages) for file in files_of(project.graph, found.key))
     wanted = [
         file
         for file in every
@@ -96,6 +99,6 @@ def get_report(
 )
 def get_prov(project: ProjectDep, id: Id) -> Response:  # noqa: A002
     """The execution as W3C PROV-JSON."""
-    found = project.export(find(project.graph, id).id, format="prov-json")
+    found = project.export(find_execution(project.graph, id).id, format="prov-json")
     assert isinstance(found, bytes)
     return Response(found, media_type="application/json")

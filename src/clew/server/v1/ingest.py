@@ -17,8 +17,8 @@ from starlette.requests import ClientDisconnect
 
 from clew.errors import ClewError, UsageError
 from clew.prov.events import AnyEvent
-from clew.prov.export.recorded_events import contents_of
-from clew.prov.queries.executions import execution
+from clew.prov.export.recorded_events import stored_digests
+from clew.prov.queries.executions import get_execution
 from clew.server.http.cancellation import Check, run_cancellable
 from clew.server.ingest_limits import IngestTransfers
 from clew.server.parsing import event_batches
@@ -163,7 +163,7 @@ async def put_content(request: Request, digest: str, transfer: Transfer = "") ->
 def _fold(
     service: Service, intake: IngestTransfers, events: list[AnyEvent], transfer: str
 ) -> IngestResult:
-    wanted = sorted(contents_of(events))
+    wanted = sorted(stored_digests(events))
     with intake.taking(transfer) as taking, service.project() as project:
         known = [digest_of(name) for name in wanted]
         missing = [name for name, digest in zip(wanted, known, strict=True) if digest is None]
@@ -178,7 +178,7 @@ def _fold(
         except (ClewError, OverflowError, ValueError) as error:
             raise event_batches.find_unstorable(events) or error from error
         found = [
-            execution(project.graph, uid, alive=lambda _: False)
+            get_execution(project.graph, uid, alive=lambda _: False)
             for uid in dict.fromkeys(event.execution for event in events)
         ]
     intake.end(transfer)

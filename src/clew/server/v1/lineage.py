@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from clew.api.local.versions import find
 from clew.api.pipeline_artifacts import is_run
-from clew.prov.queries.lineage.paths_between import between
+from clew.prov.queries.lineage.paths_between import find_paths
 from clew.prov.queries.search import search
 from clew.server.v1 import schemas
 from clew.server.v1.dependencies import Limit, ProjectDep, Target, Text
@@ -31,7 +31,7 @@ def get_lineage(
 @router.get("/lineage/between", response_model=schemas.PathsBetween)
 def get_between(project: ProjectDep, a: Target, b: Target, everything: bool = False) -> Any:
     """Everything on the ways from one thing to the other, whichever came first."""
-    return between(project.graph, find(project, a), find(project, b), everything=everything)
+    return find_paths(project.graph, find(project, a), find(project, b), everything=everything)
 
 
 @router.get("/search", response_model=schemas.SearchResults)

@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
 from clew.prov.events import to_batch, to_lines
-from clew.prov.export.recorded_events import events_of
-from clew.prov.queries.executions import find
+from clew.prov.export.recorded_events import export_events
+from clew.prov.queries.executions import find_execution
 from clew.server.ingest_limits import IngestTransfers
 from clew.server.v1.dependencies import ProjectDep
 from clew.server.v1.executions import Id
@@ -57,7 +57,7 @@ def get_events(
 ) -> Response:
     """All events of an execution, as `POST events` takes them: lines of JSON, or MessagePack if
     that is accepted."""
-    events = events_of(project.graph, find(project.graph, id))
+    events = export_events(project.graph, find_execution(project.graph, id))
     if _PACKED in accept:
         return Response(to_batch(events), media_type=_PACKED)
     return Response(b"".join(to_lines(events)), media_type=_LINES)

@@ -15,9 +15,9 @@ from fastapi import APIRouter, Header, Response
 from starlette.concurrency import run_in_threadpool
 
 from clew.errors import NotFound
-from clew.prov.queries.pipelines.run_changes import changes
+from clew.prov.queries.pipelines.run_changes import list_changes
 from clew.prov.queries.pipelines.runs import find_run
-from clew.prov.queries.pipelines.tasks import last_number
+from clew.prov.queries.pipelines.tasks import find_last_event_number
 from clew.server import run_requests
 from clew.server.http.server_sent_events import (
     KEEPALIVE,
@@ -57,7 +57,7 @@ class RunFeed(Feed):
                 found = []
             else:
                 since = self.events[-1][0] if self.events else 0
-                found = changes(project.graph, run, since=since)
+                found = list_changes(project.graph, run, since=since)
             if over:
                 self.state = run_requests.run_document(project, self._uid, tasks=False)["state"]
         self._seen = seen
@@ -120,7 +120,7 @@ def _begin(service: Service, text: str, heard: int | None) -> tuple[str, bool]:
         uid = run_requests.find_run_uid(project.graph, text)
         if heard is None or not run_requests.is_finished(project, uid):
             return uid, False
-        return uid, last_number(project.graph, find_run(project.graph, uid).key) <= heard
+        return uid, find_last_event_number(project.graph, find_run(project.graph, uid).key) <= heard
 
 
 async def _told(service: Service, uid: str, heard: int) -> AsyncIterator[bytes]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter
 
-from clew.prov.queries.formats import moment
+from clew.prov.queries.formats import format_time
 from clew.server.catalogue import proxy_traffic
 from clew.server.v1.dependencies import ServiceDep
 from clew.server.v1.schemas import Document
@@ -34,4 +34,6 @@ def list_traffic(service: ServiceDep) -> Any:
     """By target, through all servers that share the database."""
     with service.graph() as graph:
         found = proxy_traffic.list_traffic(graph)
-    return {"traffic": [{**vars(one), "last_activity": moment(one.last_activity)} for one in found]}
+    return {
+        "traffic": [{**vars(one), "last_activity": format_time(one.last_activity)} for one in found]
+    }

@@ -13,7 +13,7 @@ from starlette.responses import StreamingResponse
 
 from clew.api.local.versions import find_stored
 from clew.errors import NoContent
-from clew.prov.queries.formats import place
+from clew.prov.queries.formats import path_fields
 from clew.prov.queries.targets import Target
 from clew.server.http.problems import problem_response
 from clew.server.service import Service
@@ -52,7 +52,7 @@ def get_preview(service: ServiceDep, id: Id) -> Any:  # noqa: A002
         if image_type(head) is not None and size <= MAX_IMAGE_BYTES:
             head += b"".join(store.read_part(digest, len(head), size))
     known = {"version": target.label, "digest": digest, "size": size}
-    return {**known, **preview(place(target.locator or "")["path"], head, size)}
+    return {**known, **preview(path_fields(target.locator or "")["path"], head, size)}
 
 
 @router.head("/versions/{id:path}/content", include_in_schema=False)
@@ -146,5 +146,5 @@ def _opened(service: Service, text: str) -> Iterator[tuple[Target, int, Store]]:
 
 
 def _name(target: Target) -> str:
-    path = place(target.locator or "")["path"]
+    path = path_fields(target.locator or "")["path"]
     return path.rsplit("/", 1)[-1] or "content"

@@ -24,7 +24,7 @@ from clew.prov.events import (
     Version,
 )
 from clew.prov.locators import file_locator
-from clew.prov.text import shown
+from clew.prov.text import decode_text
 from clew.store import Stored
 from clew.witness.downloads.trace_origins import origins
 from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file
@@ -114,14 +114,14 @@ class EventBuilder:
     def _processes(self) -> Iterator[AnyEvent]:
         for process in self._story.processes.values():
             if process.exec:  # a secret that it was given may stand in an earlier one's words, too
-                self._scene.redactor.learn_command([*map(shown, process.exec.arguments)])
+                self._scene.redactor.learn_command([*map(decode_text, process.exec.arguments)])
         for image, process in self._story.processes.items():
             yield self._started(image, process)
             if process.exit is not None:
                 yield self._ended(process)
 
     def _started(self, image: int, process: TracedProcess) -> Started:
-        words = [shown(word) for word in self._story.command(image)]
+        words = [decode_text(word) for word in self._story.command(image)]
         own = self._story.variables.get(process.exec.variables, {}) if process.exec else {}
         return Started(
             execution=self._scene.execution,
@@ -133,8 +133,8 @@ class EventBuilder:
             number=process.number,
             pid=process.pid,
             command=self._scene.redactor.arguments(words).words,
-            exe=shown(process.exec.exe) if process.exec else None,
-            cwd=shown(process.exec.cwd) if process.exec else None,
+            exe=decode_text(process.exec.exe) if process.exec else None,
+            cwd=decode_text(process.exec.cwd) if process.exec else None,
             environment=_difference(self._scene.variables, own) if process.exec else {},
             facets=self._begun(image, process),
         )

@@ -13,16 +13,16 @@ from tests.unit.prov.test_fold import PROJECT, dump, folded, stories
 
 from clew.db import Connection, connect
 from clew.prov.events import AnyEvent
-from clew.prov.export.notes import remarks_of, take
-from clew.prov.export.recorded_events import contents_of, events_of
+from clew.prov.export.notes import export_notes, import_notes
+from clew.prov.export.recorded_events import export_events, stored_digests
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import find
-from clew.prov.queries.notes import note, notes
+from clew.prov.queries.executions import find_execution
+from clew.prov.queries.notes import add_note, list_notes
 
 
 def told_again(graph: Graph) -> list[AnyEvent]:
     uids = [row[0] for row in graph.connection.rows("SELECT uid FROM execution ORDER BY uid")]
-    return [event for uid in uids for event in events_of(graph, find(graph, uid))]
+    return [event for uid in uids for event in export_events(graph, find_execution(graph, uid))]
 
 
 @given(stories())
@@ -41,9 +41,9 @@ def test_another_project_tells_the_same_story(events: list[AnyEvent]) -> None:
         here, there = Graph(connection, "1" * 32), Graph(connection, "2" * 32)
         here.fold(events)
         for row in connection.rows("SELECT uid FROM execution WHERE project = ?", (here.project,)):
-            first = events_of(here, find(here, row[0]))
+            first = export_events(here, find_execution(here, row[0]))
             there.import_events(first)
-            assert events_of(there, find(there, row[0])) == first
+            assert export_events(there, find_execution(there, row[0])) == first
 
 
 def rich() -> Story:
@@ -66,10 +66,10 @@ def test_every_kind_of_event_comes_back_on_both_databases(connection: Connection
     story = rich()
     graph = Graph(connection, PROJECT)
     graph.fold(story.events)
-    again = events_of(graph, find(graph, story.uid))
+    again = export_events(graph, find_execution(graph, story.uid))
     assert {type(event) for event in again} == {type(event) for event in story.events}
     assert folded(again) == dump(connection) == folded(story.events)
-    assert contents_of(again) == {digest("A"), digest("B"), digest("names")}
+    assert stored_digests(again) == {digest("A"), digest("B"), digest("names")}
 
 
 def test_what_only_has_a_digest_is_a_fact_without_bytes(graph: Graph) -> None:
@@ -77,8 +77,8 @@ def test_what_only_has_a_digest_is_a_fact_without_bytes(graph: Graph) -> None:
     version = story.write(story.process("x"), "/w/a")
     story.content(version, "big", stored=False)
     graph.fold(story.events)
-    again = events_of(graph, find(graph, story.uid))
-    assert contents_of(again) == set()
+    again = export_events(graph, find_execution(graph, story.uid))
+    assert stored_digests(again) == set()
     assert any(getattr(event, "digest", None) == digest("big") for event in again)
 
 
@@ -86,9 +86,9 @@ def test_a_parent_that_was_forgotten_is_left_out(graph: Graph) -> None:
     first = Story("a").end()
     second = Story("b", at=2000, parent=first.uid).end()
     graph.fold([*first.events, *second.events])
-    assert events_of(graph, find(graph, second.uid))[0].parent == first.uid  # type: ignore[union-attr]
+    assert export_events(graph, find_execution(graph, second.uid))[0].parent == first.uid  # type: ignore[union-attr]
     graph.remove(first.uid)
-    assert events_of(graph, find(graph, second.uid))[0].parent is None  # type: ignore[union-attr]
+    assert export_events(graph, find_execution(graph, second.uid))[0].parent is None  # type: ignore[union-attr]
 
 
 def test_notes_travel_and_come_back_as_one(graph: Graph, target: Ask) -> None:
@@ -101,17 +101,19 @@ def test_notes_travel_and_come_back_as_one(graph: Graph, target: Ask) -> None:
     other.read(other.process("x"), "/w/other", "C")
     graph.fold(other.end().events)
     for text, now in (("e1", {}), ("e1.p1", {}), ("e1:/w/out", {}), ("/w/in", {"in": "A"})):
-        note(graph, target(text, **now), "said", f"of {text}", agent="ann")
-    note(graph, target("e2"), "said", "elsewhere", agent="ann")
-    told = remarks_of(graph, find(graph, story.uid))
+        add_note(graph, target(text, **now), "said", f"of {text}", agent="ann")
+    add_note(graph, target("e2"), "said", "elsewhere", agent="ann")
+    told = export_notes(graph, find_execution(graph, story.uid))
     assert [remark.value for remark in told] == ["of e1", "of e1.p1", "of e1:/w/out", "of /w/in"]
 
     there = Graph(graph.connection, "q" * 32)
-    there.import_events(story.events, also=lambda: take(there, story.uid, told))
-    assert remarks_of(there, find(there, story.uid)) == told
-    assert graph.connection.atomically(lambda: take(there, story.uid, told)) == 0
-    assert graph.connection.atomically(lambda: take(graph, story.uid, told)) == 0  # home again
-    assert [found["value"] for found in notes(graph, target("e1"))] == ["of e1"]
+    there.import_events(story.events, also=lambda: import_notes(there, story.uid, told))
+    assert export_notes(there, find_execution(there, story.uid)) == told
+    assert graph.connection.atomically(lambda: import_notes(there, story.uid, told)) == 0
+    assert (
+        graph.connection.atomically(lambda: import_notes(graph, story.uid, told)) == 0
+    )  # home again
+    assert [found["value"] for found in list_notes(graph, target("e1"))] == ["of e1"]
 
 
 def test_taking_is_all_or_nothing(graph: Graph) -> None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from clew.prov.export.reports import readme, requirements, system_packages
+from clew.prov.export.reports import format_readme, format_requirements, format_system_packages
 
 
 def owned(manager: str, name: str, version: str, requested: bool | None, **more: str) -> Any:
@@ -33,7 +33,7 @@ FILES = [
 
 
 def test_requirements_name_what_was_asked_for_first() -> None:
-    lines = [line for line in requirements(FILES).splitlines() if line]
+    lines = [line for line in format_requirements(FILES).splitlines() if line]
     assert [line for line in lines if not line.startswith("#")] == [
         "ours @ git+https://h/ours.git@abc",
         "pandas==2.2.0",
@@ -44,16 +44,16 @@ def test_requirements_name_what_was_asked_for_first() -> None:
 
 def test_pip_takes_the_requirements(tmp_path: Path) -> None:
     file = tmp_path / "requirements.txt"
-    file.write_text(requirements([]))
+    file.write_text(format_requirements([]))
     command = [sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "-r", str(file)]
     assert subprocess.run(command, capture_output=True).returncode == 0
-    file.write_text(requirements([owned("pypi", "pip-no-such", "1+cu.1", True)]))
+    file.write_text(format_requirements([owned("pypi", "pip-no-such", "1+cu.1", True)]))
     done = subprocess.run(command, capture_output=True, text=True)
     assert "pip-no-such==1+cu.1" in done.stderr
 
 
 def test_system_packages_are_commands_a_shell_takes() -> None:
-    text = system_packages(FILES)
+    text = format_system_packages(FILES)
     commands = [shlex.split(c, comments=True) for c in text.replace("\\\n", " ").split("\n")]
     assert [command for command in commands if command] == [
         [
@@ -68,7 +68,7 @@ def test_system_packages_are_commands_a_shell_takes() -> None:
         ["dnf", "install", "--assumeyes", "gcc-1:13.2-1.x86_64"],
     ]
     assert "#   libc6=2.36-9" in text
-    assert system_packages([]) == ""
+    assert format_system_packages([]) == ""
 
 
 def test_a_readme_tells_what_ran_and_what_it_needs() -> None:
@@ -84,7 +84,7 @@ def test_a_readme_tells_what_ran_and_what_it_needs() -> None:
         "git": {"commit": "c0ffee", "dirty": True},
         "environment": {"redacted": ["API_TOKEN"]},
     }
-    text = readme(execution, FILES)
+    text = format_readme(execution, FILES)
     assert text.startswith("## train\n")
     assert "cd '/w/my project'\npython train.py --name 'a b'" in text
     assert "`e2` on 2026-01-02T03:04:05Z by ada in 12.3 s." in text
@@ -101,10 +101,10 @@ def test_a_readme_tells_what_ran_and_what_it_needs() -> None:
 
 
 def test_a_readme_of_little_is_short() -> None:
-    text = readme({"command": ["true"], "cwd": "/"}, [])
+    text = format_readme({"command": ["true"], "cwd": "/"}, [])
     assert text == "## true\n\nRecorded.\n\n```sh\ncd /\ntrue\n```\n"
 
 
 def test_many_files_are_counted() -> None:
     many = [{"path": f"/w/{n}", "role": "output", "class": "data", "size": 1} for n in range(1000)]
-    assert "- and 980 more" in readme({"command": ["x"]}, many)
+    assert "- and 980 more" in format_readme({"command": ["x"]}, many)

@@ -40,7 +40,9 @@ def document(graph: Graph) -> tuple[ProvDocument, ProvDocument]:
     story.inform(two, one)
     story.read(two, "https://example.org/a?b=c&d=%20", how="fetch")
     graph.fold(story.end().events)
-    return read(w3c.prov_json(graph, "e1"), "json"), read(w3c.prov_n(graph, "e1"), "provn")
+    return read(w3c.export_prov_json(graph, "e1"), "json"), read(
+        w3c.export_prov_n(graph, "e1"), "provn"
+    )
 
 
 def read(text: bytes, format: str) -> ProvDocument:  # noqa: A002
@@ -110,5 +112,5 @@ def test_no_word_of_a_record_becomes_a_statement(graph: Graph) -> None:
     )
     story.write(p, '/w/"\n  entity(clew:evil)', "OUT", how='"\n  entity(clew:evil)')
     graph.fold(story.end(activity=p).end().events)
-    assert "\n  entity(clew:evil)" not in w3c.prov_n(graph, "e1").decode()
-    json.loads(w3c.prov_json(graph, "e1"))
+    assert "\n  entity(clew:evil)" not in w3c.export_prov_n(graph, "e1").decode()
+    json.loads(w3c.export_prov_json(graph, "e1"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.prov.story import Story, digest
 
 from clew.prov.graph import Graph
-from clew.prov.queries.execution_record import recorded
+from clew.prov.queries.execution_record import load_record
 
 
 def test_moves_pair_each_version_with_the_one_that_has_its_bytes(graph: Graph) -> None:
@@ -19,7 +19,7 @@ def test_moves_pair_each_version_with_the_one_that_has_its_bytes(graph: Graph) -
     story.same_time(2).write(process, "/w/b", "was a", how="exchange")
     graph.fold(story.end().events)
 
-    record = recorded(graph, "e1")
+    record = load_record(graph, "e1")
     moved = {
         record.versions[key].locator.rpartition("/")[2]: (how, version.digest)
         for key, (how, version) in record.moves.items()

@@ -9,9 +9,9 @@ from tests.unit.prov.story import Story, digest, locator
 
 from clew.prov.events import Ended
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import execution, executions
-from clew.prov.queries.files import versions_of
-from clew.prov.queries.show import show
+from clew.prov.queries.executions import get_execution, list_executions
+from clew.prov.queries.files import list_versions
+from clew.prov.queries.show import show_execution
 
 EXECUTION = {
     "id", "uid", "name", "command", "cwd", "agent", "started", "ended", "seconds", "state",
@@ -29,7 +29,7 @@ def test_an_execution_that_is_done(graph: Graph) -> None:
     story = Story("a", at=1_700_000_000 * second, command=("make", "all"), agent="ann", name="n")
     story.end(0, processes=3, inputs=10, outputs=2, bytes=5, new_bytes=4)
     graph.fold(story.events)
-    [found] = executions(graph, alive=never)
+    [found] = list_executions(graph, alive=never)
     assert found.keys() == EXECUTION
     assert found == found | {
         "id": "e1", "uid": "a" * 32, "name": "n", "command": ["make", "all"], "cwd": "/w",
@@ -39,7 +39,7 @@ def test_an_execution_that_is_done(graph: Graph) -> None:
         "bytes": 5, "new_bytes": 4,
     }  # fmt: skip
     for text in ("e1", "n", "a" * 32):
-        assert execution(graph, text, alive=never) == found
+        assert get_execution(graph, text, alive=never) == found
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_an_execution_that_is_done(graph: Graph) -> None:
 )
 def test_how_it_ended(graph: Graph, status: int | None, signal: int | None, state: str) -> None:
     graph.fold(Story("a").end(status, signal=signal).events)
-    [found] = executions(graph, alive=lambda _: True)
+    [found] = list_executions(graph, alive=lambda _: True)
     assert (found["state"], found["status"], found["signal"]) == (state, status, signal)
 
 
@@ -59,9 +59,9 @@ def test_one_that_never_ended_is_running_while_its_lock_is_held_and_counted(grap
     story.write(process, "/w/gone", "!")
     story.delete(process, "/w/gone")
     graph.fold(story.events)
-    [found] = executions(graph, alive=lambda uid: uid == "a" * 32)
+    [found] = list_executions(graph, alive=lambda uid: uid == "a" * 32)
     assert (found["state"], found["ended"], found["seconds"]) == ("running", None, None)
-    [found] = executions(graph, alive=never)
+    [found] = list_executions(graph, alive=never)
     assert found["state"] == "broken"
     counted = [found[name] for name in ("processes", "inputs", "outputs", "bytes", "new_bytes")]
     assert counted == [1, 1, 1, 7, None]
@@ -69,7 +69,7 @@ def test_one_that_never_ended_is_running_while_its_lock_is_held_and_counted(grap
 
 def test_one_that_only_began_is_listed(graph: Graph) -> None:
     graph.begin("a" * 32, name="n")
-    [found] = executions(graph, alive=never)
+    [found] = list_executions(graph, alive=never)
     assert (found["id"], found["state"], found["command"]) == ("e1", "broken", [])
     assert found["started"] is not None
 
@@ -81,7 +81,8 @@ def test_families(graph: Graph) -> None:
     graph.fold(Story("d", facets={"collection": "b" * 32}).end().events)
     graph.fold(Story("e", facets={"collection": "elsewhere"}).end().events)
     found = [
-        (e["id"], e["kind"], e["parent"], e["collection"]) for e in executions(graph, alive=never)
+        (e["id"], e["kind"], e["parent"], e["collection"])
+        for e in list_executions(graph, alive=never)
     ]
     assert found == [
         ("e1", "reference", None, "e1"),
@@ -96,7 +97,7 @@ def test_a_second_ended_adds_to_the_first(graph: Graph) -> None:
     story = Story("a").end(0, processes=1, git={"commit": "c", "dirty": False})
     later = Ended(execution=story.uid, n=99, at=9000, activity=story.uid, facets={"new_bytes": 7})
     graph.fold([later, *story.events])
-    found = show(graph, "e1", alive=never)
+    found = show_execution(graph, "e1", alive=never)
     assert (found["status"], found["processes"], found["new_bytes"]) == (0, 1, 7)
     assert found["git"] == {"commit": "c", "dirty": False}
 
@@ -113,7 +114,7 @@ def test_show(graph: Graph) -> None:
     story.gap(inner, "mmap", "written through a mapping", "/w/m")
     story.gap(story.uid, "network", "not followed")
     graph.fold(story.end().events)
-    found = show(graph, "e1", alive=never)
+    found = show_execution(graph, "e1", alive=never)
     assert [(p["id"], p["parent"], p["pid"], p["command"], p["status"]) for p in found["tree"]] == [
         ("e1.p1", None, 101, ["sh"], None),
         ("e1.p2", "e1.p1", 102, ["cat", "x"], 1),
@@ -130,7 +131,7 @@ def test_show(graph: Graph) -> None:
 
 def detail(graph: Graph, story: Story) -> dict[str, Any]:
     graph.fold(story.events)
-    found = show(graph, "e1", alive=never, detail=True)
+    found = show_execution(graph, "e1", alive=never, detail=True)
     return {file["path"]: file for file in found["files"]} | {"network": found["network"]}
 
 
@@ -225,7 +226,7 @@ def test_versions_of_a_path(graph: Graph) -> None:
     later = Story("b", at=9000)
     later.read(later.process("x"), "/w/f", "three", stored=False)
     graph.fold(later.events)
-    found = versions_of(graph, locator("/w/f"))
+    found = list_versions(graph, locator("/w/f"))
     assert [(v["version"], v["found"], v["digest"], v["stored"]) for v in found] == [
         ("e1:/w/f@1", True, digest("one"), True),
         ("e1:/w/f@2", False, digest("two"), True),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.replay.record_builder import CONTENTS, RecordBuilder, digest
 
 from clew.errors import Damaged
-from clew.prov.queries.execution_record import Recorded
+from clew.prov.queries.execution_record import ExecutionRecord
 from clew.replay.checkout.changes import find_changes
 from clew.replay.checkout.commit_files import amend_files, resolve_links
 from clew.replay.checkout.layout import checkout_path, original_path
@@ -24,13 +24,15 @@ def kept(path: str, text: str, *, mode: int = 0o644, link: bool = False) -> Trac
     return TrackedFile(place, path.encode(), digest(content), mode, len(content), 5, link)
 
 
-def found(run: RecordBuilder) -> tuple[Recorded, InitialFiles]:
+def found(run: RecordBuilder) -> tuple[ExecutionRecord, InitialFiles]:
     record = run.record()
     return record, find_initial_files(record, lambda answer: CONTENTS[answer].split(b"\0"))
 
 
 def result(
-    line: list[tuple[Recorded, InitialFiles]], before: list[TrackedFile], now: list[TrackedFile]
+    line: list[tuple[ExecutionRecord, InitialFiles]],
+    before: list[TrackedFile],
+    now: list[TrackedFile],
 ) -> dict[str, Entry]:
     entries = amend_files(line, before, now, lambda name: CONTENTS[name])
     return {p.decode(): e for p, e in line[0][1].with_changes(entries).entries.items()}

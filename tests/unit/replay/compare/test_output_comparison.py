@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from tests.unit.replay.record_builder import RecordBuilder, digest, read
 
-from clew.prov.queries.execution_record import Gap, Recorded
+from clew.prov.queries.execution_record import ExecutionRecord, Gap
 from clew.replay.compare import output_comparison
 from clew.replay.compare.output_comparison import Comparison, compare, diff_text
 from clew.replay.compare.volatile_rules import BUILT_IN
 
 
-def compared(a: Recorded, b: Recorded) -> Comparison:
+def compared(a: ExecutionRecord, b: ExecutionRecord) -> Comparison:
     return compare(a, b, read, BUILT_IN)
 
 
-def kinds(a: Recorded, b: Recorded) -> list[tuple[str, str]]:
+def kinds(a: ExecutionRecord, b: ExecutionRecord) -> list[tuple[str, str]]:
     return [(one.path["path"], one.kind) for one in compared(a, b).differences]
 
 
-def leaving(number: int, *outputs: tuple[str, bytes | None], status: int = 0) -> Recorded:
+def leaving(number: int, *outputs: tuple[str, bytes | None], status: int = 0) -> ExecutionRecord:
     run = RecordBuilder("make", number=number)
     process = run.process("make")
     for path, content in outputs:

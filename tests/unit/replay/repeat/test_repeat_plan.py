@@ -11,7 +11,7 @@ from tests.unit.replay.record_builder import RecordBuilder, digest
 
 from clew.errors import ClewError, NoContent, SecretsNeeded, UsageError
 from clew.prov.locators import file_locator
-from clew.prov.queries.execution_record import Edge, Gap, Recorded
+from clew.prov.queries.execution_record import Edge, ExecutionRecord, Gap
 from clew.replay.repeat.repeat_plan import RepeatPlan, make_plan, replace_words, resolve_word
 from clew.replay.repeat.secret_values import SecretValues
 
@@ -95,7 +95,7 @@ def test_which_secret_stood_there_is_not_guessed() -> None:
     assert "--set 1=" in told.value.hint
 
 
-def _without_end(record: Recorded) -> Recorded:
+def _without_end(record: ExecutionRecord) -> ExecutionRecord:
     itself = record.itself._replace(ended=None)
     return replace(record, activities={**record.activities, itself.key: itself})
 

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.replay.record_builder import CONTENTS, RecordBuilder
 
 from clew.confined_files import Confined
-from clew.prov.queries.execution_record import Activity, Gap, Recorded
+from clew.prov.queries.execution_record import Activity, ExecutionRecord, Gap
 from clew.replay.reuse.dependency_index import DependencyIndex
 from clew.replay.reuse.input_check import InputCheck
 from clew.replay.reuse.start_match import ProgramStart, find_start_difference
@@ -258,7 +258,7 @@ def test_its_part_of_the_output() -> None:
 # -- how it is started
 
 
-def start(record: Recorded, process: Activity, **changed: Any) -> ProgramStart:
+def start(record: ExecutionRecord, process: Activity, **changed: Any) -> ProgramStart:
     return ProgramStart(
         **{
             "program": process.exe or "",

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from clew.api.local.versions import chunks
 from clew.errors import NotFound
 from clew.pipelines.runs.live_logs import MOST, Said, Sayings
-from clew.prov.queries.executions import find
+from clew.prov.queries.executions import find_execution
 from clew.prov.queries.pipelines.runs import find_run
-from clew.prov.queries.pipelines.runs import task as find_task
+from clew.prov.queries.pipelines.runs import get_task as find_task
 
 if TYPE_CHECKING:
     from clew.api.project_state import ProjectState
@@ -34,7 +34,9 @@ def read_output(project: ProjectState, text: str, offset: int) -> Said:
         data += piece
         if len(data) > MOST:
             break
-    return Said(data[:MOST], len(data) <= MOST, find(project.graph, task["execution"]).uid)
+    return Said(
+        data[:MOST], len(data) <= MOST, find_execution(project.graph, task["execution"]).uid
+    )
 
 
 def logs(project: ProjectState, text: str, *, follow: bool) -> Iterator[bytes]:
@@ -57,7 +59,7 @@ def logs(project: ProjectState, text: str, *, follow: bool) -> Iterator[bytes]:
     if not task["execution"]:
         why = task["why"] or task["error"] or task["state"]
         raise NotFound(f"{task['id']} has printed nothing: {why}", hint="clew pipeline show")
-    if attempt not in ("", find(project.graph, task["execution"]).uid):
+    if attempt not in ("", find_execution(project.graph, task["execution"]).uid):
         offset = 0
     yield from _stored(project, task, offset)
 

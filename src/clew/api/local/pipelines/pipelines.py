@@ -141,7 +141,11 @@ class LocalPipelines(Pipelines):
         from clew.pipelines.spec import parser
         from clew.pipelines.tasks.kfp_python import Search
         from clew.prov.queries.pipelines.runs import find_run
-        from clew.prov.queries.pipelines.tasks import begun_with, done_in, last_number
+        from clew.prov.queries.pipelines.tasks import (
+            find_last_event_number,
+            list_finished_tasks,
+            load_run_facets,
+        )
         from clew.run.recovery import recover
 
         self.check_ready()
@@ -153,7 +157,7 @@ class LocalPipelines(Pipelines):
         before = self.show(id)
         check_resumable(before)
         found = find_run(project.graph, before["id"])
-        begun = begun_with(project.graph, found.key)
+        begun = load_run_facets(project.graph, found.key)
         file = project.directory.root / RUNS / before["id"] / runner.PIPELINE
         text = parser.text_of(file)
         with closing(Search()) as search:
@@ -165,9 +169,9 @@ class LocalPipelines(Pipelines):
                 search=search,
                 earlier=Earlier(
                     found.uid,
-                    last_number(project.graph, found.key),
+                    find_last_event_number(project.graph, found.key),
                     begun["facts"],
-                    done_in(project.graph, found.key),
+                    list_finished_tasks(project.graph, found.key),
                 ),
                 **begun["options"],
                 **more,
@@ -253,29 +257,31 @@ class LocalPipelines(Pipelines):
         from clew import db
         from clew.pipelines.runs.task_reuse import CACHE
         from clew.prov.graph import Graph
-        from clew.prov.queries.pipelines.runs import counted
+        from clew.prov.queries.pipelines.runs import get_run_with_counts
 
         folder, address = self._project.directory, self._project.settings.graph
         with db.connect(folder.graph, address=address, cache=CACHE) as connection:
-            return counted(Graph(connection, folder.uid), id, alive=self._project.is_alive)
+            return get_run_with_counts(
+                Graph(connection, folder.uid), id, alive=self._project.is_alive
+            )
 
     def list(self) -> list[dict[str, Any]]:
         """All runs, oldest first, without their tasks."""
-        from clew.prov.queries.pipelines.runs import runs
+        from clew.prov.queries.pipelines.runs import list_runs
 
-        return runs(self._project.graph, alive=self._project.is_alive)
+        return list_runs(self._project.graph, alive=self._project.is_alive)
 
     def show(self, id: str) -> dict[str, Any]:  # noqa: A002
         """One run with its tasks, by id (`r1`) or uid."""
-        from clew.prov.queries.pipelines.runs import run
+        from clew.prov.queries.pipelines.runs import get_run
 
-        return run(self._project.graph, id, alive=self._project.is_alive)
+        return get_run(self._project.graph, id, alive=self._project.is_alive)
 
     def task(self, id: str) -> dict[str, Any]:  # noqa: A002
         """One task, by id (`r1/train`)."""
-        from clew.prov.queries.pipelines.runs import task
+        from clew.prov.queries.pipelines.runs import get_task
 
-        return task(self._project.graph, id, alive=self._project.is_alive)
+        return get_task(self._project.graph, id, alive=self._project.is_alive)
 
     def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
         """What a task printed in its last attempt, piece by piece: so far, if it still runs; with

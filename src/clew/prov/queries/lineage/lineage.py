@@ -18,22 +18,27 @@ from typing import Any
 
 from clew.prov.event_kinds import MOVES
 from clew.prov.graph import Graph
-from clew.prov.queries.lineage.nodes import activity_node, file_nodes, unrecorded_node, version_ref
-from clew.prov.queries.lineage.steps import FOREVER, Edge, Steps, Version
-from clew.prov.queries.show import class_of
+from clew.prov.queries.lineage.nodes import (
+    build_activity_node,
+    build_file_nodes,
+    build_unrecorded_node,
+    version_ref,
+)
+from clew.prov.queries.lineage.steps import FOREVER, Edge, LineageQueries, Version
+from clew.prov.queries.show import classify_locator
 from clew.prov.queries.targets import Target
 
 LIMIT = 20_000
 """Nodes after which a walk stops and says so."""
 
-_AT_ONCE = frozenset({"fork", "exec"})
+_INSTANT_FLOWS = frozenset({"fork", "exec"})
 """Ways of passing data that are over when they happen; a pipe may go on."""
 _DEVICE = re.compile(r"file://[^/]*/(?:dev/(?!shm/)|proc/|sys/)")
 """Places whose files are no files."""
 _PROCESSES = "SELECT id FROM started WHERE execution = ? AND id <> execution"
 
 
-def lineage(
+def trace_lineage(
     graph: Graph,
     target: Target,
     *,
@@ -61,7 +66,7 @@ def lineage(
 class _Walk:
     def __init__(self, graph: Graph, *, up: bool, everything: bool, limit: int) -> None:
         self._graph = graph
-        self._steps = Steps(graph.connection)
+        self._steps = LineageQueries(graph.connection)
         self._up = up
         self._everything = everything
         self._limit = limit
@@ -215,7 +220,7 @@ class _Walk:
         flows = self._steps.senders if self._up else self._steps.receivers
         for receiver, sender, at, via in flows(activities):
             near, far = (receiver, sender) if self._up else (sender, receiver)
-            at_once = via in _AT_ONCE
+            at_once = via in _INSTANT_FLOWS
             if at_once and (at > activities[near] if self._up else at < activities[near]):
                 continue
             self._join(sender, receiver, "informed", via=via)
@@ -230,7 +235,7 @@ class _Walk:
             return False
         hidden = version.package is not None or bool(_DEVICE.match(version.locator))
         if not hidden and version.found:
-            hidden = class_of(version.locator, None, version.mode) in ("package", "system")
+            hidden = classify_locator(version.locator, None, version.mode) in ("package", "system")
         if hidden:
             self._hidden.setdefault(activity, set()).add(version.key)
         return hidden
@@ -250,11 +255,11 @@ class _Walk:
                 activities[end] = None
             else:
                 activities.update({start: None, end: None})
-        nodes, names = file_nodes(self._graph, self._steps, self._versions)
+        nodes, names = build_file_nodes(self._graph, self._steps, self._versions)
         owned = {} if self._everything or not self._up else self._steps.owned(activities)
         for key, row in self._steps.activities(activities).items():
             hidden = len(self._hidden.get(key, ())) + owned.get(key, 0)
-            names[key] = (node := activity_node(row, hidden))["id"]
+            names[key] = (node := build_activity_node(row, hidden))["id"]
             nodes.append(node)
         edges = [
             {"from": names[start], "to": names[end], "kind": kind, **facts}
@@ -262,7 +267,7 @@ class _Walk:
             if start in names and end in names
         ]
         if target.kind == "file":
-            nodes.append(unrecorded_node(self._graph, target))
+            nodes.append(build_unrecorded_node(self._graph, target))
         if target.kind == "execution":
             nodes.insert(0, {"id": target.label, "kind": "execution", "label": target.label})
             edges += [

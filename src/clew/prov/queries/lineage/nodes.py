@@ -6,9 +6,16 @@ import json
 from typing import Any
 
 from clew.prov.graph import Graph
-from clew.prov.queries.formats import execution_id, kind_of, moment, place, process_id, version_id
-from clew.prov.queries.lineage.steps import Steps, Version
-from clew.prov.queries.notes import source_now, sources_of
+from clew.prov.queries.formats import (
+    execution_id,
+    format_time,
+    locator_kind,
+    path_fields,
+    process_id,
+    version_id,
+)
+from clew.prov.queries.lineage.steps import LineageQueries, Version
+from clew.prov.queries.notes import find_current_source, find_sources
 from clew.prov.queries.targets import Target
 from clew.prov.row_keys import digest_text
 
@@ -18,26 +25,26 @@ def version_ref(version: Version) -> str:
     return version_id(version.number, version.locator, version.ordinal)
 
 
-def file_nodes(
-    graph: Graph, steps: Steps, versions: dict[int, Version]
+def build_file_nodes(
+    graph: Graph, steps: LineageQueries, versions: dict[int, Version]
 ) -> tuple[list[dict[str, Any]], dict[int, str]]:
     changed = steps.changed_outside(key for key, version in versions.items() if version.found)
-    sources = sources_of(graph, versions.values())
+    sources = find_sources(graph, versions.values())
     nodes = []
     names: dict[int, str] = {}
     for key, version in versions.items():
-        shown = place(version.locator)
+        shown = path_fields(version.locator)
         names[key] = version_ref(version)
         nodes.append(
             {
                 "id": names[key],
-                "kind": kind_of(version.locator),
+                "kind": locator_kind(version.locator),
                 "label": shown["path"],
                 **shown,
                 "locator": version.locator,
                 "execution": execution_id(version.number),
                 "version": names[key],
-                "found": version.found and kind_of(version.locator) != "stream",
+                "found": version.found and locator_kind(version.locator) != "stream",
                 "digest": digest_text(version.digest),
                 "size": version.size,
                 "stored": bool(version.stored),
@@ -49,7 +56,7 @@ def file_nodes(
     return nodes, names
 
 
-def activity_node(row: tuple[Any, ...], hidden: int) -> dict[str, Any]:
+def build_activity_node(row: tuple[Any, ...], hidden: int) -> dict[str, Any]:
     _, execution, number, uid, command, exe, cwd, at, kind, name, elsewhere = row
     words = json.loads(command)
     return {
@@ -61,16 +68,16 @@ def activity_node(row: tuple[Any, ...], hidden: int) -> dict[str, Any]:
         "exe": exe,
         "cwd": cwd,
         "execution": execution_id(execution),
-        "started": moment(at),
+        "started": format_time(at),
         "hidden": hidden,
         "made_elsewhere": bool(elsewhere),
     }
 
 
-def unrecorded_node(graph: Graph, target: Target) -> dict[str, Any]:
+def build_unrecorded_node(graph: Graph, target: Target) -> dict[str, Any]:
     """A file as it is now, which no execution left or found like this."""
     locator = target.locator or ""
-    shown = place(locator)
+    shown = path_fields(locator)
     return {
         "id": target.label,
         "kind": "file",
@@ -84,6 +91,6 @@ def unrecorded_node(graph: Graph, target: Target) -> dict[str, Any]:
         "size": None,
         "stored": False,
         "changed_outside": True,
-        "source": source_now(graph, locator, target.digest),
+        "source": find_current_source(graph, locator, target.digest),
         "made_elsewhere": False,
     }

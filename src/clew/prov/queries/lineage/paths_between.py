@@ -10,18 +10,18 @@ from collections import deque
 from typing import Any
 
 from clew.prov.graph import Graph
-from clew.prov.queries.lineage.lineage import lineage
+from clew.prov.queries.lineage.lineage import trace_lineage
 from clew.prov.queries.targets import Target
 
 
-def between(graph: Graph, a: Target, b: Target, *, everything: bool = False) -> dict[str, Any]:
+def find_paths(graph: Graph, a: Target, b: Target, *, everything: bool = False) -> dict[str, Any]:
     """The ways from `a` to `b`, or else from `b` to `a`: `from` and `to` say which; without any
     there are no nodes. `shortest` is one of the ways, node by node."""
     truncated = False
     for start, end in ((a, b), (b, a)):
-        above = lineage(graph, end, direction="up", everything=everything)
+        above = trace_lineage(graph, end, direction="up", everything=everything)
         truncated = truncated or above["truncated"]
-        found = _ways(above, _ids(graph, start, above), set(above["roots"]))
+        found = _find_paths(above, _target_nodes(graph, start, above), set(above["roots"]))
         if found is not None:
             return {
                 "a": a.label,
@@ -35,7 +35,7 @@ def between(graph: Graph, a: Target, b: Target, *, everything: bool = False) -> 
     return {"a": a.label, "b": b.label, **none, "truncated": truncated}
 
 
-def _ids(graph: Graph, target: Target, above: dict[str, Any]) -> set[str]:
+def _target_nodes(graph: Graph, target: Target, above: dict[str, Any]) -> set[str]:
     """The nodes that the target is."""
     if target.kind == "execution":
         marks = "SELECT number FROM execution WHERE id IN ({})"
@@ -47,11 +47,11 @@ def _ids(graph: Graph, target: Target, above: dict[str, Any]) -> set[str]:
             or (node.get("execution") in numbers and "command" in node)
         }
     if target.kind == "version":
-        return set(lineage(graph, target, depth=0)["roots"])
+        return set(trace_lineage(graph, target, depth=0)["roots"])
     return {target.label}
 
 
-def _ways(above: dict[str, Any], starts: set[str], ends: set[str]) -> dict[str, Any] | None:
+def _find_paths(above: dict[str, Any], starts: set[str], ends: set[str]) -> dict[str, Any] | None:
     after: dict[str, list[str]] = {}
     for edge in above["edges"]:
         after.setdefault(edge["from"], []).append(edge["to"])
@@ -67,15 +67,15 @@ def _ways(above: dict[str, Any], starts: set[str], ends: set[str]) -> dict[str, 
     reached = [node for node in before if node in ends]
     if not reached:
         return None
-    kept = _leading(above["edges"], before.keys(), ends)
+    kept = _nodes_reaching(above["edges"], before.keys(), ends)
     return {
         "nodes": [node for node in above["nodes"] if node["id"] in kept],
         "edges": [edge for edge in above["edges"] if {edge["from"], edge["to"]} <= kept],
-        "shortest": _way(before, reached[0]),
+        "shortest": _path_to(before, reached[0]),
     }
 
 
-def _leading(edges: list[dict[str, Any]], reached: Any, ends: set[str]) -> set[str]:
+def _nodes_reaching(edges: list[dict[str, Any]], reached: Any, ends: set[str]) -> set[str]:
     """Of what was reached, that from which an end can be reached."""
     earlier: dict[str, list[str]] = {}
     for edge in edges:
@@ -91,7 +91,7 @@ def _leading(edges: list[dict[str, Any]], reached: Any, ends: set[str]) -> set[s
     return kept
 
 
-def _way(before: dict[str, str | None], end: str) -> list[str]:
+def _path_to(before: dict[str, str | None], end: str) -> list[str]:
     way: list[str] = []
     here: str | None = end
     while here is not None:

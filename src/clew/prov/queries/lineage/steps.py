@@ -161,7 +161,7 @@ class Edge(NamedTuple):
     how: str
 
 
-class Steps:
+class LineageQueries:
     """One walk's view of the graph."""
 
     def __init__(self, connection: Connection) -> None:

@@ -10,8 +10,8 @@ import json
 from typing import Any
 
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import Found
-from clew.prov.queries.formats import moment
+from clew.prov.queries.executions import ExecutionRef
+from clew.prov.queries.formats import format_time
 
 _SINCE = """
 SELECT told.n, told.at, told.what, told.facets, s.kind, s.name FROM (
@@ -23,19 +23,19 @@ SELECT told.n, told.at, told.what, told.facets, s.kind, s.name FROM (
 """
 
 
-def changes(graph: Graph, run: Found, *, since: int = 0) -> list[dict[str, Any]]:
+def list_changes(graph: Graph, run: ExecutionRef, *, since: int = 0) -> list[dict[str, Any]]:
     """What happened after the change number `since`, in order."""
     rows = graph.connection.rows(_SINCE, (run.key, run.key, since))
     return [_change(run, *row) for row in rows]
 
 
 def _change(
-    run: Found, n: int, at: int, what: str, facets: str, kind: str, name: str | None
+    run: ExecutionRef, n: int, at: int, what: str, facets: str, kind: str, name: str | None
 ) -> dict[str, Any]:
     told = json.loads(facets) if what == "ended" else {}
     return {
         "n": int(n),
-        "at": moment(at),
+        "at": format_time(at),
         "run": run.id,
         "kind": kind,
         "task": f"{run.id}/{name}" if kind == "task" else None,

@@ -8,8 +8,8 @@ from typing import Any
 
 from clew.errors import NotFound
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import Alive, Found
-from clew.prov.queries.formats import execution_id, moment
+from clew.prov.queries.executions import ExecutionRef, IsRunning
+from clew.prov.queries.formats import execution_id, format_time
 from clew.prov.row_keys import activity_key
 
 _NAMED = re.compile(r"(r[1-9]\d{0,15})/([^:]+)(?::(.+))?", re.DOTALL)
@@ -25,11 +25,11 @@ WHERE s.execution = ? ORDER BY s.n, e.n
 _ITSELF = _ACTIVITIES.replace("s.execution", "s.id")
 _TASKS = "SELECT id FROM started WHERE execution = ? AND kind = 'task' ORDER BY n"
 _ENDS = "SELECT activity, facets FROM ended WHERE activity IN ({}) ORDER BY n"
-_FEW = 100
+_BATCH = 100
 _NUMBER = "SELECT number FROM execution WHERE id = ?"
 
 
-def find_run(graph: Graph, text: str) -> Found:
+def find_run(graph: Graph, text: str) -> ExecutionRef:
     """The run a user calls `r2`, or by its uid."""
     row = None
     if text[:1] == "r" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
@@ -38,45 +38,45 @@ def find_run(graph: Graph, text: str) -> Found:
         row = graph.connection.one(_BY_ID, (graph.project, activity_key(graph.project_uid, text)))
     if row is None:
         raise NotFound(f"no pipeline run {text}", hint="clew pipeline list")
-    return Found(int(row[0]), str(row[1]), int(row[2]))
+    return ExecutionRef(int(row[0]), str(row[1]), int(row[2]))
 
 
-def runs(graph: Graph, *, alive: Alive) -> list[dict[str, Any]]:
+def list_runs(graph: Graph, *, alive: IsRunning) -> list[dict[str, Any]]:
     """All runs, oldest first, each without its tasks."""
     found = [
-        Found(int(key), str(uid), int(number))
+        ExecutionRef(int(key), str(uid), int(number))
         for key, uid, number in graph.connection.rows(_ALL, (graph.project,))
     ]
-    return [_document(graph, one, alive, tasks=False) for one in found]
+    return [_build_run(graph, one, alive, tasks=False) for one in found]
 
 
-def run(graph: Graph, text: str, *, alive: Alive, tasks: bool = True) -> dict[str, Any]:
+def get_run(graph: Graph, text: str, *, alive: IsRunning, tasks: bool = True) -> dict[str, Any]:
     """One run with its tasks."""
-    return _document(graph, find_run(graph, text), alive, tasks=tasks)
+    return _build_run(graph, find_run(graph, text), alive, tasks=tasks)
 
 
-def counted(graph: Graph, text: str, *, alive: Alive) -> dict[str, Any]:
+def get_run_with_counts(graph: Graph, text: str, *, alive: IsRunning) -> dict[str, Any]:
     """One run, and how many of its tasks there are in each state: in place of the tasks, which may
     be more than one wants in memory."""
     found = find_run(graph, text)
     unended = "running" if alive(found.uid) else "failed"
     counts: dict[str, int] = {}
     tasks = [row[0] for row in graph.connection.rows(_TASKS, (found.key,))]
-    for start in range(0, len(tasks), _FEW):
-        states = dict.fromkeys(tasks[start : start + _FEW], unended)
+    for start in range(0, len(tasks), _BATCH):
+        states = dict.fromkeys(tasks[start : start + _BATCH], unended)
         for activity, facets in graph.connection.among(_ENDS, states):
             states[activity] = json.loads(facets)["state"]  # the last end is the one that counts
         for state in states.values():
             counts[state] = counts.get(state, 0) + 1
-    return {**_document(graph, found, alive, tasks=False), "counts": counts}
+    return {**_build_run(graph, found, alive, tasks=False), "counts": counts}
 
 
-def task(graph: Graph, text: str, *, alive: Alive) -> dict[str, Any]:
+def get_task(graph: Graph, text: str, *, alive: IsRunning) -> dict[str, Any]:
     """One task: `r1/train`, or within something `r1/for-loop-1/0/train`."""
     named = _NAMED.fullmatch(text)
     if named is None:
         raise NotFound(f"{text} names no task", hint="clew pipeline show r1 lists those of a run")
-    found = run(graph, named[1], alive=alive)["tasks"]
+    found = get_run(graph, named[1], alive=alive)["tasks"]
     exact = [one for one in found if one["name"] == named[2]]
     alike = exact or [one for one in found if one["name"].rsplit("/", 1)[-1] == named[2]]
     if len(alike) != 1:
@@ -90,22 +90,22 @@ def task(graph: Graph, text: str, *, alive: Alive) -> dict[str, Any]:
     return dict(alike[0])
 
 
-def executions_of(graph: Graph, text: str) -> list[str]:
+def list_run_executions(graph: Graph, text: str) -> list[str]:
     """The executions of all tasks of the run that `text` names; none where it names none."""
     try:
-        found = run(graph, text, alive=lambda _: False)
+        found = get_run(graph, text, alive=lambda _: False)
     except NotFound:
         return []
     return [one["execution"] for one in found["tasks"] if one["execution"]]
 
 
-def recorded_as(graph: Graph, text: str) -> str | None:
+def resolve_task(graph: Graph, text: str) -> str | None:
     """The execution of a task (`r1/train`), or the version of an artifact (`r1/train:model`),
     in words that name it anywhere; None where the text speaks of neither."""
     named = _NAMED.fullmatch(text)
     if named is None or not graph.connection.one(_BY_NUMBER, (graph.project, -int(named[1][1:]))):
         return None
-    found = task(graph, text, alive=lambda _: False)
+    found = get_task(graph, text, alive=lambda _: False)
     if named[3] is None:
         if not found["execution"]:
             raise NotFound(f"{text} was never run", hint=f"clew pipeline show {named[1]}")
@@ -123,7 +123,9 @@ def recorded_as(graph: Graph, text: str) -> str | None:
     return str(made[0]["version"])
 
 
-def _document(graph: Graph, found: Found, alive: Alive, *, tasks: bool) -> dict[str, Any]:
+def _build_run(
+    graph: Graph, found: ExecutionRef, alive: IsRunning, *, tasks: bool
+) -> dict[str, Any]:
     known: dict[str, list[Any]] = {}
     told = graph.connection.rows(_ACTIVITIES if tasks else _ITSELF, (found.key,))
     for uid, at, name, facets, ended, more in told:
@@ -142,8 +144,8 @@ def _document(graph: Graph, found: Found, alive: Alive, *, tasks: bool) -> dict[
         "uid": found.uid,
         "name": facets.get("pipeline"),
         "state": state,
-        "started": moment(started),
-        "ended": moment(ended),
+        "started": format_time(started),
+        "ended": format_time(ended),
         "seconds": None if ended is None else round((ended - started) / 1e9, 6),
         "file": facets.get("file"),
         "inputs": facets.get("inputs", {}),
@@ -151,14 +153,14 @@ def _document(graph: Graph, found: Found, alive: Alive, *, tasks: bool) -> dict[
         "error": error,
     }
     if tasks:
-        done = [_task(graph, found.id, words, going) for words in known.values()]
+        done = [_build_task(graph, found.id, words, going) for words in known.values()]
         names = {one["name"].split("/")[0] for one in done}
         waiting = [name for name in facets.get("tasks", ()) if going and name not in names]
-        document["tasks"] = [*done, *(_pending(found.id, name) for name in waiting)]
+        document["tasks"] = [*done, *(_build_pending_task(found.id, name) for name in waiting)]
     return document
 
 
-def _task(graph: Graph, run_id: str, words: list[Any], going: bool) -> dict[str, Any]:
+def _build_task(graph: Graph, run_id: str, words: list[Any], going: bool) -> dict[str, Any]:
     at, name, facets, ended, more = words
     executions = [
         execution_id(int(row[0]))
@@ -166,10 +168,10 @@ def _task(graph: Graph, run_id: str, words: list[Any], going: bool) -> dict[str,
         if (row := graph.connection.one(_NUMBER, (activity_key(graph.project_uid, uid),)))
     ]
     return {
-        **_pending(run_id, name),
+        **_build_pending_task(run_id, name),
         "state": more.get("state") or ("running" if going else "failed"),
-        "started": moment(at),
-        "ended": moment(ended),
+        "started": format_time(at),
+        "ended": format_time(ended),
         "seconds": None if ended is None else round((ended - at) / 1e9, 6),
         "parameters": facets.get("parameters", {}),
         "platform": facets.get("platform", {}),
@@ -185,7 +187,7 @@ def _task(graph: Graph, run_id: str, words: list[Any], going: bool) -> dict[str,
     }
 
 
-def _pending(run_id: str, name: str) -> dict[str, Any]:
+def _build_pending_task(run_id: str, name: str) -> dict[str, Any]:
     return {
         "id": f"{run_id}/{name}",
         "name": name,

@@ -9,10 +9,10 @@ from typing import Any
 
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import execution_id
-from clew.prov.queries.same_command import started_alike
+from clew.prov.queries.same_command import find_same_command
 from clew.prov.row_keys import activity_key
 
-PROGRAM = "task"
+TASK_PROGRAM = "task"
 """A task is found again as a program is, by its words: this one, and its key."""
 
 _TASK = """
@@ -41,7 +41,7 @@ SELECT max(n) FROM (
 
 
 @dataclass(frozen=True)
-class Done:
+class FinishedTask:
     """A task that was run to its end."""
 
     task: str
@@ -59,67 +59,67 @@ class Done:
     """What its key was made of."""
 
 
-def done_alike(graph: Graph, key: str, *, run: str) -> Iterator[Done]:
+def find_tasks_with_key(graph: Graph, key: str, *, run: str) -> Iterator[FinishedTask]:
     """Tasks of the same key that succeeded in other runs than this, the latest first. Those of one
     run all run: which of two equal ones ends first is chance, and each may have been wanted."""
-    found = started_alike(graph, PROGRAM, (key,), "")
+    found = find_same_command(graph, TASK_PROGRAM, (key,), "")
     for activity in [activity for uid, activity in found if uid != run]:
         for row in graph.connection.rows(_TASK, (activity,))[:1]:
-            if (done := _done(*row)) is not None and done.key == key:
+            if (done := _build_finished_task(*row)) is not None and done.key == key:
                 yield done
 
 
-def runs_of(graph: Graph, pipeline: str) -> list[str]:
+def list_runs_of_pipeline(graph: Graph, pipeline: str) -> list[str]:
     """The uids of the last runs of a pipeline of this name, the latest first."""
     rows = graph.connection.rows(_RUNS, (graph.project,))
     return [str(uid) for uid, facets in rows if json.loads(facets).get("pipeline") == pipeline]
 
 
-def last_of(graph: Graph, runs: Sequence[str], name: str) -> Done | None:
+def find_last_task(graph: Graph, runs: Sequence[str], name: str) -> FinishedTask | None:
     """The task of this name in the first of these runs in which it was run."""
     for uid in runs:
         activity = activity_key(graph.project_uid, f"{uid}/{name}")
         for row in graph.connection.rows(_TASK, (activity,))[:1]:
-            if (done := _done(*row)) is not None:
+            if (done := _build_finished_task(*row)) is not None:
                 return done
     return None
 
 
-def done_in(graph: Graph, run: int) -> dict[str, Done]:
+def list_finished_tasks(graph: Graph, run: int) -> dict[str, FinishedTask]:
     """Of one run, by name, the tasks that were done and need not be done again."""
-    found: dict[str, Done | None] = {}
+    found: dict[str, FinishedTask | None] = {}
     for number, name, ended in graph.connection.rows(_IN_RUN, (run,)):
         if name is not None:
-            found[name] = _done(number, name, ended, states=("succeeded", "reused"))
+            found[name] = _build_finished_task(number, name, ended, states=("succeeded", "reused"))
     return {name: done for name, done in found.items() if done is not None}
 
 
-def begun_with(graph: Graph, run: int) -> dict[str, Any]:
+def load_run_facets(graph: Graph, run: int) -> dict[str, Any]:
     """What a run was begun with: what its placeholders stand for, and its options."""
     row = graph.connection.one("SELECT facets FROM started WHERE id = ?", (run,))
     return dict(json.loads(row[0])) if row else {}
 
 
-def first_process(graph: Graph, execution: str) -> str | None:
+def find_first_process(graph: Graph, execution: str) -> str | None:
     """The uid of the process that an execution began with."""
     key = activity_key(graph.project_uid, execution)
     row = graph.connection.one(_FIRST, (key,))
     return str(row[0]) if row else None
 
 
-def last_number(graph: Graph, run: int) -> int:
+def find_last_event_number(graph: Graph, run: int) -> int:
     """The number of the last event that was told of a run."""
     return int(graph.connection.rows(_LAST_NUMBER, (run, run))[0][0] or 0)
 
 
-def _done(
+def _build_finished_task(
     number: int, name: str, ended: str, *, states: Sequence[str] = ("succeeded",)
-) -> Done | None:
+) -> FinishedTask | None:
     last = json.loads(ended)
     if last.get("state") not in states or not last.get("executions"):
         return None
     given = last.get("inputs", {}).values()
-    return Done(
+    return FinishedTask(
         task=f"{execution_id(number)}/{name}",
         execution=last["executions"][-1],
         place=last.get("place", ""),

@@ -26,9 +26,9 @@ from clew.api.local.share import LocalEndpoint
 from clew.api.local.versions import check_stored, find, find_stored
 from clew.api.remote.client_paths import ClientPaths
 from clew.errors import NoContent, NotFound
-from clew.prov.export.notes import Remark
-from clew.prov.queries.files import versions_of
-from clew.prov.queries.lineage.lineage import lineage as lineage_of
+from clew.prov.export.notes import PortableNote
+from clew.prov.queries.files import list_versions
+from clew.prov.queries.lineage.lineage import trace_lineage as lineage_of
 from clew.prov.queries.targets import Target
 from clew.server.parsing.event_batches import Malformed
 from clew.server.service import Service
@@ -117,7 +117,7 @@ def lineage(
 
 @_question
 def versions(project: LocalProject, locator: str) -> list[Document]:
-    return versions_of(project.graph, locator)
+    return list_versions(project.graph, locator)
 
 
 @_question
@@ -197,7 +197,7 @@ def contents(project: LocalProject, id: str) -> list[str]:  # noqa: A002
 
 
 @_question
-def take_remarks(project: LocalProject, id: str, remarks: list[Remark]) -> None:  # noqa: A002
+def take_remarks(project: LocalProject, id: str, remarks: list[PortableNote]) -> None:  # noqa: A002
     LocalEndpoint(project).note(project.execution(id).uid, remarks)
 
 

@@ -11,8 +11,8 @@ from tests.unit.prov.conftest import Ask
 from tests.unit.prov.story import Story, digest, locator
 
 from clew.prov.graph import Graph
-from clew.prov.queries.lineage.lineage import lineage
-from clew.prov.queries.notes import note, notes
+from clew.prov.queries.lineage.lineage import trace_lineage
+from clew.prov.queries.notes import add_note, list_notes
 from clew.prov.queries.targets import Target
 
 Answer = dict[str, Any]
@@ -68,7 +68,7 @@ def workflow(graph: Graph) -> None:
 @pytest.fixture
 def trace(graph: Graph, target: Ask) -> Any:
     def ask(text: str, direction: str = "up", **options: Any) -> Answer:
-        return lineage(graph, target(text), direction=direction, **options)
+        return trace_lineage(graph, target(text), direction=direction, **options)
 
     return ask
 
@@ -139,7 +139,7 @@ class TestWorkflow:
         assert not node(answer, "e3:/w/raw@1")["changed_outside"]
 
     def test_a_file_that_is_different_now(self, graph: Graph, target: Ask) -> None:
-        answer = lineage(graph, target("raw", raw="edited"))
+        answer = trace_lineage(graph, target("raw", raw="edited"))
         [only] = answer["nodes"]
         assert (only["label"], only["changed_outside"], answer["edges"]) == ("/w/raw", True, [])
 
@@ -150,18 +150,20 @@ class TestWorkflow:
         assert {"e2 part e2.p1", "e2 part e2.p2", "e3.p1 generated e3:/w/clean@1"} < drawn(answer)
 
     def test_sources_and_notes(self, graph: Graph, trace: Any, target: Ask) -> None:
-        note(graph, target("raw", raw="RAW"), "source", "https://example.org/raw", agent="ann")
-        note(graph, target("e2"), "mood", "good", agent="ann")
-        note(graph, target("e2"), "mood", "better", agent="bob")
+        add_note(graph, target("raw", raw="RAW"), "source", "https://example.org/raw", agent="ann")
+        add_note(graph, target("e2"), "mood", "good", agent="ann")
+        add_note(graph, target("e2"), "mood", "better", agent="bob")
         assert node(trace("e1:model"), "e3:/w/raw@1")["source"] == "https://example.org/raw"
-        assert [(n["key"], n["value"], n["agent"]) for n in notes(graph, target("e2"))] == [
+        assert [(n["key"], n["value"], n["agent"]) for n in list_notes(graph, target("e2"))] == [
             ("mood", "good", "ann"),
             ("mood", "better", "bob"),
         ]
-        assert [n["value"] for n in notes(graph, target("e3:raw"))] == ["https://example.org/raw"]
+        assert [n["value"] for n in list_notes(graph, target("e3:raw"))] == [
+            "https://example.org/raw"
+        ]
 
     def test_a_note_on_a_version_is_forgotten_with_it(self, graph: Graph, target: Ask) -> None:
-        note(graph, target("e2:model"), "k", "v", agent="ann")
+        add_note(graph, target("e2:model"), "k", "v", agent="ann")
         graph.remove("b" * 32)
         assert graph.connection.rows("SELECT count(*) FROM note") == [(0,)]
 
@@ -184,11 +186,11 @@ def test_a_source_may_be_said_before_anything_ran(graph: Graph, target: Ask) -> 
     story = Story("a")
     story.read(story.process("x"), "/w/raw", "RAW")
     unknown = Target("file", "raw", (), locator=locator("/w/raw"), digest=digest("RAW"))
-    note(graph, unknown, "source", "https://example.org/raw", agent="ann")
-    [only] = lineage(graph, target("raw", raw="RAW"))["nodes"]
+    add_note(graph, unknown, "source", "https://example.org/raw", agent="ann")
+    [only] = trace_lineage(graph, target("raw", raw="RAW"))["nodes"]
     assert only["source"] == "https://example.org/raw"
     graph.fold(story.events)
-    answer = lineage(graph, target("raw", raw="RAW"))
+    answer = trace_lineage(graph, target("raw", raw="RAW"))
     assert node(answer, "e1:/w/raw@1")["source"] == "https://example.org/raw"
 
 

@@ -10,7 +10,7 @@ from tests.unit.prov.conftest import Ask
 from tests.unit.prov.story import Story
 
 from clew.prov.graph import Graph
-from clew.prov.queries.lineage.paths_between import between
+from clew.prov.queries.lineage.paths_between import find_paths
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def ask(graph: Graph, target: Ask) -> Any:
         b.read(join, path, text)
     b.write(join, "/w/both", "BOTH")
     graph.fold(b.end().events)
-    return lambda one, other: between(graph, target(one), target(other))
+    return lambda one, other: find_paths(graph, target(one), target(other))
 
 
 def ids(answer: dict[str, Any]) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.prov.events import AnyEvent, Ended, Started
 from clew.prov.graph import Graph
-from clew.prov.queries.pipelines.run_changes import changes
+from clew.prov.queries.pipelines.run_changes import list_changes
 from clew.prov.queries.pipelines.runs import find_run
 
 RUN = "f" * 32
@@ -22,7 +22,7 @@ def ended(n: int, name: str | None = None, **facets: object) -> AnyEvent:
 
 def test_changes_come_in_the_order_they_were_told(graph: Graph) -> None:
     graph.fold([begun(1), begun(2, "train"), ended(3, "train", state="failed", error="no")])
-    found = changes(graph, find_run(graph, RUN))
+    found = list_changes(graph, find_run(graph, RUN))
     assert [(one["n"], one["task"], one["change"], one["state"]) for one in found] == [
         (1, None, "started", "running"),
         (2, "r1/train", "started", "running"),
@@ -34,8 +34,8 @@ def test_changes_come_in_the_order_they_were_told(graph: Graph) -> None:
 def test_only_what_came_after(graph: Graph) -> None:
     graph.fold([begun(1), begun(2, "train"), ended(3, "train", state="failed")])
     run = find_run(graph, RUN)
-    assert [one["n"] for one in changes(graph, run, since=2)] == [3]
+    assert [one["n"] for one in list_changes(graph, run, since=2)] == [3]
     # It was gone on with: what is told again of the beginning is known, the ends are new.
     graph.fold([begun(4), begun(5, "train"), ended(6, "train", state="succeeded"), ended(7)])
-    assert [one["n"] for one in changes(graph, run, since=3)] == [6, 7]
-    assert changes(graph, run, since=7) == []
+    assert [one["n"] for one in list_changes(graph, run, since=3)] == [6, 7]
+    assert list_changes(graph, run, since=7) == []
