@@ -1,8 +1,9 @@
-"""Kubeflow pipelines: read the compiled IR, decide, and drive tasks through `run`.
+"""Kubeflow Pipelines: parse the compiled IR, decide, and run tasks through `run`.
 
-`ir` is what a pipeline says, `reading` gets it from a file or refuses it with the place;
-`engine` decides what is ready, skipped, tried again and over, without any IO; `running` carries
-that out with one witnessed execution a task, and `recording` tells the graph. `attempts` knows how
-a task is run: forked by a worker (`tasks`), or as a command of its own (`processes`), also in an
-image; what would drive Pods instead replaces that alone. Nobody but `api` imports this.
+    spec    the compiled pipeline as typed values
+    engine  which tasks are ready, skipped, retried or finished, without IO
+    tasks   one attempt of a task: forked worker, process or container
+    runs    the loop that carries out the engine's decisions, and the record of a run
+
+Another kind of runner, such as Pods, replaces `tasks` alone. Imported by `api`.
 """

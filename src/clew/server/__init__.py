@@ -1,7 +1,12 @@
-"""The HTTP face of a project: the stock Kubeflow Pipelines client's API, and our own.
+"""The HTTP server of a project: Kubeflow Pipelines' API, our own API, and the proxy.
 
-`service` is what routes are given: projects, one for each request at a time. `app` puts the
-routes together behind `identity`; `catalogue` keeps what was asked for (experiments, pipelines,
-runs, schedules), `running` does it. `kfp` speaks Kubeflow's API, `v1` our own. Routes parse, call
-and answer; what a thing means is known below, in `api`. Only the command line starts it.
+    app          puts the routes and the middleware together
+    http         identity, limits, timeouts, error documents, access log
+    kfp, v1      the routes: Kubeflow's API and our own
+    catalogue    the tables of experiments, pipelines, runs and schedules
+    run_workers  processes that claim runs from the catalogue and carry them out
+    proxy        the way to notebooks, TensorBoards and volume viewers
+    parsing      parsers of what clients send
+
+Routes parse, call `api` and answer; they contain no rules. Imported by `clew server` alone.
 """

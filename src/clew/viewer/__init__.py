@@ -1,7 +1,8 @@
-"""A folder, in a browser: what a volume holds can be seen, fetched, sent, changed.
+"""The files of a directory in a browser: list, download, upload, rename, delete.
 
-`volume` is the folder, and the one place that opens anything in it: nothing outside is reachable,
-whatever links and renames do. `listing`, `fetching`, `sending`, `changing` are what can be done
-with it; `app` is HTTP, `page.*` what a browser shows. It has no idea who asks: whoever stands
-before it must know that. It knows nothing of projects, and imports nothing of Clew but errors.
+`volume` is the directory and the only module that opens files; nothing outside is reachable,
+whatever symbolic links or renames do. `directory_listing`, `download`, `upload` and
+`file_operations` do the work; `app` is HTTP; `page.*` is what the browser shows. It does not know
+users: the proxy before it must. Never contains anything about projects. Imported by
+`clew viewer` alone.
 """

@@ -1,6 +1,9 @@
-"""Who saw it: witnesses, which turn what they see of running work into events.
+"""Witnesses: they observe running work and turn what they see into events.
 
-Here belong the readers of system calls, of the machine's surroundings and of package managers'
-records. Never here: SQL, chunks, or anything that starts work.
-`run` and the packages above it may import this one.
+    syscalls      from the trace of clew-trace to events
+    downloads     where downloaded files came from
+    environment   the machine, the Git commit and the variables of an execution
+    accelerators  GPUs and their software
+
+Never contains SQL or anything that starts work. Imported by `run` and the packages above it.
 """

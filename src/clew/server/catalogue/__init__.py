@@ -1,6 +1,7 @@
-"""What the server was asked for: experiments, pipelines and their versions, runs, schedules.
+"""What the server keeps about experiments, pipelines and versions, runs and schedules.
 
-A module for each of them, with its SQL; every function is given the graph of the project, and is
-one transaction. `listing` answers a page of any of them, by the fields that `tables` names. How a
-run went is told by the graph itself: a run here and there has one uid.
+One module per kind, with its SQL. Every function takes the graph of the project and is one
+transaction. `list_pages` answers a page of any list, by the fields in `list_fields`. How a run
+went is in the graph: the run has the same uid here and there. Never contains HTTP. Imported by
+the routes and by `run_workers`.
 """

@@ -1,8 +1,8 @@
-"""A reverse proxy for what runs beside the server: notebooks, TensorBoards, viewers of volumes.
+"""A reverse proxy for notebooks, TensorBoards and volume viewers.
 
-`apps` gives these targets an origin of their own. `routing` knows which requests go to a target,
-`targets` and, on a cluster, `services` where each is, `headers` what is passed on; `forwarding`
-carries HTTP over the connections of `upstream`, `sockets` WebSockets; `traffic` counts what passed.
-Every request that gets here came with the token or a session; neither is passed on. Only `services`
-knows of Kubernetes, and asks `kube`.
+`app_origin` serves the targets at an origin of their own. `routing` decides which requests go to
+a target; `targets` and, on a cluster, `cluster_targets` know where it is; `headers` decides what
+is passed on. `http_forwarding` and `http_client` carry HTTP, `websocket` carries WebSockets, and
+`usage` counts traffic. Every request here was authenticated; the token and the session are never
+passed on. Only `cluster_targets` uses `kube`. Imported by `server.app`.
 """

@@ -1,6 +1,7 @@
-"""Doing what was asked for.
+"""Carry out the runs of the catalogue.
 
-`runners` keeps some processes at hand, each of which (`runner`) takes one run at a time from the
-catalogue, and does it with a worker that waited for it. They share nothing but the database: so
-those of several servers share the work. `ticking` asks for the runs that schedules are due.
+`worker_pool` starts worker processes. Each `worker` claims one run at a time and runs it as
+`clew pipeline run` would. Workers share nothing but the database, so those of several servers
+share the work. `schedule_loop` queues the runs of schedules that are due. Imported by
+`server.listener`.
 """

@@ -1,6 +1,6 @@
-"""Our own API: everything that is recorded, and how work goes.
+"""Our own REST API at `/api/v1`.
 
-A module for each kind of thing, with its routes: they parse, call what `api` and `prov.questions`
-know, and answer with the documents of `--json`, whose types are in `shapes` and `runshapes`.
-`routes` puts them together, and writes down the whole in OpenAPI.
+One module per kind of resource. Its routes parse, call `api` and `prov.queries`, and answer with
+the documents of `--json`, whose types are in `schemas` and `run_schemas`. `routes` puts the
+modules together and writes the OpenAPI description. Imported by `server.app`.
 """
