@@ -1,4 +1,4 @@
-"""One execution's facts arranged by process: what each used, made, asked for and started."""
+"""Index one execution's record by process: what each used, wrote, looked up and started."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from clew.prov.queries.formats import path_fields, process_id
 
 
 class ExecutionIndex:
-    """A record, to be asked by process."""
+    """The record of one execution, indexed by process."""
 
     def __init__(self, record: ExecutionRecord, name: Callable[[str], str]) -> None:
-        """`name` tells how a locator of this record is called in both."""
+        """`name` maps a locator to the entity's name, which both compared executions share."""
         self.record = record
         self.name = name
 
@@ -23,7 +23,7 @@ class ExecutionIndex:
 
     @cached_property
     def used(self) -> dict[int, list[tuple[Edge, Version]]]:
-        """By process, in the order it met them; what it had made itself is left out."""
+        """What each process used, in order, except what it wrote itself."""
         used: dict[int, list[tuple[Edge, Version]]] = defaultdict(list)
         for edge in self.record.used:
             if edge.activity not in self.writers[edge.version]:
@@ -39,12 +39,12 @@ class ExecutionIndex:
 
     @cached_property
     def versions(self) -> dict[str, list[Version]]:
-        """By name, the versions in their order."""
+        """The versions of each entity in order, by name."""
         return {self.name(locator): line for locator, line in self.record.lines.items()}
 
     @cached_property
     def writers(self) -> dict[int, set[int]]:
-        """By version, the processes that wrote it."""
+        """The processes that wrote each version."""
         writers: dict[int, set[int]] = defaultdict(set)
         for edge in self.record.generated:
             writers[edge.version].add(edge.activity)
@@ -52,7 +52,7 @@ class ExecutionIndex:
 
     @cached_property
     def write_times(self) -> dict[int, dict[int, int]]:
-        """By version, who wrote it, or else removed it, and when they began to."""
+        """By version, when each process began to write it, or else removed it."""
         found: dict[int, dict[int, int]] = defaultdict(dict)
         for edges in (self.record.generated, self.record.invalidated):
             new: dict[int, dict[int, int]] = defaultdict(dict)
@@ -63,7 +63,7 @@ class ExecutionIndex:
 
     @cached_property
     def last_versions(self) -> dict[str, Version]:
-        """By the path it is shown with, the last version of each file and stream."""
+        """The last version of each file and stream, by displayed path."""
         lines = self.record.lines.values()
         return {path_fields(line[-1].locator)["path"]: line[-1] for line in lines}
 
@@ -83,7 +83,7 @@ class ExecutionIndex:
 
     @cached_property
     def sources(self) -> dict[int, list[int]]:
-        """By process, who passed it data without a file."""
+        """By process, the processes that passed it data without a file."""
         sources: dict[int, list[int]] = defaultdict(list)
         for learnt, source, _, via in self.record.informed:
             if via not in ("fork", "exec"):
@@ -92,7 +92,7 @@ class ExecutionIndex:
 
     @cached_property
     def _digests(self) -> dict[int, str]:
-        """What is known of versions that nobody read: moving a file does not change its bytes."""
+        """Digests of versions that were moved but never read: a move keeps the bytes."""
         return {
             key: version.digest
             for key, (_, version) in self.record.moves.items()
@@ -103,7 +103,7 @@ class ExecutionIndex:
         return version.digest or self._digests.get(version.key)
 
     def environment(self, process: Activity) -> dict[str, str]:
-        """All its variables. A process that never became another program has its parent's."""
+        """All variables of a process. One that never called exec has its parent's."""
         while process.exe is None and process.parent in self.record.activities:
             process = self.record.activities[process.parent]
         whole = self.record.itself.environment
@@ -112,7 +112,7 @@ class ExecutionIndex:
 
     @cached_property
     def _successors(self) -> dict[str, Activity]:
-        """By the uid before: the program that a process became."""
+        """The program that a process became by exec, by the uid before."""
         found: dict[str, Activity] = {}
         for process in self.record.processes:
             stem, _, ordinal = process.uid.rpartition("-")
@@ -124,30 +124,30 @@ class ExecutionIndex:
         return self._successors.get(process.uid)
 
     def end(self, process: Activity) -> int:
-        """When it ended, or became another program; what has no end comes last."""
+        """When it ended or called exec; a process without a recorded end comes last."""
         after = self.successor(process)
         if process.ended is None and after is not None:
             return after.started
         return 1 << 63 if process.ended is None else process.ended
 
     def output_range(self, process: Activity, stream: str) -> tuple[int, int] | None:
-        """Which part of stdout or stderr it and its children wrote, and nobody else."""
+        """The part of stdout or stderr that only it and its children wrote."""
         output = process.facets.get("begun", {}).get("output", {})
         found = output.get(stream)
         return (found[0], found[1]) if found else None
 
     def ancestors(self, process: Activity) -> Iterator[Activity]:
-        """From its parent upwards; the execution itself is the last."""
+        """Its ancestors from its parent upwards; the execution itself is last."""
         while process.parent in self.record.activities:
             process = self.record.activities[process.parent]
             yield process
 
     def with_ancestors(self, process: Activity) -> set[int]:
-        """It and its ancestors."""
+        """The keys of the process and its ancestors."""
         return {process.key, *(above.key for above in self.ancestors(process))}
 
     def overlap(self, one: Activity, other: Activity) -> bool:
-        """Whether they ran at the same time, and neither came of the other."""
+        """Whether they ran at the same time, and neither is an ancestor of the other."""
         if one.key in self.with_ancestors(other) or other.key in self.with_ancestors(one):
             return False
         return one.started < self.end(other) and other.started < self.end(one)

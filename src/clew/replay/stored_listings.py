@@ -1,5 +1,4 @@
-"""The names of folders that were listed: kept in the store, and each listing is read from it once,
-however many processes listed the same."""
+"""Read stored directory listings."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from clew.store import Store
 
 
 def listing_reader(store: Store) -> ReadListing:
-    """As long as the store is open."""
+    """Return a function that reads each listing once. Valid while the store is open."""
 
     @cache
     def names(digest: str) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Folders that were only on the way to something."""
+"""Drop dependencies on directories that a process only traversed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from clew.replay.reuse.subtree import Dependency
 
 
 def drop_traversals(dependencies: list[Dependency]) -> list[Dependency]:
-    """Who resolves a path looks at every folder on its way, and wants to know only whether it is a
-    link: the times of folders that were asked for like that, with all above them, say nothing."""
+    """Reduce the times of traversed directories to their existence.
+
+    Resolving a path examines every directory on the way, only to see whether it is a link, so the
+    times of these directories do not matter.
+    """
     folders = {dependency.path for dependency in dependencies if _is_directory(dependency)}
     links = {dependency.path for dependency in dependencies if dependency.kind == "link"}
     within = {os.path.dirname(dependency.path) for dependency in dependencies}

@@ -1,9 +1,8 @@
-"""A folder made beside its place and put there in one step: whole, or not at all.
+"""Build a directory under a temporary name and publish it in one step.
 
-Where a folder is already, the two are exchanged, so that at no moment there is less than one of
-them. Whoever stands in the old folder stands in the new one afterwards: the old is then filled
-with second names of the new files and exchanged back. What a killed Clew leaves beside is
-removed by the next one that comes there.
+An existing directory is exchanged with the new one, so that one of the two always exists. For
+processes whose working directory is the old one, the old directory is then filled with hard links
+to the new files and exchanged back. The next Clew removes what a killed one left.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EXDEV, errno.EBUSY)
 
 @contextlib.contextmanager
 def lock_directory(folder: Path) -> Iterator[None]:
-    """Nobody else places anything there, or commits from there, meanwhile."""
+    """Lock the directory against other checkouts and commits."""
     try:
         descriptor = _try_lock(folder)
     except NotADirectoryError as error:
@@ -46,7 +45,7 @@ def lock_directory(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def staging_directory(folder: Path) -> Iterator[Path]:
-    """An empty folder beside `folder`; what bears its name at the end is removed."""
+    """An empty directory beside `folder`; whatever has its name at the end is removed."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         for left in folder.parent.glob(f"{_PREFIX}*"):
@@ -66,8 +65,8 @@ def staging_directory(folder: Path) -> Iterator[Path]:
 
 
 def publish(made: Path, folder: Path, *, unchanged: Callable[[Path], None]) -> None:
-    """Put the draft where `folder` is, or is to be. `unchanged` is shown what was there, when
-    nobody can reach it by its name any more: what it raises undoes all."""
+    """Put the staged directory at `folder`. `unchanged` checks the old content after the exchange,
+    when it has no path any more; an exception undoes the exchange."""
     try:
         if not folder.exists():
             made.rename(folder)
@@ -91,7 +90,7 @@ def publish(made: Path, folder: Path, *, unchanged: Callable[[Path], None]) -> N
 
 
 def _relink(old: Path, new: Path) -> None:
-    """Empty the old folder and give all that is in the new one a second name in it."""
+    """Empty the old directory and fill it with hard links to the new files."""
     for entry in list(old.iterdir()):
         if entry.is_dir() and not entry.is_symlink():
             remove_tree(entry)
@@ -114,7 +113,7 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def _try_lock(folder: Path) -> int | None:
-    """A descriptor that holds the folder's lock; None: somebody else does, or it is gone."""
+    """A descriptor that holds the directory's lock; None if it is locked or gone."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -130,7 +129,7 @@ def _try_lock(folder: Path) -> int | None:
 
 
 def _remove_stale(left: Path) -> None:
-    """Remove what a dead one left."""
+    """Remove what a killed process left."""
     descriptor = _try_lock(left)
     if descriptor is not None:
         remove_tree(left)

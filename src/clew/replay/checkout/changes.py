@@ -1,6 +1,6 @@
-"""What was changed in a checkout: by digest, and by the bits of the mode.
+"""Find what changed in a checkout, by digest and mode.
 
-A file whose state the store remembers is not read again, so that asking costs a look at each.
+A file in a state that the store knows is not read again, so a check costs one stat per file.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from clew.store.errors import from_os
 
 @dataclass(frozen=True)
 class Changes:
-    """The difference between a checkout and what lies in its folder."""
+    """The difference between a checkout's state and the files in its directory."""
 
     modified: tuple[tuple[TrackedFile, TrackedFile], ...]
-    """Before and after; of those whose mode alone changed the digests are equal."""
+    """Before and after; the digests are equal if only the mode changed."""
     added: tuple[TrackedFile, ...]
     deleted: tuple[TrackedFile, ...]
 
@@ -60,7 +60,7 @@ def _format_mode(kept: TrackedFile) -> str:
 
 
 def find_changes(checkout: Checkout, now: dict[bytes, TrackedFile]) -> Changes:
-    """What differs between the state of a checkout and its files `now`."""
+    """Compare the state of a checkout with its files `now`."""
     before = {kept.place: kept for kept in checkout.files}
     pairs = ((before[place], kept) for place, kept in now.items() if place in before)
     return Changes(
@@ -77,8 +77,7 @@ def _compared(kept: TrackedFile) -> tuple[str, int, bool]:
 def scan_files(
     checkout: Checkout, store: Store, *, keep: bool = False, without: Iterable[bytes] = ()
 ) -> dict[bytes, TrackedFile]:
-    """What lies in the folder now, by place, but for some places; with `keep` all of it is put
-    into the store."""
+    """The files in the directory now, by place, except `without`; `keep` stores them."""
     top = os.fsencode(checkout.folder)
     left_out = set(without)
     found = {place: status for place, status in _walk(top) if place not in left_out}
@@ -103,8 +102,8 @@ def scan_files(
 
 
 def find_added_credentials(checkout: Checkout, credentials: tuple[str, ...]) -> dict[bytes, bytes]:
-    """Credential files that were added to the folder, with their paths in the sandbox: a commit
-    leaves them out, because it stores what it has."""
+    """Credential files that were added to the directory, with their paths in the sandbox. A commit
+    skips them, because it stores its files."""
     is_credential = matcher(credentials)
     known = {kept.place for kept in checkout.files}
     added = (place for place, _ in _walk(os.fsencode(checkout.folder)) if place not in known)
@@ -122,7 +121,7 @@ def _tracked_file(
 
 
 def _walk(top: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
-    """Every file and link below, by its place; folders count for what is in them."""
+    """Every file and link below `top`, by its place."""
     waiting = [b""]
     while waiting:
         folder = waiting.pop()

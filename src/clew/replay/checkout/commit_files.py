@@ -1,9 +1,9 @@
-"""The files of a commit: what the checked-out execution found, with the checkout's own in place.
+"""Merge the files of a checkout into the initial files of its execution, for a commit.
 
-Of what a person may change, the checkout's folder is the truth: what is not there is not there.
-All else (packages, system files, links, names that were only looked at) comes from the record,
-and from those of the executions it was modified from: they had the same around them, and a run
-that ended early has not met all of it.
+For files that users edit, the checkout is authoritative: a missing file is deleted. Everything else
+(packages, system files, links, stubs) comes from the record, and from the executions it was
+modified from: they had the same environment, and an execution that ended early has not met all of
+it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clew.replay.checkout.working_tree import TrackedFile, select_files
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
 
 _MAX_LINKS = 40
-"""Links that are followed on the way to one file."""
+"""Links to follow on the way to one file."""
 
 
 def amend_files(
@@ -26,9 +26,8 @@ def amend_files(
     now: Iterable[TrackedFile],
     target: Callable[[str], bytes],
 ) -> dict[bytes, Entry | None]:
-    """How the first initial_files of `line` is to be changed: the rest are those it descends from,
-    nearest first. `before` and `now`: the files of the checkout; `target` reads where a link
-    leads."""
+    """The changes to the first initial files of `line`; the others are its ancestors, nearest
+    first. `before` and `now`: the files of the checkout; `target` reads the target of a link."""
     around = dict(line[0][1].entries)
     entries: dict[bytes, Entry | None] = {}
     for older, initial_files in line[1:]:
@@ -44,7 +43,7 @@ def amend_files(
 
 
 def _knows_more(older: Entry, newer: Entry) -> bool:
-    """Whether more was known of it: its bytes, that it is a folder, or at least its time."""
+    """Whether the older entry knows more: the bytes, that it is a directory, or the time."""
     if newer.kind == "stub" and older.kind != "stub":
         return True
     return older.kind == newer.kind and newer.kind in ("stub", "folder") and not newer.mtime
@@ -63,7 +62,7 @@ def _entry(kept: TrackedFile, before: Entry | None, target: Callable[[str], byte
 
 
 def resolve_links(path: bytes, entries: Mapping[bytes, Entry]) -> bytes:
-    """The path without the links that lead to its folder."""
+    """Resolve the links that lead to the path's directory."""
     for _ in range(_MAX_LINKS):
         parts = path.split(b"/")
         above = (b"/".join(parts[:count]) for count in range(2, len(parts)))

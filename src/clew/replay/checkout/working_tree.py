@@ -1,8 +1,8 @@
-"""A checkout: the files an execution found, in a folder where a person may change them.
+"""A checkout: the files that an execution found, in a directory where users edit them.
 
-What it is of stands in a state file in the folder, and is compared with what lies there by
-digest. Laid out is what a person works on (data, configuration, source); what packages and the
-system installed, and links, stay in the record and are there again when it is run.
+A state file in the directory says what was checked out. A checkout contains what users edit (data,
+configuration, source); files of packages and the system, and links, stay in the record and are
+added again by a commit.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from clew.store.errors import from_os
 
 FORMAT = 1
 CHECKED_OUT_CLASSES = ("data", "configuration", "source")
-"""The classes of files that are laid out."""
+"""The classes of files that are checked out."""
 
 
 @dataclass(frozen=True)
 class TrackedFile:
-    """One file of a checkout, as it was laid out or last committed."""
+    """One file of a checkout, as it was checked out or last committed."""
 
     place: bytes
     """Relative to the checkout."""
@@ -42,10 +42,10 @@ class TrackedFile:
     size: int
     mtime: int
     link: bool = False
-    """A symbolic link, whose content is where it leads."""
+    """A symbolic link, whose content is its target."""
 
     def as_json(self) -> dict[str, Any]:
-        """As a state file has it: paths are texts, as Python has them where they are no UTF-8."""
+        """The form in the state file: paths are text, with surrogate escapes if not UTF-8."""
         return {**asdict(self), "place": os.fsdecode(self.place), "path": os.fsdecode(self.path)}
 
     @classmethod
@@ -54,20 +54,20 @@ class TrackedFile:
         return cls(**{**document, "place": place, "path": path})
 
     def shown(self) -> dict[str, str]:
-        """In documents: its place, and beside it where the execution has it."""
+        """The form in documents: its place, and its original path."""
         where = path_json(self.path)
         return {**path_json(self.place), **{f"original{n[4:]}": v for n, v in where.items()}}
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """What a folder is a checkout of."""
+    """What a directory is a checkout of."""
 
     folder: Path
     project: str
     """The project's uid."""
     root: str
-    """Where the project was: from inside the checkout it is found by this."""
+    """The path of the project, to find it from inside the checkout."""
     execution: str
     """The execution's uid."""
     id: str
@@ -83,7 +83,7 @@ class Checkout:
         return replace(self, execution=execution, id=id, files=tuple(files))
 
     def write(self) -> None:
-        """Put the state into the folder: whole, or as it was."""
+        """Replace the state file atomically."""
         fields = asdict(self) | {"format": FORMAT}
         fields["files"] = [kept.as_json() for kept in self.files]
         del fields["folder"]
@@ -103,7 +103,7 @@ class Checkout:
 
 
 def read_checkout(folder: Path) -> Checkout | None:
-    """What this very folder is a checkout of; None where it is none."""
+    """The checkout in exactly this directory; None if it is not a checkout."""
     state = folder / os.fsdecode(STATE_FILE)
     try:
         fields = json.loads(state.read_text())
@@ -122,13 +122,13 @@ def read_checkout(folder: Path) -> Checkout | None:
 
 
 def find_enclosing(start: Path) -> Checkout | None:
-    """The checkout that `start` lies in."""
+    """The checkout that contains `start`, if any."""
     found = (read_checkout(folder) for folder in (start, *start.parents))
     return next((checkout for checkout in found if checkout is not None), None)
 
 
 def find_checkout(start: Path) -> Checkout:
-    """As `above`, where there must be one."""
+    """The checkout that contains `start`; raises NotFound."""
     found = find_enclosing(start)
     if found is None:
         raise NotFound(
@@ -138,7 +138,7 @@ def find_checkout(start: Path) -> Checkout:
 
 
 def select_files(record: ExecutionRecord, initial_files: InitialFiles) -> dict[bytes, Entry]:
-    """By path, the files of a initial_files that a checkout holds."""
+    """The files that a checkout of this execution contains, by path."""
     packages = {path_of(v.locator): v.package for v in record.versions.values() if v.package}
     return {
         path: entry
@@ -150,7 +150,7 @@ def select_files(record: ExecutionRecord, initial_files: InitialFiles) -> dict[b
 
 
 def list_files(record: ExecutionRecord, initial_files: InitialFiles) -> Iterator[TrackedFile]:
-    """What a checkout of this execution holds, by place."""
+    """The files that a checkout of this execution contains, with their places."""
     cwd = record.itself.cwd or "/"
     for path, entry in sorted(select_files(record, initial_files).items()):
         if os.path.normpath(path) != path:  # from a record that was made elsewhere, with intent

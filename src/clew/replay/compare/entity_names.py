@@ -1,8 +1,8 @@
-"""What one and the same thing is called in two executions.
+"""Name files and streams so that two executions can be compared.
 
-A file is known by its path, whatever machine it was on; a stream by what it is (`stdout`). An
-execution that ran in another folder has its files there: a path below that folder stands for the
-same one below the other's.
+A file is named by its path, on any machine; a stream by its kind (`stdout`). If the executions ran
+in different directories, a path below one working directory corresponds to the same path below the
+other.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from clew.prov.queries.execution_record import ExecutionRecord
 from clew.prov.queries.formats import STREAM
 
 NETWORK_SCHEMES = ("tcp://", "udp://", "http://", "https://", "ftp://")
-"""Peers elsewhere; a Unix socket's peer is on this machine."""
+"""Remote peers; the peer of a Unix socket is on this machine."""
 
 
 def entity_name(locator: str) -> str:
-    """A file's path as a locator writes it, a stream's name, or the locator."""
+    """The escaped path of a file, the name of a stream, or the locator itself."""
     if locator.startswith("file://"):
         return locator[locator.find("/", len("file://")) :]
     if locator.startswith(STREAM):
@@ -25,7 +25,7 @@ def entity_name(locator: str) -> str:
 
 
 class EntityNames:
-    """The names of both, in the words of `a`."""
+    """Maps the entities of both executions to the names of `a`."""
 
     def __init__(self, a: ExecutionRecord, b: ExecutionRecord) -> None:
         self._here = self._there = ""

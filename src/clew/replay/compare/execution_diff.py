@@ -1,4 +1,4 @@
-"""All in which two executions differ, as the document of `clew diff`: only what differs."""
+"""List everything that differs between two executions, as the document of `clew diff`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NOT_ENVIRONMENT = frozenset(
         *("processes", "inputs", "outputs", "bytes", "new_bytes", "pinned", "cwd"),
     }
 )
-"""Facets that are told in another part, or say nothing about what surrounded the command."""
+"""Facets that another section shows, or that say nothing about the environment."""
 
 Change = dict[str, Any]
 """`{"a": …, "b": …}`"""
@@ -55,7 +55,7 @@ def diff_executions(
     read: ReadContent,
     rules: Sequence[Rule],
 ) -> dict[str, Any]:
-    """Everything but the divergence."""
+    """Everything except the divergence."""
     packages = list(_packages(a, b))
     return {
         "a": a.execution.id,
@@ -87,7 +87,7 @@ def _environment(a: ExecutionRecord, b: ExecutionRecord) -> dict[str, Any]:
 
 
 def _facets(a: ExecutionRecord, b: ExecutionRecord, wanted: Any) -> dict[str, Any]:
-    """By name; what is within one that holds several is told apart: `limits.nofile`."""
+    """Differences by facet; differences within a mapping are listed separately: `limits.nofile`."""
     found: dict[str, Any] = {}
     for name in sorted(name for name in a.facets.keys() | b.facets.keys() if wanted(name)):
         one, other = a.facets.get(name), b.facets.get(name)
@@ -148,8 +148,8 @@ def _inputs(
     packages: Sequence[dict[str, Any]],
     contents: ContentComparer,
 ) -> Iterator[Difference]:
-    """Files that were there before and were read. Those of packages that are told of already,
-    and what only one read of an installed package, are left out."""
+    """Files that existed before and were read. Skip files of packages that are listed already, and
+    files of a package that only one execution read."""
     names = EntityNames(a, b)
     one = {names.a(v.locator): v for v in _inputs_read(a)}
     other = {names.b(v.locator): v for v in _inputs_read(b)}
@@ -170,7 +170,7 @@ def _inputs(
 
 
 def _inputs_read(record: ExecutionRecord) -> Iterator[Version]:
-    """The version of each file and stream that it found and read."""
+    """The version of each file and stream that the execution found and read."""
     read = {edge.version for edge in record.used}
     for line in record.lines.values():
         first = line[0]

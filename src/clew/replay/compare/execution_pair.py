@@ -1,4 +1,4 @@
-"""Two executions side by side: who belongs to whom, and what is the same in both."""
+"""Two executions side by side: which processes correspond, and what is the same in both."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from clew.run.launch.pins import Pins
 
 
 class ExecutionPair:
+    """Two executions with their processes aligned."""
+
     def __init__(
         self, a: ExecutionRecord, b: ExecutionRecord, read: ReadContent, contents: ContentComparer
     ) -> None:
@@ -21,7 +23,7 @@ class ExecutionPair:
         self.contents = contents
 
     def pinned(self) -> Pins:
-        """What was pinned to the same in both: no difference can come of it."""
+        """The pins that both executions share; they cannot cause a difference."""
         a, b = (Pins.recorded(side.record.facets) for side in (self.a, self.b))
         return Pins(
             clock=a.clock if a.clock == b.clock else None,
@@ -30,7 +32,7 @@ class ExecutionPair:
         )
 
     def parent(self, pair: ProcessPair) -> ProcessPair | None:
-        """The pair that started this one; None: whoever ran the execution."""
+        """The pair that started this one; None for the top process."""
         above = self.alignment.by_b.get(pair.b.parent or 0)
         if above is None:  # started by one that only `b` has
             above = self.nearest_pair(self.b, pair.b, itself=False)
@@ -39,7 +41,7 @@ class ExecutionPair:
     def nearest_pair(
         self, side: ExecutionIndex, process: Activity, *, itself: bool = True
     ) -> ProcessPair:
-        """The pair this process is of, or that of its nearest ancestor which has one."""
+        """The pair of this process, or of its nearest ancestor that has one."""
         pairs = self.alignment.by_a if side is self.a else self.alignment.by_b
         line = (*((process,) if itself else ()), *side.ancestors(process))
         return next((pairs[p.key] for p in line if p.key in pairs), self.alignment.pairs[0])
@@ -52,7 +54,7 @@ class ExecutionPair:
         return digests[0] == digests[1]
 
     def common_writer(self, a: Version, b: Version) -> ProcessPair | None:
-        """The process that made both; None: they are the work of different ones, or of nobody."""
+        """The process pair that wrote both versions; None if there is none."""
         for key in sorted(self.a.writers[a.key]):
             pair = self.alignment.by_a.get(key)
             if pair is not None and pair.b.key in self.b.writers[b.key]:
@@ -60,7 +62,7 @@ class ExecutionPair:
         return None
 
     def writer_of(self, side: ExecutionIndex, name: str) -> ProcessPair | None:
-        """Who made what is at `name` in this execution, or the one this maker came of."""
+        """The process that wrote `name` in this execution, or its nearest paired ancestor."""
         for version in side.versions.get(name, ()):
             for key in sorted(side.writers[version.key]):
                 return self.nearest_pair(side, side.record.activities[key])
@@ -70,10 +72,10 @@ class ExecutionPair:
         return all(self.writer_of(side, name) is not None for side in (self.a, self.b))
 
     def same_final_content(self, name: str) -> bool:
-        """Whether both ended with the same bytes there."""
+        """Whether both executions left the same bytes there."""
         a, b = self.a.versions.get(name, []), self.b.versions.get(name, [])
         return bool(a and b) and self.same_content(a[-1], b[-1])
 
     def overlapped(self, one: ProcessPair, other: ProcessPair) -> bool:
-        """Whether two ran at the same time, in either execution."""
+        """Whether the two ran at the same time in either execution."""
         return self.a.overlap(one.a, other.a) or self.b.overlap(one.b, other.b)

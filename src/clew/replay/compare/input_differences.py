@@ -1,8 +1,9 @@
-"""What the two processes of a pair saw differently: words, variables, files, listings, streams.
+"""Find what the two processes of a pair observed differently: arguments, variables, files,
+listings, streams.
 
 Only answers to the same question count. A file that only one of them opened is something it did,
-not something it saw; but one that it looked for and did not find, where the other found it, is.
-Each difference tells where it came from: another process of the run, or from outside.
+not an input; but a file that one looked up in vain and the other found is. Each difference says
+where it came from: another process of the execution, or outside.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ _MAX_TEXT = 80
 
 @dataclass(frozen=True)
 class InputDifference:
-    """One thing that was seen differently."""
+    """One input that differed."""
 
     cause: str
     """argument, variable, input, library, listing or order."""
     what: str
-    """Which one: a path, a variable's name, a package."""
+    """Which one: a path, the name of a variable, a package."""
     detail: str
     source: ProcessPair | None = None
-    """The process of the run that it came from; None: from outside."""
+    """The process pair it came from; None: from outside."""
     at: int = 0
-    """When, in `b`: nothing that was done before can come of it."""
+    """When, in `b`: effects before this time have another cause."""
     certain: bool = True
-    """False: it may have differed; nobody recorded the bytes, or a rule knows the difference."""
+    """False if it may not matter: the bytes are not recorded, or a rule covers the difference."""
     names: tuple[str, ...] = ()
     """The files it is about."""
 
 
 def find_input_differences(executions: ExecutionPair, pair: ProcessPair) -> list[InputDifference]:
-    """All that differs in what the two saw."""
+    """Find all inputs of the two that differ."""
     return [
         *_argument_differences(executions, pair),
         *_file_differences(executions, pair),
@@ -129,7 +130,7 @@ def _file_differences(executions: ExecutionPair, pair: ProcessPair) -> Iterator[
 
 
 def _read_by(side: ExecutionIndex, process: Activity) -> dict[str, list[tuple[Version, int]]]:
-    """By name, what it met there, each version once, and when."""
+    """The versions that it read, by name, each once, with the time."""
     found: dict[str, dict[int, tuple[Version, int]]] = {}
     for edge, version in side.used[process.key]:
         path = path_of(version.locator)
@@ -209,7 +210,7 @@ def _presence_differences(
 
 
 def _first_lookups(side: ExecutionIndex, process: Activity) -> dict[str, tuple[int, bool]]:
-    """When it first asked for each path, and whether it was there."""
+    """When it first looked up each path, and whether it existed."""
     asked = [
         (look.at, look.locator, look.kind != "absent")
         for look in side.looks[process.key]
@@ -223,14 +224,14 @@ def _first_lookups(side: ExecutionIndex, process: Activity) -> dict[str, tuple[i
 
 
 def _only_written(side: ExecutionIndex, process: Activity, name: str) -> bool:
-    """That a file was there which it replaced without reading it is no news."""
+    """Whether it replaced the file without reading it: then its existence is no input."""
     read = any(side.name(version.locator) == name for _, version in side.used[process.key])
     written = any(side.name(version.locator) == name for _, version in side.generated[process.key])
     return written and not read
 
 
 def _answer_differences(executions: ExecutionPair, pair: ProcessPair) -> Iterator[InputDifference]:
-    """Listings, and where links led."""
+    """Differences in listings and link targets."""
     a, b = _first_answers(executions.a, pair.a), _first_answers(executions.b, pair.b)
     for kind, name in sorted(a.keys() & b.keys()):
         (one, _), (other, at) = a[kind, name], b[kind, name]
@@ -249,7 +250,7 @@ def _answer_differences(executions: ExecutionPair, pair: ProcessPair) -> Iterato
 def _first_answers(
     side: ExecutionIndex, process: Activity
 ) -> dict[tuple[str, str], tuple[str, int]]:
-    """The first answer to each question about a folder or a link, and when."""
+    """The first answer to each lookup of a directory or link, and when."""
     found: dict[tuple[str, str], tuple[str, int]] = {}
     for look in side.looks[process.key]:
         if look.kind in ("listing", "link") and look.answer:

@@ -1,9 +1,8 @@
-"""Taking out of a file what changes with the hour it is made in, one function for each format.
+"""Remove from a file what changes with the time it was made, one function per format.
 
-Each function turns bytes into bytes that are equal for two files whose difference does not
-matter. What is not of its format, is broken or unfolds to too much is `Unfit`: then the
-function says nothing, and the files stay as different as they are. What comes out is only ever
-compared, never kept.
+Two files whose difference does not matter normalize to the same bytes. A function raises
+NotApplicable for another format, a broken file, or one that unpacks to too much: the files then
+stay different. The result is only compared, never stored.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from typing import Any
 from blake3 import blake3
 
 MAX_UNPACKED = 64 << 20
-"""What an archive may unfold to, in bytes."""
+"""Bytes that an archive may unpack to."""
 _MAX_MEMBERS = 20_000
 _MAX_EXTENDED_HEADERS = 8 << 20
 """Bytes of the extended headers of a tar archive."""
 
 
 class NotApplicable(ValueError):
-    """Not of this format, or not to be taken apart safely."""
+    """Not of this format, or not safe to unpack."""
 
 
 def normalize_zip(content: bytes) -> bytes:
@@ -84,7 +83,7 @@ _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
 
 
 def _decompressed(content: bytes) -> bytes:
-    """An archive without its compression. `tarfile` would read a header of any length at once."""
+    """Decompress an archive. `tarfile` itself would read a header of any length at once."""
     import lzma
 
     for magic, name in _COMPRESSED.items():
@@ -189,7 +188,7 @@ def normalize_svg(content: bytes) -> bytes:
 
 
 _MARK = b"\x01"
-"""What stands where something was taken out: that something stood there does matter."""
+"""Replaces what is removed: that something was there does matter."""
 
 _DAY = rb"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]{0,6}"
 _MONTH = rb"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}"

@@ -1,8 +1,7 @@
-"""What two executions left: identical, equivalent, or different, and in what.
+"""Compare what two executions left: identical, equivalent, or different.
 
-Decided from the record: outputs by their digests, and only where those differ are the bytes
-asked for, to see whether a rule knows the difference and to show small texts line by line.
-Times of files are not compared: no run could keep them.
+Outputs are compared by digest. Only if the digests differ are the bytes read, to apply the rules
+and to show small texts line by line. File times are not compared: they differ in every execution.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from clew.replay.compare.volatile_rules import Rule
 from clew.replay.sandbox.initial_files import OUTSIDE
 
 ReadContent = Callable[[str], bytes | None]
-"""The bytes of a content by its digest; None where they are not stored."""
+"""Reads the bytes of a digest; None if they are not stored."""
 
 _MASKED_SECRETS = "secrets"
-"""The rule by which contents are equivalent that differ in masked secrets alone."""
+"""The rule for contents that differ only in masked secrets."""
 _MAX_TEXT_BYTES = 64 << 10
 _MAX_TEXT_LINES = 2000
 _MAX_DIFF_LINES = 60
 _READ_BUDGET = 256 << 20
-"""How many bytes are read for rules in one comparison; what comes after is compared by digest."""
+"""Bytes to read for rules in one comparison; beyond it only digests are compared."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class Comparison:
 
     @property
     def significant(self) -> list[Difference]:
-        """Those that no rule knows."""
+        """Differences that no rule covers."""
         return [one for one in self.differences if one.kind != "equivalent"]
 
 
@@ -122,7 +121,7 @@ class _Comparer:
 
 
 class ContentComparer:
-    """Compares the bytes of versions, within bounds."""
+    """Compares the bytes of versions, up to a total size."""
 
     def __init__(self, read: ReadContent, rules: Sequence[Rule]) -> None:
         self._read = read
@@ -152,7 +151,7 @@ class ContentComparer:
         yield Difference(path, kind, a.digest, b.digest, rule, lines)
 
     def equivalent(self, a: Version, b: Version) -> bool:
-        """Whether a rule knows the difference between two versions of the same file."""
+        """Whether a rule covers the difference between two versions of a file."""
         if not (a.digest and b.digest):
             return False
         both = self._bytes(a), self._bytes(b)
@@ -172,20 +171,19 @@ class ContentComparer:
 
 
 def _outputs(record: ExecutionRecord) -> Iterator[tuple[str, Version]]:
-    """What it left, but for devices and files of the kernel: a GPU that was written to, or the name
-    of a thread in /proc, is no result, and no content of it is known."""
+    """What it left, except devices and kernel files: their content is not recorded."""
     for locator, version in record.left.items():
         if not (path_of(locator) or b"").startswith(OUTSIDE):
             yield locator, version
 
 
 def exit_code(activity: Activity) -> int | None:
-    """The status as a shell tells it; None: no end was recorded."""
+    """The exit status as a shell reports it; None if no end was recorded."""
     return 128 + activity.signal if activity.signal else activity.status
 
 
 def removed_files(record: ExecutionRecord) -> dict[str, Version]:
-    """By locator, what it found and is not there any more."""
+    """By locator, the files that it found and removed."""
     gone = {edge.version for edge in record.invalidated}
     lines = record.lines.items()
     return {where: v[0] for where, v in lines if v[0].found and v[-1].key in gone}
@@ -200,7 +198,7 @@ def _streams_first(name: str) -> tuple[bool, str]:
 
 
 def diff_text(a: bytes, b: bytes, path: str) -> tuple[str, ...]:
-    """As `diff -u` writes it; nothing where either is no small text."""
+    """Differences as `diff -u` writes them; empty unless both are small texts."""
     if max(len(a), len(b)) > _MAX_TEXT_BYTES or b"\0" in a + b:
         return ()
     try:

@@ -1,10 +1,9 @@
-"""Which process of one execution is which of another.
+"""Match the processes of two executions.
 
-The two trees are walked from their roots; among the children of two that belong together, those
-with the same words are paired first, then those that look alike, each kind in the order they
-were started. So one side may have more, and processes that race may come in either order. What
-found no partner is looked for in the whole tree once more: a program may have been given
-another parent.
+Both process trees are walked from their roots. Among the children of two matched processes, those
+with the same command are matched first, then similar ones, each in the order they started. So one
+side may have more, and racing processes may come in either order. What is left is matched across
+the whole tree, because a program may have another parent.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from clew.prov.queries.execution_record import Activity, ExecutionRecord
 
 _VARYING = re.compile(r"[0-9a-fA-F]{6,}|\d+|(?<=tmp)\w+")
 _MAX_COMPARED = 40
-"""More children than this of one kind are paired by their order, not by their likeness."""
+"""Larger groups are matched by order, not by similarity."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Alignment:
 
 
 def align_processes(a: ExecutionRecord, b: ExecutionRecord) -> Alignment:
-    """Pair the processes of `a` and `b`."""
+    """Match the processes of `a` and `b`."""
     children_a, children_b = _children(a), _children(b)
     partner = {a.itself.key: b.itself.key}
     waiting: deque[tuple[int, int]] = deque()
@@ -147,7 +146,7 @@ def _match_groups(
 
 
 def _pair_most_similar(a: list[Activity], b: list[Activity]) -> Iterable[tuple[Activity, Activity]]:
-    """Of two groups of one kind: the most alike first, those alike in their order."""
+    """Pair two groups: the most similar first, equals in their order."""
     if (
         max(len(a), len(b)) > _MAX_COMPARED
         or len({tuple(process.command) for process in (*a, *b)}) == 1

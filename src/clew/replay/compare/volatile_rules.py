@@ -1,9 +1,8 @@
-"""Which differences do not matter: the rules, those built in and those of the project.
+"""Rules for differences that do not matter: built-in ones and those of the project.
 
-A rule has a name, tells which paths it is for, and takes something out of a file. Two contents
-that are equal after that are *equivalent*, by the name of the rule, and never called identical.
-Rules are bounded: a file too large, a format that is broken or a pattern that takes too long is
-not looked through, and stays different.
+A rule has a name, applies to some paths, and removes something from a file. Contents that are equal
+afterwards are *equivalent* by that rule, never identical. Rules are bounded: a file that is too
+large, a broken format or a pattern that takes too long is skipped, and the files stay different.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from clew.replay.compare import normalizers
 from clew.replay.compare.normalizers import NotApplicable
 
 MAX_SIZE = 32 << 20
-"""Larger files are compared by their digests alone."""
+"""Larger files are compared by digest only."""
 
 _PATTERN_TIMEOUT = 5.0
 _LOGS = ("*.log", "*.log.*", "stdout", "stderr")
@@ -30,7 +29,7 @@ _STREAMS = ("stdout", "stderr")
 
 @dataclass(frozen=True)
 class Rule:
-    """What is overlooked, and where. The globs are matched against the whole path."""
+    """What a rule ignores, and where. The globs match the whole path."""
 
     name: str
     paths: tuple[str, ...]
@@ -65,7 +64,7 @@ BUILT_IN = (
 
 
 def load_rules(own: Sequence[Ignore]) -> tuple[Rule, ...]:
-    """The project's rules, then those built in."""
+    """The project's rules, then the built-in ones."""
     return (*(_project_rule(ignore) for ignore in own), *BUILT_IN)
 
 
@@ -84,7 +83,7 @@ def _project_rule(ignore: Ignore) -> Rule:
 
 
 def find_equivalence(rules: Sequence[Rule], path: str, a: bytes, b: bytes) -> str | None:
-    """The names of the rules by which two contents are the same; None: they are different."""
+    """The names of the rules by which two contents are equal; None if they differ."""
     fit = [rule for rule in rules if rule.applies_to(path)]
     needed: list[Rule] = []
     left = (a, b)
@@ -99,7 +98,7 @@ def find_equivalence(rules: Sequence[Rule], path: str, a: bytes, b: bytes) -> st
 
 
 def _drop_redundant(needed: list[Rule], a: bytes, b: bytes) -> list[Rule]:
-    """Without those whose work others do as well."""
+    """Drop rules whose effect the others have as well."""
     for rule in needed:
         others = [other for other in needed if other is not rule]
         left: tuple[bytes, bytes] | None = (a, b)
@@ -125,7 +124,7 @@ sys.stdout.buffer.write(re.sub(sys.argv[1].encode(), b"", content, flags=re.MULT
 
 
 def _remove_pattern(pattern: str, content: bytes) -> bytes:
-    """In a process of its own: some patterns never come to an end, and nothing else stops them."""
+    """Run the pattern in a process of its own: some never end, and nothing else stops them."""
     command = (sys.executable, "-I", "-S", "-c", _SUBSTITUTE_SCRIPT, pattern)
     try:
         done = subprocess.run(

@@ -1,13 +1,12 @@
-"""Trying what may have made a process diverge: a cause is confirmed when pinning it alone decides.
+"""Confirm the causes of a divergence by diagnostic runs.
 
-Chance and the clock are tried by pinning both: what then comes out the same every time, and
-otherwise when only the clock, or only the randomness, is pinned to another value, depended on
-that. Something from outside is tried by giving the process of `b` what the one of `a` had of it,
-with all else as it was: it must do as `a` did. The order is tried by letting one process run
-after the other.
+Clock and randomness: pin both. If the result is then stable, and differs when only one is pinned to
+another value, the process depends on that one. An input: give the process of `b` what the process
+of `a` had, everything else unchanged; it must do what `a` did. Order: run the processes one after
+the other.
 
-The process is run alone where it can be, else the nearest ancestor that can. Nothing is decided
-by an experiment that does not end as the recorded process did.
+The process runs alone if possible, otherwise its nearest ancestor that can. A diagnostic run that
+does not end like the recorded process decides nothing.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from clew.run.launch.pins import Pins
 
 _SEEDS = ("5eed" * 8, "0dd5" * 8)
 _MAX_SUSPECTS = 12
-"""Suspects that are tried."""
+"""Suspects to try."""
 
 
 class Runner(Protocol):
-    """Where experiments are made; see `experiments`."""
+    """Runs diagnostics; see `diagnostic_runner`."""
 
     def plan(self, record: ExecutionRecord) -> RepeatPlan | None: ...
 
@@ -44,13 +43,13 @@ class Runner(Protocol):
 def confirm_causes(
     divergence: Divergence, differences: Sequence[Difference], runner: Runner
 ) -> Divergence:
-    """The same with the first suspect named for which a cause could be confirmed, if any."""
+    """Put the first suspect with a confirmed cause first, if there is one."""
     return _Confirmation(divergence, differences, runner).settle()
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """A process that can be run again alone, and what of its work is looked at."""
+    """A process that can run alone, and the outputs of it to compare."""
 
     side: ExecutionIndex
     process: Activity
@@ -84,7 +83,7 @@ class _Confirmation:
         return self._divergence
 
     def _in_turn(self) -> list[Suspect]:
-        """As they are ranked; but whoever passed something on before those it passed it to."""
+        """By rank, but a process that passed data on comes before its receivers."""
         suspects = self._divergence.suspects[:_MAX_SUSPECTS]
         places: dict[int, int] = {}
         for suspect in suspects:
@@ -118,8 +117,8 @@ class _Confirmation:
         suspect: Suspect,
         within: set[int] | None = None,
     ) -> _Subject | None:
-        """The process or its nearest ancestor that can be run alone; `within`: and that all of
-        these came of."""
+        """The process or its nearest ancestor that can run alone; `within`: and that contains all
+        of these processes."""
         for candidate in (process, *side.ancestors(process)):
             if candidate.key == side.record.itself.key:
                 return None
@@ -149,7 +148,7 @@ class _Confirmation:
         )
 
     def _names(self, side: ExecutionIndex, process: Activity, suspect: Suspect) -> frozenset[str]:
-        """Where its work is looked at: where it is known to differ, else what it says."""
+        """Outputs to compare: those known to differ, otherwise stdout, stderr and status."""
         inside = isolated_process.subtree(side, process)
         made = {
             side.name(version.locator): version
@@ -168,7 +167,7 @@ class _Confirmation:
         return frozenset(found or {"stdout", "stderr", "status"})
 
     def _look(self, subject: _Subject, pins: Pins, plan: RepeatPlan | None = None) -> Result | None:
-        """What came of it, where it is looked at; None: it did not end as it should."""
+        """Run it and return the outputs to compare; None if it did not end like the record."""
         seen = self._runner.observe(plan or subject.plan, pins, seconds=subject.seconds)
         if seen is None:
             return None
@@ -201,7 +200,7 @@ class _Confirmation:
         return causes
 
     def _pins(self, suspect: Suspect) -> tuple[Pins, Pins]:
-        """Two ways to pin clock and randomness; what both executions had pinned stays."""
+        """Two different pins of clock and randomness; pins that both executions share stay."""
         pinned = self._executions.pinned()
         moments = (suspect.pair.b.started, suspect.pair.a.started)
         one, other = (
@@ -265,7 +264,7 @@ class _Confirmation:
         return self._with(a, b, names)
 
     def _old_listing(self, cause: Cause, a: _Subject, b: _Subject) -> RepeatPlan:
-        """Only the names: what both have stays as `b` has it."""
+        """Only the names change; files that both have stay as in `b`."""
         sides = []
         for subject in (a, b):
             paths = subject.plan.initial_files.entries
@@ -274,7 +273,7 @@ class _Confirmation:
         return self._with(a, b, sides[0] ^ sides[1])
 
     def _with(self, a: _Subject, b: _Subject, names: set[str]) -> RepeatPlan:
-        """The plan of `b` with these files as `a` had them, or without those it had not."""
+        """The plan of `b` with these files as `a` had them, or removed if `a` lacked them."""
         old: dict[bytes, Entry | None] = {}
         for name in names:
             path = path_of(f"file://{name}") or b""

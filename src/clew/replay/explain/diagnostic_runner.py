@@ -1,8 +1,7 @@
-"""Running a plan to see what comes of it, without recording it: for explaining differences.
+"""Run a plan without recording it, to explain a difference.
 
-An experiment runs in the same sandbox as a repetition, under the same tracer, with whatever is
-to be pinned; what it wrote is looked at where the sandbox's changes lie, and then thrown away.
-Neither the graph nor the store learn of it.
+A diagnostic run uses the same sandbox and tracer as a repeat, with the pins to test. Its outputs
+are read from the sandbox's upper layer and then deleted. Neither the graph nor the store changes.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from clew.store import Store
 
 @dataclass(frozen=True)
 class Observation:
-    """What came of an experiment."""
+    """The result of a diagnostic run."""
 
     status: int
     contents: Mapping[str, str]
@@ -46,8 +45,7 @@ class Observation:
 
 
 class DiagnosticRunner:
-    """Where experiments are made; use it in a `with`. After `seconds` it takes no more. `values`:
-    the caller's secrets."""
+    """Runs diagnostics for at most `seconds`; a context manager. `values`: the caller's secrets."""
 
     def __init__(self, folder: Folder, *, seconds: float, values: SecretValues) -> None:
         self._folder = folder
@@ -71,8 +69,8 @@ class DiagnosticRunner:
         os.close(self._lock)
 
     def plan(self, record: ExecutionRecord) -> RepeatPlan | None:
-        """How to run what is recorded; None where that cannot be done, or only with a credential
-        file that has changed since."""
+        """Plan a run of the record; None if it is impossible or needs a credential file that has
+        changed."""
         try:
             plan = repeat_plan.make_plan(
                 record, read_listing=self._read_listing, values=self._values, network=False
@@ -82,8 +80,8 @@ class DiagnosticRunner:
         return plan if all(file.matches_record for file in plan.credentials.values()) else None
 
     def observe(self, plan: RepeatPlan, pins: Pins, *, seconds: float) -> Observation | None:
-        """Run it; None when it could not be run, or took much longer than the `seconds` it took
-        when it was recorded, or there is no time left."""
+        """Run the plan; None if it failed to run, took much longer than the recorded `seconds`, or
+        no time is left."""
         longest = min(3 * seconds + 20, self._end - time.monotonic())
         if longest < seconds:
             return None
@@ -162,7 +160,7 @@ class DiagnosticRunner:
         return Observation(status, {**written, **streams})
 
     def _written(self, upper: Path) -> dict[str, str]:
-        """The files that a sandbox wrote, as it named them."""
+        """The files that a sandbox wrote, by their paths inside."""
         found: dict[str, str] = {}
         for folder, _, names in os.walk(upper):
             for name in names:
@@ -177,7 +175,7 @@ class DiagnosticRunner:
 
 
 def _ends_within(pid: int, seconds: float) -> bool:
-    """Whether it ends by itself within this time."""
+    """Whether the process ends by itself within this time."""
     handle = os.pidfd_open(pid)
     try:
         ready, _, _ = select.select([handle], [], [], seconds)

@@ -1,8 +1,7 @@
-"""Where a difference began: from what differs at the end up to the processes that did it first.
+"""Follow a difference back to the processes where it began.
 
-A difference at the end was made by a process at some moment; whatever that process had seen
-differently by then, and had from another process of the run, sends us on to that one. Where
-nothing more sends us on, an origin is found.
+A process made each differing output. If that process had by then observed a difference that came
+from another process, continue there. A process without such a source is an origin.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from clew.replay.explain.output_owners import compare_printed
 
 @dataclass(frozen=True)
 class Origin:
-    """A process with which a difference may have begun."""
+    """A process where a difference may have begun."""
 
     pair: ProcessPair
     at: int
-    """When it first did something that differs."""
+    """When it first did something different."""
     names: frozenset[str]
-    """Outputs of its own that differ."""
+    """Its outputs that differ."""
     observed: bool = True
-    """Whether something it did is known to differ; else it passed on what nobody recorded."""
+    """Whether something it did is known to differ; otherwise it only passed on unrecorded data."""
     shared: bool = False
-    """Whether it is only known that it could write there, along with others."""
+    """Whether it only could have written there, along with others."""
     effect_at: int = 0
-    """When that is known to have had an effect: `at`, unless it only passed something on."""
+    """When the difference had a known effect: `at`, unless it only passed data on."""
 
 
 Effect = tuple[ProcessPair, int, str]
-"""Who did something that differs, when, and (of outputs) the name of it."""
+"""A process pair that did something different, when, and the name of the output, if any."""
 
 
 class OriginFinder:
@@ -51,8 +50,7 @@ class OriginFinder:
         return self._seen[pair]
 
     def find(self, differences: Sequence[Difference]) -> list[Origin]:
-        """Streams and other files that many held open for writing tell little: they count only
-        when nothing else differs."""
+        """Outputs that many processes held open count only if nothing else differs."""
         made: list[Effect] = []
         held: list[Effect] = []
         for difference in differences:
@@ -89,7 +87,7 @@ class OriginFinder:
             return
 
     def _ending(self) -> ProcessPair:
-        """The process whose end is the execution's: the first one, whatever it became."""
+        """The process whose end is the execution's: the first one, after its exec calls."""
         side = self._executions.b
         first = next(iter(side.record.processes), side.record.itself)
         while (after := side.successor(first)) is not None:
@@ -132,7 +130,7 @@ class OriginFinder:
                 yield difference.source, difference.at
 
     def _upstream(self, origins: dict[ProcessPair, Origin]) -> list[Origin]:
-        """Whoever passed on to these, directly or not, what nobody recorded."""
+        """Processes that passed unrecorded data to these, directly or not."""
         found: dict[ProcessPair, Origin] = {}
         waiting = sorted(origins.values(), key=lambda origin: -origin.effect_at)
         while waiting:
@@ -148,11 +146,11 @@ class OriginFinder:
 
 
 _CLOCK_TICK_NS = 50_000_000
-"""By how much a file's time may lag behind: it is that of some tick of the kernel's clock."""
+"""Nanoseconds that a file's time may lag behind: it is that of a kernel clock tick."""
 
 
 def _last_write_time(side: ExecutionIndex, process: Activity, version: Version, began: int) -> int:
-    """When the last of it was written: the file's own time tells, unless somebody set that."""
+    """When it was last written: the file's own time, unless that was set."""
     end = side.end(process)
     last = (version.mtime or 0) + _CLOCK_TICK_NS
     return min(last, end) if began <= last else end

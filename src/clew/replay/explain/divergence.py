@@ -1,9 +1,9 @@
-"""Why two executions ended differently: which process diverged first, and what could have done it.
+"""Find which process diverged first, and the candidate causes.
 
-At the origin of a difference either something from outside differed (a file, a word, a variable,
-a library), or the process did not do the same on the same (chance, the clock, the network, an
-order that nobody fixed). Names never count, only what was recorded: a file called `random.py` is
-a file. What is found here are candidates; `confirming` tries them.
+At the origin of a difference, either an input differed (a file, an argument, a variable, a
+library), or the process behaved differently on the same inputs (randomness, clock, network, order).
+Only recorded facts count, never names: a file called `random.py` is just a file. `confirmation`
+tests the candidates.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ HARDWARE_FACETS = ("cpu", "gpu", "driver", "cuda", "cudnn")
 _RANDOM_SOURCES = ("/dev/urandom", "/dev/random", "/dev/hwrng", "/proc/sys/kernel/random/uuid")
 _NEVER_RECORDED = ("clock", "random", "cpu")
 _EVIDENCE = (*_RANDOM_SOURCES, "times")
-"""What speaks for chance or for the clock, beyond that nothing else does."""
+"""Evidence for randomness or the clock, beyond the absence of other causes."""
 _MAX_CAUSES = 12
 
 
 @dataclass(frozen=True)
 class Cause:
-    """What may have made a process do otherwise."""
+    """A possible cause of a divergence."""
 
     cause: str
     detail: str
@@ -61,12 +61,14 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Divergence:
+    """Where two executions diverged."""
+
     executions: ExecutionPair
     suspects: tuple[Suspect, ...]
-    """The first one is named."""
+    """The first one is reported."""
 
     def with_first(self, suspect: Suspect) -> Divergence:
-        """The same, with this one named."""
+        """Return a copy that reports this suspect."""
         others = [other for other in self.suspects if other.pair != suspect.pair]
         return replace(self, suspects=(suspect, *others))
 
@@ -87,8 +89,8 @@ def find_divergence(
     read: ReadContent,
     rules: Sequence[Rule],
 ) -> Divergence | None:
-    """Where the differences between `a` and `b` that no rule knows began; None: there are none,
-    or nobody can tell who made them."""
+    """Find where the significant differences began; None if there are none, or their writers are
+    unknown."""
     if not comparison.significant:
         return None
     executions = ExecutionPair(a, b, read, ContentComparer(read, rules))
@@ -103,9 +105,9 @@ def find_divergence(
 def _rank(
     executions: ExecutionPair,
 ) -> Callable[[Suspect], tuple[bool, bool, int, bool, bool, int]]:
-    """First in time; whoever passed something on to the first may stand for it if it has a
-    reason. Of those who merely held the same stream, whoever has a reason comes first, and a
-    program that ended before one that became another."""
+    """First in time. A process that passed data to the first one may replace it if it has a cause.
+    Of processes that merely held the same stream, those with a cause come first, and a program that
+    ended comes before one that called exec."""
 
     def rank(suspect: Suspect) -> tuple[bool, bool, int, bool, bool, int]:
         origin = suspect.origin
@@ -134,7 +136,7 @@ def _causes(executions: ExecutionPair, origins: OriginFinder, origin: Origin) ->
 
 
 def _races(executions: ExecutionPair, origin: Origin) -> Iterator[Cause]:
-    """Somebody else wrote the same file at the same time."""
+    """Another process wrote the same file at the same time."""
     for name in sorted(origin.names):
         if origin.shared and not _is_permutation(executions, name):
             continue
@@ -147,7 +149,7 @@ def _races(executions: ExecutionPair, origin: Origin) -> Iterator[Cause]:
 
 
 def _is_permutation(executions: ExecutionPair, name: str) -> bool:
-    """Whether the same lines stand there, in another order."""
+    """Whether both have the same lines in another order."""
     contents = _final_contents(executions, name)
     if contents is None:
         return False
@@ -156,7 +158,7 @@ def _is_permutation(executions: ExecutionPair, name: str) -> bool:
 
 
 def _final_contents(executions: ExecutionPair, name: str) -> tuple[bytes, bytes] | None:
-    """The bytes that both left there, where they are small and stored."""
+    """The bytes that both left there, if small and stored."""
     found = []
     for side in (executions.a, executions.b):
         line = side.versions.get(name)
@@ -177,7 +179,7 @@ def _network(executions: ExecutionPair, pair: ProcessPair) -> Iterator[Cause]:
 
 
 def _used_names(executions: ExecutionPair, pair: ProcessPair) -> set[str]:
-    """The names of all that either used."""
+    """The names of everything that either used."""
     both = ((executions.a, pair.a), (executions.b, pair.b))
     return {entity_name(v.locator) for side, process in both for _, v in side.used[process.key]}
 
@@ -193,7 +195,7 @@ def _describe_unrecorded(executions: ExecutionPair, origins: OriginFinder, origi
 
 
 def _unrecorded_causes(executions: ExecutionPair, origin: Origin, nothing: str) -> list[Cause]:
-    """Nothing that was recorded differs: what is never recorded is left, unless it was pinned."""
+    """If no recorded input differs, what is never recorded remains, unless it was pinned."""
     used = _used_names(executions, origin.pair)
     device = next((name for name in _RANDOM_SOURCES if name in used), "")
     timely = _differs_in_times_only(executions, origin)
@@ -210,7 +212,7 @@ def _unrecorded_causes(executions: ExecutionPair, origin: Origin, nothing: str) 
 
 
 def _differs_in_times_only(executions: ExecutionPair, origin: Origin) -> bool:
-    """Whether all that differs in what it made reads as dates and times."""
+    """Whether its outputs differ only in dates and times."""
     for name in origin.names:
         contents = _final_contents(executions, name)
         try:

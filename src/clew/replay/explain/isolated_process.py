@@ -1,8 +1,7 @@
-"""One process, and all that came of it, as an execution of its own: to be run again alone.
+"""Treat one process and its descendants as an execution of their own, to run it alone.
 
-What others had made before it began is taken as found there. It can be run alone if all that it
-had from the rest of the run were files, words and variables; what came through pipes and sockets
-nobody kept.
+Files that other processes had made before it began count as initial files. It can run alone if it
+got only files, arguments and variables from the rest: data from pipes and sockets is not stored.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from clew.replay.sandbox.initial_files import InitialFiles
 
 
 def subtree(side: ExecutionIndex, process: Activity) -> set[int]:
-    """The process, what it became, and its descendants."""
+    """The process, the programs it became, and its descendants."""
     found = {process.key}
     waiting = [process.key]
     while waiting:
@@ -29,7 +28,7 @@ def subtree(side: ExecutionIndex, process: Activity) -> set[int]:
 
 
 def can_run_alone(side: ExecutionIndex, process: Activity) -> bool:
-    """Whether it got nothing from the rest but what was kept."""
+    """Whether it got only recorded data from the other processes."""
     if process.exe is None:  # it has its parent's memory
         return False
     inside = subtree(side, process)
@@ -42,7 +41,7 @@ def can_run_alone(side: ExecutionIndex, process: Activity) -> bool:
 
 
 def isolate_record(side: ExecutionIndex, process: Activity) -> ExecutionRecord:
-    """The record of this process and all that came of it."""
+    """The record of this process and its descendants."""
     record, inside = side.record, subtree(side, process)
 
     def own(edges: list[Edge]) -> list[Edge]:
@@ -78,7 +77,7 @@ def isolate_record(side: ExecutionIndex, process: Activity) -> ExecutionRecord:
 
 
 def _stdin_file(process: Activity) -> tuple[str, int]:
-    """What it was handed as its standard input, and how far others had read that."""
+    """The file it inherited as standard input, and how far others had read it."""
     for number, _, name, *place in process.facets.get("begun", {}).get("held", ()):
         if number == 0:
             return name, place[0] if place else 0
@@ -86,7 +85,7 @@ def _stdin_file(process: Activity) -> tuple[str, int]:
 
 
 def _streams(process: Activity) -> dict[str, dict[str, str]]:
-    """Its input is the file it was handed open; what it says is kept, wherever it went."""
+    """Standard input is the inherited file; output is stored, wherever it went."""
     streams = {"stdout": {"kind": "pipe"}, "stderr": {"kind": "pipe"}}
     name, _ = _stdin_file(process)
     if name.startswith("/") and not name.startswith("/dev/"):
@@ -96,7 +95,7 @@ def _streams(process: Activity) -> dict[str, dict[str, str]]:
 
 
 def wrote_inherited(side: ExecutionIndex, process: Activity, version: Version) -> bool:
-    """Whether it wrote this through a descriptor that it was handed: alone, it is its output."""
+    """Whether it wrote this through an inherited descriptor: alone, it is its output."""
     if version.locator.startswith(STREAM):
         return True
     inside = subtree(side, process)
@@ -107,7 +106,7 @@ def wrote_inherited(side: ExecutionIndex, process: Activity, version: Version) -
 def merge_initial_files(
     side: ExecutionIndex, whole: InitialFiles, own: InitialFiles
 ) -> InitialFiles:
-    """What the unit met, and beside it all of the run that nobody had touched."""
+    """The files of the process, and all other files that the execution had not changed."""
     touched = {
         side.record.versions[edge.version].locator
         for edge in (*side.record.generated, *side.record.invalidated)

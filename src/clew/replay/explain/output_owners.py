@@ -1,4 +1,4 @@
-"""Who printed what differs, where the record tells which part of the output is whose."""
+"""Find which processes printed differing parts of a stream."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from clew.replay.compare.process_alignment import ProcessPair
 def compare_printed(
     executions: ExecutionPair, pairs: set[ProcessPair], stream: str
 ) -> tuple[set[ProcessPair], set[ProcessPair]]:
-    """Of those that held this stream: who is known to have printed something else, and who the
-    same. A parent's part holds its children's: where all it printed is known to be theirs or the
-    same, they stand for it."""
+    """Of the processes that held this stream, those known to have printed something else, and those
+    known to have printed the same. A parent's part contains its children's: if they explain all of
+    it, they replace the parent."""
     changed: set[ProcessPair] = set()
     same: set[ProcessPair] = set()
     contents = _contents(executions, stream)
@@ -37,7 +37,7 @@ def _ancestors(executions: ExecutionPair, pairs: Iterable[ProcessPair]) -> set[P
 
 
 def _contents(executions: ExecutionPair, stream: str) -> tuple[bytes, bytes] | None:
-    """What both printed, if it was kept as it was."""
+    """What both printed, if it is stored unmasked."""
     found = []
     for side in (executions.a, executions.b):
         line = side.versions.get(stream)

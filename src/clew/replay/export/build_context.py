@@ -1,6 +1,6 @@
 # Paths are bytes here, which pathlib does not take:
 # ruff: noqa: PTH101, PTH211
-"""The folder that a Dockerfile is built in: the Dockerfile, and beside it execution it copies."""
+"""Write a Docker build context: the Dockerfile and the files that it copies."""
 
 from __future__ import annotations
 

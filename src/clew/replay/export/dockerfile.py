@@ -19,7 +19,7 @@ from clew.replay.export.file_sources import FileSources
 from clew.replay.export.portable_execution import PortableExecution
 
 FILES = "files"
-"""The folder beside the Dockerfile that holds execution is copied."""
+"""The directory in the build context that holds the copied files."""
 
 _BASES = {
     "debian": "debian",
@@ -61,7 +61,7 @@ def dockerfile(execution: PortableExecution, sources: FileSources) -> str:
 
 
 def _base_image(execution: PortableExecution, sources: FileSources) -> tuple[str, bool]:
-    """The image to begin with, and whether it is of the system that was recorded."""
+    """The base image, and whether it is of the recorded system."""
     system = execution.plan.facets.get("os", {})
     name, version = str(system.get("id", "")), str(system.get("version_id", ""))
     if sources.python and name == "debian" and version in _RELEASES:
@@ -107,8 +107,8 @@ def _copies(execution: PortableExecution, sources: FileSources) -> Iterator[str]
 
 
 def context_path(path: bytes) -> bytes:
-    """Where in the folder that is built a path lies: names as builders cannot mistake them for
-    patterns or variables, of which each has its own idea."""
+    """The path of a file in the build context. Characters that builders could take for patterns or
+    variables are replaced, because builders differ in how they escape them."""
     top = _copied_root(path)
     plain = _UNSAFE.sub(b"_", top)
     if plain != top:
@@ -117,7 +117,7 @@ def context_path(path: bytes) -> bytes:
 
 
 def _copied_root(path: bytes) -> bytes:
-    """The highest folder above a path that is not everybody's, or the path itself."""
+    """The highest directory above a path that is not a shared one, or the path itself."""
     top = path
     while os.path.dirname(top) not in _SHARED:
         top = os.path.dirname(top)
@@ -140,8 +140,7 @@ def _variables(execution: PortableExecution) -> Iterator[str]:
 
 
 def _escape(word: str) -> str:
-    """A builder would put a variable's value where a dollar is, and go on with the next line after
-    a backslash."""
+    """Builders expand `$` and treat a backslash as a line continuation."""
     return word.replace("\\", "\\\\").replace("$", "\\$")
 
 
@@ -150,5 +149,5 @@ def _escape_path(path: str) -> str:
 
 
 def _one_line(words: str) -> str:
-    """Text from outside cannot leave its line."""
+    """Keep untrusted text on its line."""
     return "".join(c if c.isprintable() else " " for c in words)

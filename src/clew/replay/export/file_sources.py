@@ -28,19 +28,19 @@ _PROGRAMS = (b"/bin", b"/sbin", b"/etc/alternatives")
 
 @dataclass(frozen=True)
 class Site:
-    """Where pip put packages."""
+    """A directory that pip installed packages to."""
 
     folder: bytes
-    """Of a virtual environment its own, otherwise that of the packages."""
+    """The virtual environment, or else the package directory."""
     python: str
-    """The Python it is for: `3.11`."""
+    """Its Python version: `3.11`."""
     virtual: bool
     packages: tuple[Package, ...]
 
 
 @dataclass(frozen=True)
 class Python:
-    """A Python that no package manager installed: built by pyenv, fetched by uv."""
+    """A Python that no package manager installed, for example by pyenv or uv."""
 
     home: bytes
     version: str
@@ -52,7 +52,7 @@ class Python:
 
     @property
     def parts(self) -> tuple[bytes, ...]:
-        """What is there once it is: all of its home, unless others live there, too."""
+        """The paths that belong to it: all of its home, unless that is shared."""
         if self.home + b"/" != _LOCAL:
             return (self.home,)
         return tuple(self.home + b"/%s/python" % f + self.short.encode() for f in (b"bin", b"lib"))
@@ -60,19 +60,19 @@ class Python:
 
 @dataclass(frozen=True)
 class FileSources:
-    """All that a new system sources."""
+    """Everything that a new system needs."""
 
     system: tuple[Package, ...]
-    """Of the system's package manager."""
+    """Packages of the system's package manager."""
     python: Python | None
     sites: tuple[Site, ...]
     copied: Mapping[bytes, Entry]
     links: Mapping[bytes, bytes]
-    """Names that programs were called by (`python3`); a record has no owner of a link."""
+    """Program names that are links (`python3`); a record has no owner of a link."""
     left: int
-    """Files of the machine that nobody installs, and that are not copied."""
+    """The number of system files that no package owns and that are not copied."""
     conda: tuple[Package, ...]
-    """Copied as far as they were used: only conda itself could install them."""
+    """Conda packages; the used files are copied, because only conda can install them."""
 
 
 def find_sources(execution: PortableExecution) -> FileSources:
@@ -120,7 +120,7 @@ def _owners(execution: PortableExecution) -> dict[bytes, Package]:
 
 
 def _installed(path: bytes, package: Package | None, made: Iterable[bytes]) -> bool:
-    """Whether installing packages, and making environments, puts this path there."""
+    """Whether installing packages or making environments creates this path."""
     inside = any(path == folder or path.startswith(folder + b"/") for folder in made)
     if package is None:
         return inside
@@ -130,12 +130,12 @@ def _installed(path: bytes, package: Package | None, made: Iterable[bytes]) -> b
 
 
 def _from_index(package: Package) -> bool:
-    """What was installed from a folder of this machine cannot be had from anywhere else."""
+    """A package that was installed from a local directory is not available elsewhere."""
     return not str(package.get("url") or "").startswith("file:")
 
 
 def _virtual_environments(execution: PortableExecution) -> dict[bytes, str]:
-    """Virtual environments, and the Python each is of."""
+    """Virtual environments and their Python versions."""
     found = {}
     for path in execution.plan.initial_files.entries:
         if path.endswith(b"/pyvenv.cfg"):
@@ -176,6 +176,6 @@ def _sites(owners: Mapping[bytes, Package], virtual: Mapping[bytes, str]) -> tup
 
 
 def _unique(packages: Iterable[Package]) -> tuple[Package, ...]:
-    """Each once, by name."""
+    """Each package once, sorted by name."""
     found = {(p["name"], p["version"], p.get("arch") or ""): p for p in packages}
     return tuple(found[key] for key in sorted(found))

@@ -1,4 +1,4 @@
-"""The lines of a Dockerfile that install packages: the system's, Python itself, Python's."""
+"""The Dockerfile instructions that install system packages, Python, and Python packages."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _MISSING_VERSION_NOTES = {
     "rpm": "(drop that here if the archive no longer has it)",
 }
 _PIP_PACKAGES = {"deb": ["python3-pip", "python3-venv"], "rpm": ["python3-pip"]}
-"""What the system's own Python sources to install packages."""
+"""Packages that the system's Python needs to install packages."""
 
 
 def install_system_packages(sources: FileSources) -> Iterator[str]:
-    """Install the system's packages."""
+    """Install the packages of the system's package manager."""
     for manager, title in _TITLES.items():
         packages = [p for p in sources.system if p["manager"] == manager]
         if not packages:
@@ -51,7 +51,7 @@ def _dnf(names: list[str]) -> str:
 
 
 def _apt(plain: list[str], exact: list[str], foreign: list[str]) -> str:
-    """Archives keep few versions: one that is gone must not be the end of all."""
+    """Archives keep few versions, so fall back to the available one if a version is gone."""
     steps = [f"dpkg --add-architecture {arch}" for arch in foreign]
     steps += ["export DEBIAN_FRONTEND=noninteractive", "apt-get update"]
     steps += ["get='apt-get install --yes --no-install-recommends --allow-downgrades'"]
@@ -80,7 +80,7 @@ def _unpinned(package: Package, native: str) -> str:
 
 
 def link_programs(sources: FileSources) -> Iterator[str]:
-    """Make the names of programs that came with another package, or with none."""
+    """Create links for program names that no installed package provides."""
     if sources.links:
         yield "# Names by which programs were called, where the packages did not bring them."
         named = (
@@ -92,7 +92,7 @@ def link_programs(sources: FileSources) -> Iterator[str]:
 
 
 def install_python(sources: FileSources, *, there: bool) -> Iterator[str]:
-    """Put the Python of no package where it was. `there`: the base image has it."""
+    """Provide a Python that is of no package. `there`: the base image has it."""
     found = sources.python
     if found is None:
         return
@@ -107,7 +107,7 @@ def install_python(sources: FileSources, *, there: bool) -> Iterator[str]:
 
 
 def install_python_packages(sources: FileSources) -> Iterator[str]:
-    """Make the virtual environments, and have pip fill them."""
+    """Make the virtual environments, and install their packages with pip."""
     for site in sources.sites:
         shown = _display_path(site.folder)
         yield f"# Python packages of {shown}: only those whose files were used."

@@ -1,9 +1,8 @@
-"""An execution as an OCI image: execution it found, execution it ran, and nothing else.
+"""Write an execution as an OCI image: the files it found and the command it ran.
 
-One tar archive that holds an image layout, which containerd, Podman, skopeo and umoci read, and
-a `manifest.json` by which Docker does. The same record gives the same digests. Layers are
-compressed into a scratch folder first, since an archive names a blob by its digest before it;
-no file is held in memory.
+One tar archive holds an OCI image layout, which containerd, Podman, skopeo and umoci read, and a
+`manifest.json` for Docker. The same record gives the same digests. Layers are compressed into a
+scratch directory first, since the archive names each blob by its digest; no file is held in memory.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 _COMPRESSION_LEVEL = 1  # three times as fast as the usual level, and a tenth larger
 _BLOCK_SIZE = 1 << 20
 MAX_IMAGE_SIZE = 1 << 42
-"""Bytes in an image. Files that were only looked at count, and are as large as a record claims."""
+"""Bytes in an image. Stubs count: they are as large as the record claims."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class _Blob:
     size: int
     digest: str
     inner: str = ""
-    """The digest of execution is compressed in it."""
+    """The digest of the uncompressed content."""
 
     @property
     def descriptor(self) -> dict[str, Any]:
@@ -53,14 +52,14 @@ class _Blob:
 
 
 def image_name(execution: PortableExecution) -> str:
-    """The image's name; with a host, as Kubernetes asks for it."""
+    """The name of the image; it includes a registry host, which Kubernetes requires."""
     return f"docker.io/clew/{execution.id}:{execution.uid[:8]}"
 
 
 def write_image(
     execution: PortableExecution, out: BinaryIO, *, read: ReadContent, scratch: Path
 ) -> None:
-    """Write the image as one archive. `scratch` is a folder with room for its layers."""
+    """Write the image as one archive. `scratch`: a directory with space for its layers."""
     parts = split_layers(execution)
     size = sum(entry.size for part in parts for _, entry in part.entries)
     if size > MAX_IMAGE_SIZE:
@@ -110,7 +109,7 @@ def _manifest(config: _Blob, blobs: list[_Blob]) -> dict[str, Any]:
 def _index_files(
     execution: PortableExecution, config: _Blob, manifest: _Blob, blobs: list[_Blob]
 ) -> dict[str, bytes]:
-    """What stands before the blobs, and leads to them."""
+    """The files before the blobs that lead to them."""
     name = image_name(execution)
     named = {"org.opencontainers.image.ref.name": name, "io.containerd.image.name": name}
     index = {
@@ -145,7 +144,7 @@ def _compress(layer: Layer, execution: PortableExecution, read: ReadContent, pla
 
 
 def _merge_blocks(pieces: Iterable[bytes]) -> Iterable[bytes]:
-    """The same bytes in larger pieces: a compressor is slow at small ones."""
+    """Merge small blocks, which compress slowly."""
     held: list[bytes] = []
     size = 0
     for piece in pieces:

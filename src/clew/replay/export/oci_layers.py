@@ -1,8 +1,8 @@
-"""The files of an image, as few layers: execution is shared lies below execution changes.
+"""Split the files of an image into a few layers, shared ones below.
 
-The system's files, those of language packages, and the rest are a layer each, so that another
-execution with the same programs shares the lower ones. Layers are tar archives, made as they are
-read, byte for byte the same whenever and wherever they are made; no file is held in memory.
+System files, language packages and all other files are one layer each, so that another execution
+with the same programs shares the lower ones. Layers are tar archives, generated as they are read
+and reproducible byte for byte; no file is held in memory.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from clew.replay.sandbox.initial_files import Entry
 from clew.safe_path import check_relative
 
 ReadContent = Callable[[str], Iterable[bytes]]
-"""The bytes of a content, piece by piece."""
+"""Reads the bytes of a content in blocks."""
 
 TITLES = ("system", "packages", "files")
 _RUNTIME_DIRECTORIES = (b"/dev", b"/proc", b"/sys")
-"""Folders that a container runtime fills."""
+"""Directories that a container runtime fills."""
 _SITE_PACKAGES = (b"/site-packages/", b"/dist-packages/")
 _BLOCK = 512
 _ZEROS = bytes(1 << 16)
@@ -32,14 +32,14 @@ _TYPES = {"folder": tarfile.DIRTYPE, "link": tarfile.SYMTYPE}
 
 @dataclass(frozen=True)
 class Layer:
-    """Paths in their order, folders before execution they hold."""
+    """Paths in order, directories before their content."""
 
     title: str
     entries: tuple[tuple[bytes, Entry], ...]
 
 
 def split_layers(execution: PortableExecution) -> list[Layer]:
-    """Every path in one layer; folders also wherever something in them is."""
+    """Put every path in one layer; directories in each layer that has something in them."""
     scene = execution.plan.initial_files.entries | {
         path: Entry("folder") for path in _RUNTIME_DIRECTORIES
     }
@@ -79,7 +79,7 @@ def tar_layer(layer: Layer, execution: PortableExecution, read: ReadContent) -> 
 
 
 def tar_header(info: tarfile.TarInfo, *, mtime: int = 0) -> bytes:
-    """What stands before a file in an archive; times to the nanosecond."""
+    """The header of a file in an archive; times have nanosecond precision."""
     seconds, rest = divmod(max(mtime, 0), 10**9)
     info.mtime = seconds
     if rest:
@@ -88,7 +88,7 @@ def tar_header(info: tarfile.TarInfo, *, mtime: int = 0) -> bytes:
 
 
 def pad_content(pieces: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """The bytes of a file in an archive."""
+    """The bytes of a file in an archive, padded to full blocks."""
     left = size
     for piece in pieces:
         left -= len(piece)

@@ -1,9 +1,9 @@
-"""Credential files that a repeat is given.
+"""Give a repeat the credential files that its record does not contain.
 
 A record has only the digests of credential files (`clew.redaction.files`), so a repeat gets their
-bytes from its caller (`secret_values`). They are written to the layer of the sandbox that takes
-its changes and is removed with it: never to the store or to the cache of initial files, in which
-a file of zeros stands in their place.
+bytes from its caller (`secret_values`). They are written to the sandbox layer that takes its
+changes and is removed with it: never to the store or to the cache of initial files, where a file of
+zeros takes their place.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from clew.safe_path import SafeFolder
 from clew.store.errors import from_os
 
 _MAX_ALIASES = 100
-"""Names of one file that links give it, at most: links can make endless ones."""
+"""At most this many paths of one file through links: links can form cycles."""
 
 
 @dataclass(frozen=True)
 class CredentialFile:
-    """A file that is given to a repeat, with the recorded mode and time."""
+    """A file that a repeat is given, with the recorded mode and time."""
 
     data: bytes = field(repr=False)
     mode: int
     mtime: int
     recorded: str | None
-    """The digest that the record has."""
+    """The recorded digest."""
     from_this_machine: bool
-    """Taken from this machine, and not given by name."""
+    """Read from this machine, not given by name."""
     secrets: tuple[str, ...] = field(repr=False)
-    """The values in it that are masked in what is shown or recorded."""
+    """The values in it that are masked in output and records."""
 
     @property
     def digest(self) -> str:
@@ -72,7 +72,7 @@ def find_credential_files(
 
 
 def _aliases(path: bytes, links: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """The path, and those that lead to it by `links` (link, target)."""
+    """The path, and the paths that lead to it through `links` (link, target)."""
     names = [path]
     for name in names:
         for link, target in links:
@@ -86,8 +86,8 @@ def _aliases(path: bytes, links: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
 def make_credential_files(
     record: ExecutionRecord, paths: Iterable[bytes], given: Mapping[str, str], values: SecretValues
 ) -> dict[bytes, CredentialFile]:
-    """What is at these paths in a repeat that was given `given`. A value that the record shows in
-    its command or its variables is not masked: it is no secret."""
+    """Build the files at these paths from the values in `given`. A value that the record shows in
+    its command or variables is not secret, so it is not masked."""
     versions = _first_versions(record)
     itself = record.itself
     shown = "\0".join((*itself.command, *filter(None, itself.environment.values())))
@@ -111,7 +111,7 @@ def _first_versions(record: ExecutionRecord) -> dict[bytes, Version]:
 
 
 def make_placeholders(files: Mapping[bytes, CredentialFile]) -> dict[bytes, Entry | None]:
-    """What stands for the files where their bytes must not be."""
+    """Entries that stand for the files where their bytes must not be."""
     return {
         path: Entry("stub", file.mode, file.mtime, len(file.data)) for path, file in files.items()
     }
@@ -120,14 +120,14 @@ def make_placeholders(files: Mapping[bytes, CredentialFile]) -> dict[bytes, Entr
 def keep_placeable(
     files: Mapping[bytes, CredentialFile], found: InitialFiles
 ) -> dict[bytes, CredentialFile]:
-    """Those of the files that have a place: where the record contradicts itself, and has a link or
-    a file above one, or something below it, there is none."""
+    """Drop files that cannot be written because the record contradicts itself: a link or file above
+    one, or something below it."""
     stubs = {path for path, entry in found.entries.items() if entry.kind == "stub"}
     return {path: file for path, file in files.items() if path in stubs}
 
 
 def describe_credential_files(files: Mapping[bytes, CredentialFile]) -> Iterator[str]:
-    """What a user should know of the files before the repeat starts."""
+    """Tell the user which credential files the repeat gets."""
     for path, file in files.items():
         name = os.fsdecode(path)
         changed = "" if file.matches_record else ", which has changed since it was recorded"
@@ -138,7 +138,8 @@ def describe_credential_files(files: Mapping[bytes, CredentialFile]) -> Iterator
 
 
 def write_credential_files(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> None:
-    """Write them to the upper folder of an overlay, in folders that are as in the lower one."""
+    """Write the files to the upper directory of an overlay; parent directories get the modes and
+    times of the lower one."""
     try:
         _write(files, upper, lower)
     except OSError as error:

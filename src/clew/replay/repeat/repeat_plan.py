@@ -1,8 +1,8 @@
-"""What a repeat would do, decided from the record before anything starts.
+"""Plan a repeat from the record, before anything starts.
 
-A plan holds the command, its variables, working folder and files, and says what of the original
-cannot be had again: what makes a repeat impossible is an error, what makes it less than faithful
-a warning. Pure but for the bytes and variables it is given.
+A plan holds the command, its variables, working directory and files. What makes a repeat impossible
+is an error; what makes it less faithful is a warning. Pure except for the listings and secrets it
+is given.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _STANDARD_DEVICES = tuple(
 _GPU_DEVICE = re.compile(
     r"/dev/(nvidia(\d+|ctl|-uvm|-uvm-tools|-modeset|-caps/nvidia-cap\d+)|dri/(card|renderD)\d+|kfd)"
 )
-"""Device nodes that a sandbox has if the user allows it. No others are ever bound."""
+"""Device nodes that a sandbox gets if the user allows it. No others are ever bound."""
 _ALLOWED_SYS = ("/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm")
-"""What /sys says of processors and memory: a sandbox has these, read-only, if they were used. With
-a GPU it has all of /sys, read-only: libraries look for the GPU there."""
+"""Parts of /sys about processors and memory, read-only, if the execution used them. With a GPU the
+sandbox gets all of /sys, read-only: libraries look for the GPU there."""
 _WIRES = ("tcp://", "udp://", "http://", "https://", "ftp://")
 _LOOPBACK = ("tcp://127.", "tcp://[::1]", "udp://127.", "udp://[::1]")
 _GAP_WARNINGS = {
@@ -59,28 +59,28 @@ _GAP_WARNINGS = {
 
 @dataclass(frozen=True)
 class RepeatPlan:
-    """A command, and all it will find."""
+    """A command and everything it will find."""
 
     command: tuple[str, ...]
     environ: Mapping[str, str]
     secrets: Mapping[str, str]
-    """Variables that the caller gave: they are masked in whatever is shown or recorded."""
+    """Variables that the caller gave; they are masked in output and records."""
     cwd: str
     machine: str
     initial_files: InitialFiles
     facets: Mapping[str, Any]
     packages: Mapping[bytes, str]
     stdin: str | None
-    """The digest of what it reads, where that was kept."""
+    """The digest of the standard input, if it was stored."""
     appended: Mapping[bytes, tuple[str, int]]
-    """Files its output was appended to: the content at its end, and how much was there before."""
+    """Files that its output was appended to: the final content, and the size before."""
     devices: tuple[str, ...]
     warnings: tuple[str, ...]
     credentials: Mapping[bytes, CredentialFile] = field(default_factory=dict)
-    """Files that the caller gave; in `initial_files` stubs stand in their place."""
+    """Files that the caller gave; stubs take their place in `initial_files`."""
 
     def with_files(self, entries: Mapping[bytes, Entry | None]) -> RepeatPlan:
-        """The same with other files: some changed, added, or (None) taken away."""
+        """Return a copy with some files added, replaced, or removed (None)."""
         after = self.initial_files.with_changes(dict(entries))
         left = {path: file for path, file in self.credentials.items() if path not in entries}
         return replace(self, initial_files=after, credentials=keep_placeable(left, after))
@@ -94,8 +94,8 @@ def make_plan(
     network: bool,
     gpu: bool = False,
 ) -> RepeatPlan:
-    """How to do `record` again. `values`: the caller's, for secrets that were not recorded; `gpu`:
-    it may use the GPUs that it used."""
+    """Plan how to repeat `record`. `values`: the caller's values for secrets that are not recorded;
+    `gpu`: it may use the GPUs that it used."""
     itself = record.itself
     if itself.ended is None:
         raise ClewError(
@@ -144,7 +144,7 @@ def make_plan(
 
 
 def replace_words(command: Iterable[str], changes: Mapping[int, str]) -> tuple[str, ...]:
-    """The command with some of its words replaced; word 0 is the program."""
+    """Replace some words of the command; word 0 is the program."""
     words = list(command)
     for number, value in changes.items():
         if not 0 <= number < len(words):
@@ -157,20 +157,19 @@ def replace_words(command: Iterable[str], changes: Mapping[int, str]) -> tuple[s
 
 
 def resolve_word(word: str, cwd: str) -> bytes:
-    """Where a command started in `cwd` finds the file that a word names."""
+    """The path of the file that a word names for a command started in `cwd`."""
     return os.fsencode(posixpath.normpath(posixpath.join(cwd, word)))
 
 
 def list_secrets(record: ExecutionRecord) -> list[str]:
-    """The names of the values that a repeat needs and the record does not have: of variables, and
-    of what stood in the command."""
+    """The names of the secrets that a repeat needs: in variables, and in the command."""
     variables = [n for n in record.facets.get("redacted", ()) if n in record.itself.environment]
     masks = record.facets.get("argument_secrets", {}).values()
     return sorted({*variables, *(name for names in masks for name in names if name)})
 
 
 def drop_word_secrets(record: ExecutionRecord, words: Iterable[int]) -> ExecutionRecord:
-    """The record, to be repeated with other words in these places: what they held is not needed."""
+    """Drop the secrets of words that the repeat replaces."""
     masked = record.facets.get("argument_secrets", {})
     replaced = {str(number) for number in words}
     kept = {number: names for number, names in masked.items() if number not in replaced}
@@ -187,7 +186,7 @@ def _variables(record: ExecutionRecord, given: Mapping[str, str]) -> dict[str, s
 
 
 def _command(record: ExecutionRecord, given: Mapping[str, str]) -> tuple[str, ...]:
-    """The words, with each secret where it stood."""
+    """The command, with its secrets filled in."""
     masked = record.facets.get("argument_secrets", {})
     words = []
     for number, word in enumerate(record.itself.command):
@@ -234,7 +233,7 @@ def _appended_files(record: ExecutionRecord) -> dict[bytes, tuple[str, int]]:
 def _select_devices(
     locators: Iterable[str], *, gpu: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What it used of the machine itself: what the sandbox has of that, and what it has not."""
+    """Split the devices that the execution used into those the sandbox gets and the others."""
     given: set[str] = set()
     refused: set[str] = set()
     for locator in locators:

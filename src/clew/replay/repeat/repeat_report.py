@@ -1,4 +1,4 @@
-"""What came of doing it again, as the document that `repeat` and `commit` answer with."""
+"""The result of a repeat, as the document that `repeat` and `commit` return."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clew.replay.repeat.repeat_plan import RepeatPlan
 
 @dataclass(frozen=True)
 class RepeatReport:
-    """The comparison of a repetition with what it repeats, and why they differ."""
+    """A repeat compared with its original, and why they differ."""
 
     execution: Mapping[str, Any]
     of: str
@@ -39,13 +39,13 @@ class RepeatReport:
 
 
 def list_programs(record: ExecutionRecord, why: Callable[[str], str]) -> list[dict[str, Any]]:
-    """Every program that ran, with why."""
+    """List every program that ran, with the reason."""
     programs = (process for process in record.processes if process.exe is not None)
     return [{"command": process.command, "why": why(process.uid)} for process in programs]
 
 
 def warn_unrecorded_reads(record: ExecutionRecord, plan: RepeatPlan) -> list[str]:
-    """What a repetition read of which the record had only the name: its bytes were not there."""
+    """Warn of files that the repeat read although the record has no bytes of them."""
     read: dict[bytes, str] = {}
     given = plan.initial_files.entries
     for locator in {record.versions[edge.version].locator for edge in record.used}:

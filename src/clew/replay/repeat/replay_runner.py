@@ -1,7 +1,7 @@
-"""Doing a recorded execution again: in a sandbox, from the record alone, and recorded itself.
+"""Run a repeat plan in a sandbox and record it.
 
-The repetition is an execution like any other, with its parent and how it came from it. Killed
-before its end it is forgotten as a whole: what it saw went with its sandbox.
+The repeat is an execution like any other, with a parent and a kind. If it is killed, all of it is
+removed: its files were only in its sandbox.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from clew.witness.environment import user_name
 
 @dataclass(frozen=True)
 class ReplayRunner:
-    """A project's tools for doing work again."""
+    """Runs the repeats of one project."""
 
     folder: Folder
     settings: Settings
@@ -105,7 +105,8 @@ class ReplayRunner:
             )
 
     def _check_owner(self) -> None:
-        """In a name space of one's own the files of others are nobody's."""
+        """Only the project's owner can repeat: in a user namespace the files of other users have no
+        owner."""
         owner = self.folder.path.stat().st_uid
         if owner != os.geteuid():
             name = user_name(owner)
@@ -116,7 +117,7 @@ class ReplayRunner:
 
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[Path]:
-        """A folder of its own; whoever cleans up after the dead removes it if we are killed."""
+        """Make a scratch directory. Recovery removes it if this process is killed."""
         place, lock = execution_locks.create_scratch(self.folder, secrets.token_hex(8))
         try:
             yield place
@@ -126,7 +127,7 @@ class ReplayRunner:
 
 
 def _restore_appended_files(plan: RepeatPlan, store: Store) -> RepeatPlan:
-    """With what stood in the files that its output was appended to."""
+    """Add the earlier content of files that the output was appended to."""
     entries: dict[bytes, Entry | None] = {}
     for path, (digest, size) in plan.appended.items():
         begin = b""

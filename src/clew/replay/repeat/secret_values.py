@@ -1,7 +1,7 @@
-"""Which values a repeat may be given for the secrets that its record does not hold.
+"""Decide which values a repeat gets for the secrets that its record does not contain.
 
 A record names the secrets it needs: variables and credential files. A record made elsewhere is
-untrusted, and could name any variable or file: it gets only what the user gave by name. A record
+untrusted and could name any variable or file, so it gets only what the user gave by name. A record
 made here also gets the caller's variables and the credential files of this machine, because the
 same user recorded it with them. A server gives neither of its own.
 """
@@ -45,8 +45,8 @@ class SecretValues:
     def select(
         self, execution: ExecutionRef, names: Iterable[str], paths: Iterable[str] = ()
     ) -> dict[str, str]:
-        """The values of these variables and files for a repeat of `execution`; refuses if one is
-        missing. The bytes of files are decoded with `surrogateescape`."""
+        """Return the values of these variables and files for a repeat of `execution`, or raise
+        SecretsNeeded. The bytes of files are decoded with `surrogateescape`."""
         offered = dict(self.given)
         files = sorted(paths)
         if not execution.made_elsewhere:
@@ -69,7 +69,7 @@ class SecretValues:
 
 
 def is_path(name: str) -> bool:
-    """Whether a secret of this name is a file, and not a variable."""
+    """Whether a secret of this name is a file, not a variable."""
     return name.startswith("/")
 
 

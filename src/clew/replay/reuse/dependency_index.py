@@ -1,4 +1,4 @@
-"""One execution's facts, arranged for asking what any part of it depended on and changed."""
+"""Index one execution's record by process and by path: what each part depended on and changed."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import Activity, Edge, ExecutionRecord, Look, Version
 
 CHANGE_KINDS = ("made", "removed")
-"""Looks that are none: a folder, pipe or device that was made or removed."""
+"""Kinds of `looked` events that record a change: a directory, pipe or device was made or
+removed."""
 
 
 class PathChange(NamedTuple):
-    """Something that was done to a path; in the order it was done."""
+    """A change of one path; sorts in the order of the changes."""
 
     at: int
     rank: int
-    """Of several at one moment: what is replaced goes first, what is deleted goes last."""
+    """Order at the same time: what is replaced goes first, what is deleted goes last."""
     path: bytes
     there: bool
-    """Whether something is there afterwards."""
+    """Whether something exists at the path afterwards."""
     activity: int
     version: int | None
     mode: int
-    """Of what has no bytes: a folder, a pipe, a device."""
+    """Of a directory, pipe or device, which has no version."""
     how: str
     mtime: int | None = None
-    """Of a folder whose time was set."""
+    """Of a directory whose time was set."""
 
 
 class DependencyIndex:
-    """A record, arranged by process and by path."""
+    """The record of one execution, indexed by process and by path."""
 
     def __init__(self, record: ExecutionRecord) -> None:
         self.record = record
@@ -61,7 +62,7 @@ class DependencyIndex:
 
     @cached_property
     def makers(self) -> dict[int, dict[int, Edge]]:
-        """By version, who wrote it."""
+        """By version, the processes that wrote it."""
         makers: dict[int, dict[int, Edge]] = defaultdict(dict)
         for edge in self._generated:
             makers[edge.version][edge.activity] = edge
@@ -69,8 +70,8 @@ class DependencyIndex:
 
     @cached_property
     def _generated(self) -> list[Edge]:
-        """Who wrote what, and when at the earliest: to a version that others had begun, a process
-        can have written only once it was there."""
+        """The writes, not earlier than the process: it can have continued a version that others
+        began only once it existed."""
         edges = []
         for edge in self.record.generated:
             process = self.record.activities[edge.activity]
@@ -80,7 +81,7 @@ class DependencyIndex:
 
     @cached_property
     def _made(self) -> dict[bytes, list[tuple[int, int]]]:
-        """By path, the versions that were made there, with when."""
+        """By path, the versions made there, with the time."""
         made: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
         for edge in self.record.generated:
             path = self.paths[edge.version]
@@ -91,14 +92,14 @@ class DependencyIndex:
         return made
 
     def version_at(self, path: bytes, at: int) -> Version | None:
-        """The version that the run itself had made at this path by then, if it had."""
+        """The version that the execution had made at this path by then, if any."""
         line = self._made.get(path, [])
         count = bisect_right(line, (at, 1 << 63))
         return self.with_content(self.record.versions[line[count - 1][1]]) if count else None
 
     def with_content(self, version: Version) -> Version:
-        """The version with its content; that of one nobody read is known by what it became under
-        another name."""
+        """Add the content of a version that was moved but never read: the content at its new
+        name."""
         how, after = self.record.moves.get(version.key, ("", version))
         if version.digest is not None or how in ("", "metadata"):  # metadata: with another mode
             return version
@@ -108,7 +109,7 @@ class DependencyIndex:
 
     @cached_property
     def changes(self) -> dict[int, list[PathChange]]:
-        """By process, what it did to which path."""
+        """By process, the paths it changed."""
         changes: dict[int, list[PathChange]] = defaultdict(list)
         for change in self._all_changes():
             changes[change.activity].append(change)
@@ -116,7 +117,7 @@ class DependencyIndex:
 
     @cached_property
     def _changes(self) -> dict[bytes, list[tuple[int, int]]]:
-        """By path, when somebody did something to it, and who."""
+        """By path, when it was changed, and by which process."""
         changes: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
         for change in self._all_changes():
             changes[change.path].append((change.at, change.activity))
@@ -130,7 +131,7 @@ class DependencyIndex:
 
     @cached_property
     def _entries(self) -> dict[bytes, list[tuple[int, int]]]:
-        """The same by folder: when a name in it came or went."""
+        """By directory, when a name in it came or went."""
         entries: dict[bytes, list[tuple[int, int]]] = defaultdict(list)
         for path, line in self._changes.items():
             entries[os.path.dirname(path)] += line
@@ -141,7 +142,7 @@ class DependencyIndex:
     def changed_by_others(
         self, path: bytes, since: int, until: int, members: frozenset[int]
     ) -> bool:
-        """Whether somebody else did something to this path, or to a folder above it."""
+        """Whether another process changed this path or a directory above it."""
         if self._doers <= members:
             return False
         return any(
@@ -152,7 +153,7 @@ class DependencyIndex:
     def entries_changed_by_others(
         self, folder: bytes, since: int, until: int, members: frozenset[int]
     ) -> bool:
-        """Whether somebody else let a name come or go in this folder."""
+        """Whether another process added or removed a name in this directory."""
         if self._doers <= members:
             return False
         return _changed_by_others(self._entries.get(folder, ()), since, until, members)
@@ -189,7 +190,7 @@ class DependencyIndex:
 
 @lru_cache(1 << 14)
 def path_and_parents(path: bytes) -> tuple[bytes, ...]:
-    """The path and every folder that it lies in."""
+    """The path and every directory above it."""
     places = [path]
     while len(places[-1]) > 1:
         places.append(os.path.dirname(places[-1]))

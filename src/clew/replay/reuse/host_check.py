@@ -1,8 +1,7 @@
-"""Whether a piece of work that was recorded here would come out as it did: asked of the files of
-this machine as they are now, before it is done again.
+"""Check on this machine whether a recorded task would have the same result now.
 
-What it inherits of the command that forked it is asked as well; that is the same for many, so it
-is looked at closely once, and after that only for whether anything was touched.
+A forked task also depends on what its worker process depended on. Many tasks share that, so it is
+checked in full once, and afterwards only for changes.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from clew.run.launch.input_snapshot import InputSnapshot
 from clew.store import Signature, Store
 
 _CACHE_SECONDS = 0.2
-"""Seconds for which what was just looked at dependency not be looked at again."""
+"""Seconds for which the state of a file is trusted without another look."""
 
 
 class _HostFiles(SandboxFiles):
-    """The files of this machine. The store remembers what files in this very state held."""
+    """The files of this machine. The store knows the digests of files in a known state."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(HOST, {})
@@ -47,7 +46,7 @@ class _HostFiles(SandboxFiles):
 
 
 class ReuseChecker:
-    """Asks, for as long as one run goes on."""
+    """Checks tasks for the duration of one pipeline run."""
 
     def __init__(self, graph: Graph, store: Store) -> None:
         self._graph = graph
@@ -58,14 +57,14 @@ class ReuseChecker:
         self._looked = 0.0
 
     def digest(self, path: bytes) -> str | None:
-        """What a file holds; None where it is none."""
+        """The digest of a file; None if it is not a file."""
         try:
             return self._files.digest(path, os.stat(path))
         except OSError:
             return None
 
     def changed(self) -> None:
-        """Something ran: what was looked at must be looked at again."""
+        """Forget the cached state: a task ran."""
         self._looked = 0.0
 
     def _look_again(self) -> None:
@@ -75,7 +74,7 @@ class ReuseChecker:
             self._sure.clear()
 
     def holds(self, uid: str, now: TaskVariables, given: IsGiven) -> ReuseCheck:
-        """Whether the execution `uid` would come out the same now."""
+        """Check whether the execution `uid` would have the same result now."""
         self._look_again()
         try:
             execution = PreviousExecution(load_record(self._graph, uid, alone=True), self._names)
@@ -104,8 +103,8 @@ class ReuseChecker:
         return ReuseCheck(inherited.why_not, mine.facts + inherited.facts)
 
     def facts(self, uid: str) -> list[dict[str, str]]:
-        """All that an execution relied on, that of the command which forked it included; none
-        where it relied on what cannot be asked again."""
+        """List everything an execution depended on, with its worker's dependencies; empty if some
+        of it cannot be checked."""
         record = load_record(self._graph, uid)
         try:
             subtree = analyze_inputs(
@@ -125,7 +124,7 @@ class ReuseChecker:
         ]
 
     def _of_worker(self, uid: str) -> ReuseCheck:
-        """What did not hold once does not hold; what did, does while nothing was touched."""
+        """A failed check stays failed; a passed one holds until a file changes."""
         known = self._inherited.get(uid)
         held = known is not None and known[0].why_not is None
         if known is None or (held and uid not in self._sure and known[1].changed()):
@@ -146,7 +145,7 @@ class ReuseChecker:
         return ReuseCheck(why_not, len(subtree.dependencies)), standing
 
     def _left(self, subtree: Subtree) -> str | None:
-        """Whether what it left is there, as it left it."""
+        """Check that its outputs are still there, unchanged."""
         for path, left in subtree.outputs.items():
             name = path.decode(errors="replace")
             try:

@@ -1,8 +1,8 @@
-"""A run in which only what must run does: the tracer asks before each program is started.
+"""Decide which programs of an incremental repeat must run: the tracer asks before each one starts.
 
-For every program that is about to be started, earlier ones that were started alike are looked for;
-the first whose every witnessed fact holds now is not run again: what it left is put in place,
-what it printed is printed, and it ends as it ended. Whatever is in doubt runs.
+Look for recorded programs that started the same way. The first whose recorded dependencies all hold
+is not run: its outputs are restored, its output printed, and its exit status returned. In doubt,
+the program runs.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from clew.witness.syscalls.version_tracker import facts_of
 
 @dataclass
 class IncrementalDecider:
-    """Decides for one run; see `clew.run.launch.skip_protocol.Decider`."""
+    """Decides for one execution; see `clew.run.launch.skip_protocol.Decider`."""
 
     folder: Folder
     settings: Settings
     reference: ExecutionRecord
-    """The execution that is done again: its processes are asked first."""
+    """The repeated execution; its processes are tried first."""
     machine: str
     pinned: object = None
     ran: list[dict[str, Any]] = field(default_factory=list)
-    """In the shape of the contract: what was run, and why."""
+    """What ran and why, as the JSON document shows it."""
     reused: list[dict[str, Any]] = field(default_factory=list)
     reused_subtrees: dict[int, ReusedSubtree] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""What is known of earlier runs, kept while one run asks about many programs."""
+"""Recorded executions, kept in memory while one repeat checks many programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clew.replay.sandbox.initial_files import ReadListing, find_initial_files
 
 
 class PreviousExecution:
-    """One earlier execution."""
+    """One recorded execution."""
 
     def __init__(self, record: ExecutionRecord, read_listing: ReadListing) -> None:
         self.record = record
@@ -41,7 +41,7 @@ class PreviousExecution:
         return found
 
     def names_at(self, folder: bytes, at: int) -> set[bytes]:
-        """The names that a folder had at a moment, as far as the run met them."""
+        """The names that the execution knew in a directory at a time."""
         if self._children is None:
             self._children = {}
             for path in find_initial_files(self.record, self._read_listing).entries:
@@ -64,7 +64,7 @@ class PreviousExecution:
 
 
 class PreviousExecutions:
-    """All earlier executions, each read when it is first of use."""
+    """All recorded executions, each read when first needed."""
 
     def __init__(self, graph: Graph, reference: ExecutionRecord, read_listing: ReadListing) -> None:
         self._graph = graph
@@ -73,7 +73,7 @@ class PreviousExecutions:
         self._known: dict[str, PreviousExecution | None] = {reference.execution.uid: self.reference}
 
     def alike(self, start: ProgramStart) -> list[tuple[PreviousExecution, Activity]]:
-        """Processes that were started by the same words; those of the reference come first."""
+        """Processes that were started with the same command; those of the reference first."""
         mine = self.reference.record.execution.uid
         found = find_same_command(
             self._graph, start.program, start.command, start.cwd, believed=mine

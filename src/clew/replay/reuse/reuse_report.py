@@ -1,4 +1,4 @@
-"""What a subtree did, to be told in the record of the run in which it was not done again."""
+"""Describe what a reused subtree did, for the record of the execution that skipped it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def describe_reuse(
     opened: Mapping[bytes, Facts],
     after: Mapping[bytes, Facts],
 ) -> ReusedSubtree:
-    """`before`: the files it met, as they were; `opened`: what it was handed, before it was
-    written; `after`: what it left, as it is now."""
+    """`before`: the files it met, as they were; `opened`: inherited files, before it wrote them;
+    `after`: its outputs, as they are now."""
     return _ReuseDescription(subtree, start, machine, before, opened, after).told()
 
 
@@ -181,7 +181,7 @@ class _ReuseDescription:
         return found
 
     def _carries(self, members: list[Activity]) -> None:
-        """Which version's bytes a version keeps: they were met at the same moment."""
+        """Find the earlier version whose bytes a version keeps: both were met at the same time."""
         written = {(edge.activity, edge.version, edge.at) for edge in self._record.generated}
         for process in members:
             for edge in self._index.used[process.key]:
@@ -196,7 +196,7 @@ class _ReuseDescription:
                         self._things[key] = thing._replace(carries=old.key)
 
     def _locator(self, locator: str) -> str:
-        """The same path, on the machine whose files these are now."""
+        """The same path on the machine whose files these are now."""
         _, _, rest = locator.partition("://")
         slash = rest.find("/")
         if not locator.startswith("file://") or slash < 0:

@@ -1,4 +1,4 @@
-"""What is asked of work that was recorded, before it is done again, and what is answered."""
+"""Types for reuse checks."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 IsGiven = Callable[[bytes], bool]
-"""Whether a path is what the work is given: another question."""
+"""Whether a path is an input of the task itself, which the cache key covers."""
 
 
 class ReuseCheck(NamedTuple):
+    """The result of a check."""
+
     why_not: str | None
-    """The first fact that does not hold; None: all do."""
+    """The first fact that does not hold; None if all hold."""
     facts: int = 0
-    """How many were asked."""
+    """How many facts were checked."""
 
 
 class TaskVariables(NamedTuple):
-    """The variables that a piece of work has, as they are recorded."""
+    """The variables of a task, as they are recorded."""
 
     variables: Mapping[str, str]
     seals: Mapping[str, str]
-    """Of the secret ones."""
+    """Keyed hashes of the secret ones."""

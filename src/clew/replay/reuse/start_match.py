@@ -1,8 +1,7 @@
-"""Whether a program is about to be started as it was started before.
+"""Check whether a program starts the same way as a recorded one.
 
-The same words are how the earlier start was found; its variables, its descriptors and what else
-it inherits must be the same as well. The first thing that is not is the answer, in words. What
-the program then sees of files is another question (`clew.replay.reuse.input_check`).
+The recorded start was found by its command; variables, descriptors and inherited limits must match
+as well. The answer is the first difference, as a sentence. `input_check` checks the files.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from clew.redaction import MASK
 from clew.replay.reuse.subtree import Subtree
 
 _MAX_IDLE_SECONDS = 0.03
-"""Seconds: a program that waited longer than that may have waited for others."""
+"""A program that waited longer may have waited for another process."""
 
 
 @dataclass(frozen=True)
 class ProgramStart:
-    """A program that is about to be started."""
+    """A program that is about to start."""
 
     program: str
     command: tuple[str, ...]
@@ -31,17 +30,17 @@ class ProgramStart:
     held: list[list[Any]]
     standing: str | None
     reference: ExecutionRecord
-    """The execution that is done again: what its input was, this one's is."""
+    """The repeated execution, which has the same standard input."""
     others: int = 0
-    """How many processes run beside it and those it came from."""
+    """How many processes run besides it and its ancestors."""
     first: bool = False
-    """It is the command itself."""
+    """Whether it is the command itself."""
     seals: Mapping[str, str] = field(default_factory=dict)
-    """Of its secret variables."""
+    """Keyed hashes of its secret variables."""
 
 
 def find_start_difference(subtree: Subtree, start: ProgramStart) -> str | None:
-    """How the start differs from the one that is known; None: not at all."""
+    """How the start differs from the recorded one; None if it does not."""
     why = variable_difference(recorded_variables(subtree.record, subtree.root), start.environment)
     why = why or _secret_difference(start, recorded_seals(subtree.record, subtree.root))
     if why is not None:
@@ -65,13 +64,13 @@ def find_start_difference(subtree: Subtree, start: ProgramStart) -> str | None:
 
 
 def recorded_variables(record: ExecutionRecord, process: Activity) -> dict[str, str]:
-    """All variables of a process, as recorded."""
+    """All recorded variables of a process."""
     whole = {**record.itself.environment, **process.environment}
     return {name: value for name, value in whole.items() if value is not None}
 
 
 def variable_difference(then: Mapping[str, str | None], now: Mapping[str, str]) -> str | None:
-    """The first variable that is another; in words."""
+    """The first variable that differs, as a sentence."""
     for name in sorted(then.keys() | now.keys()):
         if name not in now:
             return f"its variable {name} is not set any more"
@@ -83,7 +82,7 @@ def variable_difference(then: Mapping[str, str | None], now: Mapping[str, str]) 
 
 
 def recorded_seals(record: ExecutionRecord, process: Activity) -> dict[str, str]:
-    """What tells the secret variables of a process from others."""
+    """Keyed hashes of a process's secret variables."""
     return {**record.facets.get("sealed", {}), **process.facets.get("begun", {}).get("sealed", {})}
 
 
@@ -97,8 +96,8 @@ def _secret_difference(start: ProgramStart, then: Mapping[str, str]) -> str | No
 
 
 def _comparable_descriptors(record: ExecutionRecord, held: list[list[Any]]) -> list[list[Any]]:
-    """Descriptors as far as they tell: an input with nothing in it is no input, and how large a
-    file was says nothing to who only appends to it."""
+    """The descriptors without what does not matter: an empty input equals no input, and the size of
+    a file does not matter to a process that only appends to it."""
     told = []
     for fd, way, name, *place in held:
         if fd == 0 and (name == "/dev/null" or _is_empty_input(record, name)):
@@ -110,13 +109,13 @@ def _comparable_descriptors(record: ExecutionRecord, held: list[list[Any]]) -> l
 
 
 def _is_empty_input(record: ExecutionRecord, name: str) -> bool:
-    """Whether nothing came: through a pipe, or from a terminal at which nobody typed."""
+    """Whether nothing was read: from a pipe, or from a terminal."""
     if name == "stdin":
         return _stdin_digest(record) is None
     return name in ("stdout", "stderr") and not record.facets.get("typed", 0)
 
 
 def _stdin_digest(record: ExecutionRecord) -> str | None:
-    """The digest of all that came, if anything did."""
+    """The digest of the standard input, if there was any."""
     line = record.lines.get(f"{STREAM}{record.execution.uid}/stdin", ())
     return next((version.digest for version in line if version.size), None)

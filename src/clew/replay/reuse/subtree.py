@@ -1,9 +1,8 @@
-"""The subtree of reuse: a program and all that came of it, as far as the rest of its run goes.
+"""A reusable subtree: a program and its descendants, as far as other processes are concerned.
 
-A subtree of processes can stand for itself if it met the rest only through files, words,
-variables, its working folder, what it printed and its status. Then all it depended on is a list
-of dependencies, facts that must hold again, and all it did is what it left. Decided from the record
-alone; where the record cannot tell, it is no subtree, and why is said.
+A subtree can be reused if it interacted with the rest only through files, arguments, variables, its
+working directory, its output and its exit status. Then everything it depended on is a list of
+dependencies, and everything it did is a set of outputs.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ MACHINE = (b"/proc/", b"/sys/", b"/dev/")
 
 
 class NotReusable(Exception):
-    """Why a subtree cannot stand for itself."""
+    """Why a subtree cannot be reused."""
 
 
 class Dependency(NamedTuple):
-    """Something that must be so again."""
+    """A recorded fact that must hold again."""
 
     at: int
     kind: str
@@ -44,13 +43,13 @@ class Output(NamedTuple):
     mode: int = 0
     version: Version | None = None
     in_place: bool = True
-    """A file that was there before was written, not replaced."""
+    """Whether an existing file was written, not replaced."""
     mtime: int | None = None
-    """Of a folder whose time was set."""
+    """Of a directory whose time was set."""
 
 
 class InheritedFile(NamedTuple):
-    """A file that it was given open, and wrote: what it wrote is the content from `since` on."""
+    """A file that it inherited open and wrote: it wrote the content from `since` on."""
 
     fd: int
     path: bytes
@@ -60,7 +59,7 @@ class InheritedFile(NamedTuple):
 
 @dataclass(frozen=True)
 class Subtree:
-    """A subtree that stands for itself."""
+    """A subtree that can be reused."""
 
     index: DependencyIndex
     root: Activity
@@ -73,9 +72,9 @@ class Subtree:
     outputs: dict[bytes, Output]
     handed: list[InheritedFile]
     printed: dict[str, tuple[int, int]]
-    """Which bytes of the run's output are its own."""
+    """The ranges of the execution's stdout and stderr that it wrote."""
     offsets: dict[int, int] = field(default_factory=dict)
-    """By descriptor, how far it got in files that others read on."""
+    """By descriptor, its final offset in files that others continue to read."""
 
     @property
     def record(self) -> ExecutionRecord:
@@ -88,7 +87,7 @@ class Subtree:
 
     @cached_property
     def first_change(self) -> dict[bytes, int]:
-        """When it first did something to a path."""
+        """When it first changed each path."""
         first: dict[bytes, int] = {}
         for change in self.changes:
             first.setdefault(change.path, change.at)
@@ -96,32 +95,32 @@ class Subtree:
 
     @cached_property
     def changes_in(self) -> dict[bytes, list[PathChange]]:
-        """By folder, what it did to names in it."""
+        """Its changes of names in each directory."""
         found: dict[bytes, list[PathChange]] = {}
         for change in self.changes:
             found.setdefault(os.path.dirname(change.path), []).append(change)
         return found
 
     def changed_before(self, path: bytes, at: int) -> bool:
-        """Whether what is at this path at this moment is of its own making."""
+        """Whether it had itself changed this path by then."""
         first = self.first_change
         return any(first.get(place, at) < at for place in path_and_parents(path))
 
     def stream(self, name: str) -> Version | None:
-        """All that its run printed there."""
+        """Everything its execution printed to a stream."""
         line = self.record.lines.get(f"{STREAM}{self.record.execution.uid}/{name}", ())
         return next((version for version in line if version.digest), None)
 
     @property
     def idle(self) -> float:
-        """Seconds in which it did nothing but wait."""
+        """Seconds that it spent waiting."""
         last = exec_chain(self.index, self.root)[-1]
         busy = sum(last.usage.get(name, 0.0) for name in ("user_seconds", "system_seconds"))
         return max(0.0, (self.ended - self.started) / 1e9 - busy)
 
 
 def exec_chain(index: DependencyIndex, root: Activity) -> list[Activity]:
-    """The program and those it became, one after the other."""
+    """The program and those it became by exec, in order."""
     line = [root]
     while True:
         stem, _, ordinal = line[-1].uid.rpartition("-")

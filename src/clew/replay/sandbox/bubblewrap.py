@@ -1,12 +1,11 @@
-"""The sandbox a command is repeated in: bubblewrap over an overlay of cached files.
+"""Run a command in a sandbox: bubblewrap over an overlay of cached files.
 
 `unshare` makes a user namespace in which an unprivileged user can mount an overlay. `clew-sandbox`
-mounts it and ties all processes to the life of each other; bubblewrap makes the overlay the root
-of the sandbox, without capabilities, network or terminal. The tracer runs config, so that it sees
-what the command sees, and keeps itself out of the command's reach. Nothing of the host is bound
-in but what `Inside.devices` lists: the tracer, its library and its files are descriptors on
-mounts of their own. The host reads the sandbox's files through one descriptor of its root, which
-outlives the sandbox.
+mounts it and makes all processes end together; bubblewrap makes the overlay the root of the
+sandbox, without capabilities, network or terminal. The tracer runs inside, so that it sees what the
+command sees, and protects itself from the command. Of the host only `SandboxConfig.devices` are
+bound: the tracer, its library and its files are descriptors on mounts of their own. The host reads
+the sandbox's files through one descriptor of its root, which outlives the sandbox.
 """
 
 from __future__ import annotations
@@ -40,38 +39,38 @@ _HOST_PROC_ENTRIES = (
     *("acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "mtrr", "pressure", "scsi"),
     *("latency_stats", "sys", "sysrq-trigger"),
 )
-"""Parts of /proc that belong to the machine. The kernel lets its root user write there, also one
-without capabilities in a namespace: `/proc/sys/kernel/core_pattern` names a program to be run."""
+"""Parts of /proc that belong to the machine. The kernel lets its root user write there, even
+without capabilities in a namespace: `/proc/sys/kernel/core_pattern` names a program to run."""
 _HOST_FACETS = ("kernel", "cpu", "memory", "hostname", "boot", "gpu", "driver", "cuda", "cudnn")
-"""Facets that a sandbox has from the machine it runs on; all others are the record's."""
+"""Facets that come from the machine the sandbox runs on; all others come from the record."""
 
 _EXIT_TIMEOUT_MS = 5_000
-"""Milliseconds to wait for a sandbox that is about to end."""
+"""Milliseconds to wait for the sandbox to end."""
 
 
 @dataclass
 class SandboxConfig:
-    """What the command finds in the sandbox, beside its files."""
+    """What the command gets in the sandbox, except its files."""
 
     environ: Mapping[str, str]
     cwd: Path
     machine: str
     facets: dict[str, Any]
-    """What surrounded the execution that is repeated."""
+    """The facets of the repeated execution."""
     packages: Mapping[bytes, str]
-    """Whose each file is, by path."""
+    """The package that owns each file, by path."""
     derivation: Derivation
     show: tuple[int, int] | None = (1, 2)
-    """Where its output and its errors are shown; None: they are only kept."""
+    """Descriptors that stdout and stderr are copied to; None only stores them."""
     stdin: Callable[[], Iterable[bytes]] | None = None
-    """What it reads, if that was kept."""
+    """Reads the recorded standard input, if it was stored."""
     secrets: Mapping[str, str] = field(default_factory=dict)
-    """Values that the caller gave to the command."""
+    """Secret variables that the caller gave to the command."""
     credentials: Mapping[bytes, CredentialFile] = field(default_factory=dict)
-    """Files that the caller gave to the command."""
+    """Credential files that the caller gave to the command."""
     network: bool = False
     devices: tuple[str, ...] = ()
-    """Device nodes and folders of /sys that the command may use; all others are not there."""
+    """Device nodes and directories of /sys that the command may use; no others exist."""
 
 
 @dataclass
@@ -81,7 +80,7 @@ class Sandbox:
     root: Root
     config: SandboxConfig
     scratch: Path
-    """An empty folder of its own, where what is written goes."""
+    """An empty directory of its own that takes the changes."""
     boot: str
     _pid: int = 0
     _init_pid: int = 0
@@ -222,13 +221,14 @@ class Sandbox:
         return f"/proc/self/fd/{descriptor}"
 
     def _mount(self, how: str, path: Path) -> str:
-        """A descriptor that `clew-sandbox` replaces by one of the same path on its own mount."""
+        """Open a descriptor that `clew-sandbox` replaces by one of the same path on its own
+        mount."""
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         self._mounts[descriptor] = how, path
         return f"/proc/self/fd/{descriptor}"
 
     def ready(self) -> tuple[Confined, Mapping[FileState, str]]:
-        """The overlay is mounted, and the command waits: now its root can be opened."""
+        """Wait until the overlay is mounted, open its root, and let the command start."""
         try:
             with open(self._status_fd, "rb", closefd=False) as said:
                 self._init_pid = int(said.readline())
@@ -245,7 +245,7 @@ class Sandbox:
         return Confined(self._root_fd), self.root.states
 
     def refusal(self) -> RecordingFailed:
-        """Why there is no sandbox, in the words of the program that could not make it."""
+        """Why the sandbox could not be made, as the failed program reported it."""
         kept = self._streams.kept.get("stderr")
         said = kept.path.read_text(errors="replace").strip() if kept else ""
         why = f": {said.splitlines()[-1]}" if said else ""
@@ -255,7 +255,7 @@ class Sandbox:
         )
 
     def target(self, root: int | None) -> int | None:
-        """Any signal ends the sandbox as a whole."""
+        """Any signal ends the whole sandbox."""
         return self._init_pid or None
 
     # -- the end
@@ -268,7 +268,7 @@ class Sandbox:
         return found
 
     def close(self) -> None:
-        """When this returns no process of the sandbox is left: its files, removed, leave room."""
+        """End all processes of the sandbox, so that removing its files frees their space."""
         if self._init_pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._init_pidfd, signal.SIGKILL)
@@ -293,12 +293,13 @@ def _find_program(name: str) -> str:
 
 
 def _disables_user_namespaces(program: str) -> bool:
-    """Whether this bubblewrap has the option (0.8 and newer): asking it would cost a process."""
+    """Whether this bubblewrap has `--disable-userns` (0.8 and newer). Searching the binary saves
+    starting it."""
     return b"--disable-userns" in Path(program).read_bytes()
 
 
 def _device_options(paths: Iterable[str]) -> list[str]:
-    """/sys cannot be written to, and of /dev only device nodes are bound."""
+    """Bind /sys read-only, and of /dev only device nodes."""
     words: list[str] = []
     system = [path for path in paths if path.startswith("/sys")]
     if system and "/sys" not in system:
@@ -320,7 +321,7 @@ def _is_device(path: str) -> bool:
 
 
 def _write_environment(environ: Mapping[str, str]) -> int:
-    """A nameless file with the variables, each ended by a zero byte."""
+    """Write the variables to an anonymous file, each terminated by a zero byte."""
     descriptor = os.memfd_create("environment", os.MFD_CLOEXEC)
     entries = (os.fsencode(f"{name}={value}") for name, value in environ.items())
     os.write(descriptor, b"".join(entry + b"\0" for entry in entries))

@@ -1,12 +1,12 @@
 # Paths are bytes here, which pathlib does not take:
 # ruff: noqa: PTH101, PTH211
-"""Whole files, ready to be seen by a sandbox: from the store once, then by a second name.
+"""Cache whole files and file trees for sandboxes.
 
-`files/` holds one file for each content, mode and time; `roots/` the file systems that were
-asked for, made of second names of these files. A sandbox has a root as the lower layer of an
-overlay, so nothing it does can reach it. Everything here can be removed when nobody repeats: it is
-made again from the store, and `gc` removes it. A root is built beside its place and renamed, whole
-or not at all.
+`files/` holds one file per content, mode and time, restored from the store once; `roots/` holds
+file trees made of hard links to them. A sandbox uses a root as the read-only lower layer of an
+overlay, so it cannot change it. The cache can be removed when no repeat runs: it is rebuilt from
+the store, and `gc` removes it. A root is built under a temporary name and renamed, so it is
+complete or absent.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ State = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Root:
-    """A read-only file system."""
+    """A read-only file tree."""
 
     path: Path
     states: dict[State, str]
-    """The content of each file in it, by the state it has there."""
+    """The digest of each file in it, by the state of the file."""
 
 
 @contextlib.contextmanager
 def hold_cache(folder: Path) -> Iterator[None]:
-    """While somebody repeats, nothing of the cache is removed."""
+    """Keep `clear_cache` from removing the cache while a repeat runs."""
     with _lock(folder) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
 
 
 def clear_cache(folder: Path, *, dry_run: bool) -> int:
-    """Remove all that is cached for repeats, unless somebody is at it; how many bytes that is."""
+    """Remove the cache unless a repeat uses it. Returns the number of bytes freed."""
     files = [path for path in (folder / "files").glob("*/*") if path.is_file()]
     freed = sum(path.stat().st_size for path in files)
     if dry_run or not freed:
@@ -73,16 +73,16 @@ def _lock(folder: Path) -> Iterator[int]:
 
 
 class FileCache:
-    """The files and roots of one project, in its `cache` folder."""
+    """The cached files and roots of one project."""
 
     def __init__(self, folder: Path, store: Store, *, roots: Path | None = None) -> None:
-        """`roots`: where to lay out roots that are not to stay."""
+        """`roots`: where to build roots that are only needed once."""
         self._files = folder / "files"
         self._roots = roots or folder / "roots"
         self._store = store
 
     def root(self, initial_files: InitialFiles) -> Root:
-        """The initial_files as files. A second time it is there already, and only looked at."""
+        """Return the root that has these files; build it unless it exists unchanged."""
         place = self._roots / initial_files.digest
         states = self._states(initial_files, place)
         if states is None:  # not there, or somebody was at it
@@ -96,7 +96,7 @@ class FileCache:
         return Root(place, states)
 
     def _states(self, initial_files: InitialFiles, place: Path) -> dict[State, str] | None:
-        """The content of every file by the state it has; None where one is not as it was made."""
+        """The digest of every file by its state; None if a file is not as it was made."""
         states: dict[State, str] = {}
         for path, entry in initial_files.entries.items():
             if entry.kind == "file":
@@ -107,7 +107,7 @@ class FileCache:
         return states
 
     def file(self, entry: Entry) -> Path:
-        """One file with this content, mode and time: to be linked to, never to be written."""
+        """Return a file with this content, mode and time, to hard-link to and never to write."""
         digest = digest_of(entry.digest)
         if digest is None:
             raise NoContent(f"{entry.digest[:100]} is no content id")

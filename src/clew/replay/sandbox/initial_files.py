@@ -1,9 +1,8 @@
-"""What an execution found when it began: every path it met, as it was before anything happened.
+"""Derive from a record the files that an execution found when it began.
 
-Decided from the record alone. The earliest fact about a path tells what was there: bytes that
-were read, a link that was followed, a name that was looked for and absent. What was only listed
-or looked at, and never read, stands there as a stub: of the right kind, size and times as far
-as they are known, but without its bytes.
+The earliest fact about a path says what was there: bytes that were read, a link that was followed,
+a name that was looked up and absent. A path that was only listed or examined, never read, becomes a
+stub: of the right kind, size and times as far as they are known, but without its bytes.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _NOT_NORMALIZED = re.compile(rb"/\.{0,2}(?:/|\Z)")
 """What a path without dots and doubled slashes does not have."""
 
 ReadListing = Callable[[str], list[bytes]]
-"""The names of a folder that was listed, by the digest that is the answer of the look."""
+"""Reads the names of a listed directory by the digest of the listing."""
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -46,19 +45,19 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True)
 class InitialFiles:
-    """A file system, as far as an execution met it."""
+    """The file tree that an execution began with, as far as it is known."""
 
     entries: dict[bytes, Entry]
     missing: list[bytes] = field(default_factory=list)
-    """Paths that were read, and whose bytes nobody kept."""
+    """Paths that were read and whose bytes are not stored."""
 
     @property
     def digest(self) -> str:
-        """Its name: equal sceneries have equal names."""
+        """Identifies the file tree: equal trees have equal digests."""
         return blake3(msgspec.msgpack.encode(sorted(self.entries.items()))).hexdigest(length=16)
 
     def with_changes(self, entries: dict[bytes, Entry | None]) -> InitialFiles:
-        """The same with these paths put there, or taken away (None)."""
+        """Return a copy with these paths added or replaced, or removed (None)."""
         after = {path: entry for path, entry in self.entries.items() if path not in entries}
         after |= {path: entry for path, entry in entries.items() if entry is not None}
         missing = [path for path in self.missing if path not in entries]
@@ -70,7 +69,7 @@ class InitialFiles:
 
 
 def find_initial_files(record: ExecutionRecord, read_listing: ReadListing) -> InitialFiles:
-    """The file system that `record` began with."""
+    """Derive the file tree that `record` began with."""
     return _InitialFilesBuilder(record, read_listing).settle()
 
 
@@ -127,7 +126,7 @@ class _InitialFilesBuilder:
         return InitialFiles(_add_directories(self._entries), sorted(self._missing))
 
     def _found(self, path: bytes, first: Version) -> None:
-        """A path that was read or written: what was there first."""
+        """Add a path that was read or written: what was there first."""
         if not _is_normalized(path):  # no witness writes that: the record was tampered with
             raise Damaged(f"{os.fsdecode(path)} is not a normalised path", hint="clew fsck")
         if not first.found or path in self._entries:
@@ -153,7 +152,7 @@ class _InitialFilesBuilder:
         return any(edge.how not in MOVES for edge in edges)
 
     def _looked(self, path: bytes, looks: list[Look]) -> None:
-        """A path of which only looks tell: the first that is not of the run's own making."""
+        """Add a path that was only examined, if it was before the execution itself changed it."""
         first, until = looks[0], self._mutated.get(path, looks[-1].at)
         if first.kind == "absent" or first.at > until:
             return
@@ -171,7 +170,7 @@ class _InitialFilesBuilder:
             self._entries[path] = Entry("stub", stat.S_IMODE(mode) or 0o644, mtime, size)
 
     def _listed(self, folder: bytes, look: Look) -> None:
-        """Names that a listing showed and that nobody looked at more closely."""
+        """Add names that a listing showed and that were not examined further."""
         prefix = os.path.join(folder, b"")
         for name in self._read_listing(look.answer):
             path = prefix + name
@@ -184,7 +183,7 @@ class _InitialFilesBuilder:
                 self._entries[path] = Entry("folder") if folder_too else Entry("stub", 0o644)
 
     def _inside(self, path: bytes) -> bool:
-        """Whether something is known below this path: then it is a folder."""
+        """Whether something below this path is known: then it is a directory."""
         return path in self._folders
 
     @property
@@ -198,7 +197,7 @@ class _InitialFilesBuilder:
         return known
 
     def _parents(self) -> None:
-        """Where the run wrote there was a folder, unless the run made that as well."""
+        """Add the directories that the execution wrote in, unless it made them itself."""
         cwd = self._record.itself.cwd
         places = [os.fsencode(cwd) + b"/."] if cwd else []
         places += [path for path, line in self._lines if not line[0].found]
@@ -211,7 +210,7 @@ class _InitialFilesBuilder:
                 folder = os.path.dirname(folder)
 
     def _settled(self, path: bytes) -> bytes:
-        """The path without dots, and without the links that lead to its folder."""
+        """Normalize the path and resolve the links that lead to its directory."""
         folder, name = os.path.split(path)
         way = self._ways.get(folder)
         if way is None:  # most paths lie in a folder that others were in
@@ -220,7 +219,7 @@ class _InitialFilesBuilder:
         return settled if _is_normalized(settled) else os.path.normpath(settled)
 
     def _way(self, folder: bytes) -> bytes:
-        """The folder without the links that lead to it."""
+        """Resolve the links in a directory's path."""
         for _ in range(40):
             above = {folder}
             _add_parents(folder, above)
@@ -233,7 +232,7 @@ class _InitialFilesBuilder:
 
 
 def _initial_links(record: ExecutionRecord) -> dict[bytes, bytes]:
-    """Links that were there at the beginning, with where they lead."""
+    """Links that existed at the beginning, with their targets."""
     made = {
         record.versions[edge.version].locator: edge.at
         for edge in reversed(record.generated)
@@ -250,7 +249,7 @@ def _initial_links(record: ExecutionRecord) -> dict[bytes, bytes]:
 
 
 def _first_changes(record: ExecutionRecord) -> dict[bytes, int]:
-    """When the run itself first made or removed each path."""
+    """When the execution itself first made or removed each path."""
     first: dict[bytes, int] = {}
     for edge in (*record.generated, *record.invalidated):
         path = path_of(record.versions[edge.version].locator)
@@ -265,9 +264,9 @@ def _parse_times(answer: str) -> tuple[int, int, int]:
 
 
 def _add_directories(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
-    """With every folder that lies above something; what was taken for a stub may be one. What
-    would lie below a file or a link cannot be there: the path was another's by then. Nor can
-    what climbs by `..`: a record that somebody else made must not reach out of a root."""
+    """Add every parent directory; a stub with something below it becomes one. Drop paths below a
+    file or link, which the record contradicts, and paths with `..`: an untrusted record must not
+    escape a root."""
     entries = {path: entry for path, entry in entries.items() if _is_normalized(path)}
     folders: set[bytes] = set()
     for path in entries:
@@ -283,7 +282,7 @@ def _add_directories(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
 
 
 def _is_normalized(path: bytes) -> bool:
-    """Whether a path is written as short as it can be, without dots."""
+    """Whether a path has no `.` or `..` components and no doubled slashes."""
     return _NOT_NORMALIZED.search(path) is None or os.path.normpath(path) == path
 
 

@@ -1,9 +1,8 @@
-"""The files of a sandbox as they are now, seen from outside it.
+"""Read the current files of a sandbox from outside it.
 
-Links are followed by hand, to know which path a file really has; each step is confined to the
-sandbox (`clew.confined_files`), whose processes may change links meanwhile. Content
-is known without reading where a file is still as it was laid out; else it is read once for each
-state it is met in.
+Links are followed step by step, to know the real path of a file; each step is confined to the
+sandbox (`clew.confined_files`), whose processes may change links meanwhile. The digest of an
+unchanged initial file is known; any other file is read once for each state it is seen in.
 """
 
 from __future__ import annotations
@@ -21,11 +20,12 @@ from clew.witness.syscalls.content_capture import FileState
 
 _MAX_LINKS = 40  # as many links as the kernel follows
 _RACY_NS = 2_000_000_000
-"""ns; coarser than any file system's clock."""
+"""Nanoseconds; coarser than the clock of any file system."""
 
 
 class SandboxFiles:
-    """One sandbox. `forget` after anybody may have changed a link or a folder."""
+    """The files of one sandbox. Call `forget` after a process may have changed a link or
+    directory."""
 
     def __init__(self, files: Confined, given: Mapping[FileState, str]) -> None:
         self._files = files
@@ -51,7 +51,7 @@ class SandboxFiles:
         return known
 
     def _follow(self, path: bytes) -> bytes:
-        """Every link resolved; what is not there stands as it is."""
+        """Resolve every link; components that do not exist are kept."""
         at, rest, links = b"/", [part for part in reversed(path.split(b"/")) if part], 0
         while rest:
             part = rest.pop()
