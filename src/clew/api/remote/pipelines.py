@@ -63,7 +63,7 @@ class RemotePipelines(Pipelines):
             )
         compiled = path.suffix == ".py"
         text = (
-            kfp_python.compiled(path, kfp_python.interpreter())
+            kfp_python.compiled(path, kfp_python.interpreter(self._client.settings.cache))
             if compiled
             else parser.text_of(path)
         )

@@ -5,15 +5,33 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
+from stat import S_ISDIR
+
+import msgspec
+from blake3 import blake3
+from msgspec import Struct
 
 from clew.errors import NotFound, UsageError
+from clew.pipelines.tasks.worker_pool import task_environment
+from clew.run.launch import tracer_process
+from clew.run.launch.input_snapshot import InputSnapshot
+from clew.witness.syscalls import tracer_binary
+from clew.witness.syscalls.trace_format import AnyRecord, Exit, Look, Trace
 
-_HAS_KFP = "import sys, importlib.util as i; sys.exit(i.find_spec('kfp') is None)"
+_HAS_KFP = """
+import sys
+sys.path = [place for place in sys.path if place]
+import importlib.util
+sys.exit(importlib.util.find_spec("kfp") is None)
+"""
+"""Not in the working folder, where a worker does not look for it either."""
 
 _COMPILE = """
 import importlib.util, os, sys, warnings
@@ -41,57 +59,157 @@ compiler.Compiler().compile(*outer.values(), target)
 """A pipeline that another one of the file uses is a part of it."""
 
 
+class _Answer(Struct):
+    """Whether a Python has the SDK, and what that was found from."""
+
+    key: str
+    has_kfp: bool
+    inputs: bytes
+
+
+class _Question:
+    """Asks a Python whether it has the SDK, in the background.
+
+    That takes a tenth of a second where `python3` is a script that looks for the right one. So the
+    question is traced, and its answer kept until a file that was read for it changes."""
+
+    def __init__(self, python: str, cache: Path) -> None:
+        """`cache`: the file that keeps the answer."""
+        self._cache = cache
+        self._trace = cache.with_name(f"{cache.name}-{os.getpid()}")
+        self._tracer: int | None = None
+        self._command = (python, "-c", _HAS_KFP)
+        environ = task_environment({})
+        self._key = _key(python, environ)
+        self._kept = _read(cache)
+        self._is_known = self._holds()
+        if not self._is_known:
+            with suppress(OSError):  # it is asked without the tracer then
+                self._tracer = self._start(environ)
+
+    def _start(self, environ: Mapping[str, str]) -> int:
+        self._cache.parent.mkdir(parents=True, exist_ok=True)
+        nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            command = tracer_binary.tracer_command(
+                self._command,
+                tracer=os.fspath(tracer_binary.TRACER),
+                library=os.fspath(tracer_binary.LIBRARY),
+                trace=os.fspath(self._trace),
+                spool=None,
+                notify=nothing,
+                exclude=(),
+                starter=os.getpid(),
+            )
+            return tracer_process.start(
+                command,
+                environ,
+                descriptors=(nothing, nothing, nothing),
+                handed=(nothing,),
+                blocked=(),
+            )
+        finally:
+            os.close(nothing)
+
+    def _holds(self) -> bool:
+        kept = self._kept
+        if kept is None or kept.key != self._key:
+            return False
+        try:
+            return InputSnapshot.load(kept.inputs).changed() is None
+        except msgspec.MsgspecError:
+            return False
+
+    def guess(self) -> bool:
+        """What the answer was the last time."""
+        return self._kept is None or self._kept.has_kfp
+
+    def result(self) -> bool:
+        if not self._is_known:
+            self._kept = self._traced() or self._untraced()
+            self._is_known = True
+        assert self._kept is not None
+        return self._kept.has_kfp
+
+    def _traced(self) -> _Answer | None:
+        """None where nothing can be traced."""
+        if self._tracer is None:
+            return None
+        pid, self._tracer = self._tracer, None
+        has_kfp = tracer_process.wait(pid) == 0
+        with closing(Trace(self._trace)) as trace:
+            records = trace.read()
+        if not any(isinstance(record, Exit) for record in records):
+            return None
+        inputs = InputSnapshot.from_trace(one for one in records if not _is_look_at_directory(one))
+        answer = _Answer(self._key, has_kfp, inputs.dump())
+        with suppress(OSError):
+            self._trace.write_bytes(msgspec.msgpack.encode(answer))
+            self._trace.replace(self._cache)
+        return answer
+
+    def _untraced(self) -> _Answer:
+        asked = subprocess.run(self._command, check=False, capture_output=True)
+        return _Answer(self._key, asked.returncode == 0, b"")
+
+    def close(self) -> None:
+        if self._tracer is not None:
+            os.kill(self._tracer, signal.SIGKILL)
+            tracer_process.wait(self._tracer)
+        self._trace.unlink(missing_ok=True)
+
+
+def _is_look_at_directory(record: AnyRecord) -> bool:
+    """A shell looks at each directory above the working one, and not at what is in them."""
+    return isinstance(record, Look) and record.facts is not None and S_ISDIR(record.facts.mode)
+
+
+def _key(python: str, environ: Mapping[str, str]) -> str:
+    """What the answer depends on beside files."""
+    words = [python, os.getcwd(), *(f"{name}={value}" for name, value in sorted(environ.items()))]
+    return blake3(os.fsencode("\0".join(words))).hexdigest()
+
+
+def _read(cache: Path) -> _Answer | None:
+    try:
+        return msgspec.msgpack.decode(cache.read_bytes(), type=_Answer)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
 class Search:
     """Looks for the Python that runs components, in the background: the caller's `python3` if it
     has the SDK, as components expect; else Clew's own."""
 
-    def __init__(self, hint: Path | None = None) -> None:
-        """`hint`: a file that keeps the last answer."""
-        self._hint = hint
-        found = (shutil.which("python3"), sys.executable)
-        self._candidates = list(dict.fromkeys(filter(None, found)))
-        self._asked = {
-            python: subprocess.Popen(
-                [python, "-c", _HAS_KFP],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            for python in self._candidates
-            if os.path.dirname(python) != os.path.dirname(sys.executable)
-        }
+    def __init__(self, cache: Path) -> None:
+        """`cache`: the user's directory for what can be made again."""
+        self._callers = shutil.which("python3") or sys.executable
+        self._question: _Question | None = None
+        if os.path.dirname(self._callers) != os.path.dirname(sys.executable):
+            self._question = _Question(self._callers, cache / "kfp-python")
 
     def guess(self) -> str:
         """Probably the answer, at once."""
-        with suppress(OSError):
-            if self._hint and (last := self._hint.read_text()) in self._candidates:
-                return last
-        return self._candidates[0]
+        is_callers = self._question is None or self._question.guess()
+        return self._callers if is_callers else sys.executable
 
     def result(self) -> str:
-        for python in self._candidates:
-            if python in self._asked:
-                has_kfp = self._asked[python].wait() == 0
-            else:
-                has_kfp = importlib.util.find_spec("kfp") is not None
-            if has_kfp:
-                if self._hint and python != self.guess():
-                    with suppress(OSError):
-                        self._hint.write_text(python)
-                return python
+        if self._question is not None and self._question.result():
+            return self._callers
+        if importlib.util.find_spec("kfp") is not None:
+            return self._callers if self._question is None else sys.executable
         raise NotFound(
             "no python3 here has the kfp SDK, which runs components", hint="pip install kfp"
         )
 
     def close(self) -> None:
-        for asked in self._asked.values():
-            asked.kill()
-            asked.wait()
+        if self._question:
+            self._question.close()
 
 
-def interpreter() -> str:
+def interpreter(cache: Path) -> str:
     """The Python that runs components."""
-    with closing(Search()) as search:
+    with closing(Search(cache)) as search:
         return search.result()
 
 

@@ -18,6 +18,7 @@ from clew.project_directory import Folder
 from clew.prov.text import decode_text
 from clew.redaction import Redactor
 from clew.replay.reuse.reuse_types import TaskVariables
+from clew.run.launch import inherited_env
 from clew.run.launch.execution_host import LocalHost
 from clew.run.session.worker_session import WorkerSession
 from clew.settings import Settings
@@ -134,8 +135,12 @@ class Workers:
 def task_stage(settings: Settings, variables: Mapping[str, str]) -> LocalHost:
     """This machine, as every task finds it."""
     stage = LocalHost(settings)
-    stage.environ = {
-        **{name: value for name, value in stage.environ.items() if name not in _OF_THE_TERMINAL},
-        **variables,
-    }
+    stage.environ = task_environment(variables)
     return stage
+
+
+def task_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The caller's variables without those of the terminal, and those of the task."""
+    callers = inherited_env.caller_environment().items()
+    kept = {name: value for name, value in callers if name not in _OF_THE_TERMINAL}
+    return {**kept, **variables}

@@ -8,11 +8,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from msgspec.msgpack import decode, encode
+
 from clew.witness.syscalls.trace_format import OPEN, AnyRecord, Facts, Look, Open
 from clew.witness.syscalls.version_tracker import facts_of
 
 _PSEUDO_FILES = (b"/proc", b"/sys", b"/dev")
 _AS_LINK = 1
+_State = tuple[int, int, int]
+_Dumped = tuple[
+    list[tuple[bytes, bool, Facts]],
+    list[tuple[bytes, list[bytes]]],
+    list[tuple[bytes, _State | None]],
+]
 
 
 class InputSnapshot:
@@ -45,6 +53,20 @@ class InputSnapshot:
                     found._seen(path, facts, follow=follow)
             except OSError:
                 found._missing(path)
+        return found
+
+    def dump(self) -> bytes:
+        """The snapshot as bytes that `load` reads."""
+        there = [(path, follow, facts) for (path, follow), facts in self._there.items()]
+        return encode((there, list(self._absent.items()), list(self._parents.items())))
+
+    @classmethod
+    def load(cls, data: bytes) -> InputSnapshot:
+        there, absent, parents = decode(data, type=_Dumped)
+        found = cls()
+        found._there = {(path, follow): facts for path, follow, facts in there}
+        found._absent = dict(absent)
+        found._parents = dict(parents)
         return found
 
     def changed(self) -> str | None:

@@ -90,7 +90,7 @@ class LocalPipelines(Pipelines):
         path = Path(fspath(file))
         folder, settings = self._project.directory, self._project.settings
         workers = Workers(folder, settings)
-        with closing(Search(folder.cache / "python")) as search, closing(workers):
+        with closing(Search(settings.cache)) as search, closing(workers):
             if _has_functions(path):
                 workers.start(search.guess(), PLAIN)  # it starts while the pipeline is read
             from clew.pipelines.spec import arguments, parser
@@ -160,7 +160,7 @@ class LocalPipelines(Pipelines):
         begun = load_run_facets(project.graph, found.key)
         file = project.directory.root / RUNS / before["id"] / runner.PIPELINE
         text = parser.text_of(file)
-        with closing(Search()) as search:
+        with closing(Search(project.settings.cache)) as search:
             return self.run_parsed(
                 parser.parse(text, str(file)),
                 Values(dict(before["inputs"])),

@@ -37,7 +37,7 @@ class StandbyWorkers:
 
         workers = Workers(self._project.directory, self._project.settings)
         try:
-            workers.ready(kfp_python.interpreter(), PLAIN)
+            workers.ready(kfp_python.interpreter(self._project.settings.cache), PLAIN)
         except ClewError:
             return
         self._workers = workers
@@ -142,7 +142,7 @@ def _begin(
     if scheduled is not None:
         due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(scheduled // 10**9))
         facts["pipeline_job_schedule_time_utc"] = due
-    with closing(Search()) as search:
+    with closing(Search(project.settings.cache)) as search:
         return pipelines.run_parsed(
             pipeline,
             arguments.fit(pipeline, values),

@@ -1,0 +1,59 @@
+"""Which Python runs components: the answer is kept until something it came from changes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from clew.pipelines.tasks.kfp_python import Search, interpreter
+
+
+@pytest.fixture
+def python3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `python3` as version managers install it: a script that starts what a file names."""
+    program = tmp_path / "bin" / "python3"
+    program.parent.mkdir()
+    (tmp_path / "version").write_text("false\n")
+    program.write_text(
+        f'#!/bin/sh\nread -r which < {tmp_path}/version\nexec $which "$@"\n',
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    return program
+
+
+def test_the_callers_python_is_asked_again_when_another_one_is_chosen(
+    tmp_path: Path, python3: Path
+) -> None:
+    cache = tmp_path / "cache"
+    assert interpreter(cache) == sys.executable
+    (tmp_path / "version").write_text(f"{sys.executable}\n")
+    assert interpreter(cache) == os.fspath(python3)
+
+
+def test_the_last_answer_is_the_guess(tmp_path: Path, python3: Path) -> None:
+    cache = tmp_path / "cache"
+    for expected in (os.fspath(python3), sys.executable):
+        with closing(Search(cache)) as search:
+            assert search.guess() == expected
+            assert search.result() == sys.executable
+
+
+def test_an_answer_that_holds_is_not_asked_for_again(tmp_path: Path, python3: Path) -> None:
+    cache = tmp_path / "cache"
+    interpreter(cache)
+    kept = (cache / "kfp-python").stat()
+    assert interpreter(cache) == sys.executable
+    assert (cache / "kfp-python").stat().st_mtime_ns == kept.st_mtime_ns
+    assert [one.name for one in cache.iterdir()] == ["kfp-python"]
+
+
+def test_a_damaged_answer_is_asked_for_again(tmp_path: Path, python3: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "kfp-python").write_bytes(b"\x00damaged")
+    assert interpreter(cache) == sys.executable
