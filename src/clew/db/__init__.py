@@ -1,8 +1,7 @@
-"""The database: one connection, one set of migrations, SQLite or PostgreSQL.
+"""The database: connections to SQLite or PostgreSQL, and the migrations.
 
-Inside belong opening, transactions, retries, the translation of drivers' errors, and the
-numbered migrations. No question and no business rule may enter: a room's SQL stands in that
-room's own tables and queries modules. Every room above may import this one; it knows none of them.
+Contains opening, transactions, retries and the translation of drivers' errors. Never contains
+queries or rules: each package keeps its SQL in its own modules. Imported by `prov` and above.
 """
 
 from __future__ import annotations

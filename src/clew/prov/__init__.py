@@ -1,7 +1,11 @@
-"""The record: what ran, what it read and wrote, and the questions one can ask of it.
+"""The record: events, their fold into the graph, queries, and exports of the record.
 
-Inside belong the event schema, the fold of events into rows, the graph's tables, the questions
-(`clew.prov.queries`) and the exports (W3C PROV, RO-Crate). Nothing here opens a file of the
-user's, touches stored bytes or prints: bytes and digests of files as they are now come from
-callers. Every room above may import this one; it imports `db` and what lies below.
+    events, event_kinds   the event types, their numbers and kinds
+    fold, tables, graph   events to rows; the graph of one project
+    import_scope, record_schema, signatures   checks of records from another party
+    queries               lineage, executions, files, runs, search
+    export                W3C PROV, RO-Crate, events, reports
+
+Never opens a user's file, reads stored content or prints: callers pass digests in. Imported by
+every package above; imports `db` and the small modules below it. Independent of `store`.
 """

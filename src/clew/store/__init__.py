@@ -1,10 +1,9 @@
-"""The bytes: a content-addressed store in a directory, safe against crashes.
+"""A content-addressed store in a directory, safe against crashes.
 
-What belongs here: cutting content into chunks, packing, the index, leases, checking, sweeping,
-trees. What never may: anything about executions, versions or who saw what. Content is named by its
-digest alone. `docs/formats/store.md` describes the files, so that they outlive this program.
-
-Imported by `witness`, `run` and `api`; only this room touches packs, chunks or `index.db`.
+Contains chunking, packs, the index, leases, `fsck`, `gc` and remotes. Never contains anything about
+executions or versions: content is named by its digest alone. `docs/formats/store.md` specifies the
+files. Imported by `witness`, `run` and the packages above; no other package opens packs or
+`index.db`. Independent of `prov`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The record in other people's words: W3C PROV (`w3c`), and RO-Crate (`crates`).
+"""Exports of the record: W3C PROV (`w3c`), RO-Crate (`ro_crate`), events, notes and reports.
 
-Both are written by hand: the libraries of these formats are made for small documents, and an
-execution may have a hundred thousand files. The tests read the results back with them.
+W3C PROV and RO-Crate are written without their libraries, which are made for small documents: an
+execution may have a hundred thousand files. The tests read the results back with the libraries.
 """

@@ -1,15 +1,16 @@
-"""Questions to the graph: each module answers one kind, in the shapes of the contract.
+"""Queries of the graph. Each module answers one kind.
 
-    executions   the list, and one execution's line of it
-    shows        one execution in full: processes, environment, gaps, files, network
-    files        what an execution did to each path, and the versions of a path
-    targets      from what a user typed to what it names
-    lineage      where a thing came from, and what it went into (`steps` asks, `nodes` draws)
-    between      how two things are tied
-    searching    things, by what one remembers of them
-    changes      how a pipeline run went, step by step
-    notes        what people said about things
-    contents     which bytes are still named by somebody
+    executions        the list of executions, and one entry of it
+    show              one execution in full: processes, environment, gaps, files, network
+    execution_record  everything recorded about one execution, for exports, comparison and repeats
+    files             what an execution did to each path, and the versions of a path
+    targets           what a user typed to the thing that it names
+    lineage           where a thing came from, what it went into, paths between two things
+    pipelines         runs, tasks, and how a run progressed
+    producers         which execution made which content
+    search            find things by part of a path, command, name or digest
+    notes             notes of users
+    live_digests      content that is still referenced, for `gc`
 
-Answers are plain dicts and lists, ready for JSON; ids in them are the user's (`e2.p3`).
+Answers are plain dicts and lists, ready for JSON; their ids are those that users type (`e2.p3`).
 """

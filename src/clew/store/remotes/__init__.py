@@ -1,16 +1,15 @@
-"""Remotes: content that is shared through a folder or a bucket, in the store's own packs.
+"""Remotes: content shared through a directory, a bucket or a server, in the store's own packs.
 
-    places      where a remote lies: whole objects by name, in a folder
-    buckets     the same in S3
-    catalogue   what a remote holds, learnt from the tables of its packs
-    sending     what is missing there, packed and sent
-    receiving   what is missing here, fetched and verified
-    taking      what a sender brings to the door of a server, verified
-    giving      what somebody lacks, packed as it is asked for
-    bringing    what is missing here, asked of a server and taken
+    object_storage  named objects in a directory
+    s3_bucket       named objects in S3
+    remote_index    what a remote holds, from the tables of its packs
+    upload          send what the remote lacks
+    download        fetch and verify what is missing here
+    pack_export     send packs to a client that lacks them
+    pack_import     verify and store packs that a client sends
+    server_fetch    fetch from a server what is missing here
 
-`docs/formats/remote.md` describes the objects. Like the rest of the store this knows bytes and
-digests: what an execution is stays with whoever writes its document.
+`docs/formats/remote.md` specifies the objects. Knows bytes and digests, never executions.
 """
 
 from __future__ import annotations
