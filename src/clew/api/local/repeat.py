@@ -182,7 +182,7 @@ def may_import(path: Path, credentials: tuple[str, ...], say: Say) -> bool:
 
 
 def store_file(store: Store, path: Path) -> Entry:
-    """A file of this machine, in the store, as an entry of a initial_files."""
+    """A file of this machine, in the store, as an entry of the initial files."""
     import stat
 
     from clew.replay.sandbox.initial_files import Entry

@@ -34,7 +34,7 @@ def install_system_packages(sources: FileSources) -> Iterator[str]:
         yield f"# {title} packages whose files were used. Those asked for get the version they had"
         yield f"# {_MISSING_VERSION_NOTES[manager]}."
         if along:
-            yield "# Those that came along get execution the archive has; they were:"
+            yield "# Those that came along get the version that the archive has; they were:"
             yield from (f"#   {format_pinned_package(p, native)}" for p in along)
         plain = [_unpinned(p, native) for p in along]
         if sources.sites and not sources.python:

@@ -65,7 +65,7 @@ def write_image(
     if size > MAX_IMAGE_SIZE:
         raise ClewError(
             f"{execution.id} found files of {size / 1e12:.1f} TB, which is too much for an image",
-            hint="clew checkout lays out execution was read",
+            hint="clew checkout writes only the files that were read",
         )
     blobs = [_compress(part, execution, read, scratch / part.title) for part in parts]
     config = _json_blob("config.v1+json", _config(execution, parts, blobs))

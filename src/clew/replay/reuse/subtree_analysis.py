@@ -145,7 +145,7 @@ class _Analysis:
         }
         for path, change in last.items():
             if change.there:
-                raise NotReusable(f"it outputs {display_path(path)} in shared memory")
+                raise NotReusable(f"it leaves {display_path(path)} in shared memory")
             if self._index.changed_by_others(path, self._begun, self._over, self._members):
                 raise NotReusable(f"it shares {display_path(path)} with others")
 
