@@ -24,6 +24,10 @@ from contextlib import contextmanager
 
 from clew.errors import Damaged
 
+KERNEL_DIRECTORIES = (b"/proc/", b"/sys/", b"/dev/")
+"""File systems of the kernel. Reading their files fails, never ends, or changes something, so they
+are never stored or compared."""
+
 _LONGEST = 4096
 """Bytes: the kernel takes no longer path."""
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC

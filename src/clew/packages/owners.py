@@ -18,11 +18,11 @@ from blake3 import blake3
 
 from clew.packages import conda, debian, pypi, python_builds, rpm
 from clew.packages.owner_index import Index, Package, index
+from clew.safe_path import KERNEL_DIRECTORIES
 
 _COMPILED = re.compile(rb"(?s)(.*/)__pycache__/([^/]+?)\.[^./]+(?:\.opt-\d)?\.pyc")
 _PYTHON_FILES = (b".py", b".pyc", b".so", b".pyi", b".pth")
 _SITE = re.compile(rb"/(?:site|dist)-packages/|\.dist-info/")
-_NOWHERE = (b"/proc/", b"/sys/", b"/dev/")
 
 Names = tuple[bytes, ...]
 
@@ -51,7 +51,7 @@ class Packages:
             package = self._of_system(names)
             if package is not None:
                 found[path] = package
-            elif not path.startswith(_NOWHERE):
+            elif not path.startswith(KERNEL_DIRECTORIES):
                 rest[path] = names
         for path, names in rest.items():  # all sites first: scripts lie outside their site
             if names[0].endswith(_PYTHON_FILES) or _SITE.search(names[0]):

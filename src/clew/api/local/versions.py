@@ -21,7 +21,7 @@ from clew.prov.queries.files import list_versions
 from clew.prov.queries.pipelines.runs import resolve_task
 from clew.prov.queries.targets import Target, resolve_target
 from clew.replay.checkout.layout import MODE_BITS, checkout_path
-from clew.safe_path import SafeFolder, check_relative
+from clew.safe_path import KERNEL_DIRECTORIES, SafeFolder, check_relative
 from clew.settings import machine_id
 from clew.store import Store
 
@@ -34,13 +34,9 @@ def locate(path: bytes) -> bytes:
     return os.path.realpath(path)
 
 
-_KERNEL = (b"/dev/", b"/proc/", b"/sys/")
-"""Files that the kernel makes up: reading them fails, has no end, or changes something."""
-
-
 def digest_now(project: ProjectState, path: bytes) -> str | None:
     """What the file at `path` holds now; None where no file is."""
-    if os.path.realpath(path).startswith(_KERNEL):
+    if os.path.realpath(path).startswith(KERNEL_DIRECTORIES):
         return None
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):

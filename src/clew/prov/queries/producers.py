@@ -9,6 +9,7 @@ from clew.prov.graph import Graph
 from clew.prov.locators import path_of
 from clew.prov.queries.formats import STREAM
 from clew.prov.row_keys import digest_bytes, digest_text
+from clew.safe_path import KERNEL_DIRECTORIES
 
 _MADE = """
 SELECT DISTINCT c.digest, x.id, x.number, l.locator, x.made_elsewhere
@@ -78,4 +79,4 @@ def _is_input(locator: str, digest: str | None) -> bool:
     path = path_of(locator)
     if path is None:
         return digest is not None and locator.startswith(STREAM)
-    return not path.startswith((b"/proc/", b"/sys/", b"/dev/"))
+    return not path.startswith(KERNEL_DIRECTORIES)

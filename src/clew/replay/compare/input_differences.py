@@ -19,8 +19,8 @@ from clew.replay.compare.execution_pair import ExecutionPair
 from clew.replay.compare.output_comparison import exit_code
 from clew.replay.compare.process_alignment import ProcessPair
 from clew.replay.execution_index import ExecutionIndex
+from clew.safe_path import KERNEL_DIRECTORIES
 
-_DEVICES = (b"/proc/", b"/sys/", b"/dev/")
 _MAX_TEXT = 80
 
 
@@ -134,7 +134,7 @@ def _read_by(side: ExecutionIndex, process: Activity) -> dict[str, list[tuple[Ve
     found: dict[str, dict[int, tuple[Version, int]]] = {}
     for edge, version in side.used[process.key]:
         path = path_of(version.locator)
-        if path is None or not path.startswith(_DEVICES):
+        if path is None or not path.startswith(KERNEL_DIRECTORIES):
             line = found.setdefault(side.name(version.locator), {})
             line.setdefault(version.key, (version, edge.at))
     return {name: list(line.values()) for name, line in found.items()}

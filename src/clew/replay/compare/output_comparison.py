@@ -18,7 +18,7 @@ from clew.prov.queries.formats import STREAM, path_fields
 from clew.replay.compare import volatile_rules
 from clew.replay.compare.entity_names import EntityNames
 from clew.replay.compare.volatile_rules import Rule
-from clew.replay.sandbox.initial_files import OUTSIDE
+from clew.safe_path import KERNEL_DIRECTORIES
 
 ReadContent = Callable[[str], bytes | None]
 """Reads the bytes of a digest; None if they are not stored."""
@@ -173,7 +173,7 @@ class ContentComparer:
 def _outputs(record: ExecutionRecord) -> Iterator[tuple[str, Version]]:
     """What it left, except devices and kernel files: their content is not recorded."""
     for locator, version in record.left.items():
-        if not (path_of(locator) or b"").startswith(OUTSIDE):
+        if not (path_of(locator) or b"").startswith(KERNEL_DIRECTORIES):
             yield locator, version
 
 

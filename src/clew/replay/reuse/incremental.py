@@ -30,10 +30,11 @@ from clew.replay.reuse.output_restore import (
 from clew.replay.reuse.previous_executions import PreviousExecution, PreviousExecutions
 from clew.replay.reuse.reuse_report import describe_reuse
 from clew.replay.reuse.start_match import ProgramStart, find_start_difference
-from clew.replay.reuse.subtree import MACHINE, NotReusable, Subtree
+from clew.replay.reuse.subtree import NotReusable, Subtree
 from clew.replay.sandbox.sandbox_files import SandboxFiles
 from clew.replay.stored_listings import listing_reader
 from clew.run.launch.skip_protocol import RunContext
+from clew.safe_path import KERNEL_DIRECTORIES
 from clew.settings import Settings
 from clew.store import Store, Stored
 from clew.witness.syscalls import process_start
@@ -187,7 +188,7 @@ class IncrementalDecider:
         for key in subtree.members:
             for edge in subtree.index.used[key]:
                 path = subtree.index.paths[edge.version]
-                if path is not None and not path.startswith(MACHINE):
+                if path is not None and not path.startswith(KERNEL_DIRECTORIES):
                     yield from self._facts(path)
         for change in subtree.changes:
             if not change.there:

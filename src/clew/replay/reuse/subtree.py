@@ -16,9 +16,6 @@ from clew.prov.queries.execution_record import Activity, ExecutionRecord, Versio
 from clew.prov.queries.formats import STREAM
 from clew.replay.reuse.dependency_index import DependencyIndex, PathChange, path_and_parents
 
-MACHINE = (b"/proc/", b"/sys/", b"/dev/")
-"""The machine's own: no facts that a run could be repeated from."""
-
 
 class NotReusable(Exception):
     """Why a subtree cannot be reused."""

@@ -19,7 +19,6 @@ from clew.replay.reuse.dependency_index import (
     path_and_parents,
 )
 from clew.replay.reuse.subtree import (
-    MACHINE,
     Dependency,
     InheritedFile,
     NotReusable,
@@ -29,6 +28,7 @@ from clew.replay.reuse.subtree import (
     exec_chain,
 )
 from clew.replay.traversed_directories import drop_traversals
+from clew.safe_path import KERNEL_DIRECTORIES
 
 _SHARED_MEMORY = b"/dev/shm/"
 _STATELESS_DEVICES = (
@@ -130,7 +130,7 @@ class _Analysis:
                     continue
                 if change.path.startswith(_SHARED_MEMORY):
                     shared.append(change)
-                elif not change.path.startswith(MACHINE):
+                elif not change.path.startswith(KERNEL_DIRECTORIES):
                     changes.append(change)
                 elif not change.path.startswith((b"/proc/", *_STATELESS_DEVICES)):
                     raise NotReusable(f"it writes to {display_path(change.path)}")
@@ -248,7 +248,7 @@ class _Analysis:
                 path = path_of(look.locator)
                 if path is None or look.kind in CHANGE_KINDS or not self._counts(key, look.at):
                     continue
-                if path.startswith(MACHINE):
+                if path.startswith(KERNEL_DIRECTORIES):
                     continue
                 if look.kind == "listing" and not look.answer and not own(path, look.at):
                     raise NotReusable(f"the names in {display_path(path)} were not kept")
@@ -299,7 +299,7 @@ class _Analysis:
             raise NotReusable("it uses the network")
         makers = self._index.makers.get(edge.version, {})
         inside = [by for by, made in makers.items() if by in self._members]
-        if path.startswith(MACHINE):
+        if path.startswith(KERNEL_DIRECTORIES):
             own = path.startswith(_SHARED_MEMORY) and inside
             if path.startswith(b"/dev/") and not path.startswith(_STATELESS_DEVICES) and not own:
                 raise NotReusable(f"it uses {display_path(path)}")

@@ -20,9 +20,7 @@ from clew.errors import Damaged
 from clew.prov.event_kinds import MOVES
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import ExecutionRecord, Look, Version
-
-OUTSIDE = (b"/proc/", b"/sys/", b"/dev/")
-"""The machine's own: a sandbox has these anew, or from the host."""
+from clew.safe_path import KERNEL_DIRECTORIES
 
 _NOT_NORMALIZED = re.compile(rb"/\.{0,2}(?:/|\Z)")
 """What a path without dots and doubled slashes does not have."""
@@ -85,7 +83,7 @@ class _InitialFilesBuilder:
         self._lines = [
             (path, line)
             for locator, line in record.lines.items()
-            if (path := path_of(locator)) is not None and not path.startswith(OUTSIDE)
+            if (path := path_of(locator)) is not None and not path.startswith(KERNEL_DIRECTORIES)
         ]
         self._looks: dict[bytes, list[Look]] = {}
         settled: dict[str, bytes] = {}  # many processes look at the same
@@ -93,7 +91,7 @@ class _InitialFilesBuilder:
             place = settled.get(look.locator)
             if place is None:
                 path = path_of(look.locator)
-                if path is None or path.startswith(OUTSIDE):
+                if path is None or path.startswith(KERNEL_DIRECTORIES):
                     continue
                 place = settled[look.locator] = self._settled(path)
             self._looks.setdefault(place, []).append(look)
@@ -241,7 +239,7 @@ def _initial_links(record: ExecutionRecord) -> dict[bytes, bytes]:
     links: dict[bytes, bytes] = {}
     for look in record.looked:
         path = path_of(look.locator) if look.kind == "link" else None
-        if path is not None and not (path + b"/").startswith(OUTSIDE):
+        if path is not None and not (path + b"/").startswith(KERNEL_DIRECTORIES):
             target = path_of(f"file:///{look.answer}") or b""
             if look.answer and look.at < made.get(look.locator, look.at + 1):
                 links.setdefault(path, target[1:])

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from msgspec.msgpack import decode, encode
 
+from clew.safe_path import KERNEL_DIRECTORIES
 from clew.witness.syscalls.trace_format import OPEN, AnyRecord, Facts, Look, Open
 from clew.witness.syscalls.version_tracker import facts_of
 
-_PSEUDO_FILES = (b"/proc", b"/sys", b"/dev")
 _AS_LINK = 1
 _State = tuple[int, int, int]
 _Dumped = tuple[
@@ -95,7 +95,7 @@ class InputSnapshot:
             self._seen(record.path, record.facts, follow=not linked)
 
     def _missing(self, path: bytes) -> None:
-        if path.startswith(b"/") and not path.startswith(_PSEUDO_FILES):
+        if path.startswith(b"/") and not (path + b"/").startswith(KERNEL_DIRECTORIES):
             parent = os.path.dirname(path)
             while parent != b"/" and not os.path.lexists(parent):
                 parent = os.path.dirname(parent)  # as long as the parent is unchanged, so is this
@@ -104,7 +104,7 @@ class InputSnapshot:
             self._absent.setdefault(parent, []).append(path)
 
     def _seen(self, path: bytes, facts: Facts, *, follow: bool) -> None:
-        if path.startswith(b"/") and not path.startswith(_PSEUDO_FILES):
+        if path.startswith(b"/") and not (path + b"/").startswith(KERNEL_DIRECTORIES):
             self._there[path, follow] = facts
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from clew.confined_files import HOST, Confined
 from clew.errors import ClewError, NotAllowed, NotFound
 from clew.redaction import PRIVATE_KEY_BYTES, SSH_DIRECTORY, is_private_key, matcher
+from clew.safe_path import KERNEL_DIRECTORIES
 from clew.store import Changed, Signature, Store, Stored
 from clew.store.errors import TooSparse
 from clew.witness.syscalls.trace_format import (
@@ -33,7 +34,6 @@ from clew.witness.syscalls.trace_format import (
 from clew.witness.syscalls.version_tracker import ContentKey, key_of
 
 _NOTHING = f"blake3:{blake3(b'').hexdigest()}"
-_UNSTORED = (b"/proc/", b"/sys/", b"/dev/")
 
 FileState = tuple[int, int, int, int]
 """Inode number, size, modification and change time."""
@@ -41,7 +41,7 @@ FileState = tuple[int, int, int, int]
 
 def is_file(path: bytes) -> bool:
     """Whether this is a place that has content of its own to keep."""
-    return not path.startswith(_UNSTORED) or path.startswith(b"/dev/shm/")
+    return not path.startswith(KERNEL_DIRECTORIES) or path.startswith(b"/dev/shm/")
 
 
 class KnownContent(Struct, frozen=True):
