@@ -36,7 +36,7 @@ def lock_directory(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise from_os(error, doing=f"open {folder}") from error
     if descriptor is None:
-        raise Busy(f"somebody else is at work in {folder}", hint="wait for its end")
+        raise Busy(f"another process is writing {folder}", hint="wait until it has ended")
     try:
         yield
     finally:

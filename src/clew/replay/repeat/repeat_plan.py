@@ -135,7 +135,11 @@ def make_plan(
         devices=devices,
         warnings=(
             *_untrusted_warnings(record, offered, network),
-            *(f"it asks for no secret {n}" for n in values.given if n not in offered),
+            *(
+                f"the record does not ask for the secret {n}"
+                for n in values.given
+                if n not in offered
+            ),
             *describe_credential_files(files),
             *_warnings(record, locators, devices, refused, network),
         ),
@@ -283,7 +287,7 @@ def _warnings(
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         yield f"it used {others[0]}{more}, which a sandbox does not have"
     if record.facets.get("typed"):
-        yield "somebody typed at its terminal, and that was not kept: now there is nothing to read"
+        yield "it read keys typed at a terminal, which are not recorded: its input is empty now"
     for what in sorted({gap.what for gap in record.gaps}):
         if what in _GAP_WARNINGS:
             yield f"there was {_GAP_WARNINGS[what]}"

@@ -57,7 +57,7 @@ def test_a_record_made_elsewhere_gets_only_what_was_given() -> None:
     assert (found.environ, found.secrets) == ({"TOKEN": "given"}, {"TOKEN": "given"})
     assert "made elsewhere" in found.warnings[0]
     mistyped = planned(SecretValues(given={"TOKEN": "given", "TOKN": "given"}))
-    assert "it asks for no secret TOKN" in mistyped.warnings
+    assert "the record does not ask for the secret TOKN" in mistyped.warnings
 
 
 def test_a_name_of_a_secret_is_quoted_in_the_hint() -> None:

@@ -1,4 +1,4 @@
-"""What dependency not run again: which subtrees stand for themselves, and what they dependency."""
+"""Which subtrees of processes can be reused, and what they depend on."""
 
 from __future__ import annotations
 
