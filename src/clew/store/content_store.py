@@ -141,6 +141,12 @@ class Store:
         with self._lock:
             return list(file_input.recall(self._writer, signatures))
 
+    def known_digest(self, signature: Signature) -> str | None:
+        """The digest of the file that had exactly this signature; its content may be gone."""
+        with self._lock:
+            [row] = self._index.remembered([signature])
+            return named(row[0]) if row else None
+
     def put_stream(self, chunks: Iterable[bytes]) -> Stored:
         """Store what an iterable of bytes gives, however long it is."""
         with self._lock:

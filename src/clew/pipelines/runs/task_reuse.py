@@ -63,6 +63,7 @@ class Memo:
     def __init__(self, folder: Folder, settings: Settings, pipeline: str, run: str) -> None:
         """`run`: the uid of the one that asks."""
         self._run = run
+        self._hashes: dict[str, tuple[str, str]] = {}  # of the code and outputs of components
         self._stack = ExitStack()
         opened = db.connect(folder.graph, address=settings.graph, cache=CACHE)
         connection = self._stack.enter_context(opened)
@@ -141,19 +142,22 @@ class Memo:
         else:
             assert isinstance(body, PythonFunction)
             code = [body.source, body.function, *body.installs]
+        hashes = self._hashes.get(component.name)
+        if hashes is None:
+            slots = component.outputs
+            outputs = [
+                {name: slot.type for name, slot in slots.parameters.items()},
+                {name: slot.type for name, slot in slots.artifacts.items()},
+            ]
+            hashes = self._hashes[component.name] = _hash(code), _hash(outputs)
         return {
-            "code": _hash(code),
+            "code": hashes[0],
             "parameters": {n: _short(value) for n, value in parameters.items()},
             "inputs": {
                 name: [self._identity(one) for one in found]
                 for name, found in node.inputs.artifacts.items()
             },
-            "outputs": _hash(
-                [
-                    {name: slot.type for name, slot in component.outputs.parameters.items()},
-                    {name: slot.type for name, slot in component.outputs.artifacts.items()},
-                ]
-            ),
+            "outputs": hashes[1],
         }
 
     def _identity(self, one: Artifact) -> str:

@@ -15,7 +15,7 @@ from clew.errors import NoContent, NotFound
 from clew.prov.event_kinds import MOVES
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import ExecutionRef, find_execution
-from clew.prov.queries.show import load_facets
+from clew.prov.queries.show import load_learnt_facets
 from clew.prov.row_keys import digest_text
 
 _ACTIVITIES = """
@@ -212,7 +212,6 @@ def _with_inherited_reads(record: ExecutionRecord, source: ExecutionRecord) -> E
 
 def _load(graph: Graph, found: ExecutionRef, looks: bool) -> ExecutionRecord:
     connection = graph.connection
-    facets, _ = load_facets(graph, found.key)
     activities = {
         row[0]: Activity._make(
             (
@@ -249,7 +248,10 @@ def _load(graph: Graph, found: ExecutionRef, looks: bool) -> ExecutionRecord:
     flows: list[tuple[Any, ...]] = connection.rows(_INFORMED, (found.key,))
     return ExecutionRecord(
         execution=found,
-        facets=facets,
+        facets={
+            **(activities[found.key].facets if found.key in activities else {}),
+            **load_learnt_facets(graph, found.key),
+        },
         activities=activities,
         versions=versions,
         used=edges("used"),

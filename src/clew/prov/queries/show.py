@@ -78,9 +78,15 @@ def load_facets(graph: Graph, execution: int) -> tuple[dict[str, Any], dict[str,
     row = graph.connection.one(_FACETS, (execution,))
     variables = json.loads(row[0]) if row else {}
     facets: dict[str, Any] = json.loads(row[1]) if row else {}
+    return facets | load_learnt_facets(graph, execution), variables
+
+
+def load_learnt_facets(graph: Graph, execution: int) -> dict[str, Any]:
+    """The facets of an activity that were recorded when it ended."""
+    facets: dict[str, Any] = {}
     for (learnt,) in graph.connection.rows(_LEARNT, (execution,)):
         facets.update(json.loads(learnt))
-    return facets, variables
+    return facets
 
 
 def list_processes(

@@ -191,7 +191,13 @@ class DependencyIndex:
 @lru_cache(1 << 14)
 def path_and_parents(path: bytes) -> tuple[bytes, ...]:
     """The path and every directory above it."""
-    places = [path]
+    return (path, *_with_parents(os.path.dirname(path))) if len(path) > 1 else (path,)
+
+
+@lru_cache(1 << 12)
+def _with_parents(directory: bytes) -> tuple[bytes, ...]:
+    """Apart from the paths in it: many files share a directory."""
+    places = [directory]
     while len(places[-1]) > 1:
         places.append(os.path.dirname(places[-1]))
     return tuple(places)
