@@ -59,10 +59,13 @@ compiler.Compiler().compile(*outer.values(), target)
 """A pipeline that another one of the file uses is a part of it."""
 
 
+_KEPT = 16
+"""Answers, each for other variables or another working directory."""
+
+
 class _Answer(Struct):
     """Whether a Python has the SDK, and what that was found from."""
 
-    key: str
     has_kfp: bool
     inputs: bytes
 
@@ -74,14 +77,13 @@ class _Question:
     question is traced, and its answer kept until a file that was read for it changes."""
 
     def __init__(self, python: str, cache: Path) -> None:
-        """`cache`: the file that keeps the answer."""
-        self._cache = cache
-        self._trace = cache.with_name(f"{cache.name}-{os.getpid()}")
+        """`cache`: the directory that keeps the answers."""
         self._tracer: int | None = None
         self._command = (python, "-c", _HAS_KFP)
         environ = task_environment({})
-        self._key = _key(python, environ)
-        self._kept = _read(cache)
+        self._cache = cache / _key(python, environ)
+        self._trace = cache / f"{os.urandom(8).hex()}.trace"
+        self._kept = _read(self._cache)
         self._is_known = self._holds()
         if not self._is_known:
             with suppress(OSError):  # it is asked without the tracer then
@@ -113,7 +115,7 @@ class _Question:
 
     def _holds(self) -> bool:
         kept = self._kept
-        if kept is None or kept.key != self._key:
+        if kept is None:
             return False
         try:
             return InputSnapshot.load(kept.inputs).changed() is None
@@ -142,21 +144,27 @@ class _Question:
         if not any(isinstance(record, Exit) for record in records):
             return None
         inputs = InputSnapshot.from_trace(one for one in records if not _is_look_at_directory(one))
-        answer = _Answer(self._key, has_kfp, inputs.dump())
+        answer = _Answer(has_kfp, inputs.dump())
         with suppress(OSError):
             self._trace.write_bytes(msgspec.msgpack.encode(answer))
             self._trace.replace(self._cache)
+            for old in sorted(self._cache.parent.iterdir(), key=_mtime)[:-_KEPT]:
+                old.unlink()
         return answer
 
     def _untraced(self) -> _Answer:
         asked = subprocess.run(self._command, check=False, capture_output=True)
-        return _Answer(self._key, asked.returncode == 0, b"")
+        return _Answer(asked.returncode == 0, b"")
 
     def close(self) -> None:
         if self._tracer is not None:
             os.kill(self._tracer, signal.SIGKILL)
             tracer_process.wait(self._tracer)
         self._trace.unlink(missing_ok=True)
+
+
+def _mtime(path: Path) -> int:
+    return path.stat().st_mtime_ns
 
 
 def _is_look_at_directory(record: AnyRecord) -> bool:
@@ -186,7 +194,7 @@ class Search:
         self._callers = shutil.which("python3") or sys.executable
         self._question: _Question | None = None
         if os.path.dirname(self._callers) != os.path.dirname(sys.executable):
-            self._question = _Question(self._callers, cache / "kfp-python")
+            self._question = _Question(self._callers, cache / "kfp-pythons")
 
     def guess(self) -> str:
         """Probably the answer, at once."""

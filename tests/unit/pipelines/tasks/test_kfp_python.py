@@ -46,14 +46,26 @@ def test_the_last_answer_is_the_guess(tmp_path: Path, python3: Path) -> None:
 def test_an_answer_that_holds_is_not_asked_for_again(tmp_path: Path, python3: Path) -> None:
     cache = tmp_path / "cache"
     interpreter(cache)
-    kept = (cache / "kfp-python").stat()
+    [kept] = (cache / "kfp-pythons").iterdir()
+    written = kept.stat().st_mtime_ns
     assert interpreter(cache) == sys.executable
-    assert (cache / "kfp-python").stat().st_mtime_ns == kept.st_mtime_ns
-    assert [one.name for one in cache.iterdir()] == ["kfp-python"]
+    assert list((cache / "kfp-pythons").iterdir()) == [kept]
+    assert kept.stat().st_mtime_ns == written
 
 
 def test_a_damaged_answer_is_asked_for_again(tmp_path: Path, python3: Path) -> None:
     cache = tmp_path / "cache"
-    cache.mkdir()
-    (cache / "kfp-python").write_bytes(b"\x00damaged")
+    interpreter(cache)
+    [kept] = (cache / "kfp-pythons").iterdir()
+    kept.write_bytes(b"\x00damaged")
     assert interpreter(cache) == sys.executable
+
+
+def test_few_answers_are_kept(
+    tmp_path: Path, python3: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    for number in range(18):
+        monkeypatch.setenv("NUMBER", str(number))
+        interpreter(cache)
+    assert len(list((cache / "kfp-pythons").iterdir())) == 16
