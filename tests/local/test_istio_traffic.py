@@ -16,8 +16,8 @@ from tests.local.surviving import await_
 from tests.unit.kube.sample_resources import pod, tensorboard, viewer
 
 from clew.kube.controller.options import Culling
-from clew.kube.culling.activity import Asking, Traffic, istio_traffic
-from clew.kube.culling.idleness import LAST_OTHER, Activity, decide
+from clew.kube.culling.activity import ActivityProbe, Traffic, istio_traffic
+from clew.kube.culling.idleness import OTHER_LAST_ACTIVITY, Activity, decide
 from clew.kube.objects import Json, name_of
 
 LATE = timedelta(seconds=3)
@@ -57,7 +57,7 @@ class Culler:
     def look(self) -> None:
         async def go() -> Traffic | None:
             async with httpx2.AsyncClient() as http:
-                return await Asking(http, lambda _: "", [self._source]).traffic()
+                return await ActivityProbe(http, lambda _: "", [self._source]).traffic()
 
         self._traffic = asyncio.run(go())
 
@@ -66,7 +66,7 @@ class Culler:
 
         async def go() -> Activity | None:
             async with httpx2.AsyncClient() as http:
-                return await Asking(http, lambda _: "").activity(resource, self._traffic)
+                return await ActivityProbe(http, lambda _: "").activity(resource, self._traffic)
 
         return asyncio.run(go())
 
@@ -214,7 +214,7 @@ def test_use_never_moves_backwards(istio: Istio, metrics: str, board: Json) -> N
     await_("it is used", lambda: culler.used(board))
     first = decide(board, pod(name_of(board)), culler.saw(board), datetime.now(UTC), culling)
     noted = first.annotations
-    assert LAST_OTHER in noted
+    assert OTHER_LAST_ACTIVITY in noted
     resource = {**board, "metadata": {**board["metadata"], "annotations": noted}}
     istio.count("me", name_of(board), 0)
     await_("it is idle", lambda: not culler.used(resource))

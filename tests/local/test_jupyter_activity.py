@@ -18,7 +18,7 @@ import pytest
 from tests.local.test_server_sockets import jupyter
 from tests.unit.kube.sample_resources import notebook
 
-from clew.kube.culling.activity import Asking
+from clew.kube.culling.activity import ActivityProbe
 from clew.kube.culling.idleness import Activity
 from clew.kube.objects import Json, Key
 from clew.kube.resources.notebooks import HEADERS, REWRITE
@@ -33,7 +33,7 @@ def asked(
 ) -> Activity | None:
     async def go() -> Activity | None:
         async with httpx2.AsyncClient() as client:
-            asking = Asking(client, lambda _: f"http://127.0.0.1:{port}")
+            asking = ActivityProbe(client, lambda _: f"http://127.0.0.1:{port}")
             return await asking.activity(resource, traffic)
 
     return asyncio.run(go())
@@ -146,7 +146,7 @@ def test_an_answer_that_is_too_large_or_too_deep_is_no_activity(body: bytes) -> 
 
 def test_an_answer_that_trickles_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """One notebook must not keep all others from being looked at."""
-    monkeypatch.setattr("clew.kube.culling.activity._SECONDS", 0.5)
+    monkeypatch.setattr("clew.kube.culling.activity._TOTAL_SECONDS", 0.5)
     over = threading.Event()
 
     class Trickle(http.server.BaseHTTPRequestHandler):

@@ -1,10 +1,10 @@
 """Everything that talks to Kubernetes: the resources Notebook, Tensorboard and PVCViewer.
 
-    resources    desired children and status of each kind, decided without IO
+    resources    the desired children and status of each kind, decided without IO
     controller   the operator: watches, work queue, reconciler, events, metrics
-    culling      stops what was idle for too long
-    client       the API client, and the kinds that it knows
-    cluster_cache, namespaces   what was seen of the cluster
+    culling      stops resources that were idle for too long
+    client       the API client, and the kinds it knows
+    cluster_cache, namespaces   what the watches saw of the cluster
     service_lookup, proxy_route  how the server finds what the operator made
     access_tokens, shared_secret  tokens by which Pods recognise the server
 

@@ -1,10 +1,10 @@
-"""The access tokens by which a notebook or a viewer knows the server, the culler and the gateway.
+"""The access tokens by which a notebook or a viewer recognises the server, culler and gateway.
 
 A NetworkPolicy keeps everyone else away from these Pods, but only on a cluster that enforces it. So
 our images also ask for a token. It is derived from one key, which the operator and the server share
 in a Secret of their own namespace, and from the resource's kind, namespace, name and uid: no other
 Secret is needed, and a resource in one namespace never gives away the token of another. The Pod is
-told the token's digest only, so nobody learns the token by reading the Pod.
+given only the digest of the token, so reading the Pod does not reveal the token.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def derive_token(key: str, resource: Key, uid: str) -> str:
 
 
 def headers_for(resource: Object, key: str) -> dict[str, str]:
-    """What a request to a resource's Pod carries; nothing without a key."""
+    """The headers of a request to the Pod of a resource; empty without a key."""
     if not key:
         return {}
-    place = Key(resource["kind"], namespace_of(resource), name_of(resource))
-    return {HEADER: derive_token(key, place, uid_of(resource))}
+    owner = Key(resource["kind"], namespace_of(resource), name_of(resource))
+    return {HEADER: derive_token(key, owner, uid_of(resource))}
 
 
 def digest(token: str) -> str:

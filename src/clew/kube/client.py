@@ -1,7 +1,7 @@
-"""The one client, and each kind by the name under which the API knows it.
+"""The Kubernetes API client of the operator, and the group, version and plural of each kind.
 
-Objects are plain JSON both ways: models of a client would drop the fields they do not know, and a
-Pod may have what a newer Kubernetes offers.
+Objects are plain JSON in both directions: typed models would drop fields they do not know, and a
+Pod may use fields of a newer Kubernetes.
 """
 
 from __future__ import annotations
@@ -56,27 +56,27 @@ def _status(kind: str) -> type[GenericNamespacedStatus]:
 
 
 TYPES: dict[str, Any] = {kind: _resource(kind) for kind in KINDS}
-"""What lightkube is told of each kind."""
+"""The lightkube class of each kind."""
 _NAMESPACE: Any = create_global_resource("", "v1", "Namespace", "namespaces")
 _STATUS: dict[str, Any] = {kind: _status(kind) for kind in RESOURCES}
 
 
-class Taken(Exception):
-    """An object of that name is there already."""
+class AlreadyExists(Exception):
+    """An object of that name exists already."""
 
 
-class Changed(Exception):
-    """Somebody changed it meanwhile."""
+class Conflict(Exception):
+    """The object was changed or deleted since it was read."""
 
 
 class Client:
-    """What the operator does to a cluster."""
+    """The reads and writes of the operator."""
 
     def __init__(self, options: Options) -> None:
         limit = httpx2.Timeout(30.0)
         self._api = AsyncClient(field_manager=MANAGER, timeout=limit)
         self._http = client_adapter.AsyncClient(self._api.config, ConnectionParams(timeout=limit))
-        self._places = ("*",) if options.everywhere else options.namespaces
+        self._namespaces = ("*",) if options.all_namespaces else options.namespaces
 
     async def close(self) -> None:
         await self._api.aclose()
@@ -92,7 +92,7 @@ class Client:
         return dict(found)
 
     async def get_namespace(self, name: str) -> Json | None:
-        """None: there is none, or the operator may not look."""
+        """None: it does not exist, or the operator may not read it."""
         try:
             return dict(await self._api.get(_NAMESPACE, name))
         except ApiError as error:
@@ -110,7 +110,7 @@ class Client:
             found = await self._api.create(TYPES[made["kind"]](made))
         except ApiError as error:
             if error.status.code == 409 and error.status.reason == "AlreadyExists":
-                raise Taken from error
+                raise AlreadyExists from error
             raise
         return dict(found)
 
@@ -119,11 +119,11 @@ class Client:
             return dict(await self._api.replace(TYPES[made["kind"]](made)))
         except ApiError as error:
             if error.status.code in (404, 409):
-                raise Changed from error
+                raise Conflict from error
             raise
 
     async def write_status(self, resource: Object, status: Object) -> None:
-        """Only of this very resource: one that was made anew meanwhile has another uid."""
+        """Fails if the resource was deleted and created again: it then has another uid."""
         patch = [
             {"op": "test", "path": "/metadata/uid", "value": uid_of(resource)},
             {"op": "add", "path": "/status", "value": status},
@@ -132,7 +132,7 @@ class Client:
         await self._patch(kind, resource, patch, PatchType.JSON)
 
     async def annotate(self, resource: Object, annotations: Object) -> None:
-        """Nothing but these: whatever else changed meanwhile stays. None takes one away."""
+        """Change only these annotations; the value None removes one."""
         patch = {"metadata": {"uid": uid_of(resource), "annotations": dict(annotations)}}
         await self._patch(TYPES[resource["kind"]], resource, patch, PatchType.MERGE)
 
@@ -140,12 +140,12 @@ class Client:
         await self._patch(TYPES[kind], found, patch, PatchType.MERGE)
 
     async def _patch(self, kind: Any, found: Object, patch: Any, how: PatchType) -> None:
-        place = namespace_of(found)
+        namespace = namespace_of(found)
         try:
-            await self._api.patch(kind, name_of(found), patch, namespace=place, patch_type=how)
+            await self._api.patch(kind, name_of(found), patch, namespace=namespace, patch_type=how)
         except ApiError as error:
             if error.status.code in (404, 409, 422):
-                raise Changed from error
+                raise Conflict from error
             raise
 
     async def delete(self, key: Key, *, foreground: bool = False) -> None:
@@ -161,8 +161,8 @@ class Client:
     async def list_uids(self, kind: str) -> set[str]:
         return {
             uid_of(found)
-            for place in self._places
-            async for found in self._api.list(TYPES[kind], namespace=place)
+            for namespace in self._namespaces
+            async for found in self._api.list(TYPES[kind], namespace=namespace)
         }
 
     async def knows(self, kind: str) -> bool:

@@ -1,7 +1,7 @@
-"""What was seen of the cluster, kept small: kopf's indices, and from them the world of a resource.
+"""A cache of the cluster, filled by kopf's watches: the part of each object that decisions need.
 
-An index forgets what was deleted when its watch says so; what vanished while no watch was open is
-found by `sweep`, and counts as gone from then on.
+An index drops an object when its watch reports the deletion. Objects that were deleted while no
+watch was open are found by `sweep`, which adds their uids to `gone`.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from clew.kube.controller.model import Child, Event, World, child_of
+from clew.kube.controller.model import Child, ClusterState, Event, child_of
 from clew.kube.objects import (
     Json,
     Key,
     Object,
     controller_of,
     dig,
-    moment,
     name_of,
     namespace_of,
+    parse_time,
     uid_of,
 )
 from clew.kube.resources import network_policies
-from clew.kube.resources.tensorboards import source
+from clew.kube.resources.tensorboards import parse_logspath
 from clew.kube.resources.viewers import child_name
 
-_HASHED = re.compile(r"(.+)-[a-z0-9]{5,10}")
-_ABOUT_PODS = {
+_REPLICA_SET_NAME = re.compile(r"(.+)-[a-z0-9]{5,10}")
+_POD_METADATA = {
     "name",
     "namespace",
     "uid",
@@ -43,25 +43,27 @@ _VIEWER = child_name("")
 Indexed = dict[Any, Any]
 
 
-def own(body: Object) -> Indexed:
-    """A resource as it is, without the record of who wrote which field."""
+def index_resources(body: Object) -> Indexed:
+    """A custom resource, without its managed fields."""
     metadata = {k: v for k, v in body["metadata"].items() if k != "managedFields"}
     found = {**body, "metadata": metadata}
     return {Key(body["kind"], namespace_of(body), name_of(body)): found}
 
 
-def followers(body: Object) -> Indexed:
-    """A resource by the claim that it follows."""
-    claim = dig(body, "spec", "pvc") or source(str(dig(body, "spec", "logspath") or "")).claim
+def index_followers(body: Object) -> Indexed:
+    """A resource by the claim whose node it has to run on."""
+    claim = (
+        dig(body, "spec", "pvc") or parse_logspath(str(dig(body, "spec", "logspath") or "")).claim
+    )
     key = Key(body["kind"], namespace_of(body), name_of(body))
     return {(namespace_of(body), claim): key} if claim else {}
 
 
-def children(body: Object) -> Indexed:
+def index_children(body: Object) -> Indexed:
     return {(namespace_of(body), body["kind"], name_of(body)): child_of(body)}
 
 
-def claims(body: Object) -> Indexed:
+def index_claims(body: Object) -> Indexed:
     kept = {
         "metadata": {"name": name_of(body), "uid": uid_of(body)},
         "spec": {"accessModes": dig(body, "spec", "accessModes")},
@@ -70,34 +72,34 @@ def claims(body: Object) -> Indexed:
     return {(namespace_of(body), name_of(body)): kept}
 
 
-def pods(body: Object) -> Indexed:
-    """A Pod by its workload, its name and each of its claims; of all others nothing is kept."""
+def index_pods(body: Object) -> Indexed:
+    """A Pod by its workload, its name and each of its claims. Other Pods are not kept."""
     namespace = namespace_of(body)
     volumes = dig(body, "spec", "volumes") or ()
     used = {dig(v, "persistentVolumeClaim", "claimName") for v in volumes} - {None}
     keys: list[Any] = [(namespace, "claim", claim) for claim in used]
-    if workload := maker_of(body):
+    if workload := workload_of_pod(body):
         keys += [(namespace, *workload), (namespace, "Pod", name_of(body))]
     kept = {
-        "metadata": {k: v for k, v in body["metadata"].items() if k in _ABOUT_PODS},
+        "metadata": {k: v for k, v in body["metadata"].items() if k in _POD_METADATA},
         "spec": {"nodeName": dig(body, "spec", "nodeName")},
         "status": dict(body.get("status") or {}),
     }
     return dict.fromkeys(keys, kept)
 
 
-def events(body: Object) -> Indexed:
-    """An event by the workload or the Pod that it is about; ours by the resource."""
+def index_events(body: Object) -> Indexed:
+    """An event by the workload or Pod it is about; events that we wrote, by the resource."""
     about = body.get("involvedObject") or {}
     namespace, kind, name = namespace_of(body), str(about.get("kind")), str(about.get("name"))
     if kind not in ("Notebook", "Tensorboard", "PVCViewer", "Pod"):
         if not (workload := _workload(kind, name)):
             return {}
         kind, name = workload
-    return {(namespace, kind, name): _event(body)}
+    return {(namespace, kind, name): _parse_event(body)}
 
 
-def _event(body: Object) -> Event:
+def _parse_event(body: Object) -> Event:
     about = body.get("involvedObject") or {}
     at = body.get("eventTime")
     return Event(
@@ -110,30 +112,30 @@ def _event(body: Object) -> Event:
         reason=str(body.get("reason") or ""),
         message=str(body.get("message") or ""),
         count=int(dig(body, "series", "count") or body.get("count") or 1),
-        first=moment(body.get("firstTimestamp") or at),
-        last=moment(dig(body, "series", "lastObservedTime") or body.get("lastTimestamp") or at),
+        first=parse_time(body.get("firstTimestamp") or at),
+        last=parse_time(dig(body, "series", "lastObservedTime") or body.get("lastTimestamp") or at),
         source=str(dig(body, "source", "component") or body.get("reportingComponent") or ""),
     )
 
 
 def _workload(kind: str, name: str) -> tuple[str, str] | None:
-    """What makes Pods, or what that itself belongs to: a ReplicaSet has all of its Deployment's
-    name. A Pod may not: Kubernetes cuts its name."""
+    """The StatefulSet or Deployment; a ReplicaSet is mapped to its Deployment by name. That does
+    not work for Pods, whose names Kubernetes may truncate."""
     if kind in ("StatefulSet", "Deployment"):
         return kind, name
-    if kind == "ReplicaSet" and (found := _HASHED.fullmatch(name)):
+    if kind == "ReplicaSet" and (found := _REPLICA_SET_NAME.fullmatch(name)):
         return "Deployment", found[1]
     return None
 
 
-def maker_of(pod: Object) -> tuple[str, str] | None:
+def workload_of_pod(pod: Object) -> tuple[str, str] | None:
     """The workload of a Pod."""
     owner = controller_of(pod)
     return _workload(str(owner.get("kind")), str(owner.get("name")))
 
 
-def concerned(namespace: str, kind: str, name: str) -> Iterator[Key]:
-    """Whose child has, or would have, this name."""
+def possible_parents(namespace: str, kind: str, name: str) -> Iterator[Key]:
+    """The resources whose child of this kind has, or would have, this name."""
     if kind == "NetworkPolicy":
         if not name.startswith(network_policies.PREFIX):
             return
@@ -148,13 +150,13 @@ def concerned(namespace: str, kind: str, name: str) -> Iterator[Key]:
             yield Key("PVCViewer", namespace, name.removeprefix(_VIEWER))
 
 
-class Seen:
-    """The indices, to be read."""
+class ClusterCache:
+    """Reads the indices that kopf fills."""
 
     def __init__(self, indices: Mapping[str, Any]) -> None:
         self._indices = indices
         self.gone: set[str] = set()
-        """The uids of what vanished unseen."""
+        """The uids of objects that were deleted while no watch was open."""
 
     def _at(self, index: str, key: Any) -> Iterable[Any]:
         found = self._indices[index]
@@ -162,14 +164,14 @@ class Seen:
         return stored
 
     def resource(self, key: Key) -> Json | None:
-        found = [r for r in self._at("own", key) if uid_of(r) not in self.gone]
+        found = [r for r in self._at("resources", key) if uid_of(r) not in self.gone]
         return found[-1] if found else None
 
     def resources(self) -> list[Json]:
-        keys = list(self._indices["own"])
+        keys = list(self._indices["resources"])
         return [found for key in keys if (found := self.resource(key))]
 
-    def following(self, namespace: str, claim: str) -> list[Key]:
+    def followers_of(self, namespace: str, claim: str) -> list[Key]:
         return list(self._at("followers", (namespace, claim)))
 
     def child(self, namespace: str, kind: str, name: str) -> Child | None:
@@ -181,15 +183,15 @@ class Seen:
         return sorted(found, key=lambda pod: str(pod["metadata"].get("creationTimestamp")))
 
     def pods_of(self, resource: Object) -> list[Object]:
-        """Those of its workload; none of another's that has the same name."""
-        place = (namespace_of(resource), *workload_of(resource))
-        return self.pods(*place) if self._made(resource) else []
+        """The Pods of its own workload, not of another owner's workload of the same name."""
+        key = (namespace_of(resource), *workload_of(resource))
+        return self.pods(*key) if self._owns_workload(resource) else []
 
-    def makers(self, namespace: str, pod: str) -> list[tuple[str, str]]:
-        """The workload of a Pod, by its name alone; of one that is not known, none."""
-        return list(filter(None, map(maker_of, self.pods(namespace, "Pod", pod))))
+    def workloads_of_pod(self, namespace: str, pod: str) -> list[tuple[str, str]]:
+        """The workload of a Pod, given by name; empty if the Pod is unknown."""
+        return list(filter(None, map(workload_of_pod, self.pods(namespace, "Pod", pod))))
 
-    def _made(self, resource: Object) -> bool:
+    def _owns_workload(self, resource: Object) -> bool:
         found = self.child(namespace_of(resource), *workload_of(resource))
         return found is not None and found.owner == uid_of(resource)
 
@@ -198,7 +200,7 @@ class Seen:
         return sorted(found, key=lambda event: (event.last or _LONG_AGO, event.name))
 
     async def sweep(self, kind: str, list_uids: Callable[[str], Awaitable[set[str]]]) -> bool:
-        """Find what is kept of a kind but is no longer there; False: nothing."""
+        """Find cached objects of a kind that no longer exist; whether there are new ones."""
         kept = set(self._kept(kind))
         vanished = kept - await list_uids(kind)
         news = not vanished <= self.gone
@@ -206,7 +208,7 @@ class Seen:
         return news
 
     def _kept(self, kind: str) -> Iterator[str]:
-        others = "own" if kind in ("Notebook", "Tensorboard", "PVCViewer") else "children"
+        others = "resources" if kind in ("Notebook", "Tensorboard", "PVCViewer") else "children"
         index = {"Pod": "pods", "PersistentVolumeClaim": "claims"}.get(kind, others)
         for found in list(self._indices[index].values()):
             for each in found:
@@ -216,7 +218,10 @@ class Seen:
                 elif each.get("kind", kind) == kind:
                     yield uid_of(each)
 
-    def world(self, resource: Object, now: datetime, *, restricted: bool = False) -> World:
+    def state_for(
+        self, resource: Object, now: datetime, *, restricted: bool = False
+    ) -> ClusterState:
+        """All that a decision about this resource depends on."""
         namespace, name = namespace_of(resource), name_of(resource)
         workload = workload_of(resource)
         policy = f"{network_policies.PREFIX}{workload[1]}"
@@ -224,8 +229,8 @@ class Seen:
         kinds = ("StatefulSet", "Deployment", "Service", "VirtualService", "NetworkPolicy")
         found = [self.child(namespace, kind, each) for kind in kinds for each in names]
         pods = self.pods_of(resource)
-        used = [claim for _, claim in followers(resource)]
-        return World(
+        used = [claim for _, claim in index_followers(resource)]
+        return ClusterState(
             now=now,
             children={(child.kind, child.name): child for child in found if child},
             pods=pods,
@@ -241,10 +246,10 @@ class Seen:
         )
 
     def _events_of(self, resource: Object, pods: Iterable[Object]) -> list[Event]:
-        """Those of its workload, and of the Pods; none of another's of that name, now or before."""
+        """Events of its workload and Pods, not of earlier or foreign objects of the same name."""
         namespace = namespace_of(resource)
-        since = moment(resource["metadata"].get("creationTimestamp"))
-        about = [(namespace, *workload_of(resource))] if self._made(resource) else []
+        since = parse_time(resource["metadata"].get("creationTimestamp"))
+        about = [(namespace, *workload_of(resource))] if self._owns_workload(resource) else []
         about += [(namespace, "Pod", name_of(pod)) for pod in pods]
         return [
             event

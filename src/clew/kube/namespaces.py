@@ -1,7 +1,7 @@
-"""What a namespace demands of Pods, asked of the API and remembered for some seconds.
+"""Whether a namespace enforces the Pod Security Standard `restricted`, cached for some seconds.
 
-It is asked for rather than watched: the right to get the namespaces where the operator works is
-enough, which a RoleBinding in each can grant.
+The namespace is read, not watched: so the operator needs only the right to get the namespaces where
+it works, which a RoleBinding in each can grant.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from time import monotonic
 from clew.kube.client import Client
 from clew.kube.resources.pod_security import enforces_restricted
 
-_SECONDS = 10.0
+_CACHE_SECONDS = 10.0
 
 
 class Namespaces:
@@ -21,7 +21,7 @@ class Namespaces:
 
     async def enforces_restricted(self, name: str) -> bool:
         known = self._known.get(name)
-        if known is not None and monotonic() - known[0] < _SECONDS:
+        if known is not None and monotonic() - known[0] < _CACHE_SECONDS:
             return known[1]
         found = await self._client.get_namespace(name)
         answer = found is not None and enforces_restricted(found)

@@ -1,4 +1,4 @@
-"""Kubernetes' objects as plain JSON, and the few questions that everybody asks of them."""
+"""Kubernetes objects as plain JSON, and functions that read their common fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Object = Mapping[str, Any]
 
 
 class Key(NamedTuple):
-    """One resource, by the only name under which it can be found."""
+    """What identifies an object in the cluster."""
 
     kind: str
     namespace: str
@@ -21,7 +21,7 @@ class Key(NamedTuple):
 
 
 def dig(found: Any, *path: str) -> Any:
-    """What lies at a path, None where anything on the way is missing."""
+    """The value at a path; None if any part of the path is missing."""
     for step in path:
         if not isinstance(found, Mapping):
             return None
@@ -50,17 +50,17 @@ def annotations_of(found: Object) -> Mapping[str, str]:
 
 
 def controller_of(found: Object) -> Object:
-    """The owner that answers for an object; empty without one."""
+    """The owner reference of the controller of an object; empty without one."""
     owners = dig(found, "metadata", "ownerReferences") or ()
     return next((owner for owner in owners if owner.get("controller")), {})
 
 
-def is_leaving(found: Object) -> bool:
+def is_deleting(found: Object) -> bool:
     return bool(dig(found, "metadata", "deletionTimestamp"))
 
 
 def condition_of(found: Object, kind: str) -> Object:
-    """Empty when it is not said."""
+    """Empty if the status has no such condition."""
     conditions = dig(found, "status", "conditions") or ()
     return next((c for c in conditions if c.get("type") == kind), {})
 
@@ -74,8 +74,8 @@ def digest_of(document: Object) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def moment(text: str | None) -> datetime | None:
-    """A time as Kubernetes or Jupyter writes it; None for none, and for what is no time."""
+def parse_time(text: str | None) -> datetime | None:
+    """Parse a time as Kubernetes or Jupyter writes it; None for an empty or invalid one."""
     try:
         found = datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -83,6 +83,6 @@ def moment(text: str | None) -> datetime | None:
     return found.replace(tzinfo=found.tzinfo or UTC) if found else None
 
 
-def written(time: datetime) -> str:
-    """As Kubernetes writes times: in whole seconds."""
+def format_time(time: datetime) -> str:
+    """Format a time as Kubernetes does: UTC, in whole seconds."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
-"""The way to a server for our own proxy, told on its Service: one look there is enough.
+"""How the proxy of `clew server` forwards requests to a Service, kept in an annotation of it.
 
-The operator writes it and the proxy reads it. So the proxy need know nothing of a cluster but
-Services, and not what they were made of.
+The operator writes the annotation and the proxy reads it. So the proxy needs to read nothing but
+Services, and need not know which resource they were made from.
 """
 
 from __future__ import annotations
@@ -13,43 +13,44 @@ from dataclasses import dataclass, field, fields
 
 from clew.kube.objects import Object, annotations_of, dig
 
-WAY = "clew.dev/way"
+ROUTE_ANNOTATION = "clew.dev/way"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 
 
 @dataclass(frozen=True)
-class Way:
-    """What of a request is changed for a server."""
+class ProxyRoute:
+    """How a request is changed before it is forwarded."""
 
     rewrite: str | None = None
-    """What it is asked for in place of its prefix; None: the address stays as it is."""
+    """Replaces the prefix of the path; None: the path stays as it is."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Set on every request."""
     timeout: float | None = None
-    """Seconds until its answer must begin; None: as many as the proxy waits anyway."""
+    """Seconds until the response must begin; None: the default of the proxy."""
     base: str | None = None
-    """What its addresses begin with, before its namespace; None: as those of its kind do."""
+    """The part of the path before the namespace; None: the default of the kind."""
     access: bool = False
-    """Whether its Pod knows the digest of an access token, which is then sent on each request."""
+    """Whether the Pod expects an access token on each request."""
 
 
-def noted(way: Way) -> dict[str, str]:
-    """As an annotation, which is there also where nothing is changed: else a change that was taken
-    back would stay."""
-    said = {**vars(way), "headers": dict(way.headers)}
-    kept = {name: value for name, value in said.items() if value}
-    return {WAY: json.dumps(kept, sort_keys=True)}
+def route_annotation(route: ProxyRoute) -> dict[str, str]:
+    """Always present, even for the default route: otherwise a removed setting would stay."""
+    document = {**vars(route), "headers": dict(route.headers)}
+    kept = {name: value for name, value in document.items() if value}
+    return {ROUTE_ANNOTATION: json.dumps(kept, sort_keys=True)}
 
 
-def told(service: Object) -> Way:
-    """What a Service says of the way to it; nothing where somebody spoilt it."""
+def read_route(service: Object) -> ProxyRoute:
+    """The route in the annotation of a Service; invalid values are ignored."""
     try:
-        said = json.loads(annotations_of(service).get(WAY, "{}"))
+        document = json.loads(annotations_of(service).get(ROUTE_ANNOTATION, "{}"))
     except ValueError:
-        return Way()
-    rewrite, headers, timeout, base, access = (dig(said, each.name) for each in fields(Way))
-    return Way(
+        return ProxyRoute()
+    rewrite, headers, timeout, base, access = (
+        dig(document, each.name) for each in fields(ProxyRoute)
+    )
+    return ProxyRoute(
         rewrite=rewrite if isinstance(rewrite, str) else None,
         headers=headers if isinstance(headers, Mapping) else {},
         timeout=float(timeout) if isinstance(timeout, int | float) and timeout > 0 else None,
@@ -58,9 +59,9 @@ def told(service: Object) -> Way:
     )
 
 
-def seconds(text: str) -> float | None:
-    """A time as Istio writes it: 30s, 1m30s; None for what is none."""
-    found = _TIME.findall(text)
-    if not found or "".join(number + unit for number, unit in found) != text:
+def parse_duration(text: str) -> float | None:
+    """Seconds of a duration as Istio writes it (30s, 1m30s); None if it is invalid."""
+    parts = _TIME.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
         return None
-    return sum(float(number) * _SECONDS[unit] for number, unit in found) or None
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts) or None

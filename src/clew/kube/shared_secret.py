@@ -1,4 +1,4 @@
-"""A secret that several share: whoever comes first makes it, all others find it."""
+"""A Secret that several processes share: the first one creates it, the others read it."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from clew.errors import ClewError
 ACCESS_KEY = "clew-access"
 """The Secret of the key that access tokens are derived from."""
 _SECRET: Any = create_namespaced_resource("", "v1", "Secret", "secrets")
-_PATIENCE = httpx2.Timeout(10.0)
+_TIMEOUT = httpx2.Timeout(10.0)
 
 
-def kept(name: str, entry: str, otherwise: str) -> str:
-    """What an entry of a Secret of the own namespace holds; where there is no such Secret, one is
-    made that holds something else."""
+def get_or_create(name: str, entry: str, otherwise: str) -> str:
+    """Read an entry of a Secret in our namespace; if there is no such Secret, create it with the
+    value `otherwise`."""
     try:
-        api = Client(timeout=_PATIENCE)
-        return _entry(api, name, entry) or _make(api, name, entry, otherwise)
+        api = Client(timeout=_TIMEOUT)
+        return _entry(api, name, entry) or _create(api, name, entry, otherwise)
     except (ApiError, httpx2.HTTPError, ConfigError) as error:
         raise ClewError(
-            f"the Secret {name} cannot be had: {error}",
-            hint="its service account must be allowed to get and to create it",
+            f"cannot read or create the Secret {name}: {error}",
+            hint="allow the service account to get and to create it",
         ) from error
 
 
 def access_key() -> str:
-    """The key that the operator and the server share; whichever starts first makes it."""
-    return kept(ACCESS_KEY, "key", secrets.token_urlsafe(32))
+    """The key that the operator and the server share; the first to start creates it."""
+    return get_or_create(ACCESS_KEY, "key", secrets.token_urlsafe(32))
 
 
 def _entry(api: Client, name: str, entry: str) -> str | None:
@@ -52,12 +52,12 @@ def _entry(api: Client, name: str, entry: str) -> str | None:
     return base64.b64decode(held).decode().strip()
 
 
-def _make(api: Client, name: str, entry: str, value: str) -> str:
+def _create(api: Client, name: str, entry: str, value: str) -> str:
     made = _SECRET({"metadata": {"name": name}, "stringData": {entry: value}})
     try:
         api.create(made)
     except ApiError as error:
         if error.status.code == 409 and (other := _entry(api, name, entry)):
-            return other  # somebody was faster
+            return other  # another process created it first
         raise
     return value

@@ -150,9 +150,9 @@ def _token(folder: Folder, secret: str | None) -> str:
     own = folder.token.read_text().strip()
     if secret is None:
         return own
-    from clew.kube.shared_secret import kept
+    from clew.kube.shared_secret import get_or_create
 
-    return kept(secret, "token", own)
+    return get_or_create(secret, "token", own)
 
 
 def _listen(host: str, port: int, *, option: str = "--port") -> socket.socket:

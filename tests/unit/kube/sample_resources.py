@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from clew.kube.controller.model import Child, Event, World, child_of
+from clew.kube.controller.model import Child, ClusterState, Event, child_of
 from clew.kube.objects import Json
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -68,7 +68,7 @@ def claim(name: str, *modes: str) -> dict[str, Json]:
     return {name: {"metadata": {"name": name}, "spec": {"accessModes": list(modes)}}}
 
 
-def seen(manifest: Json, **status: Any) -> Child:
+def as_child(manifest: Json, **status: Any) -> Child:
     """A manifest after Kubernetes has taken it."""
     uid = f"{manifest['kind']}-{manifest['metadata']['name']}"
     return child_of(
@@ -76,8 +76,8 @@ def seen(manifest: Json, **status: Any) -> Child:
     )
 
 
-def world(*children: Child, **more: Any) -> World:
-    return World(NOW, {(c.kind, c.name): c for c in children}, **more)
+def cluster_state(*children: Child, **more: Any) -> ClusterState:
+    return ClusterState(NOW, {(c.kind, c.name): c for c in children}, **more)
 
 
 def event(reason: str, message: str, kind: str = "StatefulSet", uid: str = "x") -> Event:

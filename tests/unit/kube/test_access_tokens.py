@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.unit.kube.sample_resources import notebook, of_kind, viewer, world
+from tests.unit.kube.sample_resources import cluster_state, notebook, of_kind, viewer
 
 from clew.kube.access_tokens import HEADER, VARIABLE, derive_token, digest, headers_for, is_token
 from clew.kube.controller.options import Istio, Options
 from clew.kube.objects import Json, Key
-from clew.kube.proxy_route import told
+from clew.kube.proxy_route import read_route
 from clew.kube.resources import notebooks, viewers
 
 KEY = "a key"
@@ -42,11 +42,11 @@ def test_anything_else_is_no_token(given: str) -> None:
 
 def test_a_notebook_s_pod_knows_the_digest_and_no_child_but_the_route_the_token() -> None:
     resource = notebook()
-    made = notebooks.decide(resource, world(), OPTIONS).children
+    made = notebooks.decide(resource, cluster_state(), OPTIONS).children
     token = headers_for(resource, KEY)[HEADER]
     pod = of_kind(made, "StatefulSet")["spec"]["template"]["spec"]
     assert {"name": VARIABLE, "value": digest(token)} in pod["containers"][0]["env"]
-    assert told(of_kind(made, "Service")).access
+    assert read_route(of_kind(made, "Service")).access
     route = of_kind(made, "VirtualService")["spec"]["http"][0]
     assert route["headers"]["request"]["set"] == {HEADER: token}
     assert knowing(made, token) == {"VirtualService"}
@@ -54,7 +54,7 @@ def test_a_notebook_s_pod_knows_the_digest_and_no_child_but_the_route_the_token(
 
 def test_a_viewer_is_told_the_digest() -> None:
     resource = viewer()
-    made = viewers.decide(resource, world(), OPTIONS).children
+    made = viewers.decide(resource, cluster_state(), OPTIONS).children
     token = headers_for(resource, KEY)[HEADER]
     [container] = of_kind(made, "Deployment")["spec"]["template"]["spec"]["containers"]
     assert container["args"][-2:] == ["--access-digest", digest(token)]
@@ -62,9 +62,9 @@ def test_a_viewer_is_told_the_digest() -> None:
 
 
 def test_without_a_key_nothing_is_asked_for() -> None:
-    made = notebooks.decide(notebook(), world(), Options()).children
+    made = notebooks.decide(notebook(), cluster_state(), Options()).children
     assert VARIABLE not in json.dumps(made)
-    assert not told(of_kind(made, "Service")).access
+    assert not read_route(of_kind(made, "Service")).access
 
 
 def knowing(made: tuple[Json, ...], token: str) -> set[str]:

@@ -9,21 +9,21 @@ from typing import Any
 from tests.unit.kube.sample_resources import NOW, notebook, pod, tensorboard, viewer
 
 from clew.kube import cluster_cache
-from clew.kube.cluster_cache import Seen
+from clew.kube.cluster_cache import ClusterCache
 from clew.kube.controller.options import Options
-from clew.kube.controller.watches import INDICES, concerned_by
+from clew.kube.controller.watches import INDICES, affected_resources
 from clew.kube.objects import Json, Key
 from clew.kube.resources import tensorboards, viewers
 
 
-def seen(**objects: Iterable[Json]) -> Seen:
+def cache_of(**objects: Iterable[Json]) -> ClusterCache:
     """As kopf would fill its indices."""
     indices: dict[str, dict[Any, list[Any]]] = {name: {} for name in INDICES}
     for name, found in objects.items():
         for each in found:
-            for key, value in getattr(cluster_cache, name)(each).items():
+            for key, value in getattr(cluster_cache, f"index_{name}")(each).items():
                 indices[name].setdefault(key, []).append(value)
-    return Seen(indices)
+    return ClusterCache(indices)
 
 
 def owned(made: Json, kind: str, name: str, uid: str = "u") -> Json:
@@ -55,7 +55,7 @@ NB, TB = Key("Notebook", "me", "first"), Key("Tensorboard", "me", "first")
 
 def test_a_service_concerns_everybody_of_that_name() -> None:
     service = {"kind": "Service", "metadata": {"name": "pvcviewer-x", "namespace": "me"}}
-    assert set(concerned_by(service, seen())) == {
+    assert set(affected_resources(service, cache_of())) == {
         Key("Notebook", "me", "pvcviewer-x"),
         Key("Tensorboard", "me", "pvcviewer-x"),
         Key("PVCViewer", "me", "x"),
@@ -63,30 +63,30 @@ def test_a_service_concerns_everybody_of_that_name() -> None:
 
 
 def test_a_pod_concerns_its_resource_and_who_follows_its_volume() -> None:
-    around = seen(followers=[tensorboard("pvc://data/x"), viewer("other")])
+    around = cache_of(followers=[tensorboard("pvc://data/x"), viewer("other")])
     made = owned(pod("first-0", claim="data"), "StatefulSet", "first")
-    assert set(concerned_by(made, around)) == {NB, Key("Tensorboard", "me", "curves")}
+    assert set(affected_resources(made, around)) == {NB, Key("Tensorboard", "me", "curves")}
     made = owned(pod("first-5f6d8c9b7-abcde"), "ReplicaSet", "first-5f6d8c9b7")
-    assert set(concerned_by(made, around)) == {TB}
+    assert set(affected_resources(made, around)) == {TB}
 
 
 def test_of_other_pods_nothing_is_kept() -> None:
-    assert cluster_cache.pods(owned(pod("job-x"), "Job", "job")) == {}
+    assert cluster_cache.index_pods(owned(pod("job-x"), "Job", "job")) == {}
 
 
 def test_an_event_concerns_whom_its_object_belonged_to() -> None:
-    around = seen(
+    around = cache_of(
         pods=[
             owned(pod("first-0"), "StatefulSet", "first"),
             owned(pod("any"), "ReplicaSet", "first-5f6d8c9b7"),
         ]
     )
-    assert set(concerned_by(event("StatefulSet", "first"), around)) == {NB}
-    assert set(concerned_by(event("Pod", "first-0"), around)) == {NB}
-    assert set(concerned_by(event("Pod", "any"), around)) == {TB}
-    assert set(concerned_by(event("Pod", "other"), around)) == set()
-    assert set(concerned_by(event("ReplicaSet", "first-5f6d8c9b7"), around)) == {TB}
-    assert set(concerned_by(event("Notebook", "first"), around)) == set()
+    assert set(affected_resources(event("StatefulSet", "first"), around)) == {NB}
+    assert set(affected_resources(event("Pod", "first-0"), around)) == {NB}
+    assert set(affected_resources(event("Pod", "any"), around)) == {TB}
+    assert set(affected_resources(event("Pod", "other"), around)) == set()
+    assert set(affected_resources(event("ReplicaSet", "first-5f6d8c9b7"), around)) == {TB}
+    assert set(affected_resources(event("Notebook", "first"), around)) == set()
 
 
 def test_a_pod_s_events_are_found_also_when_its_name_was_cut() -> None:
@@ -95,9 +95,11 @@ def test_a_pod_s_events_are_found_also_when_its_name_was_cut() -> None:
     made_by = f"{'x' * 50}-5f6d8c9b7b"
     made = owned(pod(f"{made_by}-"[:58] + "abcde"), "ReplicaSet", made_by)
     said = event("Pod", made["metadata"]["name"], reason="FailedMount")
-    around = seen(pods=[made], events=[said], children=[workload("Deployment", "x" * 50, of=board)])
-    assert set(concerned_by(said, around)) == {Key("Tensorboard", "me", "x" * 50)}
-    assert [e.reason for e in around.world(board, NOW).events] == ["FailedMount"]
+    around = cache_of(
+        pods=[made], events=[said], children=[workload("Deployment", "x" * 50, of=board)]
+    )
+    assert set(affected_resources(said, around)) == {Key("Tensorboard", "me", "x" * 50)}
+    assert [e.reason for e in around.state_for(board, NOW).events] == ["FailedMount"]
 
 
 def test_nothing_of_another_s_workload_is_seen_as_one_s_own() -> None:
@@ -108,30 +110,30 @@ def test_nothing_of_another_s_workload_is_seen_as_one_s_own() -> None:
     running = owned(pod("any", conditions=[READY]), "ReplicaSet", "pvcviewer-x-5f6d8c9b7")
     later = {"lastTimestamp": "2026-03-01T11:45:00Z"}
     said = [event("Pod", "any", **later), event("ReplicaSet", "pvcviewer-x-5f6d8c9b7", **later)]
-    around = seen(pods=[running], events=said, children=[theirs])
-    world = around.world(board, NOW)
-    assert (world.pods, world.events, around.pods_of(board)) == ([], [], [])
-    status = tensorboards.decide(board, world, Options()).status
+    around = cache_of(pods=[running], events=said, children=[theirs])
+    state = around.state_for(board, NOW)
+    assert (state.pods, state.events, around.pods_of(board)) == ([], [], [])
+    status = tensorboards.decide(board, state, Options()).status
     assert status["readyReplicas"] == 0
     assert [c["reason"] for c in status["conditions"]] == ["NameInUse"]
-    own = around.world(files, NOW)
+    own = around.state_for(files, NOW)
     assert len(own.pods) == len(around.pods_of(files)) == 1
     assert len(own.events) == 2
     assert viewers.decide(files, own, Options()).status["ready"] is True
 
 
-def test_the_world_of_a_notebook() -> None:
+def test_the_cluster_state_of_a_notebook() -> None:
     made = owned(pod("first-0"), "StatefulSet", "first")
     foreign = owned(pod("second-0"), "StatefulSet", "second")
     old = event("Pod", "first-0", lastTimestamp="2026-01-01T00:00:00Z")
     new = event("Pod", "first-0", series={"count": 3}, type="Warning", reason="FailedMount")
     service = {"kind": "Service", "metadata": {"name": "first", "namespace": "me", "uid": "s"}}
-    around = seen(
+    around = cache_of(
         pods=[made, foreign],
         events=[old, new, event("Pod", "second-0"), event("StatefulSet", "second")],
         children=[service, workload("StatefulSet", "first", of=notebook())],
     )
-    found = around.world(notebook(creationTimestamp="2026-02-01T00:00:00Z"), NOW)
+    found = around.state_for(notebook(creationTimestamp="2026-02-01T00:00:00Z"), NOW)
     assert [p["metadata"]["name"] for p in found.pods] == ["first-0"]
     assert [(e.reason, e.count, e.warning) for e in found.events] == [("FailedMount", 3, True)]
     assert found.children[("Service", "first")].owner == ""
@@ -141,18 +143,18 @@ def test_what_vanished_is_gone() -> None:
     made = owned(pod("first-0", claim="data"), "StatefulSet", "first")
     service = {"kind": "Service", "metadata": {"name": "first", "namespace": "me", "uid": "s"}}
     workloads = workload("StatefulSet", "first", of=notebook())
-    around = seen(own=[notebook()], pods=[made], children=[service, workloads])
+    around = cache_of(resources=[notebook()], pods=[made], children=[service, workloads])
     assert around.resource(NB)
-    assert around.world(notebook(), NOW).pods
+    assert around.state_for(notebook(), NOW).pods
     around.gone |= {"pod-first-0", "s", "uid-first", "StatefulSet-first"}
-    world = around.world(notebook(), NOW)
-    assert (world.pods, world.children, around.resource(NB)) == ([], {}, None)
+    state = around.state_for(notebook(), NOW)
+    assert (state.pods, state.children, around.resource(NB)) == ([], {}, None)
 
 
 def test_a_sweep_finds_what_vanished_unseen() -> None:
     made = owned(pod("first-0", claim="data"), "StatefulSet", "first")
     service = {"kind": "Service", "metadata": {"name": "first", "namespace": "me", "uid": "s"}}
-    around = seen(own=[notebook()], pods=[made], children=[service])
+    around = cache_of(resources=[notebook()], pods=[made], children=[service])
     there = {"Pod": {"pod-first-0"}, "Service": {"s"}, "Notebook": set()}
 
     async def list_uids(kind: str) -> set[str]:
@@ -174,7 +176,7 @@ def test_somebody_s_edit_of_a_spec_is_seen() -> None:
     def child(*fields: Json) -> bool:
         metadata = {"name": "s", "namespace": "me", "uid": "s", "managedFields": list(fields)}
         made = {"kind": "StatefulSet", "metadata": metadata}
-        [found] = cluster_cache.children(made).values()
+        [found] = cluster_cache.index_children(made).values()
         return bool(found.edited)
 
     spec = {"f:spec": {"f:replicas": {}}}

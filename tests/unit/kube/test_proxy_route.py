@@ -9,12 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.kube.objects import Key
-from clew.kube.proxy_route import WAY, Way, noted, seconds, told
-from clew.kube.service_lookup import Found, server_of
+from clew.kube.proxy_route import (
+    ROUTE_ANNOTATION,
+    ProxyRoute,
+    parse_duration,
+    read_route,
+    route_annotation,
+)
+from clew.kube.service_lookup import ServerAddress, read_address
 
 TEXT = st.text(max_size=20)
 WAYS = st.builds(
-    Way,
+    ProxyRoute,
     rewrite=st.none() | st.text(min_size=1, max_size=20),
     headers=st.dictionaries(TEXT, TEXT, max_size=3),
     timeout=st.none() | st.floats(0.001, 1e6),
@@ -23,24 +29,27 @@ WAYS = st.builds(
 )
 
 
-def service(way: Way | None = None, **owner: Any) -> dict[str, Any]:
+def service(route: ProxyRoute | None = None, **owner: Any) -> dict[str, Any]:
     reference = {"kind": "Notebook", "name": "first", "uid": "u", "controller": True, **owner}
     return {
-        "metadata": {"annotations": noted(way or Way()), "ownerReferences": [reference]},
+        "metadata": {
+            "annotations": route_annotation(route or ProxyRoute()),
+            "ownerReferences": [reference],
+        },
         "spec": {"clusterIP": "10.0.0.7", "ports": [{"port": 80}]},
     }
 
 
 @given(WAYS)
-def test_what_was_noted_is_told(way: Way) -> None:
-    assert told(service(way)) == way
+def test_what_was_noted_is_told(route: ProxyRoute) -> None:
+    assert read_route(service(route)) == route
 
 
 @pytest.mark.parametrize(
     "text", ["", "no JSON", "[]", '{"headers": 1, "timeout": "x", "base": 1, "access": 1}', '"/"']
 )
 def test_what_was_spoilt_says_nothing(text: str) -> None:
-    assert told({"metadata": {"annotations": {WAY: text}}}) == Way()
+    assert read_route({"metadata": {"annotations": {ROUTE_ANNOTATION: text}}}) == ProxyRoute()
 
 
 @pytest.mark.parametrize(
@@ -48,19 +57,19 @@ def test_what_was_spoilt_says_nothing(text: str) -> None:
     [("30s", 30.0), ("1m30s", 90.0), ("1.5h", 5400.0), ("200ms", 0.2), ("", None), ("30", None)],
 )
 def test_times_are_istios(text: str, found: float | None) -> None:
-    assert seconds(text) == pytest.approx(found)
+    assert parse_duration(text) == pytest.approx(found)
 
 
 def test_only_what_was_made_for_the_resource_is_found() -> None:
     key = Key("Notebook", "me", "first")
-    assert server_of(key, service()) == Found("10.0.0.7", 80, Way(), "u")
-    assert server_of(Key("Tensorboard", "me", "first"), service()) is None
-    assert server_of(key, service(name="other")) is None
-    assert server_of(key, service(controller=False)) is None
-    assert server_of(key, None) is None
+    assert read_address(key, service()) == ServerAddress("10.0.0.7", 80, ProxyRoute(), "u")
+    assert read_address(Key("Tensorboard", "me", "first"), service()) is None
+    assert read_address(key, service(name="other")) is None
+    assert read_address(key, service(controller=False)) is None
+    assert read_address(key, None) is None
     headless = service()
     headless["spec"]["clusterIP"] = "None"
-    assert server_of(key, headless) is None
+    assert read_address(key, headless) is None
     leaving = service()
     leaving["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert server_of(key, leaving) is None
+    assert read_address(key, leaving) is None

@@ -16,7 +16,7 @@ from clew.cli.output import print_json, remark
 
 if TYPE_CHECKING:
     from clew.kube.controller.options import Options
-    from clew.kube.culling.activity import Source
+    from clew.kube.culling.activity import TrafficSource
 
 
 @click.command(
@@ -183,7 +183,7 @@ def command(
     from clew.cli.kubernetes import needed
 
     needed()
-    from clew.kube.controller.operator import operate
+    from clew.kube.controller.operator import run_operator
     from clew.server.log_format import configure
 
     told = options(given)
@@ -192,7 +192,7 @@ def command(
         ports = {"metrics_port": metrics_port, "health_port": health_port}
         print_json({"namespaces": list(told.namespaces), **ports})
     remark(f"clew: operating {', '.join(told.namespaces) or 'every namespace'}; end with Ctrl-C")
-    operate(
+    run_operator(
         told,
         metrics_port=metrics_port,
         health_port=health_port,
@@ -200,7 +200,7 @@ def command(
     )
 
 
-def _proxied(token_file: Path | None) -> Source:
+def _proxied(token_file: Path | None) -> TrafficSource:
     from clew.errors import UsageError
     from clew.kube.culling.activity import proxied_traffic
     from clew.settings import load

@@ -1,7 +1,7 @@
-"""What Kubernetes says of children, said again of their parent: who uses it looks there.
+"""Repeat the events of children as events of their resource, where users look for them.
 
-Each event has one that follows from its uid, so that a second operator, or the same one after a
-restart, finds it and says nothing twice.
+The name of the copy is derived from the uid of the event, so a second operator, or the same one
+after a restart, finds the copy and writes none twice.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from clew.kube.client import Changed, Client, Taken
-from clew.kube.controller.model import Event, World
-from clew.kube.objects import Json, Object, name_of, namespace_of, uid_of, written
+from clew.kube.client import AlreadyExists, Client, Conflict
+from clew.kube.controller.model import ClusterState, Event
+from clew.kube.objects import Json, Object, format_time, name_of, namespace_of, uid_of
 
 COMPONENT = {
     "Notebook": "notebook-controller",
@@ -21,18 +21,20 @@ COMPONENT = {
 }
 
 
-def missing(resource: Object, world: World, said: Iterable[Event]) -> Iterator[Json]:
-    """Events to be written: those of children that were not yet said of the resource so often."""
-    known = {event.name: event.count for event in said}
-    for event in world.events:
-        made = of_child(resource, event, world.now)
+def unrelayed_events(
+    resource: Object, cluster: ClusterState, known_events: Iterable[Event]
+) -> Iterator[Json]:
+    """The copies to write: of events of children that are new, or that occurred again."""
+    known = {event.name: event.count for event in known_events}
+    for event in cluster.events:
+        made = relay_event(resource, event, cluster.now)
         if known.get(name_of(made), 0) < event.count:
             yield made
 
 
-def of_child(resource: Object, event: Event, now: datetime) -> Json:
+def relay_event(resource: Object, event: Event, now: datetime) -> Json:
     text = f"Reissued from {event.about_kind.lower()}/{event.about_name}: {event.message}"
-    return said_of(
+    return make_event(
         resource,
         key=event.uid,
         warning=event.warning,
@@ -44,7 +46,7 @@ def of_child(resource: Object, event: Event, now: datetime) -> Json:
     )
 
 
-def said_of(
+def make_event(
     resource: Object,
     *,
     key: str,
@@ -55,7 +57,7 @@ def said_of(
     last: datetime,
     count: int = 1,
 ) -> Json:
-    """An event about a resource; the same key is the same event."""
+    """An event about a resource; the same key makes the same name."""
     component = COMPONENT[resource["kind"]]
     suffix = hashlib.blake2b(f"{uid_of(resource)} {key}".encode(), digest_size=8).hexdigest()
     return {
@@ -76,20 +78,20 @@ def said_of(
         "reason": reason,
         "message": message[:1024],
         "count": count,
-        "firstTimestamp": written(first),
-        "lastTimestamp": written(last),
+        "firstTimestamp": format_time(first),
+        "lastTimestamp": format_time(last),
         "source": {"component": component},
         "reportingComponent": component,
         "reportingInstance": component,
     }
 
 
-async def write(client: Client, event: Json) -> None:
+async def write_event(client: Client, event: Json) -> None:
     try:
         await client.create(event)
-    except Taken:
+    except AlreadyExists:
         patch = {field: event[field] for field in ("count", "message", "lastTimestamp")}
         try:
             await client.merge("Event", event, patch)
-        except Changed:
-            return  # it expired just now: what it said is as old
+        except Conflict:
+            return  # the old event has just expired

@@ -1,4 +1,4 @@
-"""What a Prometheus reads of the operator: upstream's names, counted right, and our own."""
+"""The Prometheus metrics of the operator: upstream's, under their names, and our own."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from clew.kube.cluster_cache import Seen
+from clew.kube.cluster_cache import ClusterCache
 from clew.kube.controller.model import is_stopped
 from clew.kube.objects import Key, Object, condition_of, is_ready, name_of, namespace_of
 
 
 class Metrics:
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, cache: ClusterCache) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(_Resources(seen))
+        self.registry.register(_Resources(cache))
         self.seconds = Histogram(
             "clew_reconcile_seconds",
             "Time to compare what is wanted with what is there, and to carry it out.",
@@ -71,13 +71,13 @@ class Metrics:
     def culled(self, resource: Object, now: datetime) -> None:
         self._culled.labels(resource["kind"]).inc()
         if resource["kind"] == "Notebook":
-            place = namespace_of(resource), name_of(resource)
-            self._culling.labels(*place).inc()
-            self._last_culling.labels(*place).set(now.timestamp())
+            labels = namespace_of(resource), name_of(resource)
+            self._culling.labels(*labels).inc()
+            self._last_culling.labels(*labels).set(now.timestamp())
 
 
 def state_of(resource: Object) -> str:
-    """running, stopped, or what keeps it from either."""
+    """running, stopped, or the reason why it is neither."""
     if is_ready(resource):
         return "running"
     reason = condition_of(resource, "Ready").get("reason")
@@ -85,21 +85,21 @@ def state_of(resource: Object) -> str:
 
 
 class _Resources(Collector):
-    """Counted when somebody looks, so that what is gone is gone here, too."""
+    """Counted on each scrape, so deleted resources disappear."""
 
-    def __init__(self, seen: Seen) -> None:
-        self._seen = seen
+    def __init__(self, cache: ClusterCache) -> None:
+        self._cache = cache
 
     def collect(self) -> Iterator[Metric]:
-        found = self._seen.resources()
-        states = Count((each["kind"], state_of(each)) for each in found)
+        resources = self._cache.resources()
+        states = Count((each["kind"], state_of(each)) for each in resources)
         all_ = GaugeMetricFamily("clew_resources", "Resources by state.", labels=["kind", "state"])
         for (kind, state), count in sorted(states.items()):
             all_.add_metric([kind, state], count)
         yield all_
         running = GaugeMetricFamily("notebook_running", "Notebooks that run.", labels=["namespace"])
         spaces: Count[str] = Count()
-        for each in found:
+        for each in resources:
             if each["kind"] == "Notebook":
                 spaces[namespace_of(each)] += state_of(each) == "running"
         for namespace, count in sorted(spaces.items()):
@@ -107,5 +107,5 @@ class _Resources(Collector):
         yield running
 
     def describe(self) -> list[Metric]:
-        """What is counted is known without looking."""
+        """Empty: the registry then need not collect once at registration."""
         return []

@@ -1,8 +1,8 @@
-"""What a decision is made from, and what it says.
+"""The input and the output of a decision about one resource.
 
-A decision is a plain function of one resource and the world around it. It names every child that
-is wanted, whole, and the status that is true now; what to do about the difference is the business
-of `reconciling`. So a decision can be made again at any time, by anybody, and comes out the same.
+A decision is a pure function of the resource and the state of the cluster around it. It contains
+the complete manifest of every desired child and the current status; `reconciler` carries out the
+difference. So a decision can be repeated at any time with the same result.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from clew.kube.objects import (
     controller_of,
     dig,
     digest_of,
-    is_leaving,
+    is_deleting,
     name_of,
     namespace_of,
     uid_of,
 )
 
 DIGEST = "clew.dev/digest"
-"""On each child: which manifest it was made from. A change of what is wanted shows, also one that
-only takes something away."""
+"""On each child: the digest of the manifest it was made from. So any change of the manifest is
+noticed, also one that only removes a field."""
 
 MANAGER = "clew-operator"
-"""By this name Kubernetes knows which fields are ours."""
+"""The field manager: Kubernetes records under this name which fields we wrote."""
 
 STOPPED = "kubeflow-resource-stopped"
 RESTART = "notebooks.opendatahub.io/notebook-restart"
@@ -37,28 +37,28 @@ RESTART = "notebooks.opendatahub.io/notebook-restart"
 
 @dataclass(frozen=True)
 class Child:
-    """What is known of an object that bears the name of a child, whoever made it."""
+    """An object that has the name of a child; it may belong to another owner."""
 
     kind: str
     name: str
     uid: str
     owner: str
-    """The uid of what controls it; empty: nobody does."""
+    """The uid of its controller; empty without one."""
     digest: str
     edited: bool
-    """Somebody else than we wrote into its spec."""
-    leaving: bool
+    """Whether another field manager wrote to its spec."""
+    deleting: bool
     generation: int
-    """Of its spec; each change of that counts it up."""
+    """Kubernetes increments it on each change of the spec."""
     policy: str
-    """How a StatefulSet was told to manage its Pods, which cannot be changed any more."""
+    """The podManagementPolicy of a StatefulSet, which is immutable."""
     address: str
-    """Where a Service is reached inside the cluster."""
+    """The cluster IP of a Service."""
     status: Json = field(hash=False)
 
 
 def child_of(found: Object) -> Child:
-    """An object of the cluster as much as decisions need of it."""
+    """The part of an object that decisions need."""
     fields = dig(found, "metadata", "managedFields") or ()
     return Child(
         kind=str(found.get("kind")),
@@ -72,7 +72,7 @@ def child_of(found: Object) -> Child:
             and "f:spec" in (entry.get("fieldsV1") or {})
             for entry in fields
         ),
-        leaving=is_leaving(found),
+        deleting=is_deleting(found),
         generation=int(dig(found, "metadata", "generation") or 0),
         policy=str(dig(found, "spec", "podManagementPolicy") or ""),
         address=str(dig(found, "spec", "clusterIP") or ""),
@@ -82,7 +82,7 @@ def child_of(found: Object) -> Child:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that Kubernetes said of one object."""
+    """A Kubernetes event about one object."""
 
     uid: str
     name: str
@@ -99,24 +99,24 @@ class Event:
 
 
 @dataclass(frozen=True)
-class World:
-    """What surrounds one resource, as it was seen last."""
+class ClusterState:
+    """The objects around one resource, as the watches last saw them."""
 
     now: datetime
     children: Mapping[tuple[str, str], Child] = field(default_factory=dict)
-    """By kind and name, those whose names ours would have."""
+    """By kind and name: the objects that have the name of a child, also foreign ones."""
     pods: Sequence[Object] = ()
-    """Pods of our workload, newest last."""
+    """Pods of the resource's workload, newest last."""
     claims: Mapping[str, Object] = field(default_factory=dict)
     holders: Mapping[str, Sequence[Object]] = field(default_factory=dict)
-    """Pods by the claim that they have as a volume."""
+    """Pods by the claim that they mount."""
     events: Sequence[Event] = ()
     """Of children and their Pods, newest last."""
     restricted: bool = False
     """Whether the namespace enforces the Pod Security Standard `restricted`."""
 
-    def own(self, parent: Object, kind: str, name: str) -> Child | None:
-        """A child that is ours and does not only have its name."""
+    def owned_child(self, parent: Object, kind: str, name: str) -> Child | None:
+        """The child, if it belongs to this parent and does not only have the name."""
         found = self.children.get((kind, name))
         return found if found and found.owner == uid_of(parent) else None
 
@@ -125,14 +125,14 @@ class World:
 class Decision:
     status: Json
     children: tuple[Json, ...] = ()
-    """In the order in which they are to be made: what other kinds may fight for comes first."""
+    """In the order of creation: first those whose names may conflict with other kinds."""
     restart: tuple[Json, ...] = ()
-    """Pods to delete, which are made again."""
+    """Pods to delete, so that their workload creates them again."""
     annotations: Mapping[str, str | None] = field(default_factory=dict)
-    """To be set on the resource itself; None takes one away."""
+    """To set on the resource itself; None removes one."""
 
 
-def manifest(
+def make_manifest(
     parent: Object,
     api: str,
     kind: str,
@@ -141,7 +141,7 @@ def manifest(
     labels: Mapping[str, str],
     annotations: Mapping[str, str] | None = None,
 ) -> Json:
-    """A child, owned by its parent and signed with what it was made from."""
+    """A child, owned by its parent and annotated with the digest of its manifest."""
     made: Json = {
         "apiVersion": api,
         "kind": kind,
@@ -167,10 +167,12 @@ def manifest(
     return made
 
 
-def taken(parent: Object, wanted: Sequence[Object], world: World) -> Child | None:
-    """A child's name that somebody else has, or that we ourselves still have to lose."""
+def find_name_conflict(
+    parent: Object, wanted: Sequence[Object], cluster: ClusterState
+) -> Child | None:
+    """An object that has the name of a desired child but belongs to another owner."""
     for child in wanted:
-        found = world.children.get((child["kind"], name_of(child)))
+        found = cluster.children.get((child["kind"], name_of(child)))
         if found and found.owner != uid_of(parent):
             return found
     return None

@@ -1,4 +1,4 @@
-"""The operator as a process: watches, workers, culling, metrics, from the first to the last."""
+"""The operator process: starts and stops the watches, workers, culling and metrics."""
 
 from __future__ import annotations
 
@@ -16,71 +16,71 @@ from lightkube.core.exceptions import ApiError
 from prometheus_client import start_http_server
 
 from clew.errors import ClewError
-from clew.kube.client import RESOURCES, Changed, Client
-from clew.kube.cluster_cache import Seen
+from clew.kube.client import RESOURCES, Client, Conflict
+from clew.kube.cluster_cache import ClusterCache
 from clew.kube.controller.metrics import Metrics
 from clew.kube.controller.options import Options
 from clew.kube.controller.reconciler import Reconciler
-from clew.kube.controller.watches import INDICES, Forgetful, children, registry
-from clew.kube.controller.work_queue import Queue
-from clew.kube.culling.activity import Asking, Source, asking, istio_traffic
-from clew.kube.culling.culler import Ending
+from clew.kube.controller.watches import INDICES, NoDiffBase, child_kinds, make_registry
+from clew.kube.controller.work_queue import WorkQueue
+from clew.kube.culling.activity import ActivityProbe, TrafficSource, istio_traffic, make_probe
+from clew.kube.culling.culler import Culler
 from clew.kube.objects import Key, name_of, namespace_of
 from clew.kube.shared_secret import access_key
 
 _LOG = logging.getLogger("clew.operator")
 WORKERS = 16
-WAIT = 2.0
-SWEEP = 300.0
-"""Seconds between two looks for what vanished while no watch was open: kopf lists anew after a
-long break, and does not tell of what is no longer there."""
+RETRY_SECONDS = 2.0
+SWEEP_SECONDS = 300.0
+"""Seconds between two searches for objects that were deleted while no watch was open: kopf lists
+again after a long interruption, and does not report what is missing."""
 
 
-def operate(
+def run_operator(
     options: Options,
     *,
     metrics_port: int,
     health_port: int,
-    traffic: Sequence[Source] = (),
+    traffic: Sequence[TrafficSource] = (),
 ) -> None:
-    """Keep the cluster as it is wanted, until told to end. `traffic` are those who know when a
+    """Reconcile until the process is told to end. `traffic` are the sources that know when a
     server was last used."""
     uvloop.run(_Operator(options, traffic).run(metrics_port, health_port))
 
 
 class _Operator:
-    def __init__(self, options: Options, traffic: Sequence[Source]) -> None:
+    def __init__(self, options: Options, traffic: Sequence[TrafficSource]) -> None:
         self._options = options
         self._traffic = list(traffic)
         self._indices: dict[str, Any] = {}
-        self._seen = Seen(self._indices)
-        self._metrics = Metrics(self._seen)
-        self._queue = Queue()
+        self._cache = ClusterCache(self._indices)
+        self._metrics = Metrics(self._cache)
+        self._queue = WorkQueue()
         self._tasks: list[asyncio.Task[None]] = []
         self._client: Client | None = None
-        self._asking: Asking | None = None
+        self._probe: ActivityProbe | None = None
 
     async def run(self, metrics_port: int, health_port: int) -> None:
-        made = registry(self._options, self._queue, self._seen)
+        made = make_registry(self._options, self._queue, self._cache)
         kopf.on.startup(registry=made)(self._start)
         kopf.on.cleanup(registry=made)(self._end)
-        for talkative in ("kopf", "httpx2", "aiohttp.access"):
-            logging.getLogger(talkative).setLevel(logging.WARNING)
+        for noisy in ("kopf", "httpx2", "aiohttp.access"):
+            logging.getLogger(noisy).setLevel(logging.WARNING)
         settings = kopf.OperatorSettings()
         settings.posting.enabled = False
-        settings.persistence.diffbase_storage = Forgetful()
-        # Of namespaces and kinds that come while it begins to look, kopf may miss some. So it need
-        # not look for the former: all are watched, or those that are named, whether they are there
-        # or not. And it begins when the latter are there.
-        settings.scanning.disabled = not self._options.everywhere
+        settings.persistence.diffbase_storage = NoDiffBase()
+        # kopf may miss namespaces and kinds that are created while it starts. So it does not scan
+        # for namespaces: it watches all, or those that are named, whether they exist or not. And
+        # it waits in `_start` until all kinds are defined.
+        settings.scanning.disabled = not self._options.all_namespaces
         server, _ = start_http_server(metrics_port, registry=self._metrics.registry)
         try:
             await kopf.operator(
                 registry=made,
                 settings=settings,
                 standalone=True,
-                clusterwide=self._options.everywhere,
-                namespaces=() if self._options.everywhere else self._options.namespaces,
+                clusterwide=self._options.all_namespaces,
+                namespaces=() if self._options.all_namespaces else self._options.namespaces,
                 liveness_endpoint=f"http://0.0.0.0:{health_port}/healthz",
             )
         finally:
@@ -90,30 +90,30 @@ class _Operator:
     async def _start(self, **given: Any) -> None:
         self._indices.update({name: given[name] for name in INDICES})
         self._client = client = Client(self._options)
-        await self._known(client)
+        await self._await_kinds(client)
         key = await self._access_key()
         options = replace(self._options, own_namespace=client.own_namespace, access_key=key)
-        reconciler = Reconciler(client, self._seen, options, self._metrics)
+        reconciler = Reconciler(client, self._cache, options, self._metrics)
         for _ in range(WORKERS):
             self._task(self._work(reconciler))
         self._task(self._sweep(client))
         if culling := options.culling:
             if culling.prometheus:
                 self._traffic.append(istio_traffic(culling.prometheus, culling.idle))
-            self._asking = asking(options, culling, self._traffic)
-            self._task(Ending(client, self._seen, self._asking, culling, self._metrics).run())
+            self._probe = make_probe(options, culling, self._traffic)
+            self._task(Culler(client, self._cache, self._probe, culling, self._metrics).run())
 
-    async def _known(self, client: Client) -> None:
-        """Wait until the cluster knows what is to be watched."""
-        for kind in (*RESOURCES, *children(self._options)):
+    async def _await_kinds(self, client: Client) -> None:
+        """Wait until the cluster knows all kinds that are watched."""
+        for kind in (*RESOURCES, *child_kinds(self._options)):
             while True:
                 try:
                     if await client.knows(kind):
                         break
                     _LOG.warning("waiting: this cluster knows no %s yet", kind)
                 except httpx2.HTTPError as error:
-                    _LOG.warning("the cluster cannot be asked for its kinds: %s", error)
-                await asyncio.sleep(WAIT)
+                    _LOG.warning("cannot ask the cluster for its kinds: %s", error)
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def _access_key(self) -> str:
         """Wait until the key can be read: a Pod made without it could not be reached later."""
@@ -122,14 +122,14 @@ class _Operator:
                 return await asyncio.to_thread(access_key)
             except ClewError as error:
                 _LOG.warning("waiting: %s (%s)", error.message, error.hint)
-            await asyncio.sleep(WAIT)
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def _end(self, **_: Any) -> None:
         self._queue.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for opened in (self._client, self._asking):
+        for opened in (self._client, self._probe):
             if opened:
                 await opened.close()
 
@@ -146,22 +146,22 @@ class _Operator:
 
     async def _sweep(self, client: Client) -> None:
         while True:
-            await asyncio.sleep(SWEEP)
-            for kind in (*RESOURCES, *children(self._options), "Pod", "PersistentVolumeClaim"):
+            await asyncio.sleep(SWEEP_SECONDS)
+            for kind in (*RESOURCES, *child_kinds(self._options), "Pod", "PersistentVolumeClaim"):
                 try:
-                    if not await self._seen.sweep(kind, client.list_uids):
+                    if not await self._cache.sweep(kind, client.list_uids):
                         continue
                 except (ApiError, httpx2.HTTPError) as error:
-                    _LOG.warning("%ss cannot be listed: %s", kind, error)
+                    _LOG.warning("cannot list %ss: %s", kind, error)
                     continue
-                for found in self._seen.resources():
+                for found in self._cache.resources():
                     self._queue.add(Key(found["kind"], namespace_of(found), name_of(found)))
 
     async def _attempt(self, key: Key, reconciler: Reconciler) -> bool:
         began = time.monotonic()
         try:
             await reconciler.reconcile(key)
-        except Changed as error:
+        except Conflict as error:
             _LOG.debug("%s %s/%s: %s", *key, error)
             return False
         except (ApiError, httpx2.HTTPError) as error:

@@ -1,6 +1,6 @@
-"""What an operator is told: upstream's settings under their names, and the few of our own.
+"""The settings of the operator: upstream's under their names, and a few of our own.
 
-The command line reads them, from its options or from the environment; here they are values.
+`cli` reads them from options or from the environment.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ class Culling:
     idle: timedelta = timedelta(days=1)
     period: timedelta = timedelta(minutes=1)
     through_api: bool = False
-    """Ask servers through the API server, as from outside of the cluster one must."""
+    """Ask servers through the API server: needed if the operator runs outside the cluster."""
     prometheus: str | None = None
-    """Where Istio's metrics are."""
+    """URL of the Prometheus that has Istio's metrics."""
 
 
 @dataclass(frozen=True)
 class Options:
     namespaces: tuple[str, ...] = ()
-    """Names, or patterns of names, of those where it works; without any, in all."""
+    """Names or patterns of the namespaces where it works; empty: all."""
     istio: Istio | None = None
-    """Where a VirtualService leads to each server; None makes none."""
+    """The gateway and host of VirtualServices; None: none are made."""
     cluster_domain: str = "cluster.local"
     fs_group: bool = True
-    """A notebook without a security context, and our viewer, get the group of their volumes."""
+    """Set fsGroup on notebooks without a security context, and on our viewer."""
     tensorboard_image: str = "docker.io/clew/tensorboard"
     rwo_scheduling: bool = True
-    """A TensorBoard goes where the volume is that only one node can hold."""
+    """Run a TensorBoard on the node that has its ReadWriteOnce volume mounted."""
     viewer_image: str = "docker.io/clew/clew"
     viewer_pod: Json | None = field(default=None, hash=False)
-    """What a viewer without a Pod of its own is made of instead of our file browser."""
+    """The Pod of viewers without a podSpec; None: our file browser."""
     culling: Culling | None = None
     allow_from: tuple[str, ...] = ()
-    """Who else than the server and the operator may connect to the Pods: see `policies`."""
+    """Peers that may connect to the Pods besides server and operator: see `network_policies`."""
     own_namespace: str = "clew"
-    """Where the operator and the server run."""
+    """The namespace of the operator and the server."""
     access_key: str = field(default="", repr=False)
-    """What access tokens are derived from; without it, Pods are given none."""
+    """Access tokens are derived from it; empty: Pods expect no token."""
 
     @property
-    def everywhere(self) -> bool:
-        """Whether all namespaces are watched: some may come that a pattern means."""
+    def all_namespaces(self) -> bool:
+        """Whether all namespaces are watched: with a pattern too, since new ones may match it."""
         return not self.namespaces or any("*" in name for name in self.namespaces)
 
-    def heeds(self, namespace: str) -> bool:
+    def watches(self, namespace: str) -> bool:
         named = (fnmatchcase(namespace, name) for name in self.namespaces)
         return not self.namespaces or any(named)

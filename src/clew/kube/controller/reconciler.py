@@ -1,7 +1,7 @@
-"""Make it so: what was decided is compared with what is there, and the difference carried out.
+"""Compare the desired children and status of a resource with the actual ones, and change those.
 
-It can be called at any time for any resource and is done when there is no difference; what
-triggered it does not matter. In a steady state it reads what was seen, and writes nothing.
+A reconciliation may run at any time for any resource, whatever triggered it. In a steady state it
+reads only the cache, and writes nothing.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 
 from lightkube.core.exceptions import ApiError
 
-from clew.kube.client import Changed, Client, Taken
-from clew.kube.cluster_cache import Seen
+from clew.kube.client import AlreadyExists, Client, Conflict
+from clew.kube.cluster_cache import ClusterCache
 from clew.kube.controller import event_relay, status_reasons
 from clew.kube.controller.metrics import Metrics
-from clew.kube.controller.model import DIGEST, Decision, World, child_of
+from clew.kube.controller.model import DIGEST, ClusterState, Decision, child_of
 from clew.kube.controller.options import Options
 from clew.kube.namespaces import Namespaces
 from clew.kube.objects import (
@@ -25,17 +25,17 @@ from clew.kube.objects import (
     Object,
     annotations_of,
     controller_of,
-    is_leaving,
+    format_time,
+    is_deleting,
     name_of,
     namespace_of,
     uid_of,
-    written,
 )
 from clew.kube.resources import notebooks, tensorboards, viewers
 
 _LOG = logging.getLogger("clew.operator")
 
-Decide = Callable[[Object, World, Options], Decision]
+Decide = Callable[[Object, ClusterState, Options], Decision]
 DECIDE: Mapping[str, Decide] = {
     "Notebook": notebooks.decide,
     "Tensorboard": tensorboards.decide,
@@ -44,67 +44,76 @@ DECIDE: Mapping[str, Decide] = {
 
 
 class Reconciler:
-    def __init__(self, client: Client, seen: Seen, options: Options, metrics: Metrics) -> None:
+    def __init__(
+        self, client: Client, cache: ClusterCache, options: Options, metrics: Metrics
+    ) -> None:
         self._client = client
-        self._seen = seen
+        self._cache = cache
         self._options = options
         self._metrics = metrics
         self._namespaces = Namespaces(client)
         self._settled: dict[str, int] = {}
-        """Children that somebody else wrote to without a difference, with their generation then."""
-        self._said: dict[Key, tuple[str, Json]] = {}
-        """The status that was written last, and to which version of the resource."""
-        self._reissued: dict[Key, dict[str, int]] = {}
-        """Events that were written; like the status, they are seen only a moment later."""
+        """By uid: the generation at which a child with foreign edits was found to be as desired."""
+        self._written_status: dict[Key, tuple[str, Json]] = {}
+        """The status written last, and the resourceVersion it was written to: the cache shows it
+        only a moment later."""
+        self._relayed: dict[Key, dict[str, int]] = {}
+        """The counts of events written; the cache shows them only a moment later, too."""
 
     async def reconcile(self, key: Key) -> None:
-        resource = self._seen.resource(key)
-        if resource is None or is_leaving(resource):
-            self._said.pop(key, None)
-            self._reissued.pop(key, None)
-            return  # its children go with it: Kubernetes sees to that
+        resource = self._cache.resource(key)
+        if resource is None or is_deleting(resource):
+            self._written_status.pop(key, None)
+            self._relayed.pop(key, None)
+            return  # Kubernetes deletes its children with it
         restricted = await self._namespaces.enforces_restricted(key.namespace)
-        world = self._seen.world(resource, datetime.now(UTC), restricted=restricted)
-        decision = DECIDE[key.kind](resource, world, self._options)
+        cluster = self._cache.state_for(resource, datetime.now(UTC), restricted=restricted)
+        decision = DECIDE[key.kind](resource, cluster, self._options)
         try:
-            made = [await self._make(resource, child, world) for child in decision.children]
+            made = [
+                await self._ensure_child(resource, child, cluster) for child in decision.children
+            ]
         except ApiError as error:
             if error.status.code in (403, 422):
-                await self._say(key, resource, _refused(resource, decision.status, error, world))
+                await self._write_status(
+                    key, resource, _refused(resource, decision.status, error, cluster)
+                )
             raise
         if any(made):
-            return  # they will be seen, and then all that follows is decided anew
+            return  # the watch will report them, which triggers the next reconciliation
         for pod in decision.restart:
             await self._client.delete(Key("Pod", key.namespace, name_of(pod)))
         if decision.annotations:
             await self._client.annotate(resource, decision.annotations)
-        await self._say(key, resource, decision.status)
-        await self._reissue(key, resource, world)
+        await self._write_status(key, resource, decision.status)
+        await self._relay_events(key, resource, cluster)
 
-    async def _say(self, key: Key, resource: Object, status: Json) -> None:
+    async def _write_status(self, key: Key, resource: Object, status: Json) -> None:
         now = (str(resource["metadata"].get("resourceVersion")), status)
-        if status != resource.get("status") and self._said.get(key) != now:
+        if status != resource.get("status") and self._written_status.get(key) != now:
             await self._client.write_status(resource, status)
-            self._said[key] = now
+            self._written_status[key] = now
 
-    async def _reissue(self, key: Key, resource: Object, world: World) -> None:
-        written = self._reissued.setdefault(key, {})
-        said = self._seen.events((key.namespace, key.kind, key.name))
-        for event in event_relay.missing(resource, world, said):
+    async def _relay_events(self, key: Key, resource: Object, cluster: ClusterState) -> None:
+        written = self._relayed.setdefault(key, {})
+        known = self._cache.events((key.namespace, key.kind, key.name))
+        for event in event_relay.unrelayed_events(resource, cluster, known):
             if written.get(name_of(event), 0) < event["count"]:
-                await event_relay.write(self._client, event)
+                await event_relay.write_event(self._client, event)
                 written[name_of(event)] = event["count"]
-        present = {name_of(event_relay.of_child(resource, e, world.now)) for e in world.events}
-        self._reissued[key] = {name: n for name, n in written.items() if name in present}
+        present = {
+            name_of(event_relay.relay_event(resource, e, cluster.now)) for e in cluster.events
+        }
+        self._relayed[key] = {name: n for name, n in written.items() if name in present}
 
-    async def _make(self, resource: Object, child: Json, world: World) -> bool:
-        """Whether it was not there, and now is."""
+    async def _ensure_child(self, resource: Object, child: Json, cluster: ClusterState) -> bool:
+        """Create or update it; whether it was created."""
         kind, name = child["kind"], name_of(child)
-        found = world.children.get((kind, name))
+        found = cluster.children.get((kind, name))
         if found is None:
             return await self._create(resource, child)
-        if found.leaving:
-            raise Changed(f"the {kind} {name} is still leaving")
+        if found.deleting:
+            raise Conflict(f"the {kind} {name} is still being deleted")
         if found.digest != annotations_of(child)[DIGEST] or (
             found.edited and self._settled.get(found.uid) != found.generation
         ):
@@ -114,11 +123,11 @@ class Reconciler:
     async def _create(self, resource: Object, child: Json) -> bool:
         try:
             await self._client.create(child)
-        except Taken:
+        except AlreadyExists:
             key = Key(child["kind"], namespace_of(child), name_of(child))
             found = await self._client.get(key)
             if found is None or controller_of(found).get("uid") != uid_of(resource):
-                raise Changed(f"the {key.kind} {key.name} is another's") from None
+                raise Conflict(f"the {key.kind} {key.name} belongs to another owner") from None
             return False
         except ApiError:
             self._metrics.not_created(resource)
@@ -128,11 +137,11 @@ class Reconciler:
         return True
 
     async def _replace(self, resource: Object, child: Json) -> None:
-        """Look at it as it is now: what was seen may be old, and others may have written to it."""
+        """Read the child first: the cache may be out of date, and others may have edited it."""
         key = Key(child["kind"], namespace_of(child), name_of(child))
         found = await self._client.get(key)
         if found is None or controller_of(found).get("uid") != uid_of(resource):
-            raise Changed(f"the {key.kind} {key.name} is not what it was")
+            raise Conflict(f"the {key.kind} {key.name} is gone or belongs to another owner")
         metadata = {k: v for k, v in found["metadata"].items() if k != "managedFields"}
         for field in ("labels", "annotations"):
             metadata[field] = {**(metadata.get(field) or {}), **child["metadata"][field]}
@@ -143,9 +152,11 @@ class Reconciler:
         _LOG.info("changed the %s %s/%s", key.kind, key.namespace, key.name)
 
 
-def _refused(resource: Object, status: Json, error: ApiError, world: World) -> Json:
-    """The status of what Kubernetes will not have made: users see it there, and mend it."""
-    why = status_reasons.of_refusal(str(error.status.message), invalid=error.status.code == 422)
-    ready = status_reasons.ready(resource, why, written(world.now))
-    said = [{**c, **ready} if c.get("type") == "Ready" else c for c in status["conditions"]]
-    return {**status, "conditions": said}
+def _refused(resource: Object, status: Json, error: ApiError, cluster: ClusterState) -> Json:
+    """The status after Kubernetes rejected a child, so that users see why."""
+    why = status_reasons.reason_of_refusal(
+        str(error.status.message), invalid=error.status.code == 422
+    )
+    ready = status_reasons.ready_condition(resource, why, format_time(cluster.now))
+    conditions = [{**c, **ready} if c.get("type") == "Ready" else c for c in status["conditions"]]
+    return {**status, "conditions": conditions}

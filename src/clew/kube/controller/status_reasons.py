@@ -1,8 +1,8 @@
-"""Why something does not run, in the words of whoever wants to use it.
+"""Why a resource is not ready, in words for its user.
 
-Kubernetes says why in many places: in the conditions of Pods and Deployments, in the states of
-containers, and of what never became a Pod only in events. Here they become one reason with a stable
-name (`docs/reference/operator.md` lists them) and a sentence with what Kubernetes itself said.
+Kubernetes reports causes in many places: conditions of Pods and Deployments, states of containers,
+and, if there is no Pod yet, only in events. This module maps them to one reason with a stable name
+(`docs/reference/operator.md` lists them) and a sentence that quotes Kubernetes.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from clew.kube.objects import (
     Object,
     condition_of,
     dig,
-    is_leaving,
+    is_deleting,
     is_ready,
     name_of,
     uid_of,
 )
 
-LONGEST = 1000
-"""What Kubernetes says is cut to this: events of a large cluster name every node."""
+MAX_LENGTH = 1000
+"""Messages are cut to this many characters: events of a large cluster name every node."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Reason:
     text: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "text", self.text[:LONGEST])
+        object.__setattr__(self, "text", self.text[:MAX_LENGTH])
 
 
 RUNNING = Reason("Running", "")
@@ -75,8 +75,8 @@ _VOLUMES: Sequence[tuple[str, str, str]] = (
 )
 
 
-def ready(resource: Object, reason: Reason, now: str) -> Json:
-    """The condition of a resource that everybody asks for; it keeps the time of its last change."""
+def ready_condition(resource: Object, reason: Reason, now: str) -> Json:
+    """The Ready condition; it keeps its transition time while the status stays the same."""
     status = "True" if reason is RUNNING else "False"
     before = condition_of(resource, "Ready")
     since = before.get("lastTransitionTime") if before.get("status") == status else None
@@ -89,28 +89,28 @@ def ready(resource: Object, reason: Reason, now: str) -> Json:
     }
 
 
-def of_workload(status: Object, events: Iterable[Event]) -> Reason:
-    """Why there is no Pod: what its maker says, or said last."""
+def reason_of_workload(status: Object, events: Iterable[Event]) -> Reason:
+    """Why there is no Pod: from the condition or the last event of the workload."""
     for found in status.get("conditions") or ():
         if found.get("type") == "ReplicaFailure" and found.get("status") == "True":
             return _match(_REFUSALS, str(found.get("message", "")))
-    said = [event for event in events if event.about_kind != "Pod"]
-    if said and said[-1].warning and said[-1].reason == "FailedCreate":
-        return _match(_REFUSALS, said[-1].message)
+    last = [event for event in events if event.about_kind != "Pod"][-1:]
+    if last and last[0].warning and last[0].reason == "FailedCreate":
+        return _match(_REFUSALS, last[0].message)
     return STARTING
 
 
-def of_refusal(said: str, *, invalid: bool) -> Reason:
-    """Why Kubernetes does not take a child at all."""
+def reason_of_refusal(message: str, *, invalid: bool) -> Reason:
+    """Why the API server rejected a child."""
     if invalid:
-        return Reason("InvalidSpec", _sentence("Kubernetes cannot make this of it", said))
-    return _match(_REFUSALS, said)
+        return Reason("InvalidSpec", _sentence("Kubernetes cannot make this of it", message))
+    return _match(_REFUSALS, message)
 
 
-def of_pod(pod: Object, events: Iterable[Event], *, stopped: bool) -> Reason:
-    """Why a Pod is not ready, or `RUNNING`; whether what it belongs to was told to stop."""
-    if is_leaving(pod):
-        return _of_leaving(pod, stopped)
+def reason_of_pod(pod: Object, events: Iterable[Event], *, stopped: bool) -> Reason:
+    """Why a Pod is not ready, or `RUNNING`. `stopped`: whether its resource was stopped."""
+    if is_deleting(pod):
+        return _reason_of_deleted_pod(pod, stopped)
     if is_ready(pod):
         return RUNNING
     scheduled = condition_of(pod, "PodScheduled")
@@ -120,21 +120,23 @@ def of_pod(pod: Object, events: Iterable[Event], *, stopped: bool) -> Reason:
         *(dig(pod, "status", "initContainerStatuses") or ()),
         *(dig(pod, "status", "containerStatuses") or ()),
     ]
-    found = next(filter(None, map(_of_container, containers)), None) or _of_volumes(pod, events)
-    return found or _of_phase(pod, containers)
+    found = next(filter(None, map(_reason_of_container, containers)), None) or _reason_of_volumes(
+        pod, events
+    )
+    return found or _reason_of_phase(pod, containers)
 
 
-def _of_leaving(pod: Object, stopped: bool) -> Reason:
-    """A node that is silent ends no Pod, so what was told to leave it stays as long as that."""
+def _reason_of_deleted_pod(pod: Object, stopped: bool) -> Reason:
+    """A node that does not respond cannot end its Pods, so they stay until it is back."""
     evicted = condition_of(pod, "DisruptionTarget").get("reason") == "DeletionByTaintManager"
-    if not is_ready(pod) and (evicted or _is_silent(pod)):
+    if not is_ready(pod) and (evicted or _is_node_silent(pod)):
         return _unreachable(pod, "; it goes when that is back, or taken out of the cluster")
     return STOPPING if stopped else Reason("Starting", f"Its Pod {name_of(pod)} is being replaced.")
 
 
-def _is_silent(pod: Object) -> bool:
-    """Whether the node of a Pod that is not ready said of each container that it is: so it is
-    others who say that of the Pod, since they do not hear of the node."""
+def _is_node_silent(pod: Object) -> bool:
+    """Whether the Pod is not ready although its containers are: then the node controller, and not
+    the kubelet, set that condition, because the node does not respond."""
     found = dig(pod, "status", "containerStatuses")
     return bool(found) and all(container.get("ready") for container in found)
 
@@ -144,27 +146,27 @@ def _unreachable(pod: Object, more: str = "") -> Reason:
     return Reason("NodeUnreachable", f"Nothing is heard of the node {node} on which it runs{more}.")
 
 
-def _of_phase(pod: Object, containers: Sequence[Object]) -> Reason:
+def _reason_of_phase(pod: Object, containers: Sequence[Object]) -> Reason:
     if dig(pod, "status", "phase") in ("Failed", "Succeeded"):
         return Reason("Ended", _sentence("Its Pod ended", str(dig(pod, "status", "message") or "")))
-    if _is_silent(pod):
+    if _is_node_silent(pod):
         return _unreachable(pod)
     if any(dig(c, "state", "running") for c in containers):
         return Reason("NotReady", "It runs, but does not answer yet.")
     return Reason("Starting", f"Its Pod {name_of(pod)} is being started.")
 
 
-def _of_container(container: Object) -> Reason | None:
+def _reason_of_container(container: Object) -> Reason | None:
     waiting = dig(container, "state", "waiting") or {}
-    said = str(waiting.get("reason", ""))
-    if said in _WAITING:
-        name, text = _WAITING[said]
+    state = str(waiting.get("reason", ""))
+    if state in _WAITING:
+        name, text = _WAITING[state]
         image = container.get("image", "")
         return Reason(name, _sentence(f"{text} ({image})", str(waiting.get("message", ""))))
     ended = dig(container, "state", "terminated") or (
-        dig(container, "lastState", "terminated") if said == "CrashLoopBackOff" else None
+        dig(container, "lastState", "terminated") if state == "CrashLoopBackOff" else None
     )
-    if not ended or (ended.get("exitCode") == 0 and said != "CrashLoopBackOff"):
+    if not ended or (ended.get("exitCode") == 0 and state != "CrashLoopBackOff"):
         return None
     if ended.get("reason") == "OOMKilled":
         return Reason("OutOfMemory", "It used more memory than its limit, and was ended.")
@@ -177,19 +179,24 @@ def _of_container(container: Object) -> Reason | None:
     )
 
 
-def _of_volumes(pod: Object, events: Iterable[Event]) -> Reason | None:
-    said = [event for event in events if event.about_uid == uid_of(pod)]
-    faults = [e for e in said if e.reason in ("FailedAttachVolume", "FailedMount")]
-    if not faults or said[-1].reason in ("SuccessfulAttachVolume", "Pulling", "Pulled", "Created"):
+def _reason_of_volumes(pod: Object, events: Iterable[Event]) -> Reason | None:
+    of_pod = [event for event in events if event.about_uid == uid_of(pod)]
+    faults = [e for e in of_pod if e.reason in ("FailedAttachVolume", "FailedMount")]
+    if not faults or of_pod[-1].reason in (
+        "SuccessfulAttachVolume",
+        "Pulling",
+        "Pulled",
+        "Created",
+    ):
         return None
     attach = [event for event in faults if "Multi-Attach" in event.message]
     return _match(_VOLUMES, (attach or faults)[-1].message)
 
 
-def _match(rules: Sequence[tuple[str, str, str]], said: str) -> Reason:
-    name, text = next((n, t) for pattern, n, t in rules if re.search(pattern, said))
-    return Reason(name, _sentence(text, said))
+def _match(rules: Sequence[tuple[str, str, str]], message: str) -> Reason:
+    name, text = next((n, t) for pattern, n, t in rules if re.search(pattern, message))
+    return Reason(name, _sentence(text, message))
 
 
-def _sentence(text: str, said: str) -> str:
-    return f"{text}: {said}" if said else f"{text}."
+def _sentence(text: str, message: str) -> str:
+    return f"{text}: {message}" if message else f"{text}."

@@ -1,8 +1,8 @@
-"""The shell: kopf watches, what it sees is kept in indices, and whoever is concerned is looked at.
+"""The watches: kopf keeps objects in indices, and puts the affected resources into the queue.
 
-Of kopf only event handlers and indices are used: handlers of changes would write annotations and
-finalizers to users' resources. Handlers do nothing but name resources; workers look at them. They
-are coroutines though they wait for nothing: kopf would give each call of a function a thread.
+Only kopf's event handlers and indices are used: its change handlers would write annotations and
+finalizers to users' resources. Handlers only enqueue; workers reconcile. They are coroutines though
+they never wait, since kopf would run each call of a plain function in a thread.
 """
 
 from __future__ import annotations
@@ -14,57 +14,59 @@ import kopf
 
 from clew.kube import cluster_cache
 from clew.kube.client import KINDS, RESOURCES
-from clew.kube.cluster_cache import Seen, concerned
+from clew.kube.cluster_cache import ClusterCache, possible_parents
 from clew.kube.controller.options import Options
-from clew.kube.controller.work_queue import Queue
+from clew.kube.controller.work_queue import WorkQueue
 from clew.kube.objects import Key, Object, name_of, namespace_of
 
-CHILDREN = ("StatefulSet", "Deployment", "Service", "NetworkPolicy")
-FOLLOWERS = ("Tensorboard", "PVCViewer")
+CHILD_KINDS = ("StatefulSet", "Deployment", "Service", "NetworkPolicy")
+FOLLOWER_KINDS = ("Tensorboard", "PVCViewer")
 
 
-def concerned_by(body: Object, seen: Seen) -> Iterator[Key]:
-    """Whom a change of an object may mean something to."""
+def affected_resources(body: Object, cache: ClusterCache) -> Iterator[Key]:
+    """The resources that a change of this object may affect."""
     kind, namespace, name = str(body["kind"]), namespace_of(body), name_of(body)
     if kind in RESOURCES:
         yield Key(kind, namespace, name)
     elif kind == "PersistentVolumeClaim":
-        yield from seen.following(namespace, name)
+        yield from cache.followers_of(namespace, name)
     elif kind == "Pod":
-        for index in cluster_cache.pods(body):
+        for index in cluster_cache.index_pods(body):
             if index[1] == "claim":
-                yield from seen.following(namespace, index[2])
+                yield from cache.followers_of(namespace, index[2])
             else:
-                yield from concerned(*index)
+                yield from possible_parents(*index)
     elif kind == "Event":
-        for _, about, whose in cluster_cache.events(body):
-            made = seen.makers(namespace, whose) if about == "Pod" else [(about, whose)]
-            for workload in made:
-                yield from concerned(namespace, *workload)
+        for _, about, name in cluster_cache.index_events(body):
+            workloads = (
+                cache.workloads_of_pod(namespace, name) if about == "Pod" else [(about, name)]
+            )
+            for workload in workloads:
+                yield from possible_parents(namespace, *workload)
     else:
-        yield from concerned(namespace, kind, name)
+        yield from possible_parents(namespace, kind, name)
 
 
-INDICES = ("own", "followers", "children", "claims", "pods", "events")
+INDICES = ("resources", "followers", "children", "claims", "pods", "events")
 
 
-def registry(options: Options, queue: Queue, seen: Seen) -> kopf.OperatorRegistry:
-    """What is watched, and what is kept of it."""
+def make_registry(options: Options, queue: WorkQueue, cache: ClusterCache) -> kopf.OperatorRegistry:
+    """The watches and indices."""
     made = kopf.OperatorRegistry()
     functions = {
-        "own": (RESOURCES, cluster_cache.own),
-        "followers": (FOLLOWERS, cluster_cache.followers),
-        "children": (children(options), cluster_cache.children),
-        "claims": (("PersistentVolumeClaim",), cluster_cache.claims),
-        "pods": (("Pod",), cluster_cache.pods),
-        "events": (("Event",), cluster_cache.events),
+        "resources": (RESOURCES, cluster_cache.index_resources),
+        "followers": (FOLLOWER_KINDS, cluster_cache.index_followers),
+        "children": (child_kinds(options), cluster_cache.index_children),
+        "claims": (("PersistentVolumeClaim",), cluster_cache.index_claims),
+        "pods": (("Pod",), cluster_cache.index_pods),
+        "events": (("Event",), cluster_cache.index_events),
     }
     for name, (kinds, function) in functions.items():
         for kind in kinds:
             _index(made, name, kind, function, options)
-    watched = (*RESOURCES, *children(options), "PersistentVolumeClaim", "Pod", "Event")
+    watched = (*RESOURCES, *child_kinds(options), "PersistentVolumeClaim", "Pod", "Event")
     for kind in watched:
-        _watch(made, kind, queue, seen, options)
+        _watch(made, kind, queue, cache, options)
 
     @kopf.on.login(registry=made)
     def login(**given: Any) -> kopf.ConnectionInfo | None:
@@ -73,12 +75,12 @@ def registry(options: Options, queue: Queue, seen: Seen) -> kopf.OperatorRegistr
     return made
 
 
-def children(options: Options) -> tuple[str, ...]:
-    return (*CHILDREN, "VirtualService") if options.istio else CHILDREN
+def child_kinds(options: Options) -> tuple[str, ...]:
+    return (*CHILD_KINDS, "VirtualService") if options.istio else CHILD_KINDS
 
 
-class Forgetful(kopf.DiffBaseStorage):
-    """Nobody asks kopf here what changed since the last time, for which it copies each object."""
+class NoDiffBase(kopf.DiffBaseStorage):
+    """Keeps no last state: no change handler needs it, and kopf would copy each object."""
 
     def build(self, **_: Any) -> Any:
         return {}
@@ -95,25 +97,25 @@ def _index(
 ) -> None:
     @kopf.index(*KINDS[kind], id=name, registry=made)
     async def keep(body: kopf.Body, **_: Any) -> dict[Any, Any]:
-        if not options.heeds(namespace_of(body)):
+        if not options.watches(namespace_of(body)):
             return {}
-        found: dict[Any, Any] = function(_typed(body, kind))
+        found: dict[Any, Any] = function(_with_kind(body, kind))
         return found
 
 
 def _watch(
-    made: kopf.OperatorRegistry, kind: str, queue: Queue, seen: Seen, options: Options
+    made: kopf.OperatorRegistry, kind: str, queue: WorkQueue, cache: ClusterCache, options: Options
 ) -> None:
     @kopf.on.event(*KINDS[kind], id=f"see-{kind}", registry=made)
     async def see(body: kopf.Body, **_: Any) -> None:
-        if not options.heeds(namespace_of(body)):
+        if not options.watches(namespace_of(body)):
             return
-        for key in concerned_by(_typed(body, kind), seen):
+        for key in affected_resources(_with_kind(body, kind), cache):
             (queue.add if kind in RESOURCES else queue.follow)(key)
 
 
-def _typed(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Objects of a list do not say what they are."""
+def _with_kind(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Objects of a list response lack apiVersion and kind."""
     group, version, _ = KINDS[kind]
     api = f"{group}/{version}" if group else version
     return {**body, "apiVersion": api, "kind": kind}

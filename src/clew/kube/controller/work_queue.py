@@ -1,8 +1,8 @@
-"""Whom to look at next: each once, however often it was named, and never twice at a time.
+"""The resources to reconcile: each once, however often it was added, and never two at a time.
 
-What was asked for comes before what follows from it: in a crowd, all are made before anything more
-is said of those that were made first. What follows comes in many small steps, so it is looked at a
-moment later, once.
+Changes of resources come before changes of their children: so of many new resources, all get their
+children before the status of the first ones is updated. Changes of children come in many small
+steps, so their resource is reconciled once, a moment later.
 """
 
 from __future__ import annotations
@@ -14,37 +14,37 @@ from collections import defaultdict
 from clew.kube.objects import Key
 
 FIRST_DELAY, LONGEST_DELAY = 0.2, 60.0
-MOMENT = 0.25
+FOLLOW_DELAY = 0.25
 
 
-class Queue:
+class WorkQueue:
     def __init__(self) -> None:
         self._waiting: asyncio.PriorityQueue[tuple[bool, int, Key]] = asyncio.PriorityQueue()
         self._numbers = itertools.count()
-        self._named: dict[Key, bool] = {}
-        """Whoever is to be looked at, and whether that can wait for others."""
+        self._queued: dict[Key, bool] = {}
+        """What is to be reconciled, and whether it can wait for others."""
         self._active: set[Key] = set()
         self._failures: dict[Key, int] = defaultdict(int)
         self._timers: dict[Key, asyncio.TimerHandle] = {}
 
     def add(self, key: Key, *, can_wait: bool = False) -> None:
-        """Look at it soon; when it is being looked at just now, once more afterwards."""
-        if key in self._named:
+        """Reconcile it soon; if it is being reconciled now, once more afterwards."""
+        if key in self._queued:
             return
-        self._named[key] = can_wait
+        self._queued[key] = can_wait
         if key not in self._active:
             self._put(key)
 
     def follow(self, key: Key) -> None:
-        """Look at it in a moment, unless that is to happen sooner anyway."""
-        soon = asyncio.get_running_loop().time() + MOMENT
+        """Reconcile it after `FOLLOW_DELAY`, unless that happens sooner anyway."""
+        soon = asyncio.get_running_loop().time() + FOLLOW_DELAY
         waiting = self._timers.get(key)
-        if key not in self._named and (waiting is None or waiting.when() > soon):
-            self._later(key, MOMENT)
+        if key not in self._queued and (waiting is None or waiting.when() > soon):
+            self._later(key, FOLLOW_DELAY)
 
     async def take(self) -> Key:
         *_, key = await self._waiting.get()
-        self._named.pop(key, None)
+        self._queued.pop(key, None)
         self._active.add(key)
         return key
 
@@ -53,7 +53,7 @@ class Queue:
         self._release(key)
 
     def failed(self, key: Key) -> None:
-        """Again, after a while that doubles each time."""
+        """Try again after a delay that doubles each time."""
         delay = min(FIRST_DELAY * 2 ** self._failures[key], LONGEST_DELAY)
         self._failures[key] += 1
         self._release(key)
@@ -74,8 +74,8 @@ class Queue:
 
     def _release(self, key: Key) -> None:
         self._active.discard(key)
-        if key in self._named:
+        if key in self._queued:
             self._put(key)
 
     def _put(self, key: Key) -> None:
-        self._waiting.put_nowait((self._named[key], next(self._numbers), key))
+        self._waiting.put_nowait((self._queued[key], next(self._numbers), key))

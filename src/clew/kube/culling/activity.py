@@ -1,8 +1,8 @@
-"""Ask servers when they were last used, and those who saw their traffic.
+"""Find out when servers were last used: from Jupyter itself, and from the traffic to them.
 
-Jupyter is asked for its kernels, its terminals and the last call of its API, in a way that does not
-count as use. What answers otherwise is no Jupyter and goes by its traffic; what does not answer, or
-not to us, is unknown, whatever its traffic: it may be busy with just that.
+Jupyter is asked for its kernels, its terminals and the last call of its API, by requests that do
+not count as use. If the answer is not Jupyter's, only the traffic counts. If a notebook does not
+answer, or refuses us, its activity is unknown, whatever its traffic: it may be busy.
 """
 
 from __future__ import annotations
@@ -20,55 +20,55 @@ from lightkube.config import client_adapter
 from lightkube.config.kubeconfig import KubeConfig
 
 from clew.kube import access_tokens
-from clew.kube.cluster_cache import concerned
+from clew.kube.cluster_cache import possible_parents
 from clew.kube.controller.options import Culling, Options
 from clew.kube.culling.idleness import Activity
-from clew.kube.objects import Key, Object, annotations_of, moment, name_of, namespace_of
-from clew.kube.resources.notebooks import HEADERS, REWRITE, headers, prefix
+from clew.kube.objects import Key, Object, annotations_of, name_of, namespace_of, parse_time
+from clew.kube.resources.notebooks import HEADERS, REWRITE, parse_headers, prefix
 
 _LOG = logging.getLogger("clew.operator")
-_PATIENCE = httpx2.Timeout(10.0)
-_SECONDS = 20.0
-"""In which a notebook must have answered, so that none keeps the others from being looked at."""
-_LARGEST = 1 << 20
-"""Bytes of an answer: a notebook's author decides what it says, and how much."""
+_TIMEOUT = httpx2.Timeout(10.0)
+_TOTAL_SECONDS = 20.0
+"""Time limit of one request, so that no notebook delays the check of the others."""
+_MAX_BODY = 1 << 20
+"""Bytes of a response: they are under the control of the notebook's author."""
 _NOT_NOW = {401, 403, 407, 408, 429}
-"""Answers of a mesh, or of the server itself, that do not tell what it does."""
+"""Statuses from a service mesh, or from the server, that say nothing about its activity."""
 
 Traffic = Mapping[Key, datetime]
-"""When bytes were last seen on the way to a resource."""
-Source = Callable[[], Awaitable[Traffic]]
+"""When bytes were last sent to or from a resource."""
+TrafficSource = Callable[[], Awaitable[Traffic]]
 
 
-class Unknown(Exception):
-    """Nobody can say."""
+class ActivityUnknown(Exception):
+    """It cannot be found out whether a server is in use."""
 
 
-def told_by(notebook: Object) -> Mapping[str, str]:
-    """The headers that a notebook wants on each request: without them it may refuse."""
-    return headers(annotations_of(notebook).get(HEADERS))
+def request_headers(notebook: Object) -> Mapping[str, str]:
+    """The headers that a notebook needs on each request."""
+    return parse_headers(annotations_of(notebook).get(HEADERS))
 
 
-class Asking:
-    """`address` tells where the Service of a notebook is reached, `told` the headers to send."""
+class ActivityProbe:
+    """`address` gives the URL of the Service of a notebook, `headers` those to send to it."""
 
     def __init__(
         self,
         http: httpx2.AsyncClient,
         address: Callable[[Object], str],
-        sources: Sequence[Source] = (),
-        told: Callable[[Object], Mapping[str, str]] = told_by,
+        sources: Sequence[TrafficSource] = (),
+        headers: Callable[[Object], Mapping[str, str]] = request_headers,
     ) -> None:
         self._http = http
         self._address = address
-        self._told = told
+        self._headers = headers
         self._sources = sources
 
     async def close(self) -> None:
         await self._http.aclose()
 
     async def traffic(self) -> Traffic | None:
-        """Of all resources, from everybody who saw any; None: nobody looks, or somebody cannot."""
+        """Of all resources, from all sources; None: there is no source, or one failed."""
         if not self._sources:
             return None
         together: dict[Key, datetime] = {}
@@ -76,7 +76,7 @@ class Asking:
             try:
                 found = await source()
             except Exception as error:
-                _LOG.warning("traffic is not known: %s", error)
+                _LOG.warning("cannot find out the traffic: %s", error)
                 return None
             for key, time in found.items():
                 together[key] = max(time, together.get(key, time))
@@ -89,7 +89,7 @@ class Asking:
             return seen
         try:
             found = await self._jupyter(resource)
-        except Unknown:
+        except ActivityUnknown:
             return None
         if found is None:
             return seen
@@ -97,7 +97,7 @@ class Asking:
         return Activity(found.busy, last)
 
     async def _jupyter(self, notebook: Object) -> Activity | None:
-        """None: what answers is no Jupyter."""
+        """None: the answer is not Jupyter's."""
         kernels, terminals, status = await asyncio.gather(
             self._get(notebook, "api/kernels"),
             self._get(notebook, "api/terminals"),
@@ -105,29 +105,29 @@ class Asking:
         )
         if not isinstance(kernels, list):
             return None
-        return of_jupyter(kernels, terminals, status)
+        return parse_jupyter_activity(kernels, terminals, status)
 
     async def _get(self, notebook: Object, path: str) -> Any:
-        """The JSON that is answered; None when it is something else."""
+        """The JSON of the response; None if it is something else."""
         base = (annotations_of(notebook).get(REWRITE) or prefix(notebook)).strip("/")
         if {".", ".."} & set(base.split("/")) or {"?", "#"} & set(base):
-            raise Unknown  # it would lead to something else than this notebook
-        place = f"{self._address(notebook)}/{base}".rstrip("/")
+            raise ActivityUnknown  # the path would leave this notebook
+        root = f"{self._address(notebook)}/{base}".rstrip("/")
         try:
             async with (
-                asyncio.timeout(_SECONDS),
+                asyncio.timeout(_TOTAL_SECONDS),
                 self._http.stream(
                     "GET",
-                    f"{place}/{path}",
+                    f"{root}/{path}",
                     params={"no_track_activity": "1"},
-                    headers={**self._told(notebook), "Accept-Encoding": "identity"},
+                    headers={**self._headers(notebook), "Accept-Encoding": "identity"},
                 ) as answer,
             ):
                 if answer.status_code >= 500 or answer.status_code in _NOT_NOW:
-                    raise Unknown
+                    raise ActivityUnknown
                 body = await _read(answer)
         except (httpx2.HTTPError, UnicodeError, TimeoutError) as error:
-            raise Unknown from error  # UnicodeError: a header may have any letters
+            raise ActivityUnknown from error  # UnicodeError: from headers of the user
         try:
             return json.loads(body) if answer.status_code == 200 else None
         except (ValueError, RecursionError):
@@ -135,112 +135,118 @@ class Asking:
 
 
 async def _read(answer: httpx2.Response) -> bytes:
-    """The body as it was sent: nothing is decompressed."""
+    """The raw body: decompressing it could exceed any limit."""
     body = bytearray()
     async for piece in answer.aiter_raw():
         body += piece
-        if len(body) > _LARGEST:
-            raise Unknown
+        if len(body) > _MAX_BODY:
+            raise ActivityUnknown
     return bytes(body)
 
 
-def asking(options: Options, culling: Culling, sources: Sequence[Source]) -> Asking:
-    """By the names of Services, or through the API server as from outside of the cluster."""
+def make_probe(
+    options: Options, culling: Culling, sources: Sequence[TrafficSource]
+) -> ActivityProbe:
+    """Asks Services by name, or through the API server from outside the cluster."""
 
-    def own(notebook: Object) -> dict[str, str]:
+    def token_headers(notebook: Object) -> dict[str, str]:
         return access_tokens.headers_for(notebook, options.access_key)
 
     if not culling.through_api:
         domain = options.cluster_domain
-        return Asking(
-            httpx2.AsyncClient(timeout=_PATIENCE),
+        return ActivityProbe(
+            httpx2.AsyncClient(timeout=_TIMEOUT),
             lambda found: f"http://{name_of(found)}.{namespace_of(found)}.svc.{domain}",
             sources,
-            told=lambda found: {**told_by(found), **own(found)},
+            headers=lambda found: {**request_headers(found), **token_headers(found)},
         )
     config = KubeConfig.from_env().get()
     assert config is not None
-    given = client_adapter.ConnectionParams(timeout=_PATIENCE)
-    return Asking(
+    given = client_adapter.ConnectionParams(timeout=_TIMEOUT)
+    return ActivityProbe(
         client_adapter.AsyncClient(config, given),
         lambda found: (
             f"/api/v1/namespaces/{namespace_of(found)}/services/{name_of(found)}:80/proxy"
         ),
         sources,
-        told=own,  # no others: the API server would take some for its own, such as Authorization
+        headers=token_headers,  # only: the API server would use others itself, e.g. Authorization
     )
 
 
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
-def of_jupyter(kernels: list[Any], terminals: Any, status: Any) -> Activity:
-    """What Jupyter's answers say: a kernel that is not idle is busy; all else has a time."""
+def parse_jupyter_activity(kernels: list[Any], terminals: Any, status: Any) -> Activity:
+    """A kernel that is not idle makes it busy; the last activity is the latest of all times."""
     found = [k for k in kernels if isinstance(k, Mapping)]
     others = [t for t in terminals if isinstance(t, Mapping)] if isinstance(terminals, list) else []
-    whole = [status] if isinstance(status, Mapping) else []
-    times = [moment(str(each.get("last_activity") or "")) for each in [*found, *others, *whole]]
+    server = [status] if isinstance(status, Mapping) else []
+    times = [
+        parse_time(str(each.get("last_activity") or "")) for each in [*found, *others, *server]
+    ]
     return Activity(
         busy=any(k.get("execution_state") != "idle" for k in found),
         last=max((time for time in times if time), default=None),
     )
 
 
-_OF = "destination_service_namespace, destination_service_name"
-_USERS = '{reporter!="destination",source_workload!="clew-operator"}'
-"""What a server's own proxy counts has our asking in it, and whoever else asks from outside."""
+_SERVICE_LABELS = "destination_service_namespace, destination_service_name"
+_USER_TRAFFIC = '{reporter!="destination",source_workload!="clew-operator"}'
+"""Excludes our own requests, and the counts of the server's sidecar, which include them."""
 _COUNTERS = ("istio_requests_total", "istio_tcp_received_bytes_total")
-_COUNTED = f'count(last_over_time({{__name__=~"{"|".join(_COUNTERS)}"}}[10m]))'
-"""A row of no Service: somebody counts."""
+_ANY_COUNTER = f'count(last_over_time({{__name__=~"{"|".join(_COUNTERS)}"}}[10m]))'
+"""A row without a Service: shows that the Prometheus has these metrics at all."""
 
 
 def istio_traffic(
     prometheus: str, idle: timedelta, *, late: timedelta = timedelta(seconds=15)
-) -> Source:
-    """What Istio counted, by a Prometheus: whatever was used since it was asked last is in use now.
+) -> TrafficSource:
+    """Traffic from Istio's metrics: what was used since the last query counts as in use now.
 
-    The first question is about all the time that something may be idle: nobody may have looked
-    meanwhile. What is counted is known only after `late`.
+    The first query is about the whole idle time, since the operator may not have run meanwhile.
+    Metrics arrive in Prometheus with a delay of up to `late`.
     """
-    asked: float | None = None
+    last_query: float | None = None
 
     async def source() -> Traffic:
-        nonlocal asked
+        nonlocal last_query
         began = monotonic()
-        since = timedelta(seconds=began - asked) if asked is not None else idle
-        query = " or ".join([_COUNTED, *(_moved(counter, since + late) for counter in _COUNTERS)])
-        async with httpx2.AsyncClient(timeout=_PATIENCE) as http:
+        since = timedelta(seconds=began - last_query) if last_query is not None else idle
+        query = " or ".join(
+            [_ANY_COUNTER, *(_changed_counters(counter, since + late) for counter in _COUNTERS)]
+        )
+        async with httpx2.AsyncClient(timeout=_TIMEOUT) as http:
             address = f"{prometheus.rstrip('/')}/api/v1/query"
             answer = await http.get(address, params={"query": query})
             answer.raise_for_status()
             found = [row["metric"] for row in answer.json()["data"]["result"]]
         if {} not in found:
-            raise Unknown(f"{prometheus} has no metrics of Istio's")
-        asked, now = began, datetime.now(UTC)
-        return {key: now for metric in found if metric for key in _behind(metric)}
+            raise ActivityUnknown(f"{prometheus} has no metrics of Istio")
+        last_query, now = began, datetime.now(UTC)
+        return {key: now for metric in found if metric for key in _resources_behind(metric)}
 
     return source
 
 
-def _moved(counter: str, since: timedelta) -> str:
-    """Which Services have a counter that is not what it was: a new one has come from nothing, and
-    one that began anew is in use when it counts again.
+def _changed_counters(counter: str, since: timedelta) -> str:
+    """A query for Services whose counter changed: a new counter counts from zero, and one that was
+    reset counts when it is above zero again.
 
-    That takes no two samples within the time, as a rate would, so it does not matter how often
-    they are taken. One that could not be taken makes no counter new.
+    Unlike a rate it needs no two samples within the time, so the scrape interval does not matter.
+    A missed scrape does not make a counter new.
     """
-    now, ago = f"{counter}{_USERS}", since // timedelta(milliseconds=1)
+    now, ago = f"{counter}{_USER_TRAFFIC}", since // timedelta(milliseconds=1)
     then = f"last_over_time({now}[10m] offset {ago}ms)"
-    return f"max by ({_OF}) (({now} unless ({now} == {then})) > 0)"
+    return f"max by ({_SERVICE_LABELS}) (({now} unless ({now} == {then})) > 0)"
 
 
-def proxied_traffic(server: str, token: Callable[[], str]) -> Source:
-    """What passed through `clew server` and all that share its database. The token is asked for
-    each time: it may be made later than we are."""
+def proxied_traffic(server: str, token: Callable[[], str]) -> TrafficSource:
+    """Traffic through `clew server` and all servers that share its database. The token is read
+    each time: it may be created after the operator started."""
     kinds = {"notebook": "Notebook", "tensorboard": "Tensorboard", "pvcviewer": "PVCViewer"}
 
     async def source() -> Traffic:
-        async with httpx2.AsyncClient(timeout=_PATIENCE) as http:
+        async with httpx2.AsyncClient(timeout=_TIMEOUT) as http:
             answer = await http.get(
                 f"{server.rstrip('/')}/api/v1/traffic",
                 headers={"Authorization": f"Bearer {token()}"},
@@ -249,13 +255,13 @@ def proxied_traffic(server: str, token: Callable[[], str]) -> Source:
             return {
                 Key(kinds[row["kind"]], row["namespace"], row["name"]): last
                 for row in answer.json()["traffic"]
-                if (last := moment(row["last_activity"]))
+                if (last := parse_time(row["last_activity"]))
             }
 
     return source
 
 
-def _behind(metric: Mapping[str, str]) -> list[Key]:
-    """Which resources a Service may belong to."""
+def _resources_behind(metric: Mapping[str, str]) -> list[Key]:
+    """The resources that a Service may belong to."""
     namespace = metric.get("destination_service_namespace", "")
-    return list(concerned(namespace, "Service", metric.get("destination_service_name", "")))
+    return list(possible_parents(namespace, "Service", metric.get("destination_service_name", "")))

@@ -1,8 +1,8 @@
-"""Whether something was idle for too long, from when it was last used.
+"""Whether a resource was idle for too long, from the time of its last use.
 
-Use only moves forward. What cannot be asked is not idle: it is left alone until somebody can say.
-A Pod that was just started counts as used, so that what was culled and started again is not culled
-at once; and so does what is looked at for the first time.
+That time only moves forward. A server that cannot be asked is not culled. The start of a Pod
+counts as use, so a server that was culled and started again is not culled at once; so does the
+first check.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ from clew.kube.objects import (
     annotations_of,
     condition_of,
     dig,
-    is_leaving,
-    moment,
-    written,
+    format_time,
+    is_deleting,
+    parse_time,
 )
 
-LAST = "notebooks.kubeflow.org/last-activity"
-CHECKED = "notebooks.kubeflow.org/last_activity_check_timestamp"
-LAST_OTHER = "clew.dev/last-activity"
-LIMIT = "clew.dev/idle-minutes"
+LAST_ACTIVITY = "notebooks.kubeflow.org/last-activity"
+LAST_CHECK = "notebooks.kubeflow.org/last_activity_check_timestamp"
+OTHER_LAST_ACTIVITY = "clew.dev/last-activity"
+IDLE_MINUTES = "clew.dev/idle-minutes"
 """On a resource: after how many idle minutes it is culled, or `never`."""
 
 
 @dataclass(frozen=True)
 class Activity:
-    """What a server, or whoever saw its traffic, says of its use."""
+    """The use of a server, from itself or from its traffic."""
 
     busy: bool = False
     last: datetime | None = None
-    """None: it was not used since anybody looks."""
+    """None: no use was seen."""
 
 
 @dataclass(frozen=True)
 class Verdict:
     cull: bool = False
     annotations: Mapping[str, str | None] = field(default_factory=dict)
-    """To be written in any case."""
+    """To write, whether it is culled or not."""
 
 
 def limit_of(resource: Object, culling: Culling) -> timedelta | None:
-    """How long it may be idle; None: for ever. What is no number counts as not said."""
-    said = annotations_of(resource).get(LIMIT, "").strip().lower()
-    if said == "never":
+    """How long it may be idle; None: for ever. An invalid number is ignored."""
+    text = annotations_of(resource).get(IDLE_MINUTES, "").strip().lower()
+    if text == "never":
         return None
     try:
-        minutes = float(said)
+        minutes = float(text)
         return timedelta(minutes=minutes) if minutes > 0 else culling.idle
     except (ValueError, OverflowError):
         return culling.idle
@@ -65,37 +65,39 @@ def decide(
     now: datetime,
     culling: Culling,
 ) -> Verdict:
-    """`activity` is None when nobody can say."""
+    """`activity` is None if it is unknown."""
     notes = annotations_of(resource)
-    last_note = LAST if resource["kind"] == "Notebook" else LAST_OTHER
-    if is_stopped(resource) or pod is None or is_leaving(pod):
-        kept = {note: None for note in (last_note, CHECKED) if note in notes}
+    last_note = LAST_ACTIVITY if resource["kind"] == "Notebook" else OTHER_LAST_ACTIVITY
+    if is_stopped(resource) or pod is None or is_deleting(pod):
+        kept = {note: None for note in (last_note, LAST_CHECK) if note in notes}
         return Verdict(annotations=kept)
     if activity is None:
         return Verdict()
-    before = moment(notes.get(last_note))
-    known = [t for t in (before, _started(pod), activity.last) if t]
+    before = parse_time(notes.get(last_note))
+    known = [t for t in (before, _start_time(pod), activity.last) if t]
     last = now if activity.busy or before is None else min(max(known), now)
     moved = before is None or last.replace(microsecond=0) > before
     limit = limit_of(resource, culling)
     if limit is not None and now - last > limit:
-        return Verdict(cull=True, annotations=_ended(resource, notes, last_note, now))
+        return Verdict(cull=True, annotations=_stop_annotations(resource, notes, last_note, now))
     if not moved:
         return Verdict()
-    checked = {CHECKED: written(now)} if resource["kind"] == "Notebook" else {}
-    return Verdict(annotations={last_note: written(last), **checked})
+    checked = {LAST_CHECK: format_time(now)} if resource["kind"] == "Notebook" else {}
+    return Verdict(annotations={last_note: format_time(last), **checked})
 
 
-def _ended(
+def _stop_annotations(
     resource: Object, notes: Mapping[str, str], last_note: str, now: datetime
 ) -> dict[str, str | None]:
-    """A notebook is stopped, in one write with the end of its counting; others are deleted."""
+    """Stop a notebook and remove its activity, in one write; other kinds are deleted instead."""
     if resource["kind"] != "Notebook":
         return {}
-    gone: dict[str, str | None] = {note: None for note in (last_note, CHECKED) if note in notes}
-    return {STOPPED: written(now), **gone}
+    gone: dict[str, str | None] = {note: None for note in (last_note, LAST_CHECK) if note in notes}
+    return {STOPPED: format_time(now), **gone}
 
 
-def _started(pod: Object) -> datetime | None:
+def _start_time(pod: Object) -> datetime | None:
     ready = condition_of(pod, "Ready")
-    return moment(ready.get("lastTransitionTime")) or moment(dig(pod, "status", "startTime"))
+    return parse_time(ready.get("lastTransitionTime")) or parse_time(
+        dig(pod, "status", "startTime")
+    )

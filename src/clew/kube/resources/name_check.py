@@ -1,4 +1,4 @@
-"""Names that cannot work: told at once, instead of by a Service that never comes."""
+"""Reject names whose children Kubernetes would reject, with a clear reason."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import re
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LATER = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
-LONGEST = {"Notebook": 52, "Tensorboard": 58, "PVCViewer": 53}
-"""A StatefulSet labels its Pods with its name and a hash, a port of a Service is called `http-`
-and the name, a viewer's children `pvcviewer-` and the name; each within 63."""
+MAX_LENGTH = {"Notebook": 52, "Tensorboard": 58, "PVCViewer": 53}
+"""Kubernetes allows 63 characters: a StatefulSet labels its Pods with its name and a hash, the port
+of a Service is named `http-NAME`, the children of a viewer `pvcviewer-NAME`."""
 
 
-def fault(kind: str, name: str) -> str:
-    """Why no children can be made of a name; empty when they can."""
-    longest = LONGEST[kind]
+def check_name(kind: str, name: str) -> str:
+    """Why a name is invalid; empty if it is valid."""
+    longest = MAX_LENGTH[kind]
     if len(name) > longest:
         return f"The name is {len(name)} long; {kind}s may have {longest}."
     first = "a letter or a digit" if kind == "PVCViewer" else "a letter"

@@ -11,7 +11,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 
-from clew.kube.controller.model import manifest
+from clew.kube.controller.model import make_manifest
 from clew.kube.controller.options import Options
 from clew.kube.objects import Json, Object
 
@@ -21,12 +21,12 @@ _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]*[A-Za-z0-9])?")
 _VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
-def network_policy(
+def make_network_policy(
     parent: Object, workload: str, *, selector: Mapping[str, str], options: Options
 ) -> Json:
     """`selector` are the labels of the Pods of this workload."""
-    own = {
-        "namespaceSelector": _named(options.own_namespace),
+    server_and_operator = {
+        "namespaceSelector": _namespace_selector(options.own_namespace),
         "podSelector": {
             "matchExpressions": [
                 {
@@ -40,28 +40,28 @@ def network_policy(
     spec = {
         "podSelector": {"matchLabels": dict(selector)},
         "policyTypes": ["Ingress"],
-        "ingress": [{"from": [own, *map(parse_peer, options.allow_from)]}],
+        "ingress": [{"from": [server_and_operator, *map(parse_peer, options.allow_from)]}],
     }
     name = f"{PREFIX}{workload}"
-    return manifest(parent, "networking.k8s.io/v1", "NetworkPolicy", name, spec, selector)
+    return make_manifest(parent, "networking.k8s.io/v1", "NetworkPolicy", name, spec, selector)
 
 
 def parse_peer(text: str) -> Json:
-    """One who may connect: NAMESPACE, NAMESPACE/LABEL=VALUE, or a range of addresses."""
+    """A peer that may connect: NAMESPACE, NAMESPACE/LABEL=VALUE, or a range of addresses."""
     try:
         return {"ipBlock": {"cidr": str(ipaddress.ip_network(text))}}
     except ValueError:
         namespace, slash, label = text.partition("/")
     if not _NAMESPACE.fullmatch(namespace):
-        raise ValueError(f"{text} is no namespace, NAMESPACE/LABEL=VALUE or range of addresses")
-    peer: Json = {"namespaceSelector": _named(namespace)}
+        raise ValueError(f"not a namespace, NAMESPACE/LABEL=VALUE or range of addresses: {text}")
+    peer: Json = {"namespaceSelector": _namespace_selector(namespace)}
     if slash:
         key, _, value = label.partition("=")
         if not _LABEL.fullmatch(key) or not _VALUE.fullmatch(value):
-            raise ValueError(f"{label} is no LABEL=VALUE")
+            raise ValueError(f"not LABEL=VALUE: {label}")
         peer["podSelector"] = {"matchLabels": {key: value}}
     return peer
 
 
-def _named(namespace: str) -> Json:
+def _namespace_selector(namespace: str) -> Json:
     return {"matchLabels": {"kubernetes.io/metadata.name": namespace}}

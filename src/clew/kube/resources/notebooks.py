@@ -1,8 +1,8 @@
-"""A Notebook: a StatefulSet of one Pod with its volumes, and the ways to it.
+"""A Notebook: a StatefulSet of one Pod, its Service, NetworkPolicy and VirtualService.
 
-Children, labels, ports and variables are upstream's. Unlike there, edits of labels and annotations
-reach the Pod, a broken Pod does not keep an edit from it, and the status is written from what is
-true and not from when it was asked.
+Children, labels, ports and variables are those of upstream. Unlike there, edits of labels and
+annotations reach the Pod, a broken Pod does not block an edit, and the status depends on the
+current state only, not on the order of events.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from clew.kube.controller.model import (
     RESTART,
     STOPPED,
     Child,
+    ClusterState,
     Decision,
-    World,
+    find_name_conflict,
     is_stopped,
-    manifest,
-    taken,
+    make_manifest,
 )
 from clew.kube.controller.options import Options
 from clew.kube.controller.status_reasons import Reason
@@ -30,18 +30,18 @@ from clew.kube.objects import (
     Object,
     annotations_of,
     dig,
-    is_leaving,
+    format_time,
+    is_deleting,
     is_ready,
     labels_of,
     name_of,
     namespace_of,
-    written,
 )
-from clew.kube.proxy_route import Way
-from clew.kube.resources.name_check import fault
-from clew.kube.resources.network_policies import network_policy
+from clew.kube.proxy_route import ProxyRoute
+from clew.kube.resources.name_check import check_name
+from clew.kube.resources.network_policies import make_network_policy
 from clew.kube.resources.pod_security import restrict
-from clew.kube.resources.services import service, virtual_service
+from clew.kube.resources.services import make_service, make_virtual_service
 
 REWRITE = "notebooks.kubeflow.org/http-rewrite-uri"
 HEADERS = "notebooks.kubeflow.org/http-headers-request-set"
@@ -53,32 +53,32 @@ def prefix(notebook: Object) -> str:
     return f"/notebook/{namespace_of(notebook)}/{name_of(notebook)}"
 
 
-def decide(notebook: Object, world: World, options: Options) -> Decision:
-    wrong = fault("Notebook", name_of(notebook))
+def decide(notebook: Object, cluster: ClusterState, options: Options) -> Decision:
+    wrong = check_name("Notebook", name_of(notebook))
     spec = dig(notebook, "spec", "template", "spec")
     if not wrong and not dig(spec, "containers"):
         wrong = "It has no container: spec.template.spec.containers is empty."
     if wrong:
         name = "InvalidSpec" if wrong.startswith("It") else "InvalidName"
-        return Decision(_status(notebook, world, Reason(name, wrong)))
-    children = _children(notebook, spec, world, options)
-    if other := taken(notebook, children, world):
+        return Decision(_status(notebook, cluster, Reason(name, wrong)))
+    children = _children(notebook, spec, cluster, options)
+    if other := find_name_conflict(notebook, children, cluster):
         text = f"Another resource already has the {other.kind} {other.name}. Choose another name."
-        return Decision(_status(notebook, world, Reason("NameInUse", text)))
+        return Decision(_status(notebook, cluster, Reason("NameInUse", text)))
     restart = annotations_of(notebook).get(RESTART) == "true"
-    workload = world.own(notebook, "StatefulSet", name_of(notebook))
-    again = [pod for pod in world.pods if restart or _keeps_an_edit_waiting(pod, workload)]
+    workload = cluster.owned_child(notebook, "StatefulSet", name_of(notebook))
+    again = [pod for pod in cluster.pods if restart or _blocks_update(pod, workload)]
     return Decision(
-        _status(notebook, world, _reason(notebook, world)),
+        _status(notebook, cluster, _reason(notebook, cluster)),
         children,
-        restart=tuple(dict(pod) for pod in again if not is_leaving(pod)),
+        restart=tuple(dict(pod) for pod in again if not is_deleting(pod)),
         annotations={RESTART: None} if restart else {},
     )
 
 
-def _keeps_an_edit_waiting(pod: Object, workload: Child | None) -> bool:
-    """A StatefulSet that was made elsewhere waits for its Pod to be ready, before it makes the one
-    that is wanted by now; a broken one never is."""
+def _blocks_update(pod: Object, workload: Child | None) -> bool:
+    """Whether a Pod that is not ready blocks the update of its StatefulSet. With OrderedReady, as
+    upstream creates it, the StatefulSet waits until the old Pod is ready, which may never be."""
     if workload is None or workload.policy != "OrderedReady" or is_ready(pod):
         return False
     wanted = workload.status.get("updateRevision")
@@ -86,38 +86,40 @@ def _keeps_an_edit_waiting(pod: Object, workload: Child | None) -> bool:
     return bool(wanted) and known and labels_of(pod).get("controller-revision-hash") != wanted
 
 
-def _children(notebook: Object, spec: Object, world: World, options: Options) -> tuple[Json, ...]:
+def _children(
+    notebook: Object, spec: Object, cluster: ClusterState, options: Options
+) -> tuple[Json, ...]:
     name = name_of(notebook)
     selector = {"statefulset": name}
-    pod = _pod(notebook, spec, world, options)
+    pod = _pod(notebook, spec, cluster, options)
     ports = pod["containers"][0]["ports"]
-    found = world.children.get(("StatefulSet", name))
+    found = cluster.children.get(("StatefulSet", name))
     made = [
-        service(
+        make_service(
             notebook,
             name,
             port=f"http-{name}",
             target=ports[0].get("containerPort", PORT),
             selector=selector,
-            way=Way(
+            route=ProxyRoute(
                 rewrite=annotations_of(notebook).get(REWRITE) or None,
-                headers=headers(annotations_of(notebook).get(HEADERS)),
+                headers=parse_headers(annotations_of(notebook).get(HEADERS)),
                 access=bool(options.access_key),
             ),
         ),
-        network_policy(notebook, name, selector=selector, options=options),
+        make_network_policy(notebook, name, selector=selector, options=options),
     ]
     if options.istio:
         path = f"{prefix(notebook)}/"
         made.append(
-            virtual_service(
+            make_virtual_service(
                 notebook,
                 f"notebook-{namespace_of(notebook)}-{name}",
                 to=name,
                 prefix=path,
                 rewrite=annotations_of(notebook).get(REWRITE) or path,
                 headers={
-                    **headers(annotations_of(notebook).get(HEADERS)),
+                    **parse_headers(annotations_of(notebook).get(HEADERS)),
                     **access_tokens.headers_for(notebook, options.access_key),
                 },
                 istio=options.istio,
@@ -132,18 +134,18 @@ def _children(notebook: Object, spec: Object, world: World, options: Options) ->
         "template": {
             "metadata": {
                 "labels": {"notebook-name": name, **labels_of(notebook), **selector},
-                "annotations": _copied(annotations_of(notebook)),
+                "annotations": _pod_annotations(annotations_of(notebook)),
             },
             "spec": pod,
         },
     }
     labels = {"notebook-name": name, **selector}
-    made.append(manifest(notebook, "apps/v1", "StatefulSet", name, workload, labels))
+    made.append(make_manifest(notebook, "apps/v1", "StatefulSet", name, workload, labels))
     return tuple(made)
 
 
-def _pod(notebook: Object, spec: Object, world: World, options: Options) -> Json:
-    """The user's Pod, with what its first container needs to be found, and to know who asks."""
+def _pod(notebook: Object, spec: Object, cluster: ClusterState, options: Options) -> Json:
+    """The user's Pod; its first container gets a port, NB_PREFIX and the digest of its token."""
     pod: Json = copy.deepcopy(dict(spec))
     first = pod["containers"][0]
     first.setdefault("workingDir", "/home/jovyan")
@@ -157,11 +159,11 @@ def _pod(notebook: Object, spec: Object, world: World, options: Options) -> Json
     variables += [{"name": n, "value": v} for n, v in added.items() if n not in given]
     if options.fs_group and pod.get("securityContext") is None:
         pod["securityContext"] = {"fsGroup": FS_GROUP}
-    return restrict(pod) if world.restricted else pod
+    return restrict(pod) if cluster.restricted else pod
 
 
-def _copied(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Those that are the Pod's business. Not our own: each change would start the Pod again."""
+def _pod_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
+    """The annotations copied to the Pod. Not our own: each change would restart the Pod."""
     return {
         key: value
         for key, value in annotations.items()
@@ -172,8 +174,8 @@ def _copied(annotations: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def headers(text: str | None) -> dict[str, str]:
-    """What an annotation says in JSON; anything else is no header."""
+def parse_headers(text: str | None) -> dict[str, str]:
+    """The headers in the JSON of an annotation; invalid values are ignored."""
     try:
         found = json.loads(text or "{}")
     except ValueError:
@@ -183,29 +185,29 @@ def headers(text: str | None) -> dict[str, str]:
     return {str(name): value for name, value in found.items() if isinstance(value, str)}
 
 
-def _reason(notebook: Object, world: World) -> Reason:
+def _reason(notebook: Object, cluster: ClusterState) -> Reason:
     stopped = is_stopped(notebook)
-    if world.pods:
-        return status_reasons.of_pod(world.pods[-1], world.events, stopped=stopped)
+    if cluster.pods:
+        return status_reasons.reason_of_pod(cluster.pods[-1], cluster.events, stopped=stopped)
     if stopped:
         return status_reasons.STOPPED
-    found = world.own(notebook, "StatefulSet", name_of(notebook))
-    return status_reasons.of_workload(found.status if found else {}, world.events)
+    found = cluster.owned_child(notebook, "StatefulSet", name_of(notebook))
+    return status_reasons.reason_of_workload(found.status if found else {}, cluster.events)
 
 
-def _status(notebook: Object, world: World, reason: Reason) -> Json:
-    pod = world.pods[-1] if world.pods else None
-    found = world.own(notebook, "StatefulSet", name_of(notebook))
+def _status(notebook: Object, cluster: ClusterState, reason: Reason) -> Json:
+    pod = cluster.pods[-1] if cluster.pods else None
+    found = cluster.owned_child(notebook, "StatefulSet", name_of(notebook))
     return {
-        "conditions": _conditions(notebook, pod, reason, written(world.now)),
+        "conditions": _conditions(notebook, pod, reason, format_time(cluster.now)),
         "readyReplicas": int((found and found.status.get("readyReplicas")) or 0),
         "containerState": _container_state(notebook, pod) if pod else {},
     }
 
 
 def _conditions(notebook: Object, pod: Object | None, reason: Reason, now: str) -> list[Json]:
-    """The Pod's own, in their order; what `Ready` says of why is said in our words."""
-    ready = status_reasons.ready(notebook, reason, now)
+    """The conditions of the Pod, in their order; `Ready` has our reason and message."""
+    ready = status_reasons.ready_condition(notebook, reason, now)
     mirrored: list[Json] = []
     for found in dig(pod, "status", "conditions") or ():
         kept = ready if found["type"] == "Ready" else {}
@@ -223,7 +225,7 @@ def _conditions(notebook: Object, pod: Object | None, reason: Reason, now: str) 
 
 
 def _container_state(notebook: Object, pod: Object) -> Json:
-    """Of the container that is named like the Notebook, as upstream; else of the first."""
+    """The state of the container named like the Notebook, as upstream; else of the first."""
     found = {c["name"]: c for c in dig(pod, "status", "containerStatuses") or ()}
     first = notebook["spec"]["template"]["spec"]["containers"][0]["name"]
     container = found.get(name_of(notebook)) or found.get(first) or {}

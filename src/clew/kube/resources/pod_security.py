@@ -1,8 +1,8 @@
-"""What the Pod Security Standard `restricted` asks of a Pod.
+"""The security settings that the Pod Security Standard `restricted` requires.
 
-The Pods that are ours always have it. A Pod that a user wrote gets what it leaves open, and only in
-a namespace that enforces the standard: there it would be refused otherwise, and elsewhere an image
-that runs as root goes on running.
+Our own Pods always have them. A user's Pod gets those it does not set, and only in a namespace that
+enforces the standard: there it would be rejected otherwise; elsewhere an image that runs as root
+keeps working.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ def enforces_restricted(namespace: Object) -> bool:
 
 
 def restrict(pod: Json) -> Json:
-    """Fill in, in place, what the standard needs and the Pod does not say itself."""
+    """Add, in place, the settings that the standard requires and the Pod does not set."""
     of_pod = pod["securityContext"] = dict(pod.get("securityContext") or {})
     of_pod.setdefault("runAsNonRoot", True)
     of_pod.setdefault("seccompProfile", {"type": "RuntimeDefault"})
     for container in (*pod["containers"], *(pod.get("initContainers") or ())):
-        own = container["securityContext"] = dict(container.get("securityContext") or {})
-        own.setdefault("allowPrivilegeEscalation", False)
-        own["capabilities"] = {"drop": ["ALL"], **(own.get("capabilities") or {})}
+        context = container["securityContext"] = dict(container.get("securityContext") or {})
+        context.setdefault("allowPrivilegeEscalation", False)
+        context["capabilities"] = {"drop": ["ALL"], **(context.get("capabilities") or {})}
     return pod

@@ -1,34 +1,34 @@
-"""The ways to a server: its Service, and the VirtualService where Istio leads there."""
+"""The Service of a server, and its VirtualService for Istio."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from clew.kube.controller.model import manifest
+from clew.kube.controller.model import make_manifest
 from clew.kube.controller.options import Istio, Options
 from clew.kube.objects import Json, Object, namespace_of
-from clew.kube.proxy_route import Way, noted
+from clew.kube.proxy_route import ProxyRoute, route_annotation
 
 
-def service(
+def make_service(
     parent: Object,
     name: str,
     *,
     port: str,
     target: int | str,
     selector: Mapping[str, str],
-    way: Way = Way(),  # noqa: B008 - it cannot change
+    route: ProxyRoute = ProxyRoute(),  # noqa: B008 - it cannot change
 ) -> Json:
-    """`way` is for our own proxy, where no Istio leads there."""
+    """`route` is for the proxy of `clew server`, used without Istio."""
     spec = {
         "type": "ClusterIP",
         "selector": dict(selector),
         "ports": [{"name": port, "port": 80, "targetPort": target, "protocol": "TCP"}],
     }
-    return manifest(parent, "v1", "Service", name, spec, selector, noted(way))
+    return make_manifest(parent, "v1", "Service", name, spec, selector, route_annotation(route))
 
 
-def virtual_service(
+def make_virtual_service(
     parent: Object,
     name: str,
     *,
@@ -40,7 +40,7 @@ def virtual_service(
     headers: Mapping[str, str] | None = None,
     timeout: str = "",
 ) -> Json:
-    """`to` is the Service; headers are set on each request, if only to none."""
+    """`to` is the Service; `headers` are set on each request."""
     route: Json = {
         "match": [{"uri": {"prefix": prefix}}],
         "rewrite": {"uri": rewrite},
@@ -58,4 +58,4 @@ def virtual_service(
     if timeout:
         route["timeout"] = timeout
     spec = {"hosts": [istio.host], "gateways": [istio.gateway], "http": [route]}
-    return manifest(parent, "networking.istio.io/v1alpha3", "VirtualService", name, spec, {})
+    return make_manifest(parent, "networking.istio.io/v1alpha3", "VirtualService", name, spec, {})

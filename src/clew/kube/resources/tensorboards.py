@@ -1,4 +1,4 @@
-"""A Tensorboard: a Deployment that reads logs from a claim or an object store, and its ways."""
+"""A Tensorboard: a Deployment that reads logs from a claim or an object store, and its Service."""
 
 from __future__ import annotations
 
@@ -7,25 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from clew.kube.controller import status_reasons
-from clew.kube.controller.model import Decision, World
+from clew.kube.controller.model import ClusterState, Decision
 from clew.kube.controller.options import Options
 from clew.kube.controller.status_reasons import Reason
-from clew.kube.objects import (
-    Json,
-    Object,
-    annotations_of,
-    dig,
-    name_of,
-    namespace_of,
-    written,
-)
-from clew.kube.proxy_route import Way
-from clew.kube.resources.deployments import RESOURCES, decided, deployment
-from clew.kube.resources.name_check import fault
-from clew.kube.resources.network_policies import network_policy
-from clew.kube.resources.node_affinity import FOLLOWS, node_for, rank, required_on
+from clew.kube.objects import Json, Object, annotations_of, dig, format_time, name_of, namespace_of
+from clew.kube.proxy_route import ProxyRoute
+from clew.kube.resources.deployments import RESOURCES, decide_deployment, make_deployment
+from clew.kube.resources.name_check import check_name
+from clew.kube.resources.network_policies import make_network_policy
+from clew.kube.resources.node_affinity import FOLLOWS_LABEL, follower_rank, node_for, require_node
 from clew.kube.resources.pod_security import restrict
-from clew.kube.resources.services import service, virtual_service
+from clew.kube.resources.services import make_service, make_virtual_service
 
 SECRET = "clew.dev/secret"  # noqa: S105 - the annotation that names one
 """Names the Secret whose entries become variables: AWS_ACCESS_KEY_ID and the like."""
@@ -37,7 +29,7 @@ _LOGS = "/tensorboard_logs/"
 
 
 @dataclass(frozen=True)
-class Source:
+class LogSource:
     """Where logs are read from."""
 
     directory: str
@@ -47,51 +39,57 @@ class Source:
     fault: str = ""
 
 
-def source(logspath: str) -> Source:
-    """What a logspath means, which is upstream's: a plain path is one in the claim `tb-volume`."""
+def parse_logspath(logspath: str) -> LogSource:
+    """As upstream: a path without a scheme is one in the claim `tb-volume`."""
     if logspath.startswith("pvc://"):
         claim, _, path = logspath.removeprefix("pvc://").partition("/")
         path = path.strip("/")
         if not claim:
-            return Source("", fault="The logspath names no claim: write pvc://CLAIM/PATH.")
+            return LogSource("", fault="The logspath names no claim: write pvc://CLAIM/PATH.")
         if path and (posixpath.normpath(path).startswith("..") or ".." in path.split("/")):
-            return Source("", fault="The logspath leads out of its volume.")
-        return Source(_LOGS, claim, path, _LOGS)
+            return LogSource("", fault="The logspath leads out of its volume.")
+        return LogSource(_LOGS, claim, path, _LOGS)
     if "://" in logspath or logspath.startswith("/cns/"):
         bucket = logspath.startswith("s3://") and logspath.count("/") == 2
-        return Source(f"{logspath}/" if bucket else logspath)  # TensorBoard fails without the slash
+        return LogSource(
+            f"{logspath}/" if bucket else logspath
+        )  # TensorBoard fails without the slash
     if not logspath.startswith("/"):
-        return Source("", fault="The logspath must be pvc://CLAIM/PATH or s3://BUCKET/PATH.")
-    return Source(logspath, LEGACY_CLAIM, "", logspath)
+        return LogSource("", fault="The logspath must be pvc://CLAIM/PATH or s3://BUCKET/PATH.")
+    return LogSource(logspath, LEGACY_CLAIM, "", logspath)
 
 
 def prefix(board: Object) -> str:
     return f"/tensorboard/{namespace_of(board)}/{name_of(board)}"
 
 
-def decide(board: Object, world: World, options: Options) -> Decision:
+def decide(board: Object, cluster: ClusterState, options: Options) -> Decision:
     name = name_of(board)
-    logs = source(str(dig(board, "spec", "logspath") or ""))
-    if wrong := fault("Tensorboard", name):
-        return Decision(_status(board, world, Reason("InvalidName", wrong)))
+    logs = parse_logspath(str(dig(board, "spec", "logspath") or ""))
+    if wrong := check_name("Tensorboard", name):
+        return Decision(_status(board, cluster, Reason("InvalidName", wrong)))
     if logs.fault:
-        return Decision(_status(board, world, Reason("InvalidSpec", logs.fault)))
-    why, decision = decided(board, world, _children(board, logs, world, options), name)
-    return replace(decision, status=_status(board, world, why))
+        return Decision(_status(board, cluster, Reason("InvalidSpec", logs.fault)))
+    why, decision = decide_deployment(
+        board, cluster, _children(board, logs, cluster, options), name
+    )
+    return replace(decision, status=_status(board, cluster, why))
 
 
-def _children(board: Object, logs: Source, world: World, options: Options) -> Sequence[Json]:
+def _children(
+    board: Object, logs: LogSource, cluster: ClusterState, options: Options
+) -> Sequence[Json]:
     name = name_of(board)
     selector = {"app": name}
-    way = Way(rewrite="/")
-    pods = {**selector, FOLLOWS: rank(board)}
+    route = ProxyRoute(rewrite="/")
+    pods = {**selector, FOLLOWS_LABEL: follower_rank(board)}
     made = [
-        service(board, name, port=f"http-{name}", target=PORT, selector=selector, way=way),
-        network_policy(board, name, selector=pods, options=options),
+        make_service(board, name, port=f"http-{name}", target=PORT, selector=selector, route=route),
+        make_network_policy(board, name, selector=pods, options=options),
     ]
     if options.istio:
         made.append(
-            virtual_service(
+            make_virtual_service(
                 board,
                 name,
                 to=name,
@@ -102,11 +100,11 @@ def _children(board: Object, logs: Source, world: World, options: Options) -> Se
                 options=options,
             )
         )
-    pod = _pod(board, logs, world, options)
-    return [*made, deployment(board, name, pod=pod, selector=selector)]
+    pod = _pod(board, logs, cluster, options)
+    return [*made, make_deployment(board, name, pod=pod, selector=selector)]
 
 
-def _pod(board: Object, logs: Source, world: World, options: Options) -> Json:
+def _pod(board: Object, logs: LogSource, cluster: ClusterState, options: Options) -> Json:
     container: Json = {
         "name": "tensorboard",
         "image": options.tensorboard_image,
@@ -124,9 +122,11 @@ def _pod(board: Object, logs: Source, world: World, options: Options) -> Json:
         container["volumeMounts"] = [{**mount, **({"subPath": logs.path} if logs.path else {})}]
         claim = {"claimName": logs.claim}
         pod["volumes"] = [{"name": "tbpd", "persistentVolumeClaim": claim}]
-        node = node_for(logs.claim, rank(board), world) if options.rwo_scheduling else None
+        node = (
+            node_for(logs.claim, follower_rank(board), cluster) if options.rwo_scheduling else None
+        )
         if node:
-            pod["affinity"] = required_on(node, None)
+            pod["affinity"] = require_node(node, None)
     elif logs.directory.startswith("gs://"):
         container["volumeMounts"] = [
             {"name": "gcp-creds", "mountPath": "/secret/gcp", "readOnly": True}
@@ -140,10 +140,10 @@ def _pod(board: Object, logs: Source, world: World, options: Options) -> Json:
     return restrict(pod)
 
 
-def _status(board: Object, world: World, reason: Reason) -> Json:
-    """One condition, the present one: upstream's only added to theirs, and never took one away."""
-    found = world.own(board, "Deployment", name_of(board))
-    ready = status_reasons.ready(board, reason, written(world.now))
+def _status(board: Object, cluster: ClusterState, reason: Reason) -> Json:
+    """Has one condition, the current one; upstream's only appends to its list."""
+    found = cluster.owned_child(board, "Deployment", name_of(board))
+    ready = status_reasons.ready_condition(board, reason, format_time(cluster.now))
     ready["deploymentState"] = (
         "Available"
         if reason is status_reasons.RUNNING

@@ -1,4 +1,4 @@
-"""A PVCViewer: a file browser over one claim, and the ways to it. Its claim alone is enough."""
+"""A PVCViewer: a Deployment of a file browser over one claim, and its Service."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import replace
 
 from clew.kube import access_tokens
 from clew.kube.controller import status_reasons
-from clew.kube.controller.model import Decision, World
+from clew.kube.controller.model import ClusterState, Decision
 from clew.kube.controller.options import Options
 from clew.kube.controller.status_reasons import Reason
-from clew.kube.objects import Json, Object, dig, name_of, namespace_of, written
-from clew.kube.proxy_route import Way, seconds
-from clew.kube.resources.deployments import RESOURCES, decided, deployment
-from clew.kube.resources.name_check import fault
-from clew.kube.resources.network_policies import network_policy
-from clew.kube.resources.node_affinity import FOLLOWS, node_for, rank, required_on
+from clew.kube.objects import Json, Object, dig, format_time, name_of, namespace_of
+from clew.kube.proxy_route import ProxyRoute, parse_duration
+from clew.kube.resources.deployments import RESOURCES, decide_deployment, make_deployment
+from clew.kube.resources.name_check import check_name
+from clew.kube.resources.network_policies import make_network_policy
+from clew.kube.resources.node_affinity import FOLLOWS_LABEL, follower_rank, node_for, require_node
 from clew.kube.resources.notebooks import FS_GROUP
 from clew.kube.resources.pod_security import restrict
-from clew.kube.resources.services import service, virtual_service
+from clew.kube.resources.services import make_service, make_virtual_service
 
 PORT = 8080
 PREFIX = "/pvcviewer"
@@ -37,27 +37,27 @@ def prefix(viewer: Object) -> str:
     return f"{base}/{namespace_of(viewer)}/{name_of(viewer)}"
 
 
-def decide(viewer: Object, world: World, options: Options) -> Decision:
-    wrong = fault("PVCViewer", name_of(viewer))
+def decide(viewer: Object, cluster: ClusterState, options: Options) -> Decision:
+    wrong = check_name("PVCViewer", name_of(viewer))
     if wrong:
-        return Decision(_status(viewer, world, Reason("InvalidName", wrong)))
+        return Decision(_status(viewer, cluster, Reason("InvalidName", wrong)))
     pod = _pod(viewer, options)
-    if world.restricted:
+    if cluster.restricted:
         restrict(pod)
-    # A longer one, /notebook/OTHER/NAME, would lead Istio's gateway from another's notebook here.
+    # A longer one, e.g. /notebook/OTHER/NAME, would take over the route of a foreign notebook.
     if not re.fullmatch("(/[^/]+)?/?", str(dig(viewer, "spec", "networking", "basePrefix") or "")):
         text = "Its networking.basePrefix must be of one part, such as /files."
-        return Decision(_status(viewer, world, Reason("InvalidSpec", text)))
+        return Decision(_status(viewer, cluster, Reason("InvalidSpec", text)))
     claim = str(dig(viewer, "spec", "pvc") or "")
     if claim not in [_claim(volume) for volume in pod.get("volumes") or ()]:
         text = f"No volume of its podSpec is the claim {claim}."
-        return Decision(_status(viewer, world, Reason("InvalidSpec", text)))
+        return Decision(_status(viewer, cluster, Reason("InvalidSpec", text)))
     follows = dig(viewer, "spec", "rwoScheduling") is not False
-    if follows and (node := node_for(claim, rank(viewer), world)):
-        pod["affinity"] = required_on(node, pod.get("affinity"))
+    if follows and (node := node_for(claim, follower_rank(viewer), cluster)):
+        pod["affinity"] = require_node(node, pod.get("affinity"))
     children = _children(viewer, pod, options)
-    why, decision = decided(viewer, world, children, child_name(name_of(viewer)))
-    return replace(decision, status=_status(viewer, world, why))
+    why, decision = decide_deployment(viewer, cluster, children, child_name(name_of(viewer)))
+    return replace(decision, status=_status(viewer, cluster, why))
 
 
 def _children(viewer: Object, pod: Json, options: Options) -> Sequence[Json]:
@@ -69,21 +69,21 @@ def _children(viewer: Object, pod: Json, options: Options) -> Sequence[Json]:
         "app.kubernetes.io/part-of": "pvc-viewer",
     }
     target = networking.get("targetPort") or _port(pod)
-    way = Way(
+    route = ProxyRoute(
         networking.get("rewrite") or None,
-        timeout=seconds(networking.get("timeout") or ""),
+        timeout=parse_duration(networking.get("timeout") or ""),
         base=(networking.get("basePrefix") or "").strip("/") or None,
         access=bool(options.access_key),
     )
-    pods = {**selector, FOLLOWS: rank(viewer)}
+    pods = {**selector, FOLLOWS_LABEL: follower_rank(viewer)}
     made = [
-        service(viewer, name, port="http", target=target, selector=selector, way=way),
-        network_policy(viewer, name, selector=pods, options=options),
+        make_service(viewer, name, port="http", target=target, selector=selector, route=route),
+        make_network_policy(viewer, name, selector=pods, options=options),
     ]
     if options.istio:
         path = f"{prefix(viewer)}/"
         made.append(
-            virtual_service(
+            make_virtual_service(
                 viewer,
                 name,
                 to=name,
@@ -95,7 +95,7 @@ def _children(viewer: Object, pod: Json, options: Options) -> Sequence[Json]:
                 options=options,
             )
         )
-    return [*made, deployment(viewer, name, pod=pod, selector=selector)]
+    return [*made, make_deployment(viewer, name, pod=pod, selector=selector)]
 
 
 def _port(pod: Object) -> int:
@@ -108,7 +108,7 @@ def _claim(volume: Object) -> str:
 
 
 def _pod(viewer: Object, options: Options) -> Json:
-    """The Pod that was asked for, as it is; else the configured one, else our file browser."""
+    """The Pod of its spec, unchanged; else the configured one, else our file browser."""
     given = dig(viewer, "spec", "podSpec")
     if given and given.get("containers"):
         return copy.deepcopy(dict(given))
@@ -126,7 +126,7 @@ def _pod(viewer: Object, options: Options) -> Json:
 def _browser(viewer: Object, options: Options) -> Json:
     rewritten = dig(viewer, "spec", "networking", "rewrite")
     path = str(rewritten or f"{prefix(viewer)}/")
-    # The notebooks' group: it may write where they may. What is theirs already is not gone through.
+    # The group of notebooks, to write where they may. OnRootMismatch: no chown of all files.
     group = {"fsGroup": FS_GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
     args = ["--prefix", path, "--host", "0.0.0.0", "--port", str(PORT)]  # noqa: S104
     for token in access_tokens.headers_for(viewer, options.access_key).values():
@@ -151,14 +151,14 @@ def _browser(viewer: Object, options: Options) -> Json:
     return restrict(pod)
 
 
-def _status(viewer: Object, world: World, reason: Reason) -> Json:
-    """`Ready` in our words, then what the Deployment says of itself."""
-    found = world.own(viewer, "Deployment", child_name(name_of(viewer)))
-    ready = status_reasons.ready(viewer, reason, written(world.now))
+def _status(viewer: Object, cluster: ClusterState, reason: Reason) -> Json:
+    """The `Ready` condition with our reason, then the conditions of the Deployment."""
+    found = cluster.owned_child(viewer, "Deployment", child_name(name_of(viewer)))
+    ready = status_reasons.ready_condition(viewer, reason, format_time(cluster.now))
     fields = ("type", "status", "reason", "message", "lastUpdateTime", "lastTransitionTime")
-    own = (found.status.get("conditions") or ()) if found else ()
+    conditions = (found.status.get("conditions") or ()) if found else ()
     return {
         "ready": reason is status_reasons.RUNNING,
         "url": f"{prefix(viewer)}/",
-        "conditions": [ready, *({f: c[f] for f in fields if c.get(f)} for c in own)],
+        "conditions": [ready, *({f: c[f] for f in fields if c.get(f)} for c in conditions)],
     }

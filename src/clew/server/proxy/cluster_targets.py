@@ -8,7 +8,7 @@ from typing import Any
 
 from clew.kube import objects
 from clew.kube.access_tokens import HEADER, derive_token
-from clew.kube.service_lookup import Servers
+from clew.kube.service_lookup import ServiceLookup
 from clew.kube.shared_secret import access_key
 from clew.server.proxy.targets import Target, TargetKey, check_header
 
@@ -20,7 +20,7 @@ class ClusterTargets:
     hint = "kubectl get notebooks,tensorboards,pvcviewers says which there are"
 
     def __init__(self) -> None:
-        self._servers = Servers()
+        self._servers = ServiceLookup()
         self._access_key = ""
 
     async def find(self, key: TargetKey) -> Target | None:
@@ -28,17 +28,17 @@ class ClusterTargets:
         found = await self._servers.find(resource)
         if found is None:
             return None
-        headers = dict(_sound(found.way.headers.items()))
-        if found.way.access:
+        headers = dict(_sound(found.route.headers.items()))
+        if found.route.access:
             self._access_key = self._access_key or await asyncio.to_thread(access_key)
             headers[HEADER] = derive_token(self._access_key, resource, found.uid)
         return Target(
             host=found.host,
             port=found.port,
-            rewrite=found.way.rewrite,
+            rewrite=found.route.rewrite,
             headers=headers,
-            timeout=found.way.timeout or Target.timeout,
-            base=found.way.base,
+            timeout=found.route.timeout or Target.timeout,
+            base=found.route.base,
         )
 
 

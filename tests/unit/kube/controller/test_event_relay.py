@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.unit.kube.sample_resources import event, notebook, world
+from tests.unit.kube.sample_resources import cluster_state, event, notebook
 
-from clew.kube.controller.event_relay import missing
+from clew.kube.controller.event_relay import unrelayed_events
 from clew.kube.controller.model import Event
 from clew.kube.objects import Json
 
@@ -18,7 +18,7 @@ def as_seen(made: Json) -> Event:
 
 
 def test_an_event_is_said_again_as_upstream_says_it() -> None:
-    [made] = missing(notebook(), world(events=[SAID]), ())
+    [made] = unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
     assert made["message"] == "Reissued from statefulset/first: no room"
     assert (made["type"], made["reason"]) == ("Warning", "FailedCreate")
     assert made["source"] == {"component": "notebook-controller"}
@@ -27,21 +27,21 @@ def test_an_event_is_said_again_as_upstream_says_it() -> None:
 
 
 def test_it_is_said_once() -> None:
-    [made] = missing(notebook(), world(events=[SAID]), ())
-    assert list(missing(notebook(), world(events=[SAID]), [as_seen(made)])) == []
+    [made] = unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
+    assert list(unrelayed_events(notebook(), cluster_state(events=[SAID]), [as_seen(made)])) == []
 
 
 def test_when_it_happens_again_the_same_event_counts_on() -> None:
-    [made] = missing(notebook(), world(events=[SAID]), ())
-    again = world(events=[replace(SAID, count=4)])
-    [more] = missing(notebook(), again, [as_seen(made)])
+    [made] = unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
+    again = cluster_state(events=[replace(SAID, count=4)])
+    [more] = unrelayed_events(notebook(), again, [as_seen(made)])
     assert more["metadata"]["name"] == made["metadata"]["name"]
     assert more["count"] == 4
 
 
 def test_a_notebook_made_anew_has_its_own() -> None:
-    [made] = missing(notebook(), world(events=[SAID]), ())
+    [made] = unrelayed_events(notebook(), cluster_state(events=[SAID]), ())
     other = notebook()
     other["metadata"]["uid"] = "anew"
-    [more] = missing(other, world(events=[SAID]), ())
+    [more] = unrelayed_events(other, cluster_state(events=[SAID]), ())
     assert more["metadata"]["name"] != made["metadata"]["name"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import generate_latest
 from tests.unit.kube.sample_resources import NOW, notebook, tensorboard
-from tests.unit.kube.test_cluster_cache import seen
+from tests.unit.kube.test_cluster_cache import cache_of
 
 from clew.kube.controller.metrics import Metrics
 from clew.kube.controller.model import STOPPED
@@ -26,7 +26,7 @@ def test_what_is_stopped_does_not_run_and_what_is_gone_is_not_spoken_of() -> Non
     running = said(notebook("a"), "True", "Running")
     stopped = said(notebook("b", namespace="other", annotations={STOPPED: ""}), "False", "Stopped")
     waiting = said(notebook("c"), "False", "NoRoom")
-    around = seen(own=[running, stopped, waiting])
+    around = cache_of(resources=[running, stopped, waiting])
     metrics = Metrics(around)
     found = read(metrics)
     assert found['notebook_running{namespace="me"}'] == 1
@@ -38,7 +38,7 @@ def test_what_is_stopped_does_not_run_and_what_is_gone_is_not_spoken_of() -> Non
 
 
 def test_only_notebooks_are_counted_under_upstream_s_names() -> None:
-    metrics = Metrics(seen())
+    metrics = Metrics(cache_of())
     for resource in (notebook("a"), tensorboard("pvc://data")):
         metrics.created(resource)
         metrics.not_created(resource)

@@ -10,12 +10,18 @@ from tests.unit.kube.sample_resources import event, pod
 
 from clew.kube.controller import status_reasons
 from clew.kube.controller.model import Event
-from clew.kube.controller.status_reasons import LONGEST, RUNNING, Reason, of_refusal, of_workload
+from clew.kube.controller.status_reasons import (
+    MAX_LENGTH,
+    RUNNING,
+    Reason,
+    reason_of_refusal,
+    reason_of_workload,
+)
 from clew.kube.objects import Json
 
 
 def of_pod(found: Json, events: Iterable[Event], *, stopped: bool = False) -> Reason:
-    return status_reasons.of_pod(found, events, stopped=stopped)
+    return status_reasons.reason_of_pod(found, events, stopped=stopped)
 
 
 def unschedulable(message: str) -> Json:
@@ -149,7 +155,7 @@ NO_RIGHT = (
 
 
 def test_a_right_that_the_operator_lacks_is_named() -> None:
-    why = of_refusal(NO_RIGHT, invalid=False)
+    why = reason_of_refusal(NO_RIGHT, invalid=False)
     assert why.name == "NotAllowed"
     assert why.text.startswith("The operator lacks the right")
 
@@ -170,15 +176,15 @@ def test_a_right_that_the_operator_lacks_is_named() -> None:
     ],
 )
 def test_what_never_became_a_pod(said: str, reason: str) -> None:
-    assert of_workload({}, [event("FailedCreate", said)]).name == reason
+    assert reason_of_workload({}, [event("FailedCreate", said)]).name == reason
     failing = {"type": "ReplicaFailure", "status": "True", "message": said}
-    assert of_workload({"conditions": [failing]}, ()).name == reason
+    assert reason_of_workload({"conditions": [failing]}, ()).name == reason
 
 
 def test_an_older_refusal_does_not_count() -> None:
     said = [event("FailedCreate", "quota"), event("SuccessfulCreate", "made")]
-    assert of_workload({}, said).name == "Starting"
+    assert reason_of_workload({}, said).name == "Starting"
 
 
 def test_long_texts_are_cut() -> None:
-    assert len(of_pod(unschedulable("x" * 5000), ()).text) == LONGEST
+    assert len(of_pod(unschedulable("x" * 5000), ()).text) == MAX_LENGTH

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from clew.kube.controller.work_queue import Queue
+from clew.kube.controller.work_queue import WorkQueue
 from clew.kube.objects import Key
 
 A, B = Key("Notebook", "me", "a"), Key("Notebook", "me", "b")
@@ -12,7 +12,7 @@ A, B = Key("Notebook", "me", "a"), Key("Notebook", "me", "b")
 
 def test_what_is_named_twice_is_looked_at_once() -> None:
     async def go() -> None:
-        queue = Queue()
+        queue = WorkQueue()
         for key in (A, B, A, A):
             queue.add(key)
         assert [await queue.take(), await queue.take()] == [A, B]
@@ -27,7 +27,7 @@ def test_what_is_named_twice_is_looked_at_once() -> None:
 
 def test_what_changes_meanwhile_is_looked_at_afterwards() -> None:
     async def go() -> None:
-        queue = Queue()
+        queue = WorkQueue()
         queue.add(A)
         assert await queue.take() == A
         queue.add(A)
@@ -41,7 +41,7 @@ def test_what_changes_meanwhile_is_looked_at_afterwards() -> None:
 
 def test_what_failed_is_tried_again() -> None:
     async def go() -> None:
-        queue = Queue()
+        queue = WorkQueue()
         queue.add(A)
         queue.failed(await queue.take())
         queue.failed(await queue.take())
@@ -53,7 +53,7 @@ def test_what_failed_is_tried_again() -> None:
 
 def test_what_was_asked_for_comes_before_what_follows() -> None:
     async def go() -> None:
-        queue = Queue()
+        queue = WorkQueue()
         queue.add(A, can_wait=True)
         queue.add(B)
         assert [await queue.take(), await queue.take()] == [B, A]
@@ -68,7 +68,7 @@ def test_what_was_asked_for_comes_before_what_follows() -> None:
 
 def test_what_follows_is_looked_at_once() -> None:
     async def go() -> None:
-        queue = Queue()
+        queue = WorkQueue()
         queue.follow(A)
         queue.follow(A)
         queue.add(B)

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.kube.sample_resources import notebook, of_kind, seen, tensorboard, viewer, world
+from tests.unit.kube.sample_resources import (
+    as_child,
+    cluster_state,
+    notebook,
+    of_kind,
+    tensorboard,
+    viewer,
+)
 
-from clew.kube.cluster_cache import concerned
+from clew.kube.cluster_cache import possible_parents
 from clew.kube.controller.options import GATEWAY, Options
 from clew.kube.controller.reconciler import DECIDE
 from clew.kube.objects import Json, Key
@@ -16,7 +23,7 @@ OWN = {"matchLabels": {"kubernetes.io/metadata.name": "clew"}}
 
 
 def children(resource: Json, options: Options) -> tuple[Json, ...]:
-    return DECIDE[resource["kind"]](resource, world(), options).children
+    return DECIDE[resource["kind"]](resource, cluster_state(), options).children
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda r: str(r["kind"]))
@@ -43,13 +50,13 @@ def test_each_kind_has_a_policy_for_its_own_pods(resource: Json) -> None:
 def test_a_change_of_a_policy_concerns_its_resource(resource: Json) -> None:
     policy = of_kind(children(resource, Options()), "NetworkPolicy")
     key = Key(resource["kind"], "me", resource["metadata"]["name"])
-    assert key in set(concerned("me", "NetworkPolicy", policy["metadata"]["name"]))
-    assert not list(concerned("me", "NetworkPolicy", resource["metadata"]["name"]))
+    assert key in set(possible_parents("me", "NetworkPolicy", policy["metadata"]["name"]))
+    assert not list(possible_parents("me", "NetworkPolicy", resource["metadata"]["name"]))
 
 
 def test_another_s_policy_of_that_name_is_not_touched() -> None:
     other = {"kind": "NetworkPolicy", "metadata": {"name": "clew-first", "namespace": "me"}}
-    decision = DECIDE["Notebook"](notebook(), world(seen(other)), Options())
+    decision = DECIDE["Notebook"](notebook(), cluster_state(as_child(other)), Options())
     assert decision.children == ()
     assert decision.status["conditions"][0]["reason"] == "NameInUse"
 

@@ -7,7 +7,15 @@ import copy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.kube.sample_resources import NOW, event, notebook, of_kind, pod, seen, world
+from tests.unit.kube.sample_resources import (
+    NOW,
+    as_child,
+    cluster_state,
+    event,
+    notebook,
+    of_kind,
+    pod,
+)
 
 from clew.kube.controller.model import DIGEST, RESTART, STOPPED
 from clew.kube.controller.options import Istio, Options
@@ -23,13 +31,13 @@ def ready_of(status: Json) -> Json:
 
 
 def template(resource: Json, options: Options | None = None) -> Json:
-    made = of_kind(decide(resource, world(), options or Options()).children, "StatefulSet")
+    made = of_kind(decide(resource, cluster_state(), options or Options()).children, "StatefulSet")
     found: Json = made["spec"]["template"]
     return found
 
 
 def test_children_are_upstream_s() -> None:
-    made = decide(notebook(), world(), Options()).children
+    made = decide(notebook(), cluster_state(), Options()).children
     workload, service = of_kind(made, "StatefulSet"), of_kind(made, "Service")
     assert [child["metadata"]["name"] for child in made] == ["first", "clew-first", "first"]
     assert workload["spec"]["replicas"] == 1
@@ -72,7 +80,7 @@ def test_what_the_user_says_stays() -> None:
         "env": [{"name": "NB_PREFIX", "value": "/mine"}],
     }
     before = copy.deepcopy(resource)
-    made = decide(resource, world(), Options()).children
+    made = decide(resource, cluster_state(), Options()).children
     found = of_kind(made, "StatefulSet")["spec"]["template"]
     assert found["spec"] == spec
     assert found["metadata"]["labels"] == {
@@ -90,7 +98,7 @@ def test_no_group_where_none_is_wanted() -> None:
 
 
 def test_no_way_through_istio_unless_asked() -> None:
-    kinds = {child["kind"] for child in decide(notebook(), world(), Options()).children}
+    kinds = {child["kind"] for child in decide(notebook(), cluster_state(), Options()).children}
     assert kinds == {"Service", "NetworkPolicy", "StatefulSet"}
 
 
@@ -107,7 +115,7 @@ def test_no_way_through_istio_unless_asked() -> None:
 def test_the_way_through_istio(
     annotations: dict[str, str], rewrite: str, headers: dict[str, str]
 ) -> None:
-    made = decide(notebook(annotations=annotations), world(), ISTIO).children
+    made = decide(notebook(annotations=annotations), cluster_state(), ISTIO).children
     found = of_kind(made, "VirtualService")
     assert found["apiVersion"] == "networking.istio.io/v1alpha3"
     assert found["metadata"]["name"] == "notebook-me-first"
@@ -133,23 +141,23 @@ def test_the_way_through_istio(
 
 
 def test_stopped_has_no_pod_and_says_so() -> None:
-    decision = decide(notebook(annotations={STOPPED: ""}), world(), Options())
+    decision = decide(notebook(annotations={STOPPED: ""}), cluster_state(), Options())
     assert of_kind(decision.children, "StatefulSet")["spec"]["replicas"] == 0
     assert ready_of(decision.status)["reason"] == "Stopped"
 
 
 def test_restart_takes_the_pod_and_then_the_annotation() -> None:
     resource = notebook(annotations={RESTART: "true"})
-    decision = decide(resource, world(pods=[pod("first-0")]), Options())
+    decision = decide(resource, cluster_state(pods=[pod("first-0")]), Options())
     assert [found["metadata"]["name"] for found in decision.restart] == ["first-0"]
     assert decision.annotations == {RESTART: None}
     leaving = pod("first-0", metadata={"deletionTimestamp": "2026-03-01T12:00:00Z"})
-    assert decide(resource, world(pods=[leaving]), Options()).restart == ()
+    assert decide(resource, cluster_state(pods=[leaving]), Options()).restart == ()
 
 
 @pytest.mark.parametrize("name", ["a.b", "1st", "x" * 53, "-a"])
 def test_a_name_that_cannot_work_makes_nothing(name: str) -> None:
-    decision = decide(notebook(name), world(), Options())
+    decision = decide(notebook(name), cluster_state(), Options())
     assert decision.children == ()
     assert ready_of(decision.status)["reason"] == "InvalidName"
 
@@ -157,8 +165,8 @@ def test_a_name_that_cannot_work_makes_nothing(name: str) -> None:
 def test_nothing_is_done_to_what_is_another_s() -> None:
     other = notebook()
     other["metadata"]["uid"] = "somebody else"
-    service = seen(of_kind(decide(other, world(), Options()).children, "Service"))
-    decision = decide(notebook(), world(service), Options())
+    service = as_child(of_kind(decide(other, cluster_state(), Options()).children, "Service"))
+    decision = decide(notebook(), cluster_state(service), Options())
     assert decision.children == ()
     found = ready_of(decision.status)
     assert (found["status"], found["reason"]) == ("False", "NameInUse")
@@ -166,10 +174,12 @@ def test_nothing_is_done_to_what_is_another_s() -> None:
 
 
 def test_the_policy_of_a_stateful_set_from_elsewhere_is_kept() -> None:
-    made = of_kind(decide(notebook(), world(), Options()).children, "StatefulSet")
+    made = of_kind(decide(notebook(), cluster_state(), Options()).children, "StatefulSet")
     assert made["spec"]["podManagementPolicy"] == "Parallel"
     old = {**made, "spec": {**made["spec"], "podManagementPolicy": "OrderedReady"}}
-    again = of_kind(decide(notebook(), world(seen(old)), Options()).children, "StatefulSet")
+    again = of_kind(
+        decide(notebook(), cluster_state(as_child(old)), Options()).children, "StatefulSet"
+    )
     assert again["spec"]["podManagementPolicy"] == "OrderedReady"
 
 
@@ -186,16 +196,16 @@ def test_the_policy_of_a_stateful_set_from_elsewhere_is_kept() -> None:
 def test_a_broken_pod_that_keeps_an_edit_waiting_is_made_again(
     policy: str, revision: str, observed: int, ready: str, again: list[str]
 ) -> None:
-    made = of_kind(decide(notebook(), world(), Options()).children, "StatefulSet")
+    made = of_kind(decide(notebook(), cluster_state(), Options()).children, "StatefulSet")
     made["spec"]["podManagementPolicy"] = policy
     made["metadata"]["generation"] = 2
-    workload = seen(made, updateRevision="new", observedGeneration=observed)
+    workload = as_child(made, updateRevision="new", observedGeneration=observed)
     found = pod(
         "first-0",
         metadata={"labels": {"controller-revision-hash": revision}},
         conditions=[{"type": "Ready", "status": ready}],
     )
-    decision = decide(notebook(), world(workload, pods=[found]), Options())
+    decision = decide(notebook(), cluster_state(workload, pods=[found]), Options())
     assert [each["metadata"]["name"] for each in decision.restart] == again
 
 
@@ -219,9 +229,9 @@ RUNNING = pod(
 
 
 def test_status_mirrors_the_pod() -> None:
-    workload = of_kind(decide(notebook(), world(), Options()).children, "StatefulSet")
+    workload = of_kind(decide(notebook(), cluster_state(), Options()).children, "StatefulSet")
     status = decide(
-        notebook(), world(seen(workload, readyReplicas=1), pods=[RUNNING]), Options()
+        notebook(), cluster_state(as_child(workload, readyReplicas=1), pods=[RUNNING]), Options()
     ).status
     assert status["readyReplicas"] == 1
     assert status["containerState"] == {"running": {"startedAt": "x"}}
@@ -237,11 +247,11 @@ def test_status_mirrors_the_pod() -> None:
 
 def test_status_comes_out_the_same_later() -> None:
     """No time of asking is in it: else each look would be a write, and each write a look."""
-    first = decide(notebook(), world(pods=[RUNNING]), Options())
-    later = world(pods=[RUNNING])
+    first = decide(notebook(), cluster_state(pods=[RUNNING]), Options())
+    later = cluster_state(pods=[RUNNING])
     later = type(later)(NOW.replace(hour=20), later.children, later.pods)
     assert decide({**notebook(), "status": first.status}, later, Options()).status == first.status
-    nothing = decide(notebook(), world(), Options())
+    nothing = decide(notebook(), cluster_state(), Options())
     later = type(later)(NOW.replace(hour=20))
     again = decide({**notebook(), "status": nothing.status}, later, Options())
     assert again.status == nothing.status
@@ -249,9 +259,11 @@ def test_status_comes_out_the_same_later() -> None:
 
 def test_a_quota_that_blocks_is_named() -> None:
     said = 'create Pod first-0 failed: pods "first-0" is forbidden: exceeded quota: small'
-    workload = of_kind(decide(notebook(), world(), Options()).children, "StatefulSet")
+    workload = of_kind(decide(notebook(), cluster_state(), Options()).children, "StatefulSet")
     status = decide(
-        notebook(), world(seen(workload), events=[event("FailedCreate", said)]), Options()
+        notebook(),
+        cluster_state(as_child(workload), events=[event("FailedCreate", said)]),
+        Options(),
     ).status
     found = ready_of(status)
     assert found["reason"] == "QuotaExceeded"
@@ -260,7 +272,7 @@ def test_a_quota_that_blocks_is_named() -> None:
 
 def test_the_digest_tells_what_is_wanted_apart() -> None:
     def digest(resource: Json) -> str:
-        made = of_kind(decide(resource, world(), Options()).children, "StatefulSet")
+        made = of_kind(decide(resource, cluster_state(), Options()).children, "StatefulSet")
         return str(made["metadata"]["annotations"][DIGEST])
 
     limited = notebook()
@@ -279,7 +291,7 @@ def test_the_digest_tells_what_is_wanted_apart() -> None:
 def test_the_selector_always_finds_the_pod(
     labels: dict[str, str], annotations: dict[str, str]
 ) -> None:
-    made = decide(notebook(labels=labels, annotations=annotations), world(), ISTIO).children
+    made = decide(notebook(labels=labels, annotations=annotations), cluster_state(), ISTIO).children
     spec = of_kind(made, "StatefulSet")["spec"]
     wanted = spec["selector"]["matchLabels"].items()
     assert wanted <= spec["template"]["metadata"]["labels"].items()

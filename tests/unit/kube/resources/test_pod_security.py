@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.unit.kube.sample_resources import notebook, tensorboard, viewer, world
+from tests.unit.kube.sample_resources import cluster_state, notebook, tensorboard, viewer
 
 from clew.kube.controller.options import Options
 from clew.kube.controller.reconciler import DECIDE
@@ -30,7 +30,7 @@ def is_restricted(pod: Json) -> bool:
 
 
 def pod_of(resource: Json, *, restricted: bool) -> Json:
-    surroundings = world(restricted=restricted)
+    surroundings = cluster_state(restricted=restricted)
     made = DECIDE[resource["kind"]](resource, surroundings, Options()).children
     found: Json = made[-1]["spec"]["template"]["spec"]
     return found

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.kube.sample_resources import event, of_kind, pod, seen, tensorboard, world
+from tests.unit.kube.sample_resources import (
+    as_child,
+    cluster_state,
+    event,
+    of_kind,
+    pod,
+    tensorboard,
+)
 
 from clew.kube.controller.model import STOPPED
 from clew.kube.controller.options import Istio, Options
@@ -12,13 +19,17 @@ from clew.kube.resources.tensorboards import SECRET, decide
 
 
 def pod_of(board: Json) -> Json:
-    made = of_kind(decide(board, world(), Options(tensorboard_image="tb:1")).children, "Deployment")
+    made = of_kind(
+        decide(board, cluster_state(), Options(tensorboard_image="tb:1")).children, "Deployment"
+    )
     found: Json = made["spec"]["template"]["spec"]
     return found
 
 
 def test_children_are_upstream_s() -> None:
-    made = decide(tensorboard("pvc://data/runs/a"), world(), Options(istio=Istio())).children
+    made = decide(
+        tensorboard("pvc://data/runs/a"), cluster_state(), Options(istio=Istio())
+    ).children
     service, workload = of_kind(made, "Service"), of_kind(made, "Deployment")
     assert service["spec"]["selector"] == {"app": "curves"}
     assert service["spec"]["ports"] == [
@@ -84,7 +95,7 @@ def test_a_plain_path_is_in_the_legacy_claim() -> None:
 
 @pytest.mark.parametrize("path", ["pvc://", "pvc:///x", "pvc://data/../../etc", "runs", ""])
 def test_a_path_that_cannot_work_makes_nothing(path: str) -> None:
-    decision = decide(tensorboard(path), world(), Options())
+    decision = decide(tensorboard(path), cluster_state(), Options())
     assert decision.children == ()
     [condition] = decision.status["conditions"]
     assert condition["reason"] == "InvalidSpec"
@@ -96,17 +107,21 @@ def test_an_edit_of_the_path_is_another_deployment() -> None:
 
 def test_status_has_one_condition_that_is_true_now() -> None:
     board = tensorboard("pvc://data")
-    workload = of_kind(decide(board, world(), Options()).children, "Deployment")
+    workload = of_kind(decide(board, cluster_state(), Options()).children, "Deployment")
     said = 'pods "curves-x" is forbidden: exceeded quota: small'
     failing = {"type": "ReplicaFailure", "status": "True", "message": said}
-    refused = decide(board, world(seen(workload, conditions=[failing])), Options()).status
+    refused = decide(
+        board, cluster_state(as_child(workload, conditions=[failing])), Options()
+    ).status
     [condition] = refused["conditions"]
     assert (condition["reason"], condition["deploymentState"]) == (
         "QuotaExceeded",
         "ReplicaFailure",
     )
     running = pod("curves-x", conditions=[{"type": "Ready", "status": "True"}])
-    around = world(seen(workload, readyReplicas=1), pods=[running], events=[event("x", "old")])
+    around = cluster_state(
+        as_child(workload, readyReplicas=1), pods=[running], events=[event("x", "old")]
+    )
     status = decide({**board, "status": refused}, around, Options()).status
     [condition] = status["conditions"]
     assert (condition["status"], condition["deploymentState"]) == ("True", "Available")
@@ -114,6 +129,8 @@ def test_status_has_one_condition_that_is_true_now() -> None:
 
 
 def test_it_can_be_stopped() -> None:
-    decision = decide(tensorboard("pvc://data", annotations={STOPPED: ""}), world(), Options())
+    decision = decide(
+        tensorboard("pvc://data", annotations={STOPPED: ""}), cluster_state(), Options()
+    )
     assert of_kind(decision.children, "Deployment")["spec"]["replicas"] == 0
     assert decision.status["conditions"][0]["reason"] == "Stopped"
