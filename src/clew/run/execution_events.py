@@ -124,7 +124,7 @@ def build_gap(uid: str, n: int, what: str, why: str) -> Gap:
 
 def build_end(
     uid: str,
-    story: TraceState,
+    state: TraceState,
     status: int,
     size: int,
     facets: Mapping[str, Any],
@@ -133,8 +133,8 @@ def build_end(
 ) -> Ended:
     """`size` is that of all named content; `facets` are added to the totals; `at` defaults to
     now."""
-    root = story.root_exit()
-    inputs, outputs = story.totals()
+    root = state.root_exit()
+    inputs, outputs = state.totals()
     return Ended(
         execution=uid,
         n=ENDED,
@@ -143,7 +143,7 @@ def build_end(
         status=status if not (root and root.signal) else None,
         signal=root.signal or None if root else None,
         facets={
-            "processes": len(story.processes),
+            "processes": len(state.processes),
             "inputs": inputs,
             "outputs": outputs,
             "bytes": size,

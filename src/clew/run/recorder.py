@@ -330,7 +330,7 @@ class _Recording:
             os.close(notify)
             captured.started()
             files, known = self._host.ready()
-            contents.seen(files, known)
+            contents.use_files(files, known)
             follower.start()
             if server is not None:
                 from clew.run.launch.skip_protocol import RunContext
@@ -486,6 +486,6 @@ class _Recording:
             **captured.facets(),
         }
         events.append(
-            execution_events.build_end(self._uid, built.story, status, built.bytes, facets)
+            execution_events.build_end(self._uid, built.state, status, built.bytes, facets)
         )
         return events, warning

@@ -1,4 +1,4 @@
-"""The parts the narrator decides with: lines of versions, flows between processes, links."""
+"""Parts of the interpreter: version histories, flows between processes, symbolic links."""
 
 from __future__ import annotations
 
@@ -32,59 +32,59 @@ STEPS = st.one_of(
 
 
 @given(st.lists(STEPS, max_size=40))
-def test_a_path_has_one_line_of_versions(steps: list[tuple[str, bytes, int, Facts | None]]) -> None:
-    paths = VersionTracker()
+def test_a_path_has_one_history(steps: list[tuple[str, bytes, int, Facts | None]]) -> None:
+    versions = VersionTracker()
     for at, (what, path, image, facts) in enumerate(steps):
-        before = [met for line in paths for met in line if met.path == path]
+        before = [observed for history in versions for observed in history if observed.path == path]
         if what == "read":
-            met = paths.read(path, facts, at=at)
+            observed = versions.read(path, facts, at=at)
             if facts is not None:
-                assert met.facts is not None
-                assert met.facts[:4] == facts[:4]  # nobody is said to have read another state
-            met.read = True
+                assert observed.facts is not None
+                assert observed.facts[:4] == facts[:4]  # never a version in another state
+            observed.read = True
         elif what == "write":
-            last = paths.current(path)
-            met = paths.write(path, image, at=at, how="write", facts=facts)
-            assert met.maker == image
-            assert image in met.makers
+            last = versions.current(path)
+            observed = versions.write(path, image, at=at, how="write", facts=facts)
+            assert observed.maker == image
+            assert image in observed.makers
             if last is not None and last.read:
-                assert met is not last  # what was read stays what it was
+                assert observed is not last  # a version that was read does not change
         elif what == "inherit":
-            last = paths.current(path)
-            met = paths.inherit(path, image, 1, facts, at=at)
-            assert met.maker is not None
-            assert image in met.makers
-        elif (there := paths.current(path)) is not None:
-            there.gone = True
-        after = [met for line in paths for met in line if met.path == path]
-        assert after[: len(before)] == before  # versions are added at the end, none goes
-        assert [met.ordinal for met in after] == list(range(1, len(after) + 1))
-        assert all(not met.gone for met in after[-1:]) or paths.current(path) is None
+            last = versions.current(path)
+            observed = versions.inherit(path, image, 1, facts, at=at)
+            assert observed.maker is not None
+            assert image in observed.makers
+        elif (current := versions.current(path)) is not None:
+            current.gone = True
+        after = [observed for history in versions for observed in history if observed.path == path]
+        assert after[: len(before)] == before  # versions are only appended
+        assert [observed.ordinal for observed in after] == list(range(1, len(after) + 1))
+        assert all(not observed.gone for observed in after[-1:]) or versions.current(path) is None
 
 
-def test_there_and_back_are_three_versions() -> None:
-    paths = VersionTracker()
-    a, b, again = (Facts(1, 1, 1, when, when, 0o100644) for when in (1, 2, 3))
-    found = paths.read(b"/x", a, at=1)
+def test_changing_a_file_back_makes_a_third_version() -> None:
+    versions = VersionTracker()
+    a, b, c = (Facts(1, 1, 1, when, when, 0o100644) for when in (1, 2, 3))
+    found = versions.read(b"/x", a, at=1)
     found.read = True
-    other = paths.write(b"/x", 7, at=2, how="write", facts=None)
-    assert paths.read(b"/x", b, at=3) is other
+    other = versions.write(b"/x", 7, at=2, how="write", facts=None)
+    assert versions.read(b"/x", b, at=3) is other
     other.read = True
-    back = paths.write(b"/x", 8, at=4, how="write", facts=None)
-    assert paths.read(b"/x", again, at=5) is back
-    assert [met.ordinal for met in (found, other, back)] == [1, 2, 3]
+    back = versions.write(b"/x", 8, at=4, how="write", facts=None)
+    assert versions.read(b"/x", c, at=5) is back
+    assert [observed.ordinal for observed in (found, other, back)] == [1, 2, 3]
     assert (found.maker, other.maker, back.maker) == (None, 7, 8)
 
 
 @given(st.binary(max_size=130), st.sampled_from([socket.SOCK_STREAM, socket.SOCK_DGRAM, 0]))
 def test_any_address_is_a_peer_or_none(address: bytes, kind: int) -> None:
-    """A program may hand the kernel whatever it likes."""
+    """A program can pass any bytes to the kernel."""
     found = peer_locator(address, kind)
     assert found is None or ":" in found
 
 
 @given(st.ip_addresses(v=4), st.integers(0, 65535))
-def test_an_address_is_told_as_it_is_written(address: object, port: int) -> None:
+def test_a_locator_contains_the_address(address: object, port: int) -> None:
     raw = struct.pack("=H", socket.AF_INET) + struct.pack("!H", port)
     raw += socket.inet_aton(str(address)) + bytes(8)
     assert peer_locator(raw, socket.SOCK_STREAM) == f"tcp://{address}:{port}"
@@ -92,25 +92,25 @@ def test_an_address_is_told_as_it_is_written(address: object, port: int) -> None
 
 
 @given(st.lists(st.tuples(IMAGES, st.sampled_from([b"pipe:[1]", b"pipe:[2]"]), st.integers(1, 3))))
-def test_flows_do_not_depend_on_the_order(held: list[tuple[int, bytes, int]]) -> None:
-    one, other = DataFlows(), DataFlows()
-    for image, pipe, way in held:
-        one.holds(image, pipe, way)
-    for image, pipe, way in reversed(held * 2):
-        other.holds(image, pipe, way)
-    assert one.informed({}) == other.informed({})
-    assert all(learnt != by for learnt, by, _ in one.informed({}))
+def test_flows_do_not_depend_on_the_order(ends: list[tuple[int, bytes, int]]) -> None:
+    first, other = DataFlows(), DataFlows()
+    for image, pipe, access in ends:
+        first.add_pipe_end(image, pipe, access)
+    for image, pipe, access in reversed(ends * 2):
+        other.add_pipe_end(image, pipe, access)
+    assert first.informed({}) == other.informed({})
+    assert all(informed != by for informed, by, _ in first.informed({}))
 
 
-def test_who_writes_informs_who_reads() -> None:
+def test_a_writer_informs_the_reader() -> None:
     flows = DataFlows()
-    flows.holds(1, b"pipe:[1]", WRITES)
-    flows.holds(2, b"pipe:[1]", READS)
-    flows.holds(3, b"pipe:[1]", READS | WRITES)  # hands both ends on: no party to it
+    flows.add_pipe_end(1, b"pipe:[1]", WRITES)
+    flows.add_pipe_end(2, b"pipe:[1]", READS)
+    flows.add_pipe_end(3, b"pipe:[1]", READS | WRITES)  # holds both ends: not part of the flow
     assert flows.informed({}) == {(2, 1, "pipe")}
 
 
-def test_links_on_the_way(tmp_path: Path) -> None:
+def test_finds_the_links_of_a_path(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_text("x")
     (tmp_path / "folder").symlink_to("real")
@@ -120,14 +120,14 @@ def test_links_on_the_way(tmp_path: Path) -> None:
     assert found == [(base + b"/last", b"folder/file"), (base + b"/folder", b"real")]
 
 
-def test_a_loop_of_links_is_no_way(tmp_path: Path) -> None:
-    (tmp_path / "one").symlink_to("other")
-    (tmp_path / "other").symlink_to("one")
+def test_a_loop_of_links_gives_no_links(tmp_path: Path) -> None:
+    (tmp_path / "first").symlink_to("other")
+    (tmp_path / "other").symlink_to("first")
     base = os.fsencode(tmp_path)
-    assert SymlinkResolver(os.readlink).between(base + b"/one", base + b"/elsewhere") == []
-    assert SymlinkResolver(os.readlink).between(base + b"/one/x", base + b"/elsewhere") == []
+    assert SymlinkResolver(os.readlink).between(base + b"/first", base + b"/elsewhere") == []
+    assert SymlinkResolver(os.readlink).between(base + b"/first/x", base + b"/elsewhere") == []
 
 
 @given(st.text("ab/.", max_size=30), st.text("ab/.", max_size=30))
-def test_any_way_is_followed_to_an_end(given_: str, real: str) -> None:
+def test_any_path_is_resolved(given_: str, real: str) -> None:
     SymlinkResolver(os.readlink).between(b"/nowhere/" + given_.encode(), b"/" + real.encode())

@@ -106,17 +106,19 @@ class IncrementalDecider:
     def _start(self, question: Asked) -> ProgramStart:
         first = self._leftovers is None
         if self._leftovers is None:
-            self._leftovers = process_start.outside(question.openings)
+            self._leftovers = process_start.leftover_descriptors(question.openings)
         redactor = self._around.redactor
         entries = (decode_text(entry).partition("=") for entry in question.variables)
         variables = {name: value for name, _, value in entries if name}
         standing = question.standing
         return ProgramStart(
-            program=process_start.text(question.program),
+            program=process_start.path_text(question.program),
             command=redactor.arguments([decode_text(word) for word in question.arguments]).words,
             cwd=decode_text(question.cwd),
             environment=redactor.environment(variables),
-            held=process_start.described(question.openings, self._around.streams, self._leftovers),
+            held=process_start.describe_descriptors(
+                question.openings, self._around.streams, self._leftovers
+            ),
             standing=None if standing is None else decode_text(standing).replace("\t", " "),
             reference=self.reference,
             others=question.others,
@@ -212,7 +214,7 @@ class IncrementalDecider:
             version = dependency.version
             if version is not None and version.digest is not None and dependency.path in before:
                 stored = Stored(version.digest, version.size or 0)
-                self._around.contents.learn(
+                self._around.contents.preset(
                     before[dependency.path], KnownContent(stored, version.stored)
                 )
         appended = {path for path, facts in opened.items() if facts.size}
@@ -221,4 +223,4 @@ class IncrementalDecider:
         for path, version in versions.items():
             if version is not None and version.digest and path in after and path not in appended:
                 stored = Stored(version.digest, version.size or 0)
-                self._around.contents.learn(after[path], KnownContent(stored, version.stored))
+                self._around.contents.preset(after[path], KnownContent(stored, version.stored))

@@ -20,7 +20,7 @@ from clew.witness.syscalls.trace_format import Facts
 from clew.witness.syscalls.version_tracker import KnownVersion
 
 _LOOKED, _USED, _REPLACED, _GONE = 1, 2, 2, 4
-"""The order of what happened at one moment; things are made between the last two."""
+"""The order of what happened at one moment; versions are generated between the last two."""
 
 
 def describe_reuse(
@@ -34,7 +34,7 @@ def describe_reuse(
 ) -> ReusedSubtree:
     """`before`: the files it met, as they were; `opened`: inherited files, before it wrote them;
     `after`: its outputs, as they are now."""
-    return _ReuseDescription(subtree, start, machine, before, opened, after).told()
+    return _ReuseDescription(subtree, start, machine, before, opened, after).describe()
 
 
 class _ReuseDescription:
@@ -53,41 +53,41 @@ class _ReuseDescription:
         self._handed = {one.version.key for one in subtree.handed}
         self._appended = {one.version.key for one in subtree.handed if opened[one.path].size}
         """What these hold depends on what was there before."""
-        self._things: dict[int, ReusedVersion] = {}
+        self._versions: dict[int, ReusedVersion] = {}
 
-    def told(self) -> ReusedSubtree:
+    def describe(self) -> ReusedSubtree:
         members = [self._record.activities[key] for key in self._subtree.members]
         members.sort(key=lambda process: process.number or 0)
-        steps = sorted(self._steps(members))
-        self._carries(members)
+        actions = sorted(self._actions(members))
+        self._set_bases(members)
         return ReusedSubtree(
-            actors=[self._actor(process) for process in members],
-            things=self._things,
-            steps=steps,
+            processes=[self._process(process) for process in members],
+            versions=self._versions,
+            actions=actions,
             held=self._start.held,
             standing=self._start.standing,
             printed={name: until - since for name, (since, until) in self._subtree.printed.items()},
         )
 
-    def _actor(self, process: Activity) -> ReusedProcess:
+    def _process(self, process: Activity) -> ReusedProcess:
         root = process.key == self._subtree.root.key
         parent = self._record.activities.get(process.parent or 0)
         return ReusedProcess(
             uid=process.uid,
             parent=None if root or parent is None else parent.uid,
             pid=process.pid or 0,
-            began=self._subtree.started if root else process.started,
+            started=self._subtree.started if root else process.started,
             ended=process.ended,
             exe=process.exe,
             cwd=process.cwd,
             command=tuple(process.command),
             variables=recorded_variables(self._record, process),
-            begun=self._begun(process),
+            start_facet=self._start_facet(process),
             status=process.status,
             signal=process.signal,
         )
 
-    def _begun(self, process: Activity) -> dict[str, Any] | None:
+    def _start_facet(self, process: Activity) -> dict[str, Any] | None:
         """With its seals as they are, whatever the execution around it has."""
         begun: dict[str, Any] | None = process.facets.get("begun")
         sealed = recorded_seals(self._record, process)
@@ -95,7 +95,7 @@ class _ReuseDescription:
 
     # -- what was done
 
-    def _steps(self, members: list[Activity]) -> Iterator[ReusedAction]:
+    def _actions(self, members: list[Activity]) -> Iterator[ReusedAction]:
         for process in members:
             for edge in self._index.used[process.key]:
                 if self._counts(process, edge.at) and edge.how != "append":
@@ -125,7 +125,7 @@ class _ReuseDescription:
                 at = max(edge.at, self._subtree.started)
                 yield ReusedAction(at, _USED, "stream", process.uid, None, words)
             elif self._counts(process, edge.at) or edge.version in self._handed:
-                self._thing(edge.version)
+                self._add_version(edge.version)
         for edge in self._record.invalidated:
             process = by_key.get(edge.activity)
             if process is not None and self._counts(process, edge.at):
@@ -141,20 +141,20 @@ class _ReuseDescription:
             words = (version.locator.rpartition("/")[2], "1")
             yield ReusedAction(edge.at, order, "stream", process.uid, None, words)
         elif self._index.paths[edge.version] is not None:
-            self._thing(edge.version)
+            self._add_version(edge.version)
             what = "used" if kind == "used" else "gone"
             yield ReusedAction(edge.at, order, what, process.uid, edge.version, (edge.how,))  # type: ignore[arg-type]
 
     # -- what it was done to
 
-    def _thing(self, key: int) -> None:
-        if key in self._things:
+    def _add_version(self, key: int) -> None:
+        if key in self._versions:
             return
         version = self._record.versions[key]
         path = self._index.paths[key] or b""
         makers = self._makers(key)
         if not makers:
-            self._things[key] = ReusedVersion(path, self._before.get(path))
+            self._versions[key] = ReusedVersion(path, self._before.get(path))
             return
         left = self._subtree.outputs.get(path)
         last = left is not None and left.version is not None and left.version.key == key
@@ -162,11 +162,11 @@ class _ReuseDescription:
         # who opens a file for a child to write it is no maker: the child was born later
         born = min(self._record.activities[by].started for by in self._index.makers[key])
         made = max(min(edge.at for edge in self._index.makers[key].values()), born)
-        self._things[key] = ReusedVersion(
+        self._versions[key] = ReusedVersion(
             path=path,
             facts=self._after.get(path) if last or handed else None,
-            told=None if key in self._appended else _content(version),
-            made=max(made, self._subtree.started),
+            known=None if key in self._appended else _content(version),
+            generated_at=max(made, self._subtree.started),
             makers=makers,
             opened=self._opened.get(path) if handed else None,
         )
@@ -180,7 +180,7 @@ class _ReuseDescription:
                 found[process.uid] = edge.how
         return found
 
-    def _carries(self, members: list[Activity]) -> None:
+    def _set_bases(self, members: list[Activity]) -> None:
         """Find the earlier version whose bytes a version keeps: both were met at the same time."""
         written = {(edge.activity, edge.version, edge.at) for edge in self._record.generated}
         for process in members:
@@ -188,12 +188,12 @@ class _ReuseDescription:
                 if edge.how != "append":
                     continue
                 old = self._record.versions[edge.version]
-                for key, thing in list(self._things.items()):
+                for key, reused in list(self._versions.items()):
                     version = self._record.versions[key]
                     same = version.locator == old.locator and key != old.key
-                    if thing.makers and same and (process.key, key, edge.at) in written:
-                        self._thing(old.key)
-                        self._things[key] = thing._replace(carries=old.key)
+                    if reused.makers and same and (process.key, key, edge.at) in written:
+                        self._add_version(old.key)
+                        self._versions[key] = reused._replace(base=old.key)
 
     def _locator(self, locator: str) -> str:
         """The same path on the machine whose files these are now."""

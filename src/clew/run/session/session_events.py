@@ -79,7 +79,7 @@ class SessionEvents:
         self.input_snapshot = InputSnapshot.from_trace(trace)
         built = self._builder.build(self._uid, trace, names)
         self._used = set(built.owners.values())
-        self._end = execution_events.build_end(self._uid, built.story, 0, 0, {})
+        self._end = execution_events.build_end(self._uid, built.state, 0, 0, {})
         self._process = built.first
         return [
             self._start.event,
@@ -118,7 +118,7 @@ class SessionEvents:
                     task.uid, LOST_CONTENT, "content", f"not all was stored: {why}"
                 )
             )
-        first = built.story.processes[branch.spawn.image].uid
+        first = built.state.processes[branch.spawn.image].uid
         events = execution_events.label_process(events, first, task.name)
         forked = Informed(
             execution=task.uid,
@@ -130,7 +130,7 @@ class SessionEvents:
         )
         at = branch.exit.at if branch.exit else None
         ended = execution_events.build_end(
-            task.uid, built.story, task.status, built.bytes, facets, at=at
+            task.uid, built.state, task.status, built.bytes, facets, at=at
         )
         return [started, forked, *events, ended]
 

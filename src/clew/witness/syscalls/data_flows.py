@@ -1,9 +1,9 @@
 """Data that passes between processes without a file: pipes, sockets, signals.
 
-Who holds which end of what is seen at exec, at fork and at exit; from that follows who could
-have told whom. A process that holds both ends of a pipe is a party to it only where nobody
-else is at the other end: shells make the pipes of others, and build tools hand one to every
-child to count jobs with.
+The trace shows at exec, fork and exit which process holds which end; from that follows which
+process can have informed which. A process that holds both ends of a pipe counts only where no other
+process is at the other end: shells create pipes for others, and build tools pass one to every child
+as a job counter.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections import defaultdict
 from msgspec import Struct, field
 
 READS, WRITES = 1, 2
+"""Access bits of a descriptor."""
 
 
 def peer_locator(address: bytes, socket_type: int) -> str | None:
-    """A socket address as a locator; None where it is no network peer."""
-    import socket  # only where there are any
+    """The locator of a socket address; None: not a network peer."""
+    import socket  # rarely needed
 
     if len(address) < 2:
         return None
@@ -39,64 +40,64 @@ def peer_locator(address: bytes, socket_type: int) -> str | None:
 
 
 class DataFlows(Struct, eq=False):
-    """Collects ends, and answers who informed whom."""
+    """Collects the ends of pipes and sockets, and derives which process informed which."""
 
     _pipes: dict[bytes, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
     _pairs: set[tuple[int, int, str]] = field(default_factory=set)
-    _bound: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    _asked: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    _servers: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    _clients: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
 
-    def holds(self, image: int, pipe: bytes, way: int) -> None:
+    def add_pipe_end(self, image: int, pipe: bytes, access: int) -> None:
         ends = self._pipes[pipe]
-        ends[image] = ends.get(image, 0) | way
+        ends[image] = ends.get(image, 0) | access
 
-    def shares_socket(self, image: int, parent: int) -> None:
-        """A child that got a socket from its parent as its input or output talks with it."""
+    def add_shared_socket(self, image: int, parent: int) -> None:
+        """A child whose input or output is a socket from its parent exchanges data with it."""
         self._pairs |= {(image, parent, "socket"), (parent, image, "socket")}
 
-    def signalled(self, image: int, to: int, *, asks: bool) -> None:
-        """Signal 0 only asks whether the other is there."""
+    def add_signal(self, image: int, to: int, *, asks: bool) -> None:
+        """Signal 0 (`asks`) only tests whether the other process exists: the sender is informed."""
         if image != to:
             self._pairs.add((image, to, "signal") if asks else (to, image, "signal"))
 
-    def told(self, image: int, by: int, via: str) -> None:
-        """It is known that `by` passed something to `image`."""
+    def add(self, image: int, by: int, via: str) -> None:
+        """Add a known flow from `by` to `image`."""
         self._pairs.add((image, by, via))
 
-    def bound(self, image: int, locator: str) -> None:
-        self._bound[_anyone(locator)].add(image)
+    def add_server(self, image: int, locator: str) -> None:
+        self._servers[_any_address(locator)].add(image)
 
-    def connected(self, image: int, locator: str) -> None:
-        self._asked[_anyone(locator)].add(image)
+    def add_client(self, image: int, locator: str) -> None:
+        self._clients[_any_address(locator)].add(image)
 
     def informed(self, forked: dict[int, int]) -> set[tuple[int, int, str]]:
-        """(who learnt, from whom, by what). `forked`: images that never became another program,
-        and their parents: these use the pipes they were born with."""
+        """Triples of the informed image, the informing image and the means. `forked` maps images
+        without an exec to their parents: they use the pipes of the parent."""
         pairs = set(self._pairs)
         for ends in self._pipes.values():
-            one_way = {image: way for image, way in ends.items() if way != READS | WRITES}
-            writers = [image for image, way in one_way.items() if way == WRITES]
-            readers = [image for image, way in one_way.items() if way == READS]
-            for image, way in ends.items():
+            one_way = {image: access for image, access in ends.items() if access != READS | WRITES}
+            writers = [image for image, access in one_way.items() if access == WRITES]
+            readers = [image for image, access in one_way.items() if access == READS]
+            for image, access in ends.items():
                 parent = forked.get(image)
-                if way == READS | WRITES and parent in ends:
+                if access == READS | WRITES and parent in ends:
                     pairs |= {(image, parent, "pipe"), (parent, image, "pipe")}
-            makers = [image for image, way in ends.items() if way == READS | WRITES]
+            holders_of_both = [image for image, access in ends.items() if access == READS | WRITES]
             pairs |= {
                 (r, w, "pipe")
-                for r in readers or makers
-                for w in writers or makers
+                for r in readers or holders_of_both
+                for w in writers or holders_of_both
                 if r != w and (r in one_way or w in one_way)
             }
-        for locator, servers in self._bound.items():
+        for locator, servers in self._servers.items():
             for server in servers:
-                for client in self._asked.get(locator, set()) - {server}:
+                for client in self._clients.get(locator, set()) - {server}:
                     pairs |= {(server, client, "socket"), (client, server, "socket")}
         return pairs
 
 
-def _anyone(locator: str) -> str:
-    """A server bound to every address answers at each of this machine's."""
-    for everywhere in ("://0.0.0.0:", "://[::]:", "://127.0.0.1:", "://[::1]:"):
-        locator = locator.replace(everywhere, "://*:")
+def _any_address(locator: str) -> str:
+    """Local addresses as one: a server bound to every address answers at each of them."""
+    for local in ("://0.0.0.0:", "://[::]:", "://127.0.0.1:", "://[::1]:"):
+        locator = locator.replace(local, "://*:")
     return locator

@@ -1,8 +1,8 @@
-"""Folders, pipes and devices that were made, changed or removed.
+"""Facts about directories, pipes and devices that were created, changed or removed.
 
-They have no bytes, so they are no versions: they are told as looks of the kinds `made` and
-`removed`, beside the look that such a change implies. The answer is the mode, how often something
-was done to the path by then (so that what came last is known) and, where it was set, the time.
+They have no bytes and so no versions: the record holds looks of the kinds `made` and `removed`, and
+the look that such a change implies. The answer contains the mode, the number of changes to the path
+so far (which tells the last one) and, if it was set, the mtime.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ import stat
 
 from clew.witness.syscalls.trace_format import Change, Facts
 
-Look = tuple[str, bytes, str]
-"""Its kind, its path, and the answer."""
+LookFact = tuple[str, bytes, str]
+"""The kind, path and answer of a look."""
 
 
 class DirectoryChanges:
-    """Counts what is done to each path."""
+    """Counts the changes to each path."""
 
     def __init__(self) -> None:
-        self._times: dict[bytes, int] = {}
+        self._counts: dict[bytes, int] = {}
 
-    def of(self, change: Change) -> list[Look]:
-        """What this change tells, if it is one of a folder, a pipe or a device."""
+    def facts_of(self, change: Change) -> list[LookFact]:
+        """The facts of a change to a directory, a pipe or a device; none for other changes."""
         path, before, after = change.path, change.before, change.after
         if change.what in (b"folder", b"node"):
-            return [("absent", path, "ENOENT"), self._deed("made", path, after)]
+            return [("absent", path, "ENOENT"), self._counted("made", path, after)]
         if before is None or not stat.S_ISDIR(before.mode):
             return []
         if change.what == b"delete":
-            return [self._deed("removed", path, before)]
+            return [self._counted("removed", path, before)]
         if change.what == b"rename" and change.path2:
-            removed = self._deed("removed", path, before)
-            return [removed, self._deed("made", change.path2, before)]
+            removed = self._counted("removed", path, before)
+            return [removed, self._counted("made", change.path2, before)]
         if change.what == b"metadata" and after is not None:
-            kind, _, answer = self._deed("made", path, after)
+            kind, _, answer = self._counted("made", path, after)
             return [("present", path, f"{before.mode:o}"), (kind, path, f"{answer} {after.mtime}")]
         return []
 
-    def _deed(self, kind: str, path: bytes, facts: Facts | None) -> Look:
-        times = self._times[path] = self._times.get(path, 0) + 1
-        return kind, path, f"{facts.mode if facts else 0:o} {times}"
+    def _counted(self, kind: str, path: bytes, facts: Facts | None) -> LookFact:
+        count = self._counts[path] = self._counts.get(path, 0) + 1
+        return kind, path, f"{facts.mode if facts else 0:o} {count}"

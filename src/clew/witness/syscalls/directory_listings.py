@@ -1,8 +1,8 @@
-"""Which names a folder had when it was listed, though it was looked at from here only later.
+"""Find the names that a directory had when a process listed it.
 
-The names are read as soon as the listing is heard of; what the run itself made or removed in
-between is known from its own records, in their order. A folder that changed in between by
-nobody's doing here was changed by somebody else: then nothing is claimed.
+The recorder reads the names a little later, when it gets the record of the listing. The trace says
+which names the execution itself added or removed in between. If the directory changed in between
+without such a record, another program changed it: then the names are unknown.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clew.witness.syscalls.trace_format import Facts
 
 
 class Listing(Struct, frozen=True):
-    """One listing whose names are to be settled."""
+    """One listing by a process."""
 
     image: int
     path: bytes
@@ -27,29 +27,29 @@ class Listing(Struct, frozen=True):
 
 
 class DirectoryListings:
-    """The listings of one execution, and the names that came and went meanwhile."""
+    """The listings of one execution, and the names it added and removed."""
 
     def __init__(self, contents: ContentCapture) -> None:
         self._contents = contents
-        self._listed: list[Listing] = []
+        self._pending: list[Listing] = []
         self._changes: dict[bytes, list[tuple[int, bytes, bool]]] = defaultdict(list)
 
-    def listed(self, listing: Listing) -> None:
-        self._listed.append(listing)
+    def add(self, listing: Listing) -> None:
+        self._pending.append(listing)
 
-    def changed(self, path: bytes, seq: int, *, existed: bool) -> None:
-        """This path was made, replaced or removed; `existed`: it was there before that."""
-        folder, name = os.path.split(path)
-        self._changes[folder].append((seq, name, existed))
+    def add_change(self, path: bytes, seq: int, *, existed: bool) -> None:
+        """The path was created, replaced or removed; `existed`: it existed before that."""
+        directory, name = os.path.split(path)
+        self._changes[directory].append((seq, name, existed))
 
-    def settled(self) -> list[tuple[Listing, str]]:
-        """Each listing with the digest of its names, or nothing where they are not known."""
-        joined: dict[Facts, bytes] = {}  # many may have listed a folder in one state
-        found = [self._names(listing, joined) for listing in self._listed]
-        different = list(dict.fromkeys(names for names in found if names is not None))
-        kept = dict(zip(different, self._contents.keep_all(different), strict=True))
-        digests = ("" if names is None else kept[names] for names in found)
-        return list(zip(self._listed, digests, strict=True))
+    def resolve(self) -> list[tuple[Listing, str]]:
+        """Each listing with the digest of its names; empty where they are unknown."""
+        joined: dict[Facts, bytes] = {}  # many processes list a directory in the same state
+        names_of_each = [self._names(listing, joined) for listing in self._pending]
+        different = list(dict.fromkeys(names for names in names_of_each if names is not None))
+        digest_of = dict(zip(different, self._contents.store_all(different), strict=True))
+        digests = ("" if names is None else digest_of[names] for names in names_of_each)
+        return list(zip(self._pending, digests, strict=True))
 
     def _names(self, listing: Listing, joined: dict[Facts, bytes]) -> bytes | None:
         read = self._contents.listing(listing.facts)
@@ -59,11 +59,11 @@ class DirectoryListings:
         later: dict[bytes, bool] = {}
         for seq, name, existed in self._changes.get(listing.path, ()):
             if seq > listing.seq:
-                later.setdefault(name, existed)  # the first change tells what was there before
+                later.setdefault(name, existed)  # the first change says whether it existed before
         if later:
-            there = {*names, *(name for name, existed in later.items() if existed)}
+            present = {*names, *(name for name, existed in later.items() if existed)}
             gone = {name for name, existed in later.items() if not existed}
-            return b"\0".join(sorted(there - gone))
+            return b"\0".join(sorted(present - gone))
         if same and listing.facts not in joined:
             joined[listing.facts] = b"\0".join(sorted(names))
         return joined[listing.facts] if same else None

@@ -1,4 +1,4 @@
-"""From the story to events: processes, versions with their makers and content, edges, gaps."""
+"""Build events from the state: processes, versions with their makers and content, edges, gaps."""
 
 from __future__ import annotations
 
@@ -28,124 +28,125 @@ from clew.prov.text import decode_text
 from clew.store import Stored
 from clew.witness.downloads.trace_origins import origins
 from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file
+from clew.witness.syscalls.data_flows import READS, WRITES
 from clew.witness.syscalls.trace_state import TraceContext, TracedProcess, TraceState
 from clew.witness.syscalls.version_tracker import ObservedVersion, facts_of, key_of
 
-Left = tuple[KnownContent, os.stat_result] | str
-"""Content that is there at the end, or why there is none."""
+FinalContent = tuple[KnownContent, os.stat_result] | str
+"""The content of a file at the end, with its `stat`; or why there is none."""
 
 _CHANGED_WHILE_OPEN = (
-    "changed by somebody else while it was open: not all that was read may be this"
+    "changed by another program while it was read: what was read may differ from this content"
 )
 _READ_WHILE_MAPPED = (
-    "read while a process could write it through memory: in which state is not known"
+    "read while a process had it mapped for writing: the bytes that were read are not known"
 )
 
 
 class EventBuilder:
-    """Tells one story. `owners` names the package of each path that has one."""
+    """Builds the events of one execution. `owners` names the package of each path that has one."""
 
     def __init__(
         self,
-        scene: TraceContext,
-        story: TraceState,
+        context: TraceContext,
+        state: TraceState,
         contents: ContentCapture,
         owners: Mapping[bytes, str],
     ) -> None:
-        self._scene = scene
-        self._story = story
+        self._context = context
+        self._state = state
         self._contents = contents
         self._owners = owners
-        self._origins = origins(story, scene.redactor)
+        self._origins = origins(state, context.redactor)
         self._n = count(FIRST_WITNESSED)
         self._versions: dict[ObservedVersion, Version] = {}
         self.bytes = 0
-        """Size of all content named."""
+        """The size of all content in the events."""
 
     def events(self) -> Iterator[AnyEvent]:
         yield from self._processes()
-        self._left = self._look_at_what_is_left()
-        for line in self._story.paths:
-            for met in line:
-                yield from self._version_events(met, last=met is line[-1])
-        yield from self._tales()
-        for image, met, how, at in self._story.invalidated:
+        self._final = self._final_contents()
+        for history in self._state.versions:
+            for observed in history:
+                yield from self._version_events(observed, last=observed is history[-1])
+        yield from self._facts()
+        for image, observed, how, at in self._state.invalidated:
             yield Invalidated(
-                execution=self._scene.execution,
+                execution=self._context.execution,
                 n=next(self._n),
                 at=at,
                 activity=self._uid(image),
-                version=self._version(met),
+                version=self._version(observed),
                 how=how,
             )
-        for a, b in sorted(self._story.aliases):
+        for a, b in sorted(self._state.aliases):
             yield Alias(
-                execution=self._scene.execution,
+                execution=self._context.execution,
                 n=next(self._n),
                 at=0,
                 a=self._locator(a),
                 b=self._locator(b),
             )
         yield from self._flows()
-        for image, what, why, path, at in self._story.gaps:
+        for image, what, why, path, at in self._state.gaps:
             yield self._gap(self._uid(image), what, why, path, at)
 
     # -- names
 
     def _uid(self, image: int) -> str:
-        return self._story.processes[image].uid
+        return self._state.processes[image].uid
 
     def _locator(self, path: bytes) -> str:
-        return file_locator(self._scene.machine, path)
+        return file_locator(self._context.machine, path)
 
-    def _version(self, met: ObservedVersion) -> Version:
-        found = self._versions.get(met)
-        if found is None:
-            maker = self._scene.execution if met.maker is None else self._uid(met.maker)
-            found = Version(self._locator(met.path), maker, met.ordinal)
-            self._versions[met] = found
-        return found
+    def _version(self, observed: ObservedVersion) -> Version:
+        version = self._versions.get(observed)
+        if version is None:
+            maker = self._context.execution if observed.maker is None else self._uid(observed.maker)
+            version = Version(self._locator(observed.path), maker, observed.ordinal)
+            self._versions[observed] = version
+        return version
 
-    def _outside(self, locator: str) -> Version:
-        return Version(locator, self._scene.execution, 1)
+    def _external_version(self, locator: str) -> Version:
+        return Version(locator, self._context.execution, 1)
 
     # -- processes
 
     def _processes(self) -> Iterator[AnyEvent]:
-        for process in self._story.processes.values():
-            if process.exec:  # a secret that it was given may stand in an earlier one's words, too
-                self._scene.redactor.learn_command([*map(decode_text, process.exec.arguments)])
-        for image, process in self._story.processes.items():
+        for process in self._state.processes.values():
+            if process.exec:  # an earlier command line may contain its secrets, too
+                self._context.redactor.learn_command([*map(decode_text, process.exec.arguments)])
+        for image, process in self._state.processes.items():
             yield self._started(image, process)
             if process.exit is not None:
                 yield self._ended(process)
 
     def _started(self, image: int, process: TracedProcess) -> Started:
-        words = [decode_text(word) for word in self._story.command(image)]
-        own = self._story.variables.get(process.exec.variables, {}) if process.exec else {}
+        arguments = [decode_text(word) for word in self._state.command(image)]
+        variables = self._state.variables.get(process.exec.variables, {}) if process.exec else {}
         return Started(
-            execution=self._scene.execution,
+            execution=self._context.execution,
             n=next(self._n),
             at=process.at,
             activity=process.uid,
             kind="process",
-            parent=self._uid(process.parent) if process.parent else self._scene.execution,
+            parent=self._uid(process.parent) if process.parent else self._context.execution,
             number=process.number,
             pid=process.pid,
-            command=self._scene.redactor.arguments(words).words,
+            command=self._context.redactor.arguments(arguments).words,
             exe=decode_text(process.exec.exe) if process.exec else None,
             cwd=decode_text(process.exec.cwd) if process.exec else None,
-            environment=_difference(self._scene.variables, own) if process.exec else {},
-            facets=self._begun(image, process),
+            environment=_difference(self._context.variables, variables) if process.exec else {},
+            facets=self._start_facets(image, process),
         )
 
-    def _begun(self, image: int, process: TracedProcess) -> dict[str, Any]:
+    def _start_facets(self, image: int, process: TracedProcess) -> dict[str, Any]:
         facets: dict[str, Any] = {}
-        begun = self._story.beginnings.facet(image)
-        if begun is not None and process.exec is not None:
-            seals = self._story.seals.get(process.exec.variables, {})
-            other = {n: seal for n, seal in seals.items() if self._scene.sealed.get(n) != seal}
-            facets["begun"] = {**begun, "sealed": other} if other else begun
+        start = self._state.process_starts.facet(image)
+        if start is not None and process.exec is not None:
+            seals = self._state.seals.get(process.exec.variables, {})
+            changed = {n: seal for n, seal in seals.items() if self._context.sealed.get(n) != seal}
+            facets["begun"] = {**start, "sealed": changed} if changed else start
         if process.reused is not None:
             facets["reused_from"] = process.reused
         return facets
@@ -154,7 +155,7 @@ class EventBuilder:
         assert process.exit is not None
         end = process.exit
         return Ended(
-            execution=self._scene.execution,
+            execution=self._context.execution,
             n=next(self._n),
             at=end.at,
             activity=process.uid,
@@ -169,97 +170,117 @@ class EventBuilder:
 
     # -- versions
 
-    def _look_at_what_is_left(self) -> dict[ObservedVersion, Left]:
-        """The content of each file that the execution made and that is still there. All of it
-        before any is told: what was moved is known by where it is now."""
-        left: dict[ObservedVersion, Left] = {}
-        for line in self._story.paths:
-            met = line[-1]
-            if met.maker is not None and not met.gone and is_file(met.path):
-                left.update((self._left_of(met, self._contents.left(met.path)),))
-        return left
+    def _final_contents(self) -> dict[ObservedVersion, FinalContent]:
+        """The content of each file that the execution wrote and left. Collected before the first
+        event is built: the content of a moved file is found at its final path."""
+        final: dict[ObservedVersion, FinalContent] = {}
+        for history in self._state.versions:
+            observed = history[-1]
+            if observed.maker is not None and not observed.gone and is_file(observed.path):
+                final.update((self._final_version(observed, self._contents.final(observed.path)),))
+        return final
 
-    def _left_of(self, met: ObservedVersion, left: Left) -> tuple[ObservedVersion, Left]:
-        """The version that is left: not what was read, if its makers went on after that; and
-        not theirs at all, if it changed after they had ended."""
-        if isinstance(left, str):
-            return met, left
-        now = left[1]
-        if not met.blurred and met.facts is not None and met.facts[:4] == facts_of(now)[:4]:
-            return met, left
-        opener = () if met.opener is None else (met.opener,)  # it may have written after its child
-        if self._story.paths.over((*met.makers, *opener), now.st_mtime_ns):
-            return met, "changed by somebody else after it was written"
-        if met.blurred or (met.read and met.facts is not None):
-            met = self._story.paths.again(met, facts_of(now), at=max(met.at, now.st_mtime_ns))
-        return met, left
+    def _final_version(
+        self, observed: ObservedVersion, final: FinalContent
+    ) -> tuple[ObservedVersion, FinalContent]:
+        """The version that the final content belongs to: a new one if its makers went on writing
+        after it was read; none of theirs if the file changed after they had ended."""
+        if isinstance(final, str):
+            return observed, final
+        now = final[1]
+        if (
+            not observed.uncertain
+            and observed.facts is not None
+            and observed.facts[:4] == facts_of(now)[:4]
+        ):
+            return observed, final
+        # the opener may have written after its child
+        opener = () if observed.opener is None else (observed.opener,)
+        if self._state.versions.all_ended((*observed.makers, *opener), now.st_mtime_ns):
+            return observed, "changed by another program after it was written"
+        if observed.uncertain or (observed.read and observed.facts is not None):
+            observed = self._state.versions.add_next(
+                observed, facts_of(now), at=max(observed.at, now.st_mtime_ns)
+            )
+        return observed, final
 
-    def _version_events(self, met: ObservedVersion, *, last: bool) -> Iterator[AnyEvent]:
+    def _version_events(self, observed: ObservedVersion, *, last: bool) -> Iterator[AnyEvent]:
         known: KnownContent | None = None
         mode, mtime, missing = 0, 0, ""
-        left = self._left.get(met) if last else None
-        if isinstance(left, str):
-            missing = left
-        elif left is not None:
-            known, now = left
+        final = self._final.get(observed) if last else None
+        if isinstance(final, str):
+            missing = final
+        elif final is not None:
+            known, now = final
             mode, mtime = now.st_mode, now.st_mtime_ns
-            _settle_opener(met, now)
-        if met.told is not None and known is None:
-            told = met.told
-            known = KnownContent(Stored(told.digest, told.size), told.kept)
-            mode, mtime, missing = told.mode, told.mtime, ""
-        if met.blurred:
+            _settle_opener(observed, now)
+        if observed.known is not None and known is None:
+            content = observed.known
+            known = KnownContent(Stored(content.digest, content.size), content.kept)
+            mode, mtime, missing = content.mode, content.mtime, ""
+        if observed.uncertain:
             missing = _READ_WHILE_MAPPED
-        elif known is None and met.facts is not None and stat.S_ISREG(met.facts.mode):
-            known = self._contents.known(met.facts)
-            mode, mtime = met.facts.mode, met.facts.mtime
-            needed = met.read or (met.carried and met.maker is None)
-            if known is None and needed and is_file(met.path):
-                missing = missing or self._contents.why_missing(met.facts)
-        version = self._version(met)
-        for image, how in met.makers.items():
+        elif known is None and observed.facts is not None and stat.S_ISREG(observed.facts.mode):
+            known = self._contents.known(observed.facts)
+            mode, mtime = observed.facts.mode, observed.facts.mtime
+            needed = observed.read or (observed.is_base and observed.maker is None)
+            if known is None and needed and is_file(observed.path):
+                missing = missing or self._contents.why_missing(observed.facts)
+        version = self._version(observed)
+        for image, how in observed.makers.items():
             yield Generated(
-                execution=self._scene.execution,
+                execution=self._context.execution,
                 n=next(self._n),
-                at=met.at,
+                at=observed.at,
                 activity=self._uid(image),
                 version=version,
                 how=how,
             )
-            if met.carries is not None:
+            if observed.base is not None:
                 yield Used(
-                    execution=self._scene.execution,
+                    execution=self._context.execution,
                     n=next(self._n),
-                    at=met.at,
+                    at=observed.at,
                     activity=self._uid(image),
-                    version=self._version(met.carries),
+                    version=self._version(observed.base),
                     how="append",
                 )
         if known is not None:
-            source = self._origins.get(met.path) if last else None
-            yield self._content(version, known, mode, mtime, self._owners.get(met.path), source)
-            meanwhile = last and met.maker is None and met.read and self._changed_meanwhile(met)
+            source = self._origins.get(observed.path) if last else None
+            yield self._content(
+                version, known, mode, mtime, self._owners.get(observed.path), source
+            )
+            meanwhile = (
+                last
+                and observed.maker is None
+                and observed.read
+                and self._changed_while_read(observed)
+            )
             missing = _CHANGED_WHILE_OPEN if meanwhile else ""
         if missing and missing != "gone":
-            yield self._gap(self._scene.execution, "content", missing, met.path, met.at)
+            yield self._gap(self._context.execution, "content", missing, observed.path, observed.at)
 
-    def _changed_meanwhile(self, met: ObservedVersion) -> bool:
-        """Whether somebody else changed this input while a process that read it still ran: which
-        bytes it met is then not known for sure."""
-        if met.gone or met.facts is None or not stat.S_ISREG(met.facts.mode):
+    def _changed_while_read(self, observed: ObservedVersion) -> bool:
+        """Whether another program changed this input while one of its readers still ran: the bytes
+        that were read are then uncertain."""
+        if observed.gone or observed.facts is None or not stat.S_ISREG(observed.facts.mode):
             return False
         try:
-            found = self._contents.files.lstat(met.path)
+            status = self._contents.files.lstat(observed.path)
         except OSError:
             return False
-        if found.st_mtime_ns == met.facts.mtime and found.st_size == met.facts.size:
+        if status.st_mtime_ns == observed.facts.mtime and status.st_size == observed.facts.size:
             return False
-        now = facts_of(found)
-        if now[:2] != met.facts[:2]:
+        now = facts_of(status)
+        if now[:2] != observed.facts[:2]:
             return False
-        tales = self._story.tales.items()
-        readers = [image for image, tale in tales if any(used is met for used, _ in tale.used)]
-        return not self._story.paths.over(readers, now.mtime)
+        facts_of_process = self._state.facts_of_process.items()
+        readers = [
+            image
+            for image, process_facts in facts_of_process
+            if any(used is observed for used, _ in process_facts.used)
+        ]
+        return not self._state.versions.all_ended(readers, now.mtime)
 
     def _content(
         self,
@@ -272,7 +293,7 @@ class EventBuilder:
     ) -> Content:
         self.bytes += known.stored.size
         return Content(
-            execution=self._scene.execution,
+            execution=self._context.execution,
             n=next(self._n),
             at=mtime,
             version=version,
@@ -287,16 +308,16 @@ class EventBuilder:
 
     # -- edges
 
-    def _tales(self) -> Iterator[AnyEvent]:
-        execution = self._scene.execution
-        lasting = {line[0] for line in self._story.paths if _is_unchanged(line)}
-        for image, tale in self._story.tales.items():
+    def _facts(self) -> Iterator[AnyEvent]:
+        execution = self._context.execution
+        unchanged = {history[0] for history in self._state.versions if _is_unchanged(history)}
+        for image, process_facts in self._state.facts_of_process.items():
             uid = self._uid(image)
-            there: set[str] = set()
-            for (met, how), at in tale.used.items():
-                version = self._version(met)
-                if met in lasting:
-                    there.add(version.locator)
+            used: set[str] = set()
+            for (observed, how), at in process_facts.used.items():
+                version = self._version(observed)
+                if observed in unchanged:
+                    used.add(version.locator)
                 yield Used(
                     execution=execution,
                     n=next(self._n),
@@ -305,9 +326,9 @@ class EventBuilder:
                     version=version,
                     how=how,
                 )
-            for (kind, locator, answer), at in tale.looked.items():
-                if kind == "present" and not answer and locator in there:
-                    continue  # who used it says so
+            for (kind, locator, answer), at in process_facts.looked.items():
+                if kind == "present" and not answer and locator in used:
+                    continue  # the Used event implies it
                 yield Looked(
                     execution=execution,
                     n=next(self._n),
@@ -319,20 +340,20 @@ class EventBuilder:
                 )
 
     def _flows(self) -> Iterator[AnyEvent]:
-        execution = self._scene.execution
-        for (image, locator, how), at in self._story.peers.items():
+        execution = self._context.execution
+        for (image, locator, how), at in self._state.peers.items():
             yield Used(
                 execution=execution,
                 n=next(self._n),
                 at=at,
                 activity=self._uid(image),
-                version=self._outside(locator),
+                version=self._external_version(locator),
                 how=how,
             )
-        for (image, stream, way), at in self._story.streams.items():
-            version = self._outside(f"stream://{execution}/{stream}")
-            kind = Used if stream == "stdin" and way & 1 else Generated
-            if stream == "stdin" or way & 2:
+        for (image, stream, access), at in self._state.streams.items():
+            version = self._external_version(f"stream://{execution}/{stream}")
+            kind = Used if stream == "stdin" and access & READS else Generated
+            if stream == "stdin" or access & WRITES:
                 yield kind(
                     execution=execution,
                     n=next(self._n),
@@ -341,20 +362,20 @@ class EventBuilder:
                     version=version,
                     how="inherited",
                 )
-        forked = {i: p.parent for i, p in self._story.processes.items() if p.exec is None}
-        for learnt, by, via in sorted(self._story.flows.informed(forked)):
+        forked = {i: p.parent for i, p in self._state.processes.items() if p.exec is None}
+        for informed, by, via in sorted(self._state.flows.informed(forked)):
             yield Informed(
                 execution=execution,
                 n=next(self._n),
-                at=self._story.processes[learnt].at,
-                activity=self._uid(learnt),
+                at=self._state.processes[informed].at,
+                activity=self._uid(informed),
                 by=self._uid(by),
                 via=via,
             )
 
     def _gap(self, activity: str, what: str, why: str, path: bytes | None, at: int) -> Gap:
         return Gap(
-            execution=self._scene.execution,
+            execution=self._context.execution,
             n=next(self._n),
             at=at,
             activity=activity,
@@ -364,19 +385,20 @@ class EventBuilder:
         )
 
 
-def _is_unchanged(line: list[ObservedVersion]) -> bool:
-    """Whether one file was at this path from beginning to end."""
-    return len(line) == 1 and line[0].maker is None and not line[0].gone
+def _is_unchanged(history: list[ObservedVersion]) -> bool:
+    """Whether the path had the same file throughout the execution."""
+    return len(history) == 1 and history[0].maker is None and not history[0].gone
 
 
-def _settle_opener(met: ObservedVersion, now: os.stat_result) -> None:
-    """Who opened a file for its children wrote to it as well if it changed after they were done."""
-    if met.opener is None or met.inherited is None:
+def _settle_opener(observed: ObservedVersion, now: os.stat_result) -> None:
+    """Add the opener of a file to its makers if the file changed after its children were done."""
+    if observed.opener is None or observed.inherited is None:
         return
-    if key_of(met.inherited)[2:] != (now.st_size, now.st_mtime_ns):
-        met.makers.setdefault(met.opener, "write")
+    if key_of(observed.inherited)[2:] != (now.st_size, now.st_mtime_ns):
+        observed.makers.setdefault(observed.opener, "write")
 
 
-def _difference(whole: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str | None]:
-    changed: dict[str, str | None] = {k: v for k, v in own.items() if whole.get(k) != v}
-    return changed | {name: None for name in whole if name not in own}
+def _difference(outer: Mapping[str, str], inner: Mapping[str, str]) -> dict[str, str | None]:
+    """Variables of `inner` that differ from `outer`; None: it does not have the variable."""
+    changed: dict[str, str | None] = {k: v for k, v in inner.items() if outer.get(k) != v}
+    return changed | {name: None for name in outer if name not in inner}

@@ -1,7 +1,7 @@
-"""The system-call witness: from what clew-trace saw to events.
+"""Interpret the records of a trace: which process used and wrote which version of which file.
 
-The records are put in their order and told as a story: which process met which version of
-what. Nothing is claimed that was not seen; what could not be seen becomes a gap.
+The interpreter handles the records in order and fills a `TraceState`. It claims nothing that the
+trace does not show; what the tracer could not see becomes a gap.
 """
 
 from __future__ import annotations
@@ -28,58 +28,58 @@ if TYPE_CHECKING:
 
 
 def interpret(
-    scene: TraceContext,
+    context: TraceContext,
     trace: Sequence[AnyRecord],
     contents: ContentCapture,
-    retold: Mapping[int, ReusedSubtree] | None = None,
+    reused: Mapping[int, ReusedSubtree] | None = None,
 ) -> TraceState:
-    """The story of these records, which are in their order; what it leaves is stored. `retold`:
-    what programs did that were not started again, by the tokens of the records."""
-    story = TraceState()
-    narrator = Interpreter(scene, story, contents, SymlinkResolver(contents.files.readlink))
-    narrator.retold = retold or {}
-    narrator.tell(trace)
-    contents.settle(path for path in story.left() if is_file(path))
-    return story
+    """Interpret a trace, whose records are in order, and store the files that the execution left.
+
+    `reused`: the subtrees that were reused instead of run, by the token in the `Reused` record.
+    """
+    state = TraceState()
+    interpreter = Interpreter(context, state, contents, SymlinkResolver(contents.files.readlink))
+    interpreter.reused = reused or {}
+    interpreter.interpret(trace)
+    contents.store_final(path for path in state.remaining_paths() if is_file(path))
+    return state
 
 
-_NOBODY = 0
-"""The image of what is described before anybody is told to have seen it."""
+_NO_IMAGE = 0
+"""The image of records that only describe a numbered open: a `Seen` record names the readers."""
 
 
 class Interpreter:
-    """Tells the records of one execution, given in their order."""
+    """Interprets the records of one execution."""
 
     def __init__(
         self,
-        scene: TraceContext,
-        story: TraceState,
+        context: TraceContext,
+        state: TraceState,
         contents: ContentCapture,
-        links: SymlinkResolver,
+        resolver: SymlinkResolver,
     ) -> None:
-        self._scene = scene
-        self._sights = Observations(scene, story, links)
-        self._story = story
-        self._paths = story.paths
-        self._flows = story.flows
-        self._processes = story.processes
-        self._tales = story.tales
+        self._context = context
+        self._observations = Observations(context, state, resolver)
+        self._state = state
+        self._versions = state.versions
+        self._flows = state.flows
+        self._processes = state.processes
+        self._facts_of_process = state.facts_of_process
         self._listings = DirectoryListings(contents)
-        self._deeds = DirectoryChanges()
-        self.retold: Mapping[int, ReusedSubtree] = {}
-        self._retelling: SubtreeReplayer | None = None
-        self._became: dict[int, int] = {}
+        self._directory_changes = DirectoryChanges()
+        self.reused: Mapping[int, ReusedSubtree] = {}
+        self._replayer: SubtreeReplayer | None = None
+        self._final_image: dict[int, int] = {}  # of processes that were reused
 
-    # -- listening
-
-    def tell(self, trace: Sequence[AnyRecord]) -> None:
-        tellers: dict[type, Callable[..., None]] = {
+    def interpret(self, trace: Sequence[AnyRecord]) -> None:
+        handlers: dict[type, Callable[..., None]] = {
             trace_format.Spawn: self._spawn,
             trace_format.Exec: self._exec,
             trace_format.Variables: self._environment,
             trace_format.Exit: self._exit,
             trace_format.Open: self._open,
-            trace_format.Sighting: self._sighting,
+            trace_format.ReadOpen: self._read_open,
             trace_format.Seen: self._seen,
             trace_format.Change: self._change,
             trace_format.Descriptor: self._descriptor,
@@ -87,47 +87,47 @@ class Interpreter:
             trace_format.Hidden: self._hidden,
             trace_format.Fetch: self._fetch,
             trace_format.Held: self._held,
-            trace_format.Mark: self._story.beginnings.mark,
-            trace_format.Place: self._story.beginnings.place,
+            trace_format.Mark: self._state.process_starts.add_mark,
+            trace_format.Place: self._state.process_starts.add_position,
             trace_format.Signal: self._signal,
             trace_format.Reused: self._reused,
         }
         for record in trace:
             if isinstance(record, trace_format.Look):
-                self._sights.describe(record)
-        for moment in trace_format.unfolded(trace):
-            teller = tellers.get(type(moment))
-            if teller is not None:
-                teller(moment)
-        for tale in self._tales.values():
-            tale.end()
-        for listing, names in self._listings.settled():
-            self._looked(listing.image, "listing", listing.path, names, listing.at)
+                self._observations.add_look(record)
+        for event in trace_format.expand_opens(trace):
+            handler = handlers.get(type(event))
+            if handler is not None:
+                handler(event)
+        for process_facts in self._facts_of_process.values():
+            process_facts.merge()
+        for listing, names in self._listings.resolve():
+            self._record_fact(listing.image, "listing", listing.path, names, listing.at)
 
     def _spawn(self, record: trace_format.Spawn) -> None:
         number = len(self._processes) + 1
-        uid = f"{self._scene.boot}-{record.pid}-{record.started}-0"
+        uid = f"{self._context.boot}-{record.pid}-{record.started}-0"
         self._processes[record.image] = TracedProcess(
             uid, number, record.parent, record.pid, record.at
         )
-        self._tales[record.image] = ProcessFacts()
-        self._paths.born(record.image, record.parent)
+        self._facts_of_process[record.image] = ProcessFacts()
+        self._versions.add_process(record.image, record.parent)
 
     def _exec(self, record: trace_format.Exec) -> None:
         if record.image == record.previous:
             self._processes[record.image].exec = record
-            self._tales[record.image].begin_anew()
-            self._paths.seal(record.image)
+            self._facts_of_process[record.image].start_program()
+            self._versions.close_versions(record.image)
         else:
-            self._succeed(record, record)
+            self._replace_image(record, record)
 
-    def _succeed(
-        self, record: trace_format.Exec | trace_format.Reused, run: trace_format.Exec | None
+    def _replace_image(
+        self, record: trace_format.Exec | trace_format.Reused, executed: trace_format.Exec | None
     ) -> None:
-        """A process becomes another program."""
+        """A process executes another program, and so gets a new image."""
         before = self._processes[record.previous]
-        self._paths.born(record.image, record.previous)
-        self._paths.ended(record.previous, record.at)
+        self._versions.add_process(record.image, record.previous)
+        self._versions.end_process(record.previous, record.at)
         stem, _, ordinal = before.uid.rpartition("-")
         self._processes[record.image] = TracedProcess(
             f"{stem}-{int(ordinal) + 1}",
@@ -135,144 +135,148 @@ class Interpreter:
             record.previous,
             record.pid,
             record.at,
-            exec=run,
+            exec=executed,
         )
-        self._tales[record.image] = ProcessFacts()
+        self._facts_of_process[record.image] = ProcessFacts()
 
     def _reused(self, record: trace_format.Reused) -> None:
-        """A program that was not started: what it did before is told as if it had been."""
+        """A program was not started: replay what it did in the earlier execution."""
         if record.image != record.previous:
-            self._succeed(record, None)
+            self._replace_image(record, None)
         else:
-            self._tales[record.image].begin_anew()
-            self._paths.seal(record.image)
-        retold = self.retold.get(record.token)
-        if retold is not None:
-            if self._retelling is None:
+            self._facts_of_process[record.image].start_program()
+            self._versions.close_versions(record.image)
+        subtree = self.reused.get(record.token)
+        if subtree is not None:
+            if self._replayer is None:
                 from clew.witness.syscalls.reused_subtree import SubtreeReplayer
 
-                self._retelling = SubtreeReplayer(self._scene, self._story)
-            self._became[record.image] = self._retelling.tell(retold, record)
+                self._replayer = SubtreeReplayer(self._context, self._state)
+            self._final_image[record.image] = self._replayer.replay(subtree, record)
 
     def _held(self, record: trace_format.Held) -> None:
-        run = self._processes[record.image].exec
-        self._story.beginnings.held(record, run, self._scene.streams)
+        executed = self._processes[record.image].exec
+        self._state.process_starts.add(record, executed, self._context.streams)
 
     def _signal(self, record: trace_format.Signal) -> None:
-        self._flows.signalled(record.image, record.to, asks=record.signal == 0)
+        self._flows.add_signal(record.image, record.to, asks=record.signal == 0)
 
     def _environment(self, record: trace_format.Variables) -> None:
         entries = (entry.decode(errors="replace").partition("=") for entry in record.entries)
-        own = {name: value for name, _, value in entries if name}
-        self._scene.redactor.learn(own)
-        self._story.variables[record.number] = self._scene.redactor.environment(own)
-        self._story.seals[record.number] = self._scene.redactor.seals(own)
+        variables = {name: value for name, _, value in entries if name}
+        self._context.redactor.learn(variables)
+        self._state.variables[record.number] = self._context.redactor.environment(variables)
+        self._state.seals[record.number] = self._context.redactor.seals(variables)
 
     def _exit(self, record: trace_format.Exit) -> None:
-        image = self._became.get(record.image, record.image)
+        image = self._final_image.get(record.image, record.image)
         self._processes[image].exit = record
-        self._paths.ended(image, record.at)
+        self._versions.end_process(image, record.at)
 
     def _open(self, record: trace_format.Open) -> None:
         path = record.real or normalize_path(record.path)
-        if record.image == _NOBODY or self._sights.ignored(path):
-            return  # described for those who will be told to have opened it
-        for fact in self._sights.links(record.path, record.real):
-            self._tales[record.image].looked.setdefault(fact, record.at)
+        if record.image == _NO_IMAGE or self._observations.is_ignored(path):
+            return
+        for fact in self._observations.link_facts(record.path, record.real):
+            self._facts_of_process[record.image].looked.setdefault(fact, record.at)
         if record.facts and stat.S_ISFIFO(record.facts.mode):
-            self._flows.holds(record.image, path, _access_bits(record.flags))
+            self._flows.add_pipe_end(record.image, path, _access_bits(record.flags))
         else:
             self._write(record, path)
 
-    def _sighting(self, record: trace_format.Sighting) -> None:
+    def _read_open(self, record: trace_format.ReadOpen) -> None:
         image, at, what = record.image, record.at, record.what
-        opened, tale = self._sights.opened(what), self._tales[image]
+        opened, process_facts = self._observations.open_result(what), self._facts_of_process[image]
         for fact in opened.looked:
-            tale.looked.setdefault(fact, at)
+            process_facts.looked.setdefault(fact, at)
         if opened.used == "exec":
-            self._story.beginnings.loaded(image, what, self._processes[image].exec)
+            self._state.process_starts.set_program(image, what, self._processes[image].exec)
         if opened.used:
-            met = self._paths.read(opened.path, what.facts, at=at)
-            met.read = True
-            tale.used.setdefault((met, opened.used), at)
+            observed = self._versions.read(opened.path, what.facts, at=at)
+            observed.read = True
+            process_facts.used.setdefault((observed, opened.used), at)
         elif opened.pipe:
-            self._flows.holds(image, opened.path, _access_bits(what.flags))
+            self._flows.add_pipe_end(image, opened.path, _access_bits(what.flags))
         elif opened.listed and what.facts:
-            self._listings.listed(Listing(image, opened.path, what.facts, record.seq, at))
+            self._listings.add(Listing(image, opened.path, what.facts, record.seq, at))
 
     def _seen(self, record: trace_format.Seen) -> None:
-        told, looked, at = self._sights.looked, self._tales[record.image].looked, record.at
+        at, facts_of_look = record.at, self._observations.facts_of_look
+        looked = self._facts_of_process[record.image].looked
         for number in record.looked:
-            for fact in told[number]:
+            for fact in facts_of_look[number]:
                 looked.setdefault(fact, at)
 
     def _write(self, record: trace_format.Open, path: bytes) -> None:
         image, at, before = record.image, record.at, record.before
         if record.flags & os.O_CREAT:
-            self._listings.changed(path, record.seq, existed=before is not None)
+            self._listings.add_change(path, record.seq, existed=before is not None)
         old: ObservedVersion | None = None
         if before is None or record.flags & os.O_EXCL:
             if record.flags & os.O_CREAT:
-                self._looked(image, "absent", path, "ENOENT", at)
+                self._record_fact(image, "absent", path, "ENOENT", at)
         elif record.flags & os.O_TRUNC:
-            self._looked(image, "present", path, f"{before.mode:o}", at)
-            replaced = self._paths.current(path)
+            self._record_fact(image, "present", path, f"{before.mode:o}", at)
+            replaced = self._versions.current(path)
             if replaced is not None and not (replaced.maker == image and not replaced.read):
                 self._invalidate(image, replaced, "replace", at)
         elif before.size or record.flags & os.O_ACCMODE == os.O_RDWR:
-            old = self._paths.read(path, before, at=at)
+            old = self._versions.read(path, before, at=at)
             if record.flags & os.O_ACCMODE == os.O_RDWR and (old.maker != image or old.read):
-                self._use(image, old, "open", at)
-        else:  # it was there, and empty
+                self._record_use(image, old, "open", at)
+        else:  # it existed and was empty
             times = f"{before.mode:o} {before.size} {before.mtime}"
-            self._looked(image, "times", path, times, at)
-        met = self._paths.write(path, image, at=at, how="write", facts=record.facts)
-        self._carry(met, old)
+            self._record_fact(image, "times", path, times, at)
+        observed = self._versions.write(path, image, at=at, how="write", facts=record.facts)
+        self._set_base(observed, old)
         if record.flags & os.O_TMPFILE == os.O_TMPFILE:
-            self._invalidate(image, met, "delete", at)  # it has no name, unless it gets one
+            self._invalidate(image, observed, "delete", at)  # without a name until it is linked
 
     def _change(self, record: trace_format.Change) -> None:
         image, path, at = record.image, record.path, record.at
-        if self._sights.ignored(path):
+        if self._observations.is_ignored(path):
             return
-        self._renamed(record)
-        for kind, where, answer in self._deeds.of(record):
-            self._looked(image, kind, where, answer, at)
+        self._update_listings(record)
+        for kind, where, answer in self._directory_changes.facts_of(record):
+            self._record_fact(image, kind, where, answer, at)
         if record.what in (b"rename", b"link", b"exchange") and record.path2:
             self._move(record, record.path2)
         elif record.what == b"delete":
-            old = self._paths.current(path)
+            old = self._versions.current(path)
             if record.before and not stat.S_ISDIR(record.before.mode):
-                old = old or self._paths.read(path, record.before, at=at)
+                old = old or self._versions.read(path, record.before, at=at)
                 self._invalidate(image, old, "delete", at)
         elif record.what == b"symlink":
-            self._looked(image, "absent", path, "ENOENT", at)
-            met = self._paths.write(path, image, at=at, how="symlink", facts=record.after)
-            met.facts = record.after
+            self._record_fact(image, "absent", path, "ENOENT", at)
+            observed = self._versions.write(path, image, at=at, how="symlink", facts=record.after)
+            observed.facts = record.after
         elif record.what == b"metadata" and record.before and stat.S_ISREG(record.before.mode):
-            self._touch(record)
+            self._change_metadata(record)
         elif record.what == b"map" and record.before:
-            self._paths.mapped(record.before, image)
+            self._versions.add_mapping(record.before, image)
         elif record.what == b"truncate":
             kept = record.before and record.before.size and record.after and record.after.size
-            old = self._paths.read(path, record.before, at=at) if kept else None
+            old = self._versions.read(path, record.before, at=at) if kept else None
             if record.before and not kept:
-                self._looked(image, "present", path, f"{record.before.mode:o}", at)
-            self._carry(self._paths.write(path, image, at=at, how="write", facts=record.after), old)
+                self._record_fact(image, "present", path, f"{record.before.mode:o}", at)
+            self._set_base(
+                self._versions.write(path, image, at=at, how="write", facts=record.after), old
+            )
 
-    def _renamed(self, record: trace_format.Change) -> None:
-        """Names that came and went, for those who list their folders."""
+    def _update_listings(self, record: trace_format.Change) -> None:
+        """Tell the directory listings which names this change adds or removes."""
         if record.what in (b"rename", b"delete"):
-            self._listings.changed(record.path, record.seq, existed=True)
+            self._listings.add_change(record.path, record.seq, existed=True)
         elif record.what in (b"symlink", b"folder", b"node"):
-            self._listings.changed(record.path, record.seq, existed=False)
+            self._listings.add_change(record.path, record.seq, existed=False)
         if record.what in (b"rename", b"link") and record.path2:
-            known = self._paths.current(record.path2) is not None
-            self._listings.changed(record.path2, record.seq, existed=known)
+            known = self._versions.current(record.path2) is not None
+            self._listings.add_change(record.path2, record.seq, existed=known)
 
-    def _touch(self, record: trace_format.Change) -> None:
-        """New times or permissions are a new version, unless it is one's own work in progress."""
-        old = self._paths.current(record.path)
+    def _change_metadata(self, record: trace_format.Change) -> None:
+        """New times or permissions make a new version, unless the current one is unread or this
+        image's own."""
+        old = self._versions.current(record.path)
         if (
             old is not None
             and old.maker is not None
@@ -281,33 +285,35 @@ class Interpreter:
             old.facts = record.after
             old.makers.setdefault(record.image, "metadata")
             return
-        old = self._paths.read(record.path, record.before, at=record.at)
-        self._use(record.image, old, "metadata", record.at)
-        met = self._paths.add(record.path, at=record.at, maker=record.image, facts=record.after)
-        met.makers[record.image] = "metadata"
+        old = self._versions.read(record.path, record.before, at=record.at)
+        self._record_use(record.image, old, "metadata", record.at)
+        observed = self._versions.add(
+            record.path, at=record.at, maker=record.image, facts=record.after
+        )
+        observed.makers[record.image] = "metadata"
 
     def _move(self, record: trace_format.Change, to: bytes) -> None:
         if record.before and stat.S_ISDIR(record.before.mode):
-            return  # what is in it is told file by file
-        old = self._before(record.path, record.before, record.at)
+            return  # the trace has a record for each file in it
+        old = self._version_before(record.path, record.before, record.at)
         if record.what == b"exchange":
-            other = self._before(to, record.after, record.at)
-            self._move_one(record, to, record.path, other, record.after)
-            self._move_one(record, record.path, to, old, record.before)
+            other = self._version_before(to, record.after, record.at)
+            self._move_file(record, to, record.path, other, record.after)
+            self._move_file(record, record.path, to, old, record.before)
         elif old.gone and record.what == b"link":  # it had no name until now
-            new = self._paths.add(to, at=record.at, maker=record.image, facts=record.after)
+            new = self._versions.add(to, at=record.at, maker=record.image, facts=record.after)
             new.makers |= old.makers | {record.image: "link"}
         else:
-            self._move_one(record, record.path, to, old, record.after)
+            self._move_file(record, record.path, to, old, record.after)
 
-    def _before(self, path: bytes, facts: Facts | None, at: int) -> ObservedVersion:
+    def _version_before(self, path: bytes, facts: Facts | None, at: int) -> ObservedVersion:
         """The version that was at a path when its name was moved."""
-        old = self._paths.current(path)
+        old = self._versions.current(path)
         if old is None or old.maker is None:
-            return self._paths.read(path, facts, at=at)
+            return self._versions.read(path, facts, at=at)
         return old
 
-    def _move_one(
+    def _move_file(
         self,
         record: trace_format.Change,
         path: bytes,
@@ -316,74 +322,82 @@ class Interpreter:
         facts: Facts | None,
     ) -> None:
         image, at, how = record.image, record.at, record.what.decode()
-        self._use(image, old, how, at)
-        replaced = self._paths.current(to)
+        self._record_use(image, old, how, at)
+        replaced = self._versions.current(to)
         if replaced is not None and record.what == b"rename":
             self._invalidate(image, replaced, "replace", at)
-        new = self._paths.add(to, at=at, maker=image, facts=facts or old.facts)
+        new = self._versions.add(to, at=at, maker=image, facts=facts or old.facts)
         new.makers[image] = how
         if record.what == b"link":
-            self._story.aliases.add((path, to))
+            self._state.aliases.add((path, to))
         elif record.what == b"rename":
             self._invalidate(image, old, "rename", at)
 
     def _descriptor(self, record: trace_format.Descriptor) -> None:
         image, name, at = record.image, record.name, record.at
         process = self._processes[image]
-        stream = self._scene.streams.get(name)
+        stream = self._context.streams.get(name)
         if stream is not None:
-            self._story.streams.setdefault((image, stream, record.way), at)
+            self._state.streams.setdefault((image, stream, record.way), at)
         elif name.startswith(b"pipe:"):
-            self._flows.holds(image, name, record.way)
+            self._flows.add_pipe_end(image, name, record.way)
         elif name.startswith(b"socket:"):
             if record.fd <= 2 and process.parent:
-                self._flows.shares_socket(image, process.parent)
-        elif record.facts and stat.S_ISREG(record.facts.mode) and not self._sights.ignored(name):
+                self._flows.add_shared_socket(image, process.parent)
+        elif (
+            record.facts
+            and stat.S_ISREG(record.facts.mode)
+            and not self._observations.is_ignored(name)
+        ):
             if record.way & 1:
-                met = self._paths.read(name, record.facts, at=at)
-                if not self._tales[image].opened(met) and met.maker != image:
-                    self._use(image, met, "inherited", at)
+                observed = self._versions.read(name, record.facts, at=at)
+                if (
+                    not self._facts_of_process[image].has_opened(observed)
+                    and observed.maker != image
+                ):
+                    self._record_use(image, observed, "inherited", at)
             if record.way & 2:
-                self._paths.inherit(name, image, process.parent, record.facts, at=at)
+                self._versions.inherit(name, image, process.parent, record.facts, at=at)
 
     def _net(self, record: trace_format.Net) -> None:
         locator = peer_locator(record.address, record.socket)
         if locator is None:
             return
         if record.what == b"bind":
-            self._flows.bound(record.image, locator)
+            self._flows.add_server(record.image, locator)
         else:
-            self._flows.connected(record.image, locator)
-            self._story.peers.setdefault((record.image, locator, "connect"), record.at)
+            self._flows.add_client(record.image, locator)
+            self._state.peers.setdefault((record.image, locator, "connect"), record.at)
 
     def _fetch(self, record: trace_format.Fetch) -> None:
-        url = self._scene.redactor.url(record.url.decode(errors="replace"))
-        self._story.peers.setdefault((record.image, url, "fetch"), record.at)
+        url = self._context.redactor.url(record.url.decode(errors="replace"))
+        self._state.peers.setdefault((record.image, url, "fetch"), record.at)
 
     def _hidden(self, record: trace_format.Hidden) -> None:
         what, why = record.what.decode(), record.why.decode()
-        self._story.gaps.append((record.image, what, why, record.path, record.at))
+        self._state.gaps.append((record.image, what, why, record.path, record.at))
 
-    # -- small words
+    # -- helpers
 
-    def _carry(self, met: ObservedVersion, old: ObservedVersion | None) -> None:
-        if old is not None and old is not met:
-            met.carries = old
-            old.carried = True
+    def _set_base(self, observed: ObservedVersion, old: ObservedVersion | None) -> None:
+        if old is not None and old is not observed:
+            observed.base = old
+            old.is_base = True
 
-    def _use(self, image: int, met: ObservedVersion, how: str, at: int) -> None:
+    def _record_use(self, image: int, observed: ObservedVersion, how: str, at: int) -> None:
         if how not in MOVES:
-            met.read = True
-        self._tales[image].used.setdefault((met, how), at)
+            observed.read = True
+        self._facts_of_process[image].used.setdefault((observed, how), at)
 
-    def _invalidate(self, image: int, met: ObservedVersion, how: str, at: int) -> None:
-        met.gone = True
-        self._story.invalidated.append((image, met, how, at))
+    def _invalidate(self, image: int, observed: ObservedVersion, how: str, at: int) -> None:
+        observed.gone = True
+        self._state.invalidated.append((image, observed, how, at))
 
-    def _looked(self, image: int, kind: str, path: bytes, answer: str, at: int) -> None:
-        for fact in self._sights.fact(kind, path, answer):
-            self._tales[image].looked.setdefault(fact, at)
+    def _record_fact(self, image: int, kind: str, path: bytes, answer: str, at: int) -> None:
+        for fact in self._observations.fact(kind, path, answer):
+            self._facts_of_process[image].looked.setdefault(fact, at)
 
 
 def _access_bits(flags: int) -> int:
+    """1: for reading, 2: for writing, 3: both."""
     return {os.O_RDONLY: 1, os.O_WRONLY: 2}.get(flags & os.O_ACCMODE, 3)

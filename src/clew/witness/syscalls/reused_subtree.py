@@ -1,9 +1,9 @@
-"""Telling again what was not done again.
+"""Replay a reused subtree of processes into the record of the execution that skipped it.
 
-Where an earlier run's processes stand for a program that was not started, the record is complete
-all the same: the processes, what they used, made, looked at and removed are told as if they had
-run, each with the process it stands for. Versions from outside are those that are there now;
-those made inside are new, with the content they had.
+When an earlier execution's processes stand for a program that was not started again, the record is
+still complete: it contains those processes and what they used, generated, looked at and removed,
+each with the process it stands for. Versions that came from outside the subtree are the ones that
+are there now; versions generated inside are new ones with the recorded content.
 """
 
 from __future__ import annotations
@@ -23,295 +23,308 @@ from clew.witness.syscalls.trace_format import Facts
 from clew.witness.syscalls.trace_state import ProcessFacts, TraceContext, TracedProcess, TraceState
 from clew.witness.syscalls.version_tracker import KnownVersion, ObservedVersion
 
-_FIRST = 1 << 40
-"""Images are numbered from here: no tracer gets that far."""
+_FIRST_IMAGE = 1 << 40
+"""Replayed processes get image numbers above this, which no trace reaches."""
 
 
 class ReusedProcess(Struct, frozen=True):
-    """A process to be told."""
+    """A process of the earlier execution."""
 
     uid: str
-    """The one that did it."""
     parent: str | None
-    """Its parent among the actors; None: it is the program that was not started."""
+    """The uid of its parent in the subtree; None: it is the program that was not started."""
     pid: int
-    began: int
+    started: int
     ended: int | None
     exe: str | None
     cwd: str | None
     command: tuple[str, ...]
     variables: dict[str, str]
-    begun: dict[str, Any] | None
+    start_facet: dict[str, Any] | None
+    """Its facet `begun`."""
     status: int | None
     signal: int | None
 
 
 class ReusedVersion(NamedTuple):
-    """A version to be told. Without makers it is there already, in the state `facts`."""
+    """A version of the subtree. One without makers exists already, in the state `facts`."""
 
     path: bytes
     facts: Facts | None
-    told: KnownVersion | None = None
-    made: int = 0
+    known: KnownVersion | None = None
+    generated_at: int = 0
     makers: Mapping[str, str] = {}
-    carries: int | None = None
+    base: int | None = None
     opened: Facts | None = None
-    """It was handed, open and in this state: who opened it began the version."""
+    """The file's state when the program inherited it open; its opener started the version."""
 
 
 class ReusedAction(NamedTuple):
-    """What an actor did: to a thing, or (a look, a stream, a word to another) as words say."""
+    """An action of a process. `words` hold, by kind: how the version was used or removed; the
+    kind, locator and answer of a look; a stream and its access bits; the informing process and
+    the means."""
 
     at: int
     order: int
     kind: Literal["used", "gone", "looked", "stream", "informed"]
-    actor: str
-    thing: int | None = None
+    process: str
+    version: int | None = None
     words: tuple[str, ...] = ()
 
 
 class ReusedSubtree(Struct, frozen=True):
-    """One program that was not started: its actors (itself first), things and steps."""
+    """One program that was not started: its processes (itself first), versions and actions."""
 
-    actors: list[ReusedProcess]
-    things: dict[int, ReusedVersion]
-    steps: list[ReusedAction]
+    processes: list[ReusedProcess]
+    versions: dict[int, ReusedVersion]
+    actions: list[ReusedAction]
     held: list[list[Any]]
-    """What it was to be started with this time."""
+    """The descriptors that it would have been started with this time."""
     standing: str | None
     printed: dict[str, int]
-    """How many bytes of each stream were its own."""
+    """How many bytes it wrote to each stream."""
 
     @property
     def root(self) -> ReusedProcess:
-        return self.actors[0]
+        return self.processes[0]
 
 
 class SubtreeReplayer:
-    """Tells into one story."""
+    """Adds reused subtrees to the state of one execution."""
 
-    def __init__(self, scene: TraceContext, story: TraceState) -> None:
-        self._scene = scene
-        self._story = story
-        self._next = _FIRST
-        self._numbers = 0
+    def __init__(self, context: TraceContext, state: TraceState) -> None:
+        self._context = context
+        self._state = state
+        self._last_image = _FIRST_IMAGE
+        self._last_variables = 0
 
-    def tell(self, retold: ReusedSubtree, record: trace_format.Reused) -> int:
-        """Tell it as done by the process of `record`; the image that its end is the end of."""
-        return _Replay(self, retold, record).tell()
+    def replay(self, subtree: ReusedSubtree, record: trace_format.Reused) -> int:
+        """Add what the subtree did, as done by the process of `record`.
 
-    def image(self) -> int:
-        self._next += 1
-        return self._next
+        Returns the last image of that process: the exit of the process belongs to it.
+        """
+        return _Replay(self, subtree, record).replay()
 
-    def variables(self, own: dict[str, str]) -> int:
-        """A number for these variables; those of the trace count from 1."""
-        self._numbers -= 1
-        self._story.variables[self._numbers] = own
-        return self._numbers
+    def new_image(self) -> int:
+        self._last_image += 1
+        return self._last_image
+
+    def add_variables(self, variables: dict[str, str]) -> int:
+        """Add a set of variables; its number is negative, as the trace counts its own from 1."""
+        self._last_variables -= 1
+        self._state.variables[self._last_variables] = variables
+        return self._last_variables
 
 
 class _Replay:
     def __init__(
-        self, teller: SubtreeReplayer, retold: ReusedSubtree, record: trace_format.Reused
+        self, replayer: SubtreeReplayer, subtree: ReusedSubtree, record: trace_format.Reused
     ) -> None:
-        self._teller = teller
-        self._scene, self._story = teller._scene, teller._story
-        self._retold = retold
+        self._replayer = replayer
+        self._context, self._state = replayer._context, replayer._state
+        self._subtree = subtree
         self._record = record
-        times = {step.at for step in retold.steps}
-        for actor in retold.actors:
-            times |= {actor.began, actor.ended or actor.began}
-            times |= {actor.begun["at"]} if actor.begun else set()
-        times |= {thing.made for thing in retold.things.values() if thing.makers}
+        times = {action.at for action in subtree.actions}
+        for process in subtree.processes:
+            times |= {process.started, process.ended or process.started}
+            times |= {process.start_facet["at"]} if process.start_facet else set()
+        times |= {version.generated_at for version in subtree.versions.values() if version.makers}
         self._times = sorted(times)
-        self._actors = {actor.uid: actor for actor in retold.actors}
+        self._processes = {process.uid: process for process in subtree.processes}
         self._images: dict[str, int] = {}
         self._stems: dict[str, str] = {}
-        self._mets: dict[int, ObservedVersion] = {}
+        self._observed: dict[int, ObservedVersion] = {}
 
     def _at(self, at: int) -> int:
-        """The order is kept; all of it lies before the moment of the record."""
+        """Map a recorded time to one just before `record`, so that the order stays the same."""
         return self._record.at - len(self._times) + bisect_left(self._times, at) - 1
 
-    def tell(self) -> int:
-        root = self._retold.root
-        happenings: list[tuple[int, int, Callable[[], None]]] = []
-        for actor in self._retold.actors:
-            happenings.append((actor.began, 0, partial(self._born, actor)))
-            if actor.ended is not None and actor is not root:
-                happenings.append((actor.ended, 9, partial(self._ended, actor)))
-        for key, thing in self._retold.things.items():
-            if thing.makers:
-                happenings.append((thing.made, 3, partial(self._made, key, thing)))
-        for step in self._retold.steps:
-            happenings.append((step.at, step.order, partial(self._step, step)))
-        self._born(root)
-        for _, _, happen in sorted(happenings, key=lambda one: one[:2]):
-            happen()
-        return self._last()
+    def replay(self) -> int:
+        root = self._subtree.root
+        timeline: list[tuple[int, int, Callable[[], None]]] = []
+        for process in self._subtree.processes:
+            timeline.append((process.started, 0, partial(self._start, process)))
+            if process.ended is not None and process is not root:
+                timeline.append((process.ended, 9, partial(self._end, process)))
+        for key, version in self._subtree.versions.items():
+            if version.makers:
+                timeline.append((version.generated_at, 3, partial(self._generate, key, version)))
+        for action in self._subtree.actions:
+            timeline.append((action.at, action.order, partial(self._apply, action)))
+        self._start(root)
+        for _, _, apply in sorted(timeline, key=lambda entry: entry[:2]):
+            apply()
+        return self._final_image()
 
-    def _last(self) -> int:
-        """What the program had become by its end."""
-        root = self._retold.root
+    def _final_image(self) -> int:
+        """The image of the last program that the root process executed."""
+        root = self._subtree.root
         stem = root.uid.rpartition("-")[0]
-        line = [a for a in self._retold.actors if a.uid.rpartition("-")[0] == stem]
-        return self._images[max(line, key=lambda actor: actor.began).uid]
+        images = [p for p in self._subtree.processes if p.uid.rpartition("-")[0] == stem]
+        return self._images[max(images, key=lambda process: process.started).uid]
 
     # -- processes
 
     def _image(self, uid: str) -> int:
         if uid not in self._images:
-            self._born(self._actors[uid])
+            self._start(self._processes[uid])
         return self._images[uid]
 
-    def _born(self, actor: ReusedProcess) -> None:
-        if actor.uid in self._images:
+    def _start(self, process: ReusedProcess) -> None:
+        if process.uid in self._images:
             return
-        at = self._at(actor.began)
-        if actor.parent is None:
+        at = self._at(process.started)
+        if process.parent is None:
             image = self._record.image
-            process = self._story.processes[image]
+            traced = self._state.processes[image]
         else:
-            image = self._teller.image()
-            parent = self._image(actor.parent)
-            number = len(self._story.processes) + 1
-            process = TracedProcess(self._uid(actor), number, parent, actor.pid, at)
-            self._story.processes[image] = process
-            self._story.tales[image] = ProcessFacts()
-            self._story.paths.born(image, parent)
-        self._images[actor.uid] = image
-        process.reused = actor.uid
-        if actor.exe is not None:
-            process.exec = self._exec(actor, image, at)
-        if actor.begun is not None:
-            self._story.beginnings.begun[image] = self._begun(actor)
+            image = self._replayer.new_image()
+            parent = self._image(process.parent)
+            number = len(self._state.processes) + 1
+            traced = TracedProcess(self._uid(process), number, parent, process.pid, at)
+            self._state.processes[image] = traced
+            self._state.facts_of_process[image] = ProcessFacts()
+            self._state.versions.add_process(image, parent)
+        self._images[process.uid] = image
+        traced.reused = process.uid
+        if process.exe is not None:
+            traced.exec = self._exec(process, image, at)
+        if process.start_facet is not None:
+            self._state.process_starts.facets[image] = self._start_facet(process)
 
-    def _uid(self, actor: ReusedProcess) -> str:
-        """Named after the process that was not started; programs that one process became have one
-        name, and numbers."""
-        root = self._retold.root
-        stem, _, ordinal = actor.uid.rpartition("-")
-        mine, _, number = self._story.processes[self._record.image].uid.rpartition("-")
-        first, _, since = root.uid.rpartition("-")
-        if stem == first:
-            return f"{mine}-{int(number) + int(ordinal) - int(since)}"
-        known = self._stems.setdefault(stem, f"{mine}-{number}.{len(self._stems) + 1}")
-        return f"{known}-{ordinal}"
+    def _uid(self, process: ReusedProcess) -> str:
+        """A new uid, derived from that of the process that was not started. Images of the same
+        process share the stem and differ in the number at the end."""
+        root = self._subtree.root
+        stem, _, ordinal = process.uid.rpartition("-")
+        new_stem, _, number = self._state.processes[self._record.image].uid.rpartition("-")
+        root_stem, _, first = root.uid.rpartition("-")
+        if stem == root_stem:
+            return f"{new_stem}-{int(number) + int(ordinal) - int(first)}"
+        child_stem = self._stems.setdefault(stem, f"{new_stem}-{number}.{len(self._stems) + 1}")
+        return f"{child_stem}-{ordinal}"
 
-    def _exec(self, actor: ReusedProcess, image: int, at: int) -> trace_format.Exec:
+    def _exec(self, process: ReusedProcess, image: int, at: int) -> trace_format.Exec:
         return trace_format.Exec(
             seq=self._record.seq,
             at=at,
             image=image,
             previous=image,
-            pid=actor.pid,
-            exe=os.fsencode(actor.exe or ""),
-            given=os.fsencode(actor.exe or ""),
-            arguments=[word.encode(errors="surrogateescape") for word in actor.command],
-            variables=self._teller.variables(actor.variables),
-            cwd=os.fsencode(actor.cwd or ""),
+            pid=process.pid,
+            exe=os.fsencode(process.exe or ""),
+            given=os.fsencode(process.exe or ""),
+            arguments=[word.encode(errors="surrogateescape") for word in process.command],
+            variables=self._replayer.add_variables(process.variables),
+            cwd=os.fsencode(process.cwd or ""),
         )
 
-    def _begun(self, actor: ReusedProcess) -> dict[str, Any]:
-        begun = dict(actor.begun or {})
+    def _start_facet(self, process: ReusedProcess) -> dict[str, Any]:
+        begun = dict(process.start_facet or {})
         begun["at"] = self._at(begun["at"])
-        if actor.parent is None:
-            begun["held"] = self._retold.held
+        if process.parent is None:
+            begun["held"] = self._subtree.held
             begun.pop("standing", None)
-            if self._retold.standing is not None:
-                begun["standing"] = self._retold.standing
+            if self._subtree.standing is not None:
+                begun["standing"] = self._subtree.standing
         if "output" in begun:
             begun["output"] = self._output(begun["output"])
         return begun
 
     def _output(self, output: dict[str, Any]) -> dict[str, Any]:
-        """The same stretches where the output is now; unknown where others wrote into them."""
+        """The output ranges, moved to where the output is now; None where other processes wrote in
+        between."""
         moved = dict(output)
-        first = (self._retold.root.begun or {}).get("output", {})
+        first = (self._subtree.root.start_facet or {}).get("output", {})
         for name in STREAMS:
-            stretch, origin = output.get(name), first.get(name)
+            bounds, origin = output.get(name), first.get(name)
             if name not in output:
                 continue
             since = getattr(self._record, f"{name}_before")
             until = getattr(self._record, f"{name}_after")
-            alone = since >= 0 and until - since == self._retold.printed.get(name, 0)
+            exclusive = since >= 0 and until - since == self._subtree.printed.get(name, 0)
             moved[name] = (
-                [place - origin[0] + since for place in stretch]
-                if alone and stretch and origin
+                [offset - origin[0] + since for offset in bounds]
+                if exclusive and bounds and origin
                 else None
             )
         return moved
 
-    def _ended(self, actor: ReusedProcess) -> None:
-        image = self._images[actor.uid]
-        at = self._at(actor.ended or actor.began)
-        if actor.status is not None or actor.signal is not None:
-            self._story.processes[image].exit = trace_format.Exit(
+    def _end(self, process: ReusedProcess) -> None:
+        image = self._images[process.uid]
+        at = self._at(process.ended or process.started)
+        if process.status is not None or process.signal is not None:
+            self._state.processes[image].exit = trace_format.Exit(
                 seq=self._record.seq,
                 at=at,
                 image=image,
-                status=-1 if actor.status is None else actor.status,
-                signal=actor.signal or 0,
+                status=-1 if process.status is None else process.status,
+                signal=process.signal or 0,
                 user=0,
                 system=0,
                 memory=0,
             )
-        self._story.paths.ended(image, at)
+        self._state.versions.end_process(image, at)
 
-    # -- what they did
+    # -- actions
 
-    def _made(self, key: int, thing: ReusedVersion) -> None:
-        makers = {self._image(uid): how for uid, how in thing.makers.items()}
-        at, paths = self._at(thing.made), self._story.paths
-        if thing.opened is not None:
+    def _generate(self, key: int, version: ReusedVersion) -> None:
+        makers = {self._image(uid): how for uid, how in version.makers.items()}
+        at, tracker = self._at(version.generated_at), self._state.versions
+        if version.opened is not None:
             image = self._record.image
-            parent = self._story.processes[image].parent
-            met = paths.inherit(thing.path, image, parent, thing.opened, at=at)
-            met.makers |= {image: how for image, how in makers.items() if image not in met.makers}
-            met.facts = met.inherited = thing.facts
+            parent = self._state.processes[image].parent
+            observed = tracker.inherit(version.path, image, parent, version.opened, at=at)
+            observed.makers |= {
+                image: how for image, how in makers.items() if image not in observed.makers
+            }
+            observed.facts = observed.inherited = version.facts
         else:
-            replaced = paths.current(thing.path)
+            replaced = tracker.current(version.path)
             if replaced is not None and "rename" in makers.values():
-                replaced.gone = True  # nothing was there then, or else that is told
+                replaced.gone = True  # a recorded replacement is an action of its own
                 mover = next(image for image, how in makers.items() if how == "rename")
-                self._story.invalidated.append((mover, replaced, "replace", at))
-            met = paths.add(thing.path, at=at, maker=next(iter(makers)), facts=thing.facts)
-            met.makers = makers
-        met.told = thing.told
-        if thing.carries is not None:
-            met.carries = self._met(thing.carries, met.at, read=True)
-            met.carries.carried = True
-        self._mets[key] = met
+                self._state.invalidated.append((mover, replaced, "replace", at))
+            observed = tracker.add(
+                version.path, at=at, maker=next(iter(makers)), facts=version.facts
+            )
+            observed.makers = makers
+        observed.known = version.known
+        if version.base is not None:
+            observed.base = self._observe(version.base, observed.at, read=True)
+            observed.base.is_base = True
+        self._observed[key] = observed
 
-    def _met(self, key: int, at: int, *, read: bool) -> ObservedVersion:
-        """What is there: as it was read, or else whatever it is."""
-        met = self._mets.get(key)
-        if met is None:
-            thing, paths = self._retold.things[key], self._story.paths
-            there = None if read else paths.current(thing.path)
-            met = self._mets[key] = there or paths.read(thing.path, thing.facts, at=at)
-        return met
+    def _observe(self, key: int, at: int, *, read: bool) -> ObservedVersion:
+        """The version that `key` stands for: the one in the recorded state if it was read, else
+        the current one."""
+        observed = self._observed.get(key)
+        if observed is None:
+            version, tracker = self._subtree.versions[key], self._state.versions
+            current = None if read else tracker.current(version.path)
+            observed = self._observed[key] = current or tracker.read(
+                version.path, version.facts, at=at
+            )
+        return observed
 
-    def _step(self, step: ReusedAction) -> None:
-        at = self._at(step.at)
-        image = self._image(step.actor)
-        tale = self._story.tales[image]
-        if step.kind == "looked":
-            kind, path, answer = step.words
-            tale.looked.setdefault((kind, path, answer), at)
-        elif step.kind == "stream":
-            name, way = step.words
-            self._story.streams.setdefault((image, name, int(way)), at)
-        elif step.kind == "informed":
-            by, via = step.words
-            self._story.flows.told(image, self._image(by), via)
-        elif step.thing is not None:
-            read = step.kind == "used" and step.words[0] not in MOVES
-            met = self._met(step.thing, at, read=read)
-            if step.kind == "used":
-                met.read = met.read or read
-                tale.used.setdefault((met, step.words[0]), at)
+    def _apply(self, action: ReusedAction) -> None:
+        at = self._at(action.at)
+        image = self._image(action.process)
+        process_facts = self._state.facts_of_process[image]
+        if action.kind == "looked":
+            kind, path, answer = action.words
+            process_facts.looked.setdefault((kind, path, answer), at)
+        elif action.kind == "stream":
+            name, access = action.words
+            self._state.streams.setdefault((image, name, int(access)), at)
+        elif action.kind == "informed":
+            by, via = action.words
+            self._state.flows.add(image, self._image(by), via)
+        elif action.version is not None:
+            read = action.kind == "used" and action.words[0] not in MOVES
+            observed = self._observe(action.version, at, read=read)
+            if action.kind == "used":
+                observed.read = observed.read or read
+                process_facts.used.setdefault((observed, action.words[0]), at)
             else:
-                met.gone = True
-                self._story.invalidated.append((image, met, step.words[0], at))
+                observed.gone = True
+                self._state.invalidated.append((image, observed, action.words[0], at))

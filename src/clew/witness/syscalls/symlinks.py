@@ -1,67 +1,67 @@
-"""Which symbolic links lay on the way from a path as it was given to the file it led to."""
+"""Find the symbolic links between a path as it was given and the file it led to."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 
-_MOST = 40  # as many as the kernel follows
+_MAX_LINKS = 40  # as many as the kernel follows
 
 
 class SymlinkResolver:
-    """Remembers the links of each folder: most paths share theirs."""
+    """Caches the links of each directory: most paths share theirs."""
 
     def __init__(self, readlink: Callable[[bytes], bytes]) -> None:
-        """`readlink`: where a link leads, by a path as the command sees it."""
+        """`readlink` returns the target of a link, by its path as the command sees it."""
         self._readlink = readlink
-        self._folders: dict[bytes, tuple[bytes, tuple[tuple[bytes, bytes], ...]]] = {}
+        self._resolved: dict[bytes, tuple[bytes, tuple[tuple[bytes, bytes], ...]]] = {}
 
     def between(self, given: bytes, real: bytes | None) -> list[tuple[bytes, bytes]]:
-        """(link, target) of each link followed. Nothing is claimed when the way no longer leads
-        from one to the other."""
+        """(link, target) of each link that was followed; none if `given` no longer leads to
+        `real`."""
         if real is None or given == real:
             return []
-        folder, name = os.path.split(given)
-        settled, links = self._settle(folder)
-        found = list(links)
-        at = os.path.join(settled, name)
-        for _ in range(_MOST):
+        directory, name = os.path.split(given)
+        resolved, links = self._resolve(directory)
+        followed = list(links)
+        at = os.path.join(resolved, name)
+        for _ in range(_MAX_LINKS):
             if at == real:
-                return found
+                return followed
             try:
                 target = self._readlink(at)
             except OSError:
                 return []
-            found.append((at, target))
-            folder, name = os.path.split(os.path.join(os.path.dirname(at), target))
-            settled, links = self._settle(folder)
-            found += links
-            at = os.path.join(settled, name)
+            followed.append((at, target))
+            directory, name = os.path.split(os.path.join(os.path.dirname(at), target))
+            resolved, links = self._resolve(directory)
+            followed += links
+            at = os.path.join(resolved, name)
         return []
 
-    def _settle(self, folder: bytes) -> tuple[bytes, tuple[tuple[bytes, bytes], ...]]:
-        known = self._folders.get(folder)
+    def _resolve(self, directory: bytes) -> tuple[bytes, tuple[tuple[bytes, bytes], ...]]:
+        known = self._resolved.get(directory)
         if known is None:
-            known = self._folders[folder] = self._walk(folder)
+            known = self._resolved[directory] = self._walk(directory)
         return known
 
-    def _walk(self, folder: bytes) -> tuple[bytes, tuple[tuple[bytes, bytes], ...]]:
+    def _walk(self, directory: bytes) -> tuple[bytes, tuple[tuple[bytes, bytes], ...]]:
         links: list[tuple[bytes, bytes]] = []
-        at, rest = b"/", [part for part in reversed(folder.split(b"/")) if part]
-        while rest and len(links) < _MOST:
+        at, rest = b"/", [part for part in reversed(directory.split(b"/")) if part]
+        while rest and len(links) < _MAX_LINKS:
             part = rest.pop()
             if part == b".":
                 continue
             if part == b"..":
                 at = os.path.dirname(at)
                 continue
-            step = os.path.join(at, part)
+            path = os.path.join(at, part)
             try:
-                target = self._readlink(step)
+                target = self._readlink(path)
             except OSError:
-                at = step
+                at = path
                 continue
-            links.append((step, target))
+            links.append((path, target))
             if target.startswith(b"/"):
                 at = b"/"
             rest += [piece for piece in reversed(target.split(b"/")) if piece]

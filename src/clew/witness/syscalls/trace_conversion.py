@@ -1,7 +1,7 @@
 """Build the events of an execution from its trace.
 
-A finished command, a task of a session and a command whose recorder was killed all take this one
-way, so their records hold the same facts.
+A finished command, a task of a session and a command whose recorder was killed all use this
+converter, so their records hold the same facts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ConvertedTrace(Struct, frozen=True):
     """The events of one execution, and what they were built from."""
 
     events: list[AnyEvent]
-    story: TraceState
+    state: TraceState
     owners: Mapping[bytes, str]
     """The package of each file that has one."""
     bytes: int
@@ -36,7 +36,7 @@ class ConvertedTrace(Struct, frozen=True):
     @property
     def first(self) -> str:
         """The first process; empty where none was seen."""
-        return next((process.uid for process in self.story.processes.values()), "")
+        return next((process.uid for process in self.state.processes.values()), "")
 
 
 class TraceConverter(Struct, frozen=True):
@@ -59,14 +59,14 @@ class TraceConverter(Struct, frozen=True):
         execution: str,
         trace: Sequence[AnyRecord],
         streams: Mapping[bytes, str],
-        retold: Mapping[int, ReusedSubtree] | None = None,
+        reused: Mapping[int, ReusedSubtree] | None = None,
     ) -> ConvertedTrace:
         """The events of `trace`; the content they name is put into the store.
 
-        `streams` maps pipes and terminals to stdin, stdout and stderr. `retold` holds what was
+        `streams` maps pipes and terminals to stdin, stdout and stderr. `reused` holds what was
         reused instead of run again, by the tokens in the trace.
         """
-        scene = TraceContext(
+        context = TraceContext(
             execution=execution,
             machine=self.machine,
             boot=self.boot,
@@ -76,7 +76,7 @@ class TraceConverter(Struct, frozen=True):
             streams=streams,
             sealed=self.sealed,
         )
-        story = interpret(scene, trace, self.contents, retold)
-        owners = self.owners(story.found())
-        builder = EventBuilder(scene, story, self.contents, owners)
-        return ConvertedTrace(list(builder.events()), story, owners, builder.bytes)
+        state = interpret(context, trace, self.contents, reused)
+        owners = self.owners(state.preexisting_paths())
+        builder = EventBuilder(context, state, self.contents, owners)
+        return ConvertedTrace(list(builder.events()), state, owners, builder.bytes)

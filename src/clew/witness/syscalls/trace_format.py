@@ -1,7 +1,7 @@
-"""What clew-trace writes: typed records, read from a file that is still growing.
+"""The records that clew-trace writes, and a reader for a trace that is still growing.
 
-`docs/formats/trace.md` describes them. A record that is not wholly there yet is left for the
-next reading, so a trace cut at any byte gives the records before the cut.
+`docs/formats/trace.md` describes them. An incomplete record is left for the next read, so a trace
+cut at any byte gives the records before the cut.
 """
 
 from __future__ import annotations
@@ -121,10 +121,10 @@ class Fetch(Record, frozen=True, array_like=True, gc=False, tag=12):
 
 
 class Mark(Record, frozen=True, array_like=True, gc=False, tag=13):
-    """How much of the command's output there was when a program began, or ended."""
+    """The size of the command's output when a program started or ended."""
 
     over: int
-    alone: int  # nobody else wrote meanwhile
+    alone: int  # 1: no other process wrote in between
     stdout: int  # -1: unknown
     stderr: int
 
@@ -140,18 +140,18 @@ class Opening(NamedTuple):
     fd: int
     way: int
     name: bytes
-    at: int  # its place in a regular file; -1: no such
-    flags: int  # 1: it appends; 2: its parent has it, too, with one place in the file for both
+    at: int  # its offset in a regular file; -1: not a regular file
+    flags: int  # 1: it appends; 2: it shares the file offset with its parent
     size: int
 
 
 class Held(Record, frozen=True, array_like=True, gc=False, tag=15):
-    standing: bytes | None  # None: as the command itself was started
+    standing: bytes | None  # None: the same as the command itself
     openings: list[Opening]
 
 
 class Reused(Record, frozen=True, array_like=True, gc=False, tag=16):
-    """A program that was not started: what it would have done was done already."""
+    """A program that was not started, as its results were reused."""
 
     previous: int
     pid: int
@@ -163,14 +163,14 @@ class Reused(Record, frozen=True, array_like=True, gc=False, tag=16):
 
 
 class Place(Record, frozen=True, array_like=True, gc=False, tag=18):
-    """How far a program got in a file that its parent can read on from there."""
+    """The offset at which a program left a file that its parent can read on."""
 
     fd: int
     reached: int
 
 
 class Question(Record, frozen=True, array_like=True, gc=False, tag=17):
-    """Never in a trace: what is asked before a program is started."""
+    """Never in a trace: the tracer asks whether a program must be started."""
 
     pid: int
     program: bytes
@@ -179,12 +179,12 @@ class Question(Record, frozen=True, array_like=True, gc=False, tag=17):
     cwd: bytes
     standing: bytes | None
     openings: list[Opening]
-    others: int  # processes that run beside it and those it came from
-    sent: int  # descriptors that came with it: those it would write to
+    others: int  # processes that run beside it and its ancestors
+    sent: int  # descriptors sent with the question: those it would write to
 
 
 class Seen(Record, frozen=True, array_like=True, gc=False, tag=19):
-    opened: list[int]  # seq and number, in turn
+    opened: list[int]  # alternating seq and number
     looked: list[int]
 
 
@@ -209,7 +209,7 @@ AnyRecord = (
     | Seen
 )
 
-LOADED = 0x8000_0000  # among an open's flags: the kernel opened it, to run it
+LOADED = 0x8000_0000  # among the flags of an open: the kernel opened the file to execute it
 OPEN, STAT, ACCESS, READLINK, REALPATH = 2, 3, 4, 5, 6
 
 _length = struct.Struct("<I").unpack_from
@@ -217,10 +217,9 @@ _decode = msgspec.msgpack.Decoder(AnyRecord).decode
 
 
 def ordered(trace: Iterable[AnyRecord]) -> list[AnyRecord]:
-    """The records in the order of what happened, each once, in whatever order and however often
-    they were read."""
+    """The records sorted by time, without duplicates."""
     kept: list[AnyRecord] = []
-    first = 0  # where in `kept` those of the same moment begin
+    first = 0  # index of the first record with the same seq
     for record in sorted(trace, key=attrgetter("seq", "at")):
         if not kept or kept[-1].seq != record.seq:
             first = len(kept)
@@ -230,8 +229,8 @@ def ordered(trace: Iterable[AnyRecord]) -> list[AnyRecord]:
     return kept
 
 
-class Sighting(msgspec.Struct, frozen=True, gc=False):
-    """One opening for reading, of those that a `Seen` tells together."""
+class ReadOpen(msgspec.Struct, frozen=True, gc=False):
+    """One open for reading, taken from a `Seen` record."""
 
     seq: int
     at: int
@@ -239,19 +238,19 @@ class Sighting(msgspec.Struct, frozen=True, gc=False):
     what: Open
 
 
-def unfolded(trace: Sequence[AnyRecord]) -> list[AnyRecord | Sighting]:
-    """These records, which are in their order, and every opening in its own place among them."""
+def expand_opens(trace: Sequence[AnyRecord]) -> list[AnyRecord | ReadOpen]:
+    """The sorted records, with the opens of each `Seen` record inserted by their seq."""
     described = {record.number: record for record in trace if isinstance(record, Open)}
-    moments: list[AnyRecord | Sighting] = list(trace)
+    expanded: list[AnyRecord | ReadOpen] = list(trace)
     for record in trace:
         if isinstance(record, Seen):
-            words = iter(record.opened)
-            moments += [
-                Sighting(seq, record.at, record.image, described[number])
-                for seq, number in zip(words, words, strict=True)
+            numbers = iter(record.opened)
+            expanded += [
+                ReadOpen(seq, record.at, record.image, described[number])
+                for seq, number in zip(numbers, numbers, strict=True)
             ]
-    moments.sort(key=attrgetter("seq"))
-    return moments
+    expanded.sort(key=attrgetter("seq"))
+    return expanded
 
 
 class Trace:
@@ -264,7 +263,7 @@ class Trace:
         """A record could not be decoded; nothing after it is read."""
 
     def read(self) -> list[AnyRecord]:
-        """The records that have come since the last call."""
+        """The records written since the last call."""
         records: list[AnyRecord] = []
         while not self.damaged and (block := os.read(self._file, 1 << 20)):
             data = memoryview(self._rest + block)
@@ -275,7 +274,7 @@ class Trace:
                     break
                 try:
                     records.append(_decode(data[at + 4 : end]))
-                except msgspec.MsgspecError:  # a power cut left rubbish: here the trace ends
+                except msgspec.MsgspecError:  # a power cut left garbage: the trace ends here
                     self.damaged = True
                     return records
                 at = end

@@ -1,4 +1,8 @@
-"""What is known of one execution between hearing the records and telling the events."""
+"""The state of one execution: the interpreter fills it from the trace, the event builder reads it.
+
+An image is one program in one process: a process gets a new image with every exec. Images are
+numbered by the tracer.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,16 @@ from clew.witness.syscalls.version_tracker import ObservedVersion, VersionTracke
 
 
 class TraceContext(Struct, frozen=True):
-    """Where it plays: one execution on one machine."""
+    """The execution, the machine it ran on, and the settings of the record."""
 
     execution: str
     machine: str
     boot: str
     variables: Mapping[str, str]
-    """The variables of the execution, as recorded: a process tells only what differs."""
+    """The recorded variables of the execution: a process records only what differs from them."""
     redactor: Redactor
     ignore: tuple[bytes, ...]
-    """Folders of Clew's own: whatever happens there is not the command's doing."""
+    """Clew's own directories, which no record mentions."""
     streams: Mapping[bytes, str]
     """`pipe:[N]` or a terminal's path → stdin, stdout or stderr."""
     sealed: Mapping[str, str] = field(default_factory=dict)
@@ -31,6 +35,8 @@ class TraceContext(Struct, frozen=True):
 
 
 class TracedProcess(Struct, eq=False):
+    """One image."""
+
     uid: str
     number: int
     parent: int
@@ -39,43 +45,43 @@ class TracedProcess(Struct, eq=False):
     exec: trace_format.Exec | None = None
     exit: trace_format.Exit | None = None
     reused: str | None = None
-    """The process, of another execution, that did what this one need not do again."""
+    """The process of an earlier execution whose results were reused instead of running this."""
 
 
 Fact = tuple[str, str, str]
-"""Something looked at: its kind, its locator, and the answer."""
+"""The kind, locator and answer of a look."""
 
 
 class ProcessFacts(Struct, eq=False):
-    """What one process did, with when it first did it."""
+    """What one image used and looked at, with the time it first did so."""
 
     used: dict[tuple[ObservedVersion, str], int] = field(default_factory=dict)
     looked: dict[Fact, int] = field(default_factory=dict)
 
-    _before: ProcessFacts | None = None
+    _before_exec: ProcessFacts | None = None
 
-    def begin_anew(self) -> None:
-        """A forked process becomes a program of its own: what it meets again counts from now."""
-        self._before = ProcessFacts(self.used, self.looked)
+    def start_program(self) -> None:
+        """A forked process executes its first program: times count from now on."""
+        self._before_exec = ProcessFacts(self.used, self.looked)
         self.used, self.looked = {}, {}
 
-    def opened(self, met: ObservedVersion) -> bool:
-        before = self._before.used if self._before else {}
-        return (met, "open") in self.used or (met, "open") in before
+    def has_opened(self, observed: ObservedVersion) -> bool:
+        before = self._before_exec.used if self._before_exec else {}
+        return (observed, "open") in self.used or (observed, "open") in before
 
-    def end(self) -> None:
-        """All it did, whichever program it was then."""
-        if self._before is not None:
-            self.used = self._before.used | self.used
-            self.looked = self._before.looked | self.looked
+    def merge(self) -> None:
+        """Join the facts from before and after the exec."""
+        if self._before_exec is not None:
+            self.used = self._before_exec.used | self.used
+            self.looked = self._before_exec.looked | self.looked
 
 
 class TraceState(Struct, eq=False):
-    paths: VersionTracker = field(default_factory=VersionTracker)
+    versions: VersionTracker = field(default_factory=VersionTracker)
     flows: DataFlows = field(default_factory=DataFlows)
-    beginnings: ProcessStarts = field(default_factory=ProcessStarts)
+    process_starts: ProcessStarts = field(default_factory=ProcessStarts)
     processes: dict[int, TracedProcess] = field(default_factory=dict)
-    tales: dict[int, ProcessFacts] = field(default_factory=dict)
+    facts_of_process: dict[int, ProcessFacts] = field(default_factory=dict)
     invalidated: list[tuple[int, ObservedVersion, str, int]] = field(default_factory=list)
     aliases: set[tuple[bytes, bytes]] = field(default_factory=set)
     gaps: list[tuple[int, str, str, bytes | None, int]] = field(default_factory=list)
@@ -86,14 +92,14 @@ class TraceState(Struct, eq=False):
     links: dict[bytes, bytes] = field(default_factory=dict)
 
     def command(self, image: int) -> tuple[bytes, ...]:
-        """A process that never became another program runs the one it was born from."""
+        """The arguments of its program: its own, or those it was forked with."""
         process = self.processes[image]
         while process.exec is None and process.parent:
             process = self.processes[process.parent]
         return tuple(process.exec.arguments) if process.exec else ()
 
     def root_exit(self) -> trace_format.Exit | None:
-        """How the command itself ended, whatever programs it became meanwhile."""
+        """The exit of the command's first process, whichever program it executed last."""
         first = next(iter(self.processes.values()), None)
         if first is None:
             return None
@@ -101,23 +107,25 @@ class TraceState(Struct, eq=False):
         ends = (p.exit for p in self.processes.values() if p.uid.rpartition("-")[0] == stem)
         return next((end for end in ends if end is not None), None)
 
-    def found(self) -> list[bytes]:
-        """Paths that were there before."""
-        return [line[0].path for line in self.paths if line[0].maker is None]
+    def preexisting_paths(self) -> list[bytes]:
+        """Paths that existed before the execution."""
+        return [history[0].path for history in self.versions if history[0].maker is None]
 
-    def left(self) -> list[bytes]:
-        """Paths that this execution wrote and that are still there."""
-        last = (line[-1] for line in self.paths)
-        return [met.path for met in last if met.maker is not None and not met.gone]
+    def remaining_paths(self) -> list[bytes]:
+        """Paths that this execution wrote and did not remove."""
+        last = (history[-1] for history in self.versions)
+        return [
+            observed.path for observed in last if observed.maker is not None and not observed.gone
+        ]
 
     def totals(self) -> tuple[int, int]:
-        """Files that were only read, and files that are there because of this execution."""
+        """The number of files that were only read, and of files that this execution left."""
         inputs = outputs = 0
-        for line in self.paths:
-            if len(line) == 1 and line[0].maker is None:  # most by far
-                inputs += line[0].read
-            elif not any(met.maker is not None for met in line):
-                inputs += any(met.read for met in line)
-            elif not line[-1].gone:
+        for history in self.versions:
+            if len(history) == 1 and history[0].maker is None:  # by far the most
+                inputs += history[0].read
+            elif not any(observed.maker is not None for observed in history):
+                inputs += any(observed.read for observed in history)
+            elif not history[-1].gone:
                 outputs += 1
         return inputs, outputs

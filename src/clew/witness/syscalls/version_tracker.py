@@ -1,9 +1,9 @@
-"""Which version of a path a process met: decided from the order of what was seen, without IO.
+"""Decide which version of a path a process read or wrote, from the order of the trace, without IO.
 
-A path has a line of versions. A read meets the one whose state it saw; a write begins a new
-one, unless the same process is still writing one that nobody has read. A version may be known
-to have been written by a process only later (a shell opens a file that its child writes), so
-makers are settled at the end.
+A path has a history of versions. A read belongs to the version whose state it saw. A write starts
+a new version, unless the same process is still writing one that was not read yet. It may turn out
+only later that a process wrote a version (a shell opens a file that its child writes), so the
+makers are final only at the end of the trace.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ ContentKey = tuple[int, int, int, int]
 
 
 def key_of(facts: Facts) -> ContentKey:
-    """What stays the same while the bytes do: a rename or a link changes only the ctime."""
+    """The part of the state that identifies the bytes: renaming changes only the ctime."""
     return facts[:4]
 
 
 def facts_of(status: os.stat_result) -> Facts:
-    """A file's state as the system tells it now."""
+    """The state of a file, from its `stat`."""
     return Facts(
         status.st_dev,
         status.st_ino,
@@ -36,7 +36,7 @@ def facts_of(status: os.stat_result) -> Facts:
 
 
 class KnownVersion(Struct, frozen=True):
-    """The content of a version that was not made again, but taken from where it was made."""
+    """The content of a reused version, from the execution that generated it."""
 
     digest: str
     size: int
@@ -46,183 +46,186 @@ class KnownVersion(Struct, frozen=True):
 
 
 class ObservedVersion(Struct, eq=False):
-    """One version that the execution met."""
+    """One version that the execution read or wrote."""
 
     path: bytes
     ordinal: int
     at: int
     maker: int | None
-    """The image that made it; None: it was found."""
+    """The image that wrote it; None: it existed before, or came from outside the execution."""
     facts: Facts | None
-    """Its state when last seen; None: not seen since it was written."""
+    """Its last known state; None: not seen since it was written."""
     makers: dict[int, str] = field(default_factory=dict)
     """All images that wrote it, and how."""
     read: bool = False
     opened: Facts | None = None
-    """Its state when the maker opened it, while only the opening is known and no writing."""
-    carries: ObservedVersion | None = None
-    """The version whose bytes it keeps: it was appended to, or changed in place."""
-    carried: bool = False
-    """Its bytes live on in the next one."""
+    """Its state when the maker opened it, if no write is known yet."""
+    base: ObservedVersion | None = None
+    """The version it was made from by appending or changing it in place."""
+    is_base: bool = False
+    """The next version was made from this one."""
     opener: int | None = None
-    """Who opened it for a child to write, and was taken for no writer."""
+    """The image that only opened it for a child to write, and is not among the makers."""
     inherited: Facts | None = None
     """Its state when a child that writes it was last seen."""
     gone: bool = False
-    sealed: bool = False
-    """What its maker writes to the path from now on is another version."""
-    told: KnownVersion | None = None
-    """Its content, where that is known from elsewhere."""
-    blurred: bool = False
-    """Read while a process could write it through memory: in which state, nobody can tell."""
+    closed: bool = False
+    """Later writes of its maker start another version."""
+    known: KnownVersion | None = None
+    """Its content, if it was reused."""
+    uncertain: bool = False
+    """Read while a process had it mapped for writing: the bytes that were read are not known."""
 
 
 class ProcessLifetimes:
-    """When each image, and all that came of it, had ended."""
+    """When each image had ended together with all its descendants."""
 
     def __init__(self) -> None:
-        self.over: dict[int, int] = {}
+        self.ended_at: dict[int, int] = {}
         self._parents: dict[int, int] = {}
-        self._open: dict[int, int] = {}  # itself, and those of its children that are not over
+        self._alive: dict[int, int] = {}  # itself and its children that have not ended
 
-    def born(self, image: int, parent: int) -> None:
+    def add(self, image: int, parent: int) -> None:
         self._parents[image] = parent
-        self._open[image] = 1
-        if parent in self._open:
-            self._open[parent] += 1
+        self._alive[image] = 1
+        if parent in self._alive:
+            self._alive[parent] += 1
 
-    def ended(self, image: int, at: int) -> None:
-        while image in self._open:
-            self._open[image] -= 1
-            if self._open[image]:
+    def end(self, image: int, at: int) -> None:
+        while image in self._alive:
+            self._alive[image] -= 1
+            if self._alive[image]:
                 return
-            self.over[image] = at
+            self.ended_at[image] = at
             image = self._parents[image]
 
 
-def _same_file(met: ObservedVersion | None, facts: Facts) -> bool:
-    """Whether its maker opened this very file."""
-    return met is not None and met.opened is not None and met.opened[:2] == facts[:2]
+def _same_file(observed: ObservedVersion | None, facts: Facts) -> bool:
+    """Whether `facts` are of the file that its maker opened."""
+    return observed is not None and observed.opened is not None and observed.opened[:2] == facts[:2]
 
 
 class VersionTracker:
-    """Every path the execution met, with its line of versions."""
+    """The version history of every path that the execution used."""
 
     def __init__(self) -> None:
-        self._lines: dict[bytes, list[ObservedVersion]] = {}
-        self._lives = ProcessLifetimes()
-        self._unsealed: dict[int, list[ObservedVersion]] = {}
+        self._histories: dict[bytes, list[ObservedVersion]] = {}
+        self._lifetimes = ProcessLifetimes()
+        self._unclosed: dict[int, list[ObservedVersion]] = {}
         self._mappers: dict[tuple[int, int], set[int]] = {}
 
-    def born(self, image: int, parent: int) -> None:
-        self._lives.born(image, parent)
+    def add_process(self, image: int, parent: int) -> None:
+        self._lifetimes.add(image, parent)
 
-    def ended(self, image: int, at: int) -> None:
-        """This image writes nothing any more."""
-        self._lives.ended(image, at)
+    def end_process(self, image: int, at: int) -> None:
+        """The image ended: it writes nothing any more."""
+        self._lifetimes.end(image, at)
 
-    def over(self, images: Iterable[int], at: int) -> bool:
-        """Whether all of these, and whoever they handed their descriptors to, had ended by then."""
-        return all(self._lives.over.get(image, at) < at for image in images)
+    def all_ended(self, images: Iterable[int], at: int) -> bool:
+        """Whether these images and their descendants, which may have inherited their descriptors,
+        had ended before `at`."""
+        return all(self._lifetimes.ended_at.get(image, at) < at for image in images)
 
     def __iter__(self) -> Iterator[list[ObservedVersion]]:
-        return iter(self._lines.values())
+        return iter(self._histories.values())
 
     def current(self, path: bytes) -> ObservedVersion | None:
-        """The version that is there now, as far as was seen."""
-        line = self._lines.get(path)
-        return line[-1] if line and not line[-1].gone else None
+        """The version that exists now, as far as the trace tells."""
+        history = self._histories.get(path)
+        return history[-1] if history and not history[-1].gone else None
 
     def add(
         self, path: bytes, *, at: int, maker: int | None, facts: Facts | None
     ) -> ObservedVersion:
-        line = self._lines.setdefault(path, [])
-        met = ObservedVersion(path=path, ordinal=len(line) + 1, at=at, maker=maker, facts=facts)
-        line.append(met)
-        return met
+        history = self._histories.setdefault(path, [])
+        observed = ObservedVersion(
+            path=path, ordinal=len(history) + 1, at=at, maker=maker, facts=facts
+        )
+        history.append(observed)
+        return observed
 
-    def mapped(self, facts: Facts, image: int) -> None:
-        """From now on this image may write the file without its times saying so."""
+    def add_mapping(self, facts: Facts, image: int) -> None:
+        """The image mapped the file for writing: it may change without a new mtime."""
         self._mappers.setdefault(facts[:2], set()).add(image)
 
     def read(self, path: bytes, facts: Facts | None, *, at: int) -> ObservedVersion:
-        """The version a reader met."""
+        """The version that a read in this state belongs to."""
         if facts is None:
             return self.current(path) or self.add(path, at=at, maker=None, facts=None)
-        line = self._lines.get(path)
+        history = self._histories.get(path)
         if not self._mappers:
-            if line is None:
+            if history is None:
                 return self.add(path, at=at, maker=None, facts=facts)
-            if line[-1].facts is facts:
-                return line[-1]  # the very state that others met: most reads by far
+            if history[-1].facts is facts:
+                return history[-1]  # the same state object as before: by far the most reads
         mappers = self._mappers.get(facts[:2], set())
-        if mappers and not self.over(mappers, at):
-            return self._blurred(path, mappers, at=at)
-        return self._in_state(path, facts, at=at)
+        if mappers and not self.all_ended(mappers, at):
+            return self._uncertain_version(path, mappers, at=at)
+        return self._version_in_state(path, facts, at=at)
 
-    def _in_state(self, path: bytes, facts: Facts, *, at: int) -> ObservedVersion:
-        """The version that had this state. One that no known version had means somebody changed
-        it: its last writer here, who was not done, or somebody outside."""
-        line = self._lines.get(path, [])
+    def _version_in_state(self, path: bytes, facts: Facts, *, at: int) -> ObservedVersion:
+        """The version that had this state. If none had it, the file has changed: by its last
+        writer in this execution, if that still ran, or from outside."""
+        history = self._histories.get(path, [])
         last = self.current(path)
-        for met in reversed(line):
-            if met.facts is not None and key_of(met.facts) == key_of(facts):
-                met.facts = facts  # its permissions may have changed unseen
-                return met
+        for observed in reversed(history):
+            if observed.facts is not None and key_of(observed.facts) == key_of(facts):
+                observed.facts = facts  # its permissions may have changed
+                return observed
             if (
-                met.gone
-                and met.facts is None
-                and _same_file(met, facts)
+                observed.gone
+                and observed.facts is None
+                and _same_file(observed, facts)
                 and not _same_file(last, facts)
             ):
-                met.facts = facts  # it lost its name, and is read by who still holds it
-                return met
-        if last is None or last.maker is None or self.over(last.makers, facts.ctime):
+                observed.facts = facts  # deleted, but still read through an open descriptor
+                return observed
+        if last is None or last.maker is None or self.all_ended(last.makers, facts.ctime):
             return self.add(path, at=at, maker=None, facts=facts)
         if last.facts is None or not last.read:
             last.facts = facts
             return last
-        return self.again(last, facts, at=at)
+        return self.add_next(last, facts, at=at)
 
-    def _blurred(self, path: bytes, mappers: set[int], *, at: int) -> ObservedVersion:
-        """The version in the making, whatever its state is at the moment."""
-        met = self.current(path)
-        if met is None or met.maker is None:
-            met = self.write(path, min(mappers), at=at, how="write", facts=None)
-        met.blurred = True
-        return met
+    def _uncertain_version(self, path: bytes, mappers: set[int], *, at: int) -> ObservedVersion:
+        """The version that is being written through a mapping, whatever its current state is."""
+        observed = self.current(path)
+        if observed is None or observed.maker is None:
+            observed = self.write(path, min(mappers), at=at, how="write", facts=None)
+        observed.uncertain = True
+        return observed
 
-    def again(self, last: ObservedVersion, facts: Facts, *, at: int) -> ObservedVersion:
-        """The next version by the same makers: they went on after somebody had read it."""
-        met = self.add(last.path, at=at, maker=last.maker, facts=facts)
-        met.makers = dict(last.makers)
-        return met
+    def add_next(self, last: ObservedVersion, facts: Facts, *, at: int) -> ObservedVersion:
+        """The next version by the same makers: they went on writing after it was read."""
+        observed = self.add(last.path, at=at, maker=last.maker, facts=facts)
+        observed.makers = dict(last.makers)
+        return observed
 
     def write(
         self, path: bytes, image: int, *, at: int, how: str, facts: Facts | None
     ) -> ObservedVersion:
-        """The version a writer makes; `facts` is its state right after the opening."""
+        """The version that this image writes; `facts` is its state right after the open."""
         last = self.current(path)
-        if last is not None and last.maker == image and not last.read and not last.sealed:
+        if last is not None and last.maker == image and not last.read and not last.closed:
             return last
-        met = self.add(path, at=at, maker=image, facts=None)
-        self._unsealed.setdefault(image, []).append(met)
-        met.makers[image] = how
-        met.opened = facts
-        return met
+        observed = self.add(path, at=at, maker=image, facts=None)
+        self._unclosed.setdefault(image, []).append(observed)
+        observed.makers[image] = how
+        observed.opened = facts
+        return observed
 
-    def seal(self, image: int) -> None:
-        """What a forked process wrote before it became a program of its own is not what the
-        program writes, unless that was handed it open."""
-        for met in self._unsealed.pop(image, ()):
-            met.sealed = True
+    def close_versions(self, image: int) -> None:
+        """Separate what a forked process wrote before its exec from what the program writes."""
+        for observed in self._unclosed.pop(image, ()):
+            observed.closed = True
 
     def inherit(
         self, path: bytes, image: int, parent: int, facts: Facts | None, *, at: int
     ) -> ObservedVersion:
-        """The version that a process holds open for writing because its parent opened it.
+        """The version that an image can write through a descriptor inherited from its parent.
 
-        As long as nothing was written since the opening, the parent only opened it for the child.
+        If nothing was written since the parent opened it, the parent is not a maker: it opened
+        the file for the child.
         """
         last = self.current(path)
         if last is None or last.maker is None or (last.read and image not in last.makers):

@@ -1,6 +1,6 @@
-"""The narrator on traces that clew-trace really wrote: cut anywhere, shuffled, doubled.
+"""The interpreter on real traces of clew-trace: cut anywhere, shuffled, with duplicates.
 
-Each workload is run once; then its trace is told again and again from parts of the file.
+Each workload is run once; its trace is then interpreted many times from parts of the file.
 """
 
 from __future__ import annotations
@@ -79,15 +79,15 @@ WORKLOADS = {
 
 @dataclass
 class Recorded:
-    """One workload's trace, and what it takes to tell it."""
+    """The trace of one workload, and what it takes to interpret it."""
 
     trace: bytes
-    folder: Path
+    spool: Path
     store: Store
 
-    def tell(self, trace: bytes | list[AnyRecord]) -> list[AnyEvent]:
+    def build_events(self, trace: bytes | list[AnyRecord]) -> list[AnyEvent]:
         records = self.read(trace) if isinstance(trace, bytes) else trace
-        scene = TraceContext(
+        context = TraceContext(
             execution=EXECUTION,
             machine="machine",
             boot="12345678",
@@ -97,21 +97,21 @@ class Recorded:
             streams={},
         )
         contents = ContentCapture(self.store, spool=self.saved(), keep=False, exclude=())
-        told = ordered(records)
-        contents.follow(told)
-        story = interpret(scene, told, contents)
-        return list(EventBuilder(scene, story, contents, {}).events())
+        in_order = ordered(records)
+        contents.follow(in_order)
+        state = interpret(context, in_order, contents)
+        return list(EventBuilder(context, state, contents, {}).events())
 
     def saved(self) -> Path:
-        """What the tracer saved, once more: whoever tells it takes it away."""
-        place = self.folder / "saved"
-        shutil.rmtree(place, ignore_errors=True)
-        return shutil.copytree(self.folder, place, ignore=lambda *_: {"saved", "trace"})
+        """A copy of what the tracer saved: capturing content removes it."""
+        copy = self.spool / "saved"
+        shutil.rmtree(copy, ignore_errors=True)
+        return shutil.copytree(self.spool, copy, ignore=lambda *_: {"saved", "trace"})
 
     def read(self, trace: bytes) -> list[AnyRecord]:
-        place = self.folder / "part-of-the-trace"
-        place.write_bytes(trace)
-        reader = Trace(place)
+        part = self.spool / "part-of-the-trace"
+        part.write_bytes(trace)
+        reader = Trace(part)
         try:
             return reader.read()
         finally:
@@ -134,90 +134,90 @@ def recorded(
 
 
 def facts(events: list[AnyEvent]) -> set[tuple[object, ...]]:
-    """What the events say, without the numbers they happen to have."""
-    told: set[tuple[object, ...]] = set()
+    """The content of the events, without their numbers."""
+    found: set[tuple[object, ...]] = set()
     for event in events:
         if isinstance(event, Started):
-            told.add(("started", event.activity, event.parent, event.pid))
+            found.add(("started", event.activity, event.parent, event.pid))
         elif isinstance(event, Ended):
-            told.add(("ended", event.activity, event.status, event.signal))
+            found.add(("ended", event.activity, event.status, event.signal))
         elif isinstance(event, Used):
-            told.add(("used", event.activity, event.version.locator))
+            found.add(("used", event.activity, event.version.locator))
         elif isinstance(event, Invalidated):
-            told.add(("invalidated", event.activity, event.version.locator, event.how))
+            found.add(("invalidated", event.activity, event.version.locator, event.how))
         elif isinstance(event, Looked) and event.kind != "link":
-            told.add(("looked", event.activity, event.kind, event.locator, event.answer))
-    return told
+            found.add(("looked", event.activity, event.kind, event.locator, event.answer))
+    return found
 
 
 def check(events: list[AnyEvent]) -> None:
-    """What holds of every story, however much of it is told."""
-    begun = {event.activity for event in events if isinstance(event, Started)} | {EXECUTION}
+    """Invariants of every trace, complete or cut."""
+    started = {event.activity for event in events if isinstance(event, Started)} | {EXECUTION}
     numbers = [event.n for event in events]
     assert len(numbers) == len(set(numbers))
     versions: dict[tuple[str, int], str] = {}
     for event in events:
         if isinstance(event, Ended | Used | Generated | Invalidated | Looked | Informed | Gap):
-            assert event.activity in begun
+            assert event.activity in started
         if isinstance(event, Informed):
-            assert event.by in begun
+            assert event.by in started
         if isinstance(event, Used | Generated | Invalidated | Content):
             version = event.version
-            assert version.maker in begun
+            assert version.maker in started
             assert version.ordinal >= 1
-            # One path has one N-th version, whoever speaks of it.
+            # a path has only one N-th version
             known = versions.setdefault((version.locator, version.ordinal), version.maker)
             assert known == version.maker
     for locator, ordinal in versions:
         assert ordinal == 1 or (locator, ordinal - 1) in versions or "://" not in locator
 
 
-def test_the_whole_story(recorded: Recorded) -> None:
+def test_a_complete_trace(recorded: Recorded) -> None:
     records = recorded.read(recorded.trace)
-    born = [record for record in records if isinstance(record, Spawn)]
-    assert len(born) == sum(isinstance(record, Exit) for record in records)
+    spawned = [record for record in records if isinstance(record, Spawn)]
+    assert len(spawned) == sum(isinstance(record, Exit) for record in records)
     assert any(isinstance(record, Exec) for record in records)
-    events = recorded.tell(recorded.trace)
+    events = recorded.build_events(recorded.trace)
     check(events)
-    assert sum(isinstance(event, Started) for event in events) >= len(born)
+    assert sum(isinstance(event, Started) for event in events) >= len(spawned)
     assert any(isinstance(event, Used) for event in events)
 
 
 @given(part=st.floats(0, 1))
-def test_cut_at_any_byte_it_is_told_as_far_as_it_goes(recorded: Recorded, part: float) -> None:
+def test_a_trace_cut_at_any_byte_gives_a_part_of_the_facts(recorded: Recorded, part: float) -> None:
     cut = recorded.trace[: int(len(recorded.trace) * part)]
-    events = recorded.tell(cut)
+    events = recorded.build_events(cut)
     check(events)
-    assert facts(events) <= facts(recorded.tell(recorded.trace))
+    assert facts(events) <= facts(recorded.build_events(recorded.trace))
 
 
-def test_cut_after_every_record(recorded: Recorded) -> None:
+def test_a_trace_cut_after_any_record_gives_a_part_of_the_facts(recorded: Recorded) -> None:
     """Each record may be the last one that reached the disk."""
     at, cuts = 0, []
     while at < len(recorded.trace):
         at += 4 + int.from_bytes(recorded.trace[at : at + 4], "little")
         cuts.append(at)
-    whole = facts(recorded.tell(recorded.trace))
+    complete = facts(recorded.build_events(recorded.trace))
     for cut in cuts[:: max(1, len(cuts) // 60)]:
-        events = recorded.tell(recorded.trace[:cut])
+        events = recorded.build_events(recorded.trace[:cut])
         check(events)
-        assert facts(events) <= whole
+        assert facts(events) <= complete
 
 
 @given(seed=st.integers(0, 2**32), doubled=st.integers(0, 3))
-def test_shuffled_and_doubled_records_tell_the_same(
+def test_shuffled_and_duplicate_records_give_the_same_events(
     recorded: Recorded, seed: int, doubled: int
 ) -> None:
     records = recorded.read(recorded.trace)
     chance = random.Random(seed)
     again = records + [record for record in records for _ in range(chance.randint(0, doubled))]
     chance.shuffle(again)
-    assert recorded.tell(again) == recorded.tell(recorded.trace)
+    assert recorded.build_events(again) == recorded.build_events(recorded.trace)
 
 
-@given(part=st.floats(0, 1), rubbish=st.binary(min_size=1, max_size=64))
-def test_rubbish_after_a_cut_ends_the_trace(
-    recorded: Recorded, part: float, rubbish: bytes
+@given(part=st.floats(0, 1), garbage=st.binary(min_size=1, max_size=64))
+def test_garbage_after_a_cut_ends_the_trace(
+    recorded: Recorded, part: float, garbage: bytes
 ) -> None:
     """A power cut may leave anything in the last block of a file."""
     at, cut = 0, int(len(recorded.trace) * part)
@@ -225,16 +225,16 @@ def test_rubbish_after_a_cut_ends_the_trace(
         at += 4 + int.from_bytes(recorded.trace[at : at + 4], "little")
     sound = recorded.read(recorded.trace[:at])
     read = recorded.read(
-        recorded.trace[:at] + len(rubbish).to_bytes(4, "little") + b"\xc1" + rubbish
+        recorded.trace[:at] + len(garbage).to_bytes(4, "little") + b"\xc1" + garbage
     )
     assert read == sound
 
 
-# -- and into the graph
+# -- folding the events
 
 
 def rows(events: list[AnyEvent], path: Path) -> dict[str, set[tuple[object, ...]]]:
-    """Every fact the graph holds after folding, by table."""
+    """All rows of the graph after folding, by table."""
     path.unlink(missing_ok=True)
     with connect(path) as connection:
         Graph(connection, "f" * 32).fold(events)
@@ -247,31 +247,29 @@ def rows(events: list[AnyEvent], path: Path) -> dict[str, set[tuple[object, ...]
 
 
 @given(seed=st.integers(0, 2**32))
-def test_shuffled_doubled_events_fold_to_the_same_graph(
+def test_shuffled_and_duplicate_events_fold_to_the_same_graph(
     recorded: Recorded, tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    place = tmp_path_factory.getbasetemp() / "shuffled.db"
-    events = recorded.tell(recorded.trace)
+    database = tmp_path_factory.getbasetemp() / "shuffled.db"
+    events = recorded.build_events(recorded.trace)
     chance = random.Random(seed)
     again = events + chance.sample(events, len(events) // 2)
     chance.shuffle(again)
-    assert rows(again, place) == rows(events, place)
+    assert rows(again, database) == rows(events, database)
 
 
 @given(part=st.floats(0, 1))
-def test_events_cut_at_any_byte_fold_as_far_as_they_go(
+def test_events_cut_at_any_byte_fold_to_a_part_of_the_graph(
     recorded: Recorded, tmp_path_factory: pytest.TempPathFactory, part: float
 ) -> None:
-    place = tmp_path_factory.getbasetemp() / "cut.db"
-    events = recorded.tell(recorded.trace)
+    database = tmp_path_factory.getbasetemp() / "cut.db"
+    events = recorded.build_events(recorded.trace)
     lines = b"".join(to_lines(events))
     cut = lines[: int(len(lines) * part)]
     some = list(from_lines(cut.splitlines(keepends=True)))
     assert some == events[: len(some)]
-    whole, told = rows(events, place), rows(some, place)
-    for table, found in told.items():
-        if table not in (
-            "version",
-            "content",
-        ):  # their times may still become earlier, their bytes known
-            assert found <= whole[table], table
+    complete, partial = rows(events, database), rows(some, database)
+    for table, found in partial.items():
+        # later events may complete these two
+        if table not in ("version", "content"):
+            assert found <= complete[table], table
