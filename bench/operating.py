@@ -45,7 +45,7 @@ sys.path.insert(0, str(SOURCE))
 from tests.cluster.installing import installed, named, rendered  # noqa: E402
 from tests.cluster.kube import Kube  # noqa: E402
 from tests.cluster.operators import notebook, until  # noqa: E402
-from tools.cluster.places import Cluster  # noqa: E402
+from tools.cluster.layout import Cluster  # noqa: E402
 
 P95, WRITES, MEMORY = 2.0, 0, 200.0
 STOPPED = {"kubeflow-resource-stopped": "2026-01-01T00:00:00Z"}

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 import pytest
 from tests.cluster.kube import Kube
 from tests.cluster.sharing import OWN_CLUSTER, shared
-from tools.cluster.nodes import need_cgroups
-from tools.cluster.saying import Failed
+from tools.cluster.nodes import check_cgroups
+from tools.cluster.progress import ClusterError
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Where no cluster can be brought up, another may be tested."""
     if item.get_closest_marker("xdist_group") == OWN_CLUSTER.mark:
         try:
-            need_cgroups()
-        except Failed as failed:
+            check_cgroups()
+        except ClusterError as failed:
             pytest.skip(str(failed))
 
 

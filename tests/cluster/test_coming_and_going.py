@@ -20,9 +20,9 @@ import pytest
 from tests.cluster.kube import Kube, pod
 from tests.cluster.sharing import OWN_CLUSTER
 from tests.cluster.standing import is_here
-from tools.cluster.holding import holder
+from tools.cluster.layout import Cluster
 from tools.cluster.machine import NOTES
-from tools.cluster.places import Cluster
+from tools.cluster.namespaces import holder_pid
 
 SOURCE = Path(__file__).parents[2]
 TUNABLES = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
@@ -67,7 +67,7 @@ def traces(cluster: Cluster) -> dict[str, object]:
     mark, folder = cluster.mark, str(cluster.folder)
     return {
         "processes": [line for line in commands() if folder in line and "pytest" not in line],
-        "holder": holder(cluster),
+        "holder": holder_pid(cluster),
         "notes": list(NOTES.glob(f"{mark}*")),
         "mounts": [
             line for line in Path("/proc/mounts").read_text().splitlines() if folder in line
@@ -140,7 +140,7 @@ def test_after_an_up_that_was_killed(folder: Path, moment: str) -> None:
 def test_up_where_a_killed_cluster_lies(folder: Path) -> None:
     before = traces(Cluster(folder))
     done(folder, "up", "--bare")
-    pid = holder(Cluster(folder))
+    pid = holder_pid(Cluster(folder))
     assert pid is not None
     ended = os.pidfd_open(pid)
     os.kill(pid, signal.SIGKILL)  # as if the machine had gone down
@@ -161,11 +161,11 @@ def remove(folder: Path) -> None:
 def test_without_its_folder_a_cluster_is_found(folder: Path) -> None:
     before = traces(Cluster(folder))
     done(folder, "up", "--bare")
-    first = holder(Cluster(folder))
+    first = holder_pid(Cluster(folder))
     remove(folder)
     done(folder, "up", "--bare")
     works(folder)
-    assert first is not None and first != holder(Cluster(folder))
+    assert first is not None and first != holder_pid(Cluster(folder))
     remove(folder)
     done(folder, "down")
     assert traces(Cluster(folder)) == before

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tools.cluster.contexts import key
-from tools.cluster.images import SOURCE, deployed
-from tools.cluster.saying import Failed
+from tools.cluster.contexts import context_digest
+from tools.cluster.images import SOURCE, project_images
+from tools.cluster.progress import ClusterError
 
 CONTAINERFILE = """
 FROM base AS build
@@ -33,7 +33,7 @@ def context(tmp_path: Path) -> Path:
 
 
 def key_of(context: Path) -> str:
-    return key(context / "Containerfile", context, "BASE=base")
+    return context_digest(context / "Containerfile", context, "BASE=base")
 
 
 def link_elsewhere(link: Path) -> None:
@@ -63,7 +63,7 @@ def test_what_is_copied_counts(context: Path, name: str, change: Callable[[Path]
 
 
 def test_what_the_build_is_told_counts(context: Path) -> None:
-    assert key(context / "Containerfile", context, "BASE=other") != key_of(context)
+    assert context_digest(context / "Containerfile", context, "BASE=other") != key_of(context)
 
 
 def test_what_no_image_has_does_not_count(context: Path) -> None:
@@ -78,9 +78,13 @@ def test_what_no_image_has_does_not_count(context: Path) -> None:
 @pytest.mark.parametrize("line", ["ADD src src", 'COPY ["src", "src"]', "COPY absent ."])
 def test_what_is_not_understood_is_refused(context: Path, line: str) -> None:
     (context / "Containerfile").write_text(f"FROM base\n{line}\n")
-    with pytest.raises(Failed):
+    with pytest.raises(ClusterError):
         key_of(context)
 
 
 def test_every_image_has_its_own() -> None:
-    assert len({key(file, SOURCE) for file in deployed().values()}) == len(deployed()) > 0
+    assert (
+        len({context_digest(file, SOURCE) for file in project_images().values()})
+        == len(project_images())
+        > 0
+    )

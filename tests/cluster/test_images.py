@@ -9,7 +9,7 @@ import pytest
 from tests.cluster.kube import CLEW, Kube, pod
 from tests.cluster.operators import JUPYTER
 from tests.cluster.standing import need_here
-from tools.cluster.images import deployed
+from tools.cluster.images import project_images
 
 import clew
 
@@ -24,7 +24,7 @@ def test_every_image_is_on_every_node(cluster: Kube) -> None:
     need_here(cluster)
     for node in cluster.get("nodes")["items"]:
         names = {name for image in node["status"]["images"] for name in image["names"] or ()}
-        assert set(deployed()) <= names
+        assert set(project_images()) <= names
 
 
 def test_clew_runs_on_every_node_as_nobody_special(kube: Kube, nodes: list[str]) -> None:

@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[2]
 MAKE = """
 import sys
 from pathlib import Path
-from tools.cluster.binaries import made_once
+from tools.cluster.binaries import build_once
 
 def make(folder):
     (folder / "half").write_text(sys.argv[2])
@@ -21,7 +21,7 @@ def make(folder):
     sys.stdin.readline()
     (folder / "whole").write_text(sys.argv[2])
 
-made_once(Path(sys.argv[1]), make)
+build_once(Path(sys.argv[1]), make)
 print("there", flush=True)
 """
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tools.cluster.nodes import need_cgroups
-from tools.cluster.saying import Failed
+from tools.cluster.nodes import check_cgroups
+from tools.cluster.progress import ClusterError
 
 
 def test_one_hierarchy_for_all_controllers_is_refused(tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
     (tmp_path / "system.slice").mkdir()
-    with pytest.raises(Failed, match=r"version 1.*KUBECONFIG"):
-        need_cgroups(tmp_path)
+    with pytest.raises(ClusterError, match=r"version 1.*KUBECONFIG"):
+        check_cgroups(tmp_path)
 
 
 def test_a_hierarchy_for_each_is_taken(tmp_path: Path) -> None:
@@ -22,4 +22,4 @@ def test_a_hierarchy_for_each_is_taken(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     (tmp_path / "unified").mkdir()
     (tmp_path / "unified" / "cgroup.controllers").touch()
-    need_cgroups(tmp_path)
+    check_cgroups(tmp_path)

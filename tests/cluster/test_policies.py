@@ -20,7 +20,7 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
 from tests.cluster.standing import need_here
 from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import viewer
-from tools.cluster.places import NODES
+from tools.cluster.layout import NODES
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
 

@@ -1,9 +1,9 @@
 """A real Kubernetes of two nodes on one machine, for tests: `python -m tools.cluster up`.
 
-Everything runs inside namespaces of its own (processes, mounts, network), held by one process: end
-that process and the kernel ends the rest, with every mount, bridge and firewall rule. What a
-cluster leaves outside of them is little, and written down before it is made: a folder, a cable
-between the two networks, one nftables table, a few cgroups, a note in /run.
+Everything runs in namespaces of its own (processes, mounts, network), held by one process: when
+that ends, the kernel ends the rest, with every mount, bridge and firewall rule. Outside there are
+only a folder, a veth pair between the two networks, one nftables table, a few cgroups and a
+note in /run; all have names that follow from the path of the folder.
 
-Development tooling: the standard library and other people's programs, nothing of `clew`.
+Development tooling: uses the standard library and external programs, nothing of `clew`.
 """

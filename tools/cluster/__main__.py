@@ -1,7 +1,7 @@
 """python -m tools.cluster up | down | stop PROGRAM | start PROGRAM | programs
 
-`up` and `down` are what `make cluster` and `make cluster-down` call. The others are for tests of
-what happens when a part of the cluster fails: a PROGRAM is one that `programs` lists.
+`make cluster` and `make cluster-down` call `up` and `down`. The others are for tests of the failure
+of a part of the cluster; `programs` lists each PROGRAM.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from tools.cluster import bringing_up, processes, taking_down
-from tools.cluster.places import Cluster
-from tools.cluster.saying import Failed, say
+from tools.cluster import processes, startup, teardown
+from tools.cluster.layout import Cluster
+from tools.cluster.progress import ClusterError, report
 
 
 def main() -> int:
@@ -29,32 +29,32 @@ def main() -> int:
     )
     given = parser.parse_args()
     try:
-        _do(given, given.folder.resolve())
-    except Failed as failed:
-        say(str(failed))
+        _run_command(given, given.folder.resolve())
+    except ClusterError as failed:
+        report(str(failed))
         return 1
     except KeyboardInterrupt:
         return 130
     return 0
 
 
-def _do(given: argparse.Namespace, folder: Path) -> None:
+def _run_command(given: argparse.Namespace, folder: Path) -> None:
     if given.command == "up":
-        bringing_up.tell(bringing_up.up(folder, bare=given.bare))
+        startup.report_up(startup.bring_up(folder, bare=given.bare))
     elif given.command == "down":
-        taking_down.down(folder)
+        teardown.take_down(folder)
     else:
-        _do_with_programs(given, bringing_up.find(folder) or Cluster(folder))
+        _control_programs(given, startup.find_cluster(folder) or Cluster(folder))
 
 
-def _do_with_programs(given: argparse.Namespace, cluster: Cluster) -> None:
+def _control_programs(given: argparse.Namespace, cluster: Cluster) -> None:
     if given.command == "stop":
         processes.stop(cluster, given.program, how=given.signal)
     elif given.command == "start":
         processes.restart(cluster, given.program)
     else:
-        for name in processes.names(cluster):
-            print(name, "runs" if processes.lives(cluster, name) else "does not run")
+        for name in processes.program_names(cluster):
+            print(name, "runs" if processes.is_running(cluster, name) else "does not run")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""What any cluster offers beyond Kubernetes itself: names for Services, volumes for claims.
+"""The DNS server and the volume provisioner.
 
-Both run as programs beside the control plane rather than in Pods: there are no images of them here.
+Both run as programs beside the control plane, not in Pods, since there are no images of them here.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import json
 from typing import Any
 
 from tools.cluster.binaries import search_path
+from tools.cluster.commands import run
 from tools.cluster.images import BUSYBOX
+from tools.cluster.layout import Cluster
 from tools.cluster.network import nameservers
-from tools.cluster.places import Cluster
 from tools.cluster.processes import start
-from tools.cluster.running import run
 
 NAMESPACE = "local-path-storage"
 
@@ -44,8 +44,8 @@ HELPER = {
 }
 
 
-def resolv_conf(cluster: Cluster) -> None:
-    """Whom Pods with `dnsPolicy: Default` ask."""
+def write_resolv_conf(cluster: Cluster) -> None:
+    """The nameservers of Pods with `dnsPolicy: Default`."""
     lines = "".join(f"nameserver {server}\n" for server in nameservers())
     (cluster.folder / "resolv.conf").write_text(lines)
 
@@ -90,7 +90,7 @@ def apply(cluster: Cluster, *objects: dict[str, Any]) -> None:
 
 
 def kubectl(cluster: Cluster, *words: str, given: str = "") -> str:
-    """From outside, as a user does."""
+    """Run kubectl from outside the namespaces, as a user does."""
     return run(
         *("kubectl", "--kubeconfig", str(cluster.kubeconfig), *words),
         given=given,

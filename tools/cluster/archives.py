@@ -1,7 +1,7 @@
-"""The archives of images, which all trees of this machine share.
+"""The archives of images, which all working trees on this machine share.
 
-One tree may throw away what is old while another is about to import it: so whoever finds an archive
-makes it young again, and one process at a time looks or throws away.
+One tree may delete old archives while another is about to import one: so looking an archive up also
+renews its time, and one process at a time looks up or deletes.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from tools.cluster.binaries import cache, locked
+from tools.cluster.binaries import cache_directory, locked
 
 OLD = 3600.0  # seconds: longer than it takes from finding one to importing it
 
 
-def store() -> Path:
-    return cache().parent / "images"
+def archive_directory() -> Path:
+    return cache_directory().parent / "images"
 
 
-def place(name: str, made_of: str) -> Path:
-    return store() / f"{name.rpartition('/')[2].replace(':', '-')}-{made_of}.tar"
+def archive_path(name: str, made_of: str) -> Path:
+    return archive_directory() / f"{name.rpartition('/')[2].replace(':', '-')}-{made_of}.tar"
 
 
-def found(archive: Path) -> bool:
-    """Whether it is there, and then it stays for a while."""
-    with locked(store() / "archives.lock"):
+def touch_existing(archive: Path) -> bool:
+    """Whether it exists; if so, it is not deleted for a while."""
+    with locked(archive_directory() / "archives.lock"):
         if there := archive.exists():
             archive.touch()
     return there
 
 
-def forget_but(kept: Collection[Path]) -> None:
-    """Throw away what is old, unless it is one of these."""
-    with locked(store() / "archives.lock"):
-        for archive in store().glob("*.tar"):
+def delete_old(kept: Collection[Path]) -> None:
+    """Delete old archives, except these."""
+    with locked(archive_directory() / "archives.lock"):
+        for archive in archive_directory().glob("*.tar"):
             if archive not in kept and time.time() - archive.stat().st_mtime > OLD:
                 archive.unlink()

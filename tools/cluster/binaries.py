@@ -1,9 +1,9 @@
 """Kubernetes and its companions, built from the Go module proxy at pinned versions.
 
 Each group of programs is built once per version into `${XDG_CACHE_HOME:-~/.cache}/clew/cluster/
-VERSION/GROUP-VERSION`. A group is built under a lock, beside its place, and put there by a rename:
-whoever finds the folder finds all of it, whatever was interrupted before, and two who need it at
-once build it once.
+VERSION/GROUP-VERSION`. A group is built under a lock, in a temporary folder that is then renamed:
+so a folder that exists is complete, even after an interrupted build, and two processes that need it
+at the same time build it once.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tools.cluster.running import run
-from tools.cluster.saying import Failed, say, step
+from tools.cluster.commands import run
+from tools.cluster.progress import ClusterError, report, step
 
 KUBERNETES = "1.36.3"
 MAJOR, MINOR, _ = KUBERNETES.split(".")
@@ -124,35 +124,35 @@ GROUPS = (
 PROGRAMS = {"go.etcd.io/etcd/server/v3": "etcd"}
 
 
-def cache() -> Path:
+def cache_directory() -> Path:
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return home / "clew" / "cluster" / KUBERNETES
 
 
 def search_path() -> str:
     """A PATH that finds the built programs first."""
-    folders = [str(cache() / group.folder) for group in GROUPS]
+    folders = [str(cache_directory() / group.folder) for group in GROUPS]
     return ":".join([*folders, "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"])
 
 
-def place(program: str) -> Path:
+def program_directory(program: str) -> Path:
     """The folder that a built program is in."""
     return next(
-        cache() / group.folder
+        cache_directory() / group.folder
         for group in GROUPS
         for package in group.packages
         if PROGRAMS.get(package, package.rpartition("/")[2]) == program
     )
 
 
-def provide() -> None:
+def build_missing() -> None:
     """Build what is missing."""
     for group in GROUPS:
-        made_once(cache() / group.folder, partial(_build, group))
+        build_once(cache_directory() / group.folder, partial(_build, group))
 
 
-def made_once(place: Path, make: Callable[[Path], None]) -> None:
-    """Have `make` fill a folder that then appears at `place`, unless it is there already."""
+def build_once(place: Path, make: Callable[[Path], None]) -> None:
+    """Let `make` fill a folder, then rename it to `place`; do nothing if that exists already."""
     if place.exists():
         return
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -168,14 +168,14 @@ def made_once(place: Path, make: Callable[[Path], None]) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """A file or folder that one process at a time holds; the kernel lets go of it when that
-    process ends, however."""
+    """Lock a file or folder against other processes; the kernel releases it when the process ends,
+    however that happens."""
     lock = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"          waiting for another process, which holds {path}")
+            report(f"          waiting for another process, which holds {path}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
     finally:
@@ -195,7 +195,7 @@ def _build(group: Group, folder: Path) -> None:
         stamps = " ".join(f"-X {stamp}" for stamp in group.stamps)
         for package in group.packages:
             program = PROGRAMS.get(package, package.rpartition("/")[2])
-            say(f"          building {program}")
+            report(f"          building {program}")
             _go(
                 *("build", "-mod=mod", "-trimpath", "-ldflags", f"-s -w {stamps}"),
                 *("-o", f"../{program}", package),
@@ -208,14 +208,14 @@ def _go(*words: str, work: Path) -> None:
     environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
     ran = subprocess.run(["go", *words], cwd=work, env=environment, check=False)
     if ran.returncode:
-        raise Failed(f"go {words[0]} failed ({ran.returncode}); it said why above")
+        raise ClusterError(f"go {words[0]} failed ({ran.returncode}); it said why above")
 
 
 def _need_go() -> None:
     said = run("go", "version") if shutil.which("go") else ""
     version = re.search(r"go(\d+)\.(\d+)", said)
     if version is None or (int(version[1]), int(version[2])) < GO:
-        raise Failed(
+        raise ClusterError(
             f"Kubernetes is built with Go {GO[0]}.{GO[1]} or newer, and here is "
             f"{said.strip() or 'none'}: install it from https://go.dev/dl"
         )

@@ -1,4 +1,4 @@
-"""One authority, and a certificate for everyone who speaks to the API server, by openssl."""
+"""A certificate authority, and a certificate for each client of the API server, by openssl."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.cluster.places import Cluster
-from tools.cluster.running import run
+from tools.cluster.commands import run
+from tools.cluster.layout import Cluster
 
 EXTENSIONS = """
 [req]
@@ -26,7 +26,7 @@ extendedKeyUsage = clientAuth, serverAuth
 subjectAltName = {names}
 """
 
-# Who, and as which user and group Kubernetes knows them.
+# The clients, and their user and group in Kubernetes.
 CLIENTS = {
     "admin": "/O=system:masters/CN=admin",
     "controller-manager": "/CN=system:kube-controller-manager",
@@ -35,7 +35,7 @@ CLIENTS = {
 }
 
 
-def issue(cluster: Cluster) -> None:
+def issue_certificates(cluster: Cluster) -> None:
     """Certificates and kubeconfigs, `admin`'s at the top of the folder."""
     folder = cluster.certificates
     folder.mkdir(mode=0o700)

@@ -1,7 +1,7 @@
-"""What an image is built from: its Containerfile and the files that this copies into the image.
+"""The build context of an image: its Containerfile and the files that it copies into the image.
 
-Their digest names the image's archive, so whether it is still right is known without building it.
-Packages that a build fetches are pinned in those files.
+The archive of an image is named by their digest, so it is known without a build whether the archive
+is current. Packages that a build fetches are pinned in those files.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from tools.cluster.saying import Failed
+from tools.cluster.progress import ClusterError
 
 
-def key(file: Path, context: Path, *more: str) -> str:
-    """The digest of all that decides what is in the image; `more` is what the build is told."""
+def context_digest(file: Path, context: Path, *more: str) -> str:
+    """The digest of all that determines the image; `more` are the options of the build."""
     found = hashlib.sha256(repr((file.read_bytes(), more)).encode())
-    for path in sorted(_copied(file, context)):
+    for path in sorted(_copied_files(file, context)):
         relative, mode = path.relative_to(context), path.lstat().st_mode & 0o777
         content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
@@ -25,18 +25,18 @@ def key(file: Path, context: Path, *more: str) -> str:
     return found.hexdigest()[:12]
 
 
-def _copied(file: Path, context: Path) -> Iterator[Path]:
+def _copied_files(file: Path, context: Path) -> Iterator[Path]:
     ignored = _ignored(context)
     for line in re.sub(r"\\\n", " ", file.read_text()).splitlines():
         command, *words = line.split() or [""]
         if command == "ADD" or (command == "COPY" and "[" in line):
-            raise Failed(f"{file}: which files are these? {line}")
+            raise ClusterError(f"{file}: which files are these? {line}")
         if command != "COPY" or any(word.startswith("--from=") for word in words):
             continue
         for source in [word for word in words if not word.startswith("--")][:-1]:
             place = context / source
             if not place.exists():
-                raise Failed(f"{file}: there is no {source}")
+                raise ClusterError(f"{file}: there is no {source}")
             yield from _files(place, context, ignored) if place.is_dir() else [place]
 
 
@@ -52,9 +52,9 @@ def _files(folder: Path, context: Path, ignored: tuple[str, ...]) -> Iterator[Pa
 
 
 def _ignored(context: Path) -> tuple[str, ...]:
-    """What no build sees. Patterns that bring something back are not understood."""
+    """The patterns of .dockerignore; negated ones are not supported."""
     lines = (context / ".dockerignore").read_text().splitlines()
     found = tuple(line.strip() for line in lines if line.strip() and line[0] != "#")
     if any(pattern[0] == "!" for pattern in found):
-        raise Failed(".dockerignore: a pattern with ! is not understood here")
+        raise ClusterError(".dockerignore: patterns with ! are not supported here")
     return found

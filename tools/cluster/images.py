@@ -22,16 +22,16 @@ from pathlib import Path
 
 from tools.cluster import archives
 from tools.cluster.binaries import locked
-from tools.cluster.contexts import key
-from tools.cluster.running import run
-from tools.cluster.saying import say, step
+from tools.cluster.commands import run
+from tools.cluster.contexts import context_digest
+from tools.cluster.progress import report, step
 
 SOURCE = Path(__file__).resolve().parents[2]
-OWN = Path(__file__).resolve().parent / "containerfiles"
+CONTAINERFILES = Path(__file__).resolve().parent / "containerfiles"
 
 RELEASE = "bookworm"
 BASE = f"localhost/debian:{RELEASE}"
-LEFT_OUT = (  # as the slim images of Debian do
+EMPTIED = (  # as the slim images of Debian do
     *("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale"),
     *("var/cache/apt/archives", "var/lib/apt/lists", "var/log"),
 )
@@ -50,23 +50,23 @@ class Image:
     archive: Path  # its layers are not compressed, so it is about as large as the image's files
 
 
-def provide(*, bare: bool = False) -> tuple[Image, ...]:
-    """The images a cluster needs and, unless it is to be bare, the project's own.
+def build_images(*, bare: bool = False) -> tuple[Image, ...]:
+    """The images that a cluster needs and, unless `bare`, the project's own.
 
-    What changed since the last time is built anew.
+    Images whose files changed are built again.
     """
-    archives.store().mkdir(parents=True, exist_ok=True)
+    archives.archive_directory().mkdir(parents=True, exist_ok=True)
     images = [_pause(), _busybox()]
     if not bare:
-        images += map(_deployed, deployed())
-        archives.forget_but([image.archive for image in images])
+        images += map(_project_image, project_images())
+        archives.delete_old([image.archive for image in images])
     for image in images:
-        say(f"{image.archive.stat().st_size / 1e6:6.1f} MB {image.name}")
+        report(f"{image.archive.stat().st_size / 1e6:6.1f} MB {image.name}")
     return tuple(images)
 
 
-def deployed() -> dict[str, Path]:
-    """The names of the project's own images, and what each is built from."""
+def project_images() -> dict[str, Path]:
+    """The project's own images: name and Containerfile."""
     files = sorted((SOURCE / "deploy" / "images").glob("*/Containerfile"))
     return {f"docker.io/clew/{file.parent.name}:{_version()}": file for file in files}
 
@@ -79,32 +79,32 @@ def _version() -> str:
     return found[1]
 
 
-def _deployed(name: str) -> Image:
-    file, options = deployed()[name], ("--build-arg", f"BASE={BASE}")
+def _project_image(name: str) -> Image:
+    file, options = project_images()[name], ("--build-arg", f"BASE={BASE}")
 
     def archive() -> Path:
-        return archives.place(name, key(file, SOURCE, *options))
+        return archives.archive_path(name, context_digest(file, SOURCE, *options))
 
-    while not archives.found(wanted := archive()):
-        with _building():
-            if not _id(BASE):
+    while not archives.touch_existing(wanted := archive()):
+        with _build_lock():
+            if not _image_id(BASE):
                 _make_base()
-            before = _id(name)
+            before = _image_id(name)
             _build(name, file, SOURCE, *options)
-            if before not in ("", _id(name)):
+            if before not in ("", _image_id(name)):
                 _buildah("rmi", before)
-            if archive() == wanted:  # nobody edited a file meanwhile
+            if archive() == wanted:  # no file was edited during the build
                 _save(name, wanted)
     return Image(name, wanted)
 
 
 def _pause() -> Image:
-    source = OWN / "pause" / "pause.c"
+    source = CONTAINERFILES / "pause" / "pause.c"
 
     def fill(context: Path) -> None:
         run("cc", "-static", "-Os", "-s", "-o", f"{context}/pause", str(source))
 
-    return _small(PAUSE, OWN / "pause" / "Containerfile", source, fill)
+    return _single_file_image(PAUSE, CONTAINERFILES / "pause" / "Containerfile", source, fill)
 
 
 def _busybox() -> Image:
@@ -117,15 +117,17 @@ def _busybox() -> Image:
             (context / "folders" / folder).mkdir(parents=True)
         (context / "folders/tmp").chmod(0o1777)
 
-    return _small(BUSYBOX, OWN / "busybox" / "Containerfile", Path(found), fill)
+    return _single_file_image(
+        BUSYBOX, CONTAINERFILES / "busybox" / "Containerfile", Path(found), fill
+    )
 
 
-def _small(name: str, file: Path, source: Path, fill: Callable[[Path], None]) -> Image:
-    """An image of one file. It is found again without asking buildah, who may be busy for long."""
+def _single_file_image(name: str, file: Path, source: Path, fill: Callable[[Path], None]) -> Image:
+    """An image of one file. Its archive is found without buildah, which may be locked for long."""
     made_of = hashlib.sha256(file.read_bytes() + source.read_bytes()).hexdigest()[:12]
-    archive = archives.place(name, made_of)
-    if not archives.found(archive):
-        with _building(), tempfile.TemporaryDirectory() as context:
+    archive = archives.archive_path(name, made_of)
+    if not archives.touch_existing(archive):
+        with _build_lock(), tempfile.TemporaryDirectory() as context:
             fill(Path(context))
             _build(name, file, Path(context))
             _save(name, archive)
@@ -135,14 +137,14 @@ def _small(name: str, file: Path, source: Path, fill: Callable[[Path], None]) ->
 def _make_base() -> None:
     with (
         step(f"made {BASE} by debootstrap"),
-        tempfile.TemporaryDirectory(dir=archives.store()) as place,
+        tempfile.TemporaryDirectory(dir=archives.archive_directory()) as place,
     ):
         Path(place).chmod(0o755)
         root = Path(place) / "root"
-        _alone(
+        _run_isolated(
             *("debootstrap", "--variant=minbase", "--include=ca-certificates", RELEASE, str(root)),
         )
-        for left in LEFT_OUT:
+        for left in EMPTIED:
             shutil.rmtree(root / left)
             (root / left).mkdir()
         mirror = "http://deb.debian.org"
@@ -158,9 +160,9 @@ def _make_base() -> None:
 
 
 @contextmanager
-def _building() -> Iterator[None]:
-    """One at a time, and without what a killed build left."""
-    with locked(archives.store() / "building.lock"):
+def _build_lock() -> Iterator[None]:
+    """Build one image at a time, after removing the containers of a killed build."""
+    with locked(archives.archive_directory() / "building.lock"):
         _buildah("rm", "--all")
         yield
 
@@ -202,19 +204,24 @@ def _package_index() -> Iterator[tuple[str, ...]]:
         yield (*mounts, f"--volume={file.name}:{PIP}:ro")
 
 
-def _id(name: str) -> str:
-    """The image that has a name, or nothing."""
+def _image_id(name: str) -> str:
+    """The id of the image with this name; empty without one."""
     images = json.loads(_buildah("images", "--json")) or []
     found = [image["id"] for image in images if name in (image.get("names") or [])]
     return str(found[0])[:12] if found else ""
 
 
 def _buildah(*words: str) -> str:
-    storage = ("--root", str(archives.store() / "storage"), "--runroot", "/run/containers/storage")
-    return _alone("buildah", *storage, *words)
+    storage = (
+        "--root",
+        str(archives.archive_directory() / "storage"),
+        "--runroot",
+        "/run/containers/storage",
+    )
+    return _run_isolated("buildah", *storage, *words)
 
 
-def _alone(*words: str) -> str:
-    """Run a program whose mounts nobody else sees, and which go when it ends."""
+def _run_isolated(*words: str) -> str:
+    """Run a program in a mount namespace of its own; its mounts end with it."""
     private = ("unshare", "--mount", "--propagation", "private", "sh", "-c")
     return run(*private, 'mount -t tmpfs tmpfs /run && exec "$@"', "sh", *words)

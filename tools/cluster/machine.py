@@ -1,7 +1,7 @@
-"""What the clusters of one machine have in common, whatever folder and cache each of them has.
+"""What all clusters of one machine share: a lock, and notes in /run.
 
-They come and go one at a time, and leave notes in /run of what must be known to take one away
-although its folder is gone. A boot empties /run, and ends all that the notes tell of.
+One cluster at a time is brought up or taken down. Notes keep what is needed to remove a cluster
+whose folder is gone. A reboot empties /run, and ends all that the notes are about.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from tools.cluster.binaries import locked
 NOTES = Path("/run/clew-clusters")
 
 
-def turn() -> AbstractContextManager[None]:
-    """Meanwhile nobody else brings one up or takes one down. The lock is a folder that is there
-    anyway: it leaves nothing."""
+def lock_machine() -> AbstractContextManager[None]:
+    """No other process brings a cluster up or down meanwhile. The lock is on a folder that exists
+    anyway, so nothing is left behind."""
     return locked(NOTES.parent)
 
 
-def note(name: str, text: str) -> None:
+def write_note(name: str, text: str) -> None:
     NOTES.mkdir(exist_ok=True)
     part = NOTES / f"{name}.part"
     part.write_text(text)
     part.rename(NOTES / name)
 
 
-def noted(name: str) -> str | None:
+def read_note(name: str) -> str | None:
     try:
         return (NOTES / name).read_text()
     except FileNotFoundError:
         return None
 
 
-def forget(name: str) -> None:
+def delete_note(name: str) -> None:
     for file in (NOTES / name, NOTES / f"{name}.part"):
         file.unlink(missing_ok=True)
-    with suppress(OSError):  # there are others, or it is not there
+    with suppress(OSError):  # other notes exist, or the folder does not
         NOTES.rmdir()

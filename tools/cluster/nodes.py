@@ -12,12 +12,12 @@ from pathlib import Path
 from tools.cluster import policies
 from tools.cluster.binaries import search_path
 from tools.cluster.certificates import kubeconfig
-from tools.cluster.holding import inside
 from tools.cluster.images import PAUSE, Image
+from tools.cluster.layout import RUN, Cluster, Node
+from tools.cluster.namespaces import run_inside
 from tools.cluster.network import mtu
-from tools.cluster.places import RUN, Cluster, Node
 from tools.cluster.processes import start, wait_for
-from tools.cluster.saying import Failed
+from tools.cluster.progress import ClusterError
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -68,14 +68,14 @@ def start_containerd(cluster: Cluster, node: Node) -> None:
 
 def start_kubelet(cluster: Cluster, node: Node) -> None:
     name = f"containerd-{node.name}"
-    wait_for(cluster, name, lambda: _listens(cluster, node))
+    wait_for(cluster, name, lambda: _is_listening(cluster, node))
     for folder in cgroups(cluster):
         (folder / node.name).mkdir(parents=True, exist_ok=True)
     # Its sockets are in there as well: by this name their paths are short, wherever the folder is.
     root, kept = f"{RUN}/{node.name}/kubelet", node.folder / "kubelet"
     kept.mkdir()
-    inside(cluster, "mkdir", root)
-    inside(cluster, "mount", "--bind", str(kept), root)
+    run_inside(cluster, "mkdir", root)
+    run_inside(cluster, "mount", "--bind", str(kept), root)
     settings = node.folder / "kubelet.json"
     settings.write_text(json.dumps(_kubelet(cluster, node), indent=1))
     start(
@@ -103,28 +103,28 @@ def import_image(cluster: Cluster, node: Node, image: Image) -> None:
 def ctr(cluster: Cluster, node: Node, *words: str) -> str:
     """containerd's own client, in the namespace where Kubernetes keeps its containers."""
     client = ("env", f"PATH={search_path()}", "ctr", "--address", node.containerd)
-    return inside(cluster, *client, "--namespace", "k8s.io", *words)
+    return run_inside(cluster, *client, "--namespace", "k8s.io", *words)
 
 
 def cgroups(cluster: Cluster) -> list[Path]:
-    """The cluster's own folder in every hierarchy there is."""
+    """The cgroup of the cluster in every hierarchy."""
     hierarchies = [path for path in CGROUPS.iterdir() if path.is_dir() and not path.is_symlink()]
     return [hierarchy / cluster.mark for hierarchy in hierarchies]
 
 
-def need_cgroups(root: Path = CGROUPS) -> None:
+def check_cgroups(root: Path = CGROUPS) -> None:
     """Nodes were never tried where there is but one hierarchy, in which each group must hand the
     controllers down: better said at once than by a kubelet that does not come up."""
     if (root / "cgroup.controllers").exists():
-        raise Failed(
+        raise ClusterError(
             f"nodes need cgroups of version 1, and {root} is of version 2: boot with "
             "systemd.unified_cgroup_hierarchy=0, or test on another cluster by naming it in "
             "KUBECONFIG (docs/how-to/test-on-a-cluster.md)"
         )
 
 
-def _listens(cluster: Cluster, node: Node) -> bool:
-    return inside(cluster, "sh", "-c", f"test -S {node.containerd} && echo yes || :") != ""
+def _is_listening(cluster: Cluster, node: Node) -> bool:
+    return run_inside(cluster, "sh", "-c", f"test -S {node.containerd} && echo yes || :") != ""
 
 
 def _pod_network(cluster: Cluster, node: Node) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """Network policies, which Kubernetes itself only stores: Calico's Felix enforces them.
 
-Felix answers for the Pods of one node, and the nodes share one network namespace, in which two
+Felix handles the Pods of one node, and the nodes share one network namespace, in which two
 Felixes would undo each other's rules. So it enforces policies for the Pods of the first node; a
 test of a policy puts the Pods it protects there. Calico's network plugin connects them, since Felix
 knows a Pod's interface by the name that this plugin gives it.
@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from tools.cluster.addons import apply
-from tools.cluster.binaries import place
-from tools.cluster.holding import inside
-from tools.cluster.places import Cluster, Node
+from tools.cluster.binaries import program_directory
+from tools.cluster.layout import Cluster, Node
+from tools.cluster.namespaces import run_inside
 from tools.cluster.processes import start, wait_for
 
 GROUP = "crd.projectcalico.org"
@@ -55,7 +55,7 @@ def plugin(cluster: Cluster, node: Node, *, mtu: int, ipam: dict[str, object]) -
 
 
 def plugin_folder() -> str:
-    return str(place("calico"))
+    return str(program_directory("calico"))
 
 
 def define_kinds(cluster: Cluster) -> None:
@@ -63,7 +63,7 @@ def define_kinds(cluster: Cluster) -> None:
 
 
 def start_enforcing(cluster: Cluster) -> None:
-    """Once its kinds are known. Felix settles down by itself; nobody waits for it here."""
+    """After `define_kinds`. Does not wait until Felix is ready: see `await_enforcing`."""
     apply(
         cluster,
         {
@@ -94,9 +94,9 @@ def start_enforcing(cluster: Cluster) -> None:
 
 
 def await_enforcing(cluster: Cluster) -> None:
-    place = f"http://localhost:{HEALTH}/readiness"
-    asked = f"busybox wget -q -O- {place} >/dev/null 2>&1 && echo yes || :"
-    wait_for(cluster, "calico-felix", lambda: inside(cluster, "sh", "-c", asked) != "")
+    url = f"http://localhost:{HEALTH}/readiness"
+    script = f"busybox wget -q -O- {url} >/dev/null 2>&1 && echo yes || :"
+    wait_for(cluster, "calico-felix", lambda: run_inside(cluster, "sh", "-c", script) != "")
 
 
 def _definition(kind: str, scope: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The cluster's own programs: started inside, each with a log and a record, ended by number.
+"""The programs of the cluster: started inside, each with a log and a record, ended by pid.
 
-The number is one of the cluster's process namespace, and is signalled from within it: whatever it
-names, it is a process of this cluster.
+The pid is one of the cluster's PID namespace, and is signalled from within it: so a signal can only
+reach a process of this cluster.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tools.cluster.binaries import search_path
-from tools.cluster.holding import inside
-from tools.cluster.places import Cluster
-from tools.cluster.saying import Failed
+from tools.cluster.layout import Cluster
+from tools.cluster.namespaces import run_inside
+from tools.cluster.progress import ClusterError
 
 # The shell ends at once; its child becomes one of the namespace's first process.
 START = 'log=$1; shift; setsid "$@" >>"$log" 2>&1 </dev/null & echo $!'
@@ -23,56 +23,58 @@ PATIENCE = 300.0  # seconds; a machine that is busy elsewhere is slow, not broke
 
 
 def start(cluster: Cluster, name: str, *command: str, variables: Sequence[str] = ()) -> None:
-    """Start a program, and keep how, so that it can be started again after it was stopped.
+    """Start a program, and record how, so that it can be started again after it was stopped.
     `variables`: more of its environment, as NAME=VALUE."""
     _record(cluster, name).parent.mkdir(exist_ok=True)
     log = cluster.logs / f"{name}.log"
     environment = ("env", "-i", f"PATH={search_path()}", "HOME=/root", *variables)
-    pid = inside(cluster, *environment, "sh", "-c", START, "sh", str(log), *command)
+    pid = run_inside(cluster, *environment, "sh", "-c", START, "sh", str(log), *command)
     record = {"pid": int(pid), "command": command, "variables": list(variables)}
     _record(cluster, name).write_text(json.dumps(record, indent=1))
 
 
 def restart(cluster: Cluster, name: str) -> None:
-    if lives(cluster, name):
-        raise Failed(f"{name} runs already: python -m tools.cluster stop {name}")
+    if is_running(cluster, name):
+        raise ClusterError(f"{name} runs already: python -m tools.cluster stop {name}")
     _, command, variables = _read(cluster, name)
     start(cluster, name, *command, variables=variables)
 
 
 def stop(cluster: Cluster, name: str, *, how: str = "TERM") -> None:
     """Send a signal, and wait until the process is gone."""
-    if lives(cluster, name):
-        inside(cluster, "kill", f"-{how}", _read(cluster, name)[0])
-    wait_until(lambda: not lives(cluster, name), f"{name} ends")
+    if is_running(cluster, name):
+        run_inside(cluster, "kill", f"-{how}", _read(cluster, name)[0])
+    wait_until(lambda: not is_running(cluster, name), f"{name} ends")
 
 
-def lives(cluster: Cluster, name: str) -> bool:
-    # The record may be of a process whose number another one has by now; and at first it is the
-    # shell, or setsid, that is about to become the program, with the same words at its end, or
-    # none while it does so. Neither has one that has ended and is still there.
+def is_running(cluster: Cluster, name: str) -> bool:
+    # Another process may have the pid by now, so its arguments are compared. At first they are
+    # those of the shell or setsid, which end with the same words; during an exec there are none. A
+    # zombie has none either, so its state is checked before.
     pid, command, _ = _read(cluster, name)
-    said = inside(cluster, "sh", "-c", f"cat /proc/{pid}/stat /proc/{pid}/cmdline 2>/dev/null || :")
+    said = run_inside(
+        cluster, "sh", "-c", f"cat /proc/{pid}/stat /proc/{pid}/cmdline 2>/dev/null || :"
+    )
     status, _, words = said.partition("\n")
     if status.rpartition(")")[2].split()[:1] in ([], ["Z"], ["X"]):
         return False
     return not words or words.split("\0")[:-1][-len(command) :] == command
 
 
-def names(cluster: Cluster) -> list[str]:
+def program_names(cluster: Cluster) -> list[str]:
     return sorted(file.stem for file in _records(cluster).glob("*.json"))
 
 
 def wait_for(cluster: Cluster, name: str, ready: Callable[[], bool]) -> None:
-    """Wait until a program is ready; if it ends instead, say what its log says."""
+    """Wait until a program is ready; if it ends instead, fail with the end of its log."""
 
     def ready_or_ended() -> bool:
         if ready():
             return True
-        if not lives(cluster, name):
+        if not is_running(cluster, name):
             log = cluster.logs / f"{name}.log"
             last = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
-            raise Failed(f"{name} ended; {log} has at its end:\n{last}")
+            raise ClusterError(f"{name} ended; {log} has at its end:\n{last}")
         return False
 
     wait_until(ready_or_ended, f"{name} is ready ({cluster.logs / name}.log)")
@@ -82,7 +84,7 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
     until = time.monotonic() + PATIENCE
     while not true():
         if time.monotonic() > until:
-            raise Failed(f"waited {PATIENCE:.0f} seconds until {what}")
+            raise ClusterError(f"waited {PATIENCE:.0f} seconds until {what}")
         time.sleep(0.1)
 
 
@@ -95,9 +97,11 @@ def _record(cluster: Cluster, name: str) -> Path:
 
 
 def _read(cluster: Cluster, name: str) -> tuple[str, list[str], list[str]]:
-    """A program's number, command and variables."""
+    """The pid, command and variables of a program."""
     try:
         record = json.loads(_record(cluster, name).read_text())
         return str(record["pid"]), list(record["command"]), list(record["variables"])
     except FileNotFoundError:
-        raise Failed(f"{name} is none of: {', '.join(names(cluster))}") from None
+        raise ClusterError(
+            f"no such program: {name}; there are: {', '.join(program_names(cluster))}"
+        ) from None

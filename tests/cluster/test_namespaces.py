@@ -1,7 +1,7 @@
-"""What holds a cluster and connects it with this machine, without a Kubernetes in it.
+"""The namespaces of a cluster and its connection to this machine, without Kubernetes in it.
 
-Each script runs in namespaces of its own, where it may change what it likes: this machine, and the
-clusters on it, notice nothing, and whatever it starts ends with it.
+Each script runs in namespaces of its own: it cannot affect this machine or the clusters on it, and
+whatever it starts ends with it.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ pytestmark = [
 HELD = """
 import subprocess, sys, time
 from pathlib import Path
-from tools.cluster.holding import hold, holder, inside, let_go
-from tools.cluster.network import FORWARDING, plug_in
+from tools.cluster.namespaces import create_namespaces, destroy_namespaces, run_inside
+from tools.cluster.network import FORWARDING, connect_network
 from tools.cluster.nodes import cgroups
-from tools.cluster.places import Cluster
-from tools.cluster.processes import lives, start, stop, wait_until
-from tools.cluster.running import run
-from tools.cluster.saying import Failed
-from tools.cluster.taking_down import clear_away
+from tools.cluster.layout import Cluster
+from tools.cluster.processes import is_running, start, stop, wait_until
+from tools.cluster.commands import run
+from tools.cluster.progress import ClusterError
+from tools.cluster.teardown import remove_cluster
 
 def held(folder, network=131):
     cluster = Cluster(Path(folder), network)
     cluster.logs.mkdir(parents=True)
-    hold(cluster, seen=(cluster.folder,))
+    create_namespaces(cluster, seen=(cluster.folder,))
     return cluster
 """
 
@@ -62,9 +62,9 @@ def alone(script: str, *words: str | Path) -> list[str]:
 FORWARDS = """
 FORWARDING.write_text(sys.argv[2])
 for n, name in enumerate("ab"):
-    plug_in(held(f"{sys.argv[1]}/{name}", 131 + n))
+    connect_network(held(f"{sys.argv[1]}/{name}", 131 + n))
 for name in sys.argv[3]:
-    clear_away(Path(sys.argv[1], name))
+    remove_cluster(Path(sys.argv[1], name))
     print(FORWARDING.read_text().strip())
 """
 
@@ -90,7 +90,7 @@ def asks(host, *where):
     print(run(*where, sys.executable, "-c", ASK, host).strip())
 
 cluster = held(sys.argv[1])
-plug_in(cluster)
+connect_network(cluster)
 run("ip", "netns", "add", "lan")
 run("ip", "link", "add", "lan0", "type", "veth", "peer", "eth0", "netns", "lan")
 run("ip", "address", "add", "192.168.7.1/24", "dev", "lan0")
@@ -101,7 +101,7 @@ run(*lan, "ip", "link", "set", "eth0", "up")
 run(*lan, "ip", "route", "add", "default", "via", "192.168.7.1")
 
 asks(cluster.control)
-print(inside(cluster, sys.executable, "-c", ASK, "192.168.7.2").strip())
+print(run_inside(cluster, sys.executable, "-c", ASK, "192.168.7.2").strip())
 asks(cluster.control, *lan)
 run("nft", "delete", "table", "ip", cluster.mark)
 asks(cluster.control, *lan)
@@ -120,10 +120,10 @@ for place in sys.argv[1:]:
     run("mount", "-t", "tmpfs", "tmpfs", place)
     cluster = held(f"{place}/a tree/cluster")
     (cluster.folder / "there").write_text(place)
-    print(inside(cluster, "cat", str(cluster.folder / "there")))
-    inside(cluster, "touch", str(cluster.folder / "back"), "/run/hidden")
+    print(run_inside(cluster, "cat", str(cluster.folder / "there")))
+    run_inside(cluster, "touch", str(cluster.folder / "back"), "/run/hidden")
     assert (cluster.folder / "back").exists() and not Path("/run/hidden").exists()
-    let_go(cluster)
+    destroy_namespaces(cluster)
 """
 
 
@@ -150,12 +150,12 @@ cluster = held(sys.argv[1])
 start(cluster, "mute", sys.executable, "-c", MUTE, *["word"] * 2000)
 log = cluster.logs / "mute.log"
 wait_until(lambda: log.exists() and log.read_text() == "mute\\n", "it has no words")
-words = inside(cluster, "sh", "-c", "cat /proc/*/cmdline").split("\\0")
-print(MUTE in words, lives(cluster, "mute"))
+words = run_inside(cluster, "sh", "-c", "cat /proc/*/cmdline").split("\\0")
+print(MUTE in words, is_running(cluster, "mute"))
 stop(cluster, "mute", how="KILL")
-print(lives(cluster, "mute"))
+print(is_running(cluster, "mute"))
 all_of_them = ("sh", "-c", "cat /proc/[0-9]*/stat 2>/dev/null || :")
-wait_until(lambda: " Z " not in inside(cluster, *all_of_them), "it is buried")
+wait_until(lambda: " Z " not in run_inside(cluster, *all_of_them), "it is buried")
 """
 
 
@@ -172,13 +172,13 @@ process = subprocess.Popen(["sleep", "infinity"])
 try:
     (group / "cgroup.procs").write_text(str(process.pid))
     try:
-        clear_away(cluster.folder)
-    except Failed as failed:
+        remove_cluster(cluster.folder)
+    except ClusterError as failed:
         print(str(failed) == f"{group} stays, with the processes {process.pid}")
 finally:
     process.kill()
     process.wait()
-    clear_away(cluster.folder)
+    remove_cluster(cluster.folder)
 print(group.exists())
 """
 

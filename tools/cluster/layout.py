@@ -1,7 +1,7 @@
-"""Where a cluster is: its folder, and every name and address that follows from it.
+"""The paths, names and addresses of a cluster, which all follow from its folder.
 
-What lies outside the namespaces is named after the folder, so that it can be found and removed with
-nothing but the folder's path, after whatever crash.
+What exists outside the namespaces is named after the folder, so that after any crash it can be
+found and removed with nothing but the path of the folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cluster:
 
     @cached_property
     def mark(self) -> str:
-        """Names what lies outside: short enough for a network interface."""
+        """The name of what exists outside the namespaces; short enough for a network interface."""
         return f"clew{hashlib.sha256(bytes(self.folder)).hexdigest()[:8]}"
 
     @property
@@ -62,7 +62,7 @@ class Cluster:
 
     @property
     def outside(self) -> str:
-        """This machine's end of the cable."""
+        """The address of this machine's end of the veth pair."""
         return self.address(0, 1)
 
     @property

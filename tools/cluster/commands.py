@@ -1,10 +1,10 @@
-"""Run other people's programs to their end: what they say, or why they failed."""
+"""Run an external program to its end: its output, or an error that contains it."""
 
 from __future__ import annotations
 
 import subprocess
 
-from tools.cluster.saying import Failed
+from tools.cluster.progress import ClusterError
 
 
 def run(*words: str, given: str = "", environment: dict[str, str] | None = None) -> str:
@@ -12,6 +12,6 @@ def run(*words: str, given: str = "", environment: dict[str, str] | None = None)
         words, input=given, env=environment, capture_output=True, text=True, check=False
     )
     if ran.returncode:
-        said = f"{ran.stdout}{ran.stderr}".strip()
-        raise Failed(f"{' '.join(words)} failed ({ran.returncode}):\n{said}")
+        output = f"{ran.stdout}{ran.stderr}".strip()
+        raise ClusterError(f"{' '.join(words)} failed ({ran.returncode}):\n{output}")
     return ran.stdout

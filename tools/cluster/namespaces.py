@@ -1,8 +1,8 @@
-"""The namespaces a cluster lives in, and the one process that holds them.
+"""The namespaces of a cluster, and the one process that holds them.
 
-It is the first process of its process namespace: when it ends, the kernel ends every other one,
-and with the last of them go the mounts and the network. It does nothing until its number is
-written down, and ends when nobody tells it to go on, so none is ever left that nobody knows.
+That process is the init of its PID namespace: when it ends, the kernel ends all others, and then
+removes the mounts and the network. It waits until its pid is noted, and ends if its creator dies
+before that, so no unknown one is ever left.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import subprocess
 import time
 from pathlib import Path
 
-from tools.cluster.machine import forget, note, noted
-from tools.cluster.places import RUN, Cluster
-from tools.cluster.running import run
-from tools.cluster.saying import Failed
+from tools.cluster.commands import run
+from tools.cluster.layout import RUN, Cluster
+from tools.cluster.machine import delete_note, read_note, write_note
+from tools.cluster.progress import ClusterError
 
-# Ignoring SIGCHLD survives exec: the kernel then buries the orphans of the whole namespace. Some
+# Ignoring SIGCHLD survives exec: the kernel then reaps the orphans of the whole namespace. Some
 # shells do not ignore it though told to, so `env` does.
-HOLD = "read go || exit 1; exec env --ignore-signal=CHLD sleep infinity"
+HOLD_SCRIPT = "read go || exit 1; exec env --ignore-signal=CHLD sleep infinity"
 
 # Folders that the cluster's programs write to, wherever they were told to write, are covered by
 # empty ones. The arguments are the folders that must be seen nevertheless, wherever they are: they
 # are opened before, and what is open can be mounted by the number it is open as.
-COVER = """
+MOUNT_SCRIPT = """
 set -e
 n=2
 for kept; do n=$((n + 1)); eval "exec $n<\\"\\$kept\\""; done
@@ -49,70 +49,70 @@ TUNABLES = {
 }
 
 
-def hold(cluster: Cluster, *, seen: tuple[Path, ...]) -> None:
-    """Make the namespaces, with `seen` visible in them."""
+def create_namespaces(cluster: Cluster, *, seen: tuple[Path, ...]) -> None:
+    """Create the namespaces, with the folders `seen` visible in them."""
     log = cluster.logs / "namespaces.log"
-    with log.open("w") as said:
+    with log.open("w") as output:
         process = subprocess.Popen(
             (
                 *("unshare", "--pid", "--fork", "--mount-proc", "--net"),
-                *("--mount", "--propagation", "private", "sh", "-c", HOLD),
+                *("--mount", "--propagation", "private", "sh", "-c", HOLD_SCRIPT),
             ),
             stdin=subprocess.PIPE,
-            stdout=said,  # or whoever reads ours waits for its end
-            stderr=said,
+            stdout=output,  # not ours: a reader of our output would wait for its end
+            stderr=output,
             start_new_session=True,  # a ^C is not meant for it
             cwd="/",
         )
     assert process.stdin is not None
-    pid = _child(process)
+    pid = _first_child(process)
     if pid is None:
-        raise Failed(f"no namespaces can be made here: {log.read_text()}")
-    note(cluster.mark, json.dumps({"pid": pid, "started": _started(pid)}))
+        raise ClusterError(f"cannot create namespaces: {log.read_text()}")
+    write_note(cluster.mark, json.dumps({"pid": pid, "started": _start_time(pid)}))
     process.stdin.write(b"go\n")
     process.stdin.close()
-    inside(cluster, "sh", "-c", COVER, "sh", *map(str, seen))
-    inside(cluster, "mkdir", "-p", *(f"{RUN}/{node.name}" for node in cluster.nodes))
+    run_inside(cluster, "sh", "-c", MOUNT_SCRIPT, "sh", *map(str, seen))
+    run_inside(cluster, "mkdir", "-p", *(f"{RUN}/{node.name}" for node in cluster.nodes))
     for name, value in TUNABLES.items():
         file = cluster.folder / "tunables" / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{value}\n")
-        inside(cluster, "mount", "--bind", str(file), f"/proc/sys/{name}")
+        run_inside(cluster, "mount", "--bind", str(file), f"/proc/sys/{name}")
 
 
-def holder(cluster: Cluster) -> int | None:
-    """The process that holds the namespaces, if it lives."""
-    found = noted(cluster.mark)
+def holder_pid(cluster: Cluster) -> int | None:
+    """The pid of the process that holds the namespaces; None if it does not run."""
+    found = read_note(cluster.mark)
     if found is None:
         return None
     record = json.loads(found)
     pid = int(record["pid"])
-    return pid if _started(pid) == record["started"] else None
+    return pid if _start_time(pid) == record["started"] else None
 
 
-def let_go(cluster: Cluster) -> None:
-    """End everything inside; it is gone when this returns."""
-    if pid := holder(cluster):
+def destroy_namespaces(cluster: Cluster) -> None:
+    """End everything inside, and wait until it has ended."""
+    if pid := holder_pid(cluster):
         os.kill(pid, signal.SIGKILL)
-    while holder(cluster) is not None:
+    while holder_pid(cluster) is not None:
         time.sleep(0.02)
-    forget(cluster.mark)
+    delete_note(cluster.mark)
 
 
-def entering(cluster: Cluster) -> tuple[str, ...]:
-    """The words before a command that make it run inside."""
-    pid = holder(cluster)
+def nsenter_command(cluster: Cluster) -> tuple[str, ...]:
+    """The prefix of a command that makes it run inside."""
+    pid = holder_pid(cluster)
     if pid is None:
-        raise Failed(f"there is no cluster at {cluster.folder}: make cluster")
+        raise ClusterError(f"there is no cluster at {cluster.folder}: make cluster")
     return ("nsenter", "--target", str(pid), "--pid", "--mount", "--net", "--wd=/", "--")
 
 
-def inside(cluster: Cluster, *words: str, given: str = "") -> str:
-    """Run a command inside to its end, and return what it says."""
-    return run(*entering(cluster), *words, given=given)
+def run_inside(cluster: Cluster, *words: str, given: str = "") -> str:
+    """Run a command inside to its end, and return its output."""
+    return run(*nsenter_command(cluster), *words, given=given)
 
 
-def _child(process: subprocess.Popen[bytes]) -> int | None:
+def _first_child(process: subprocess.Popen[bytes]) -> int | None:
     """`unshare` stays behind as the parent; the first process of the namespace is its child."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while process.poll() is None:
@@ -123,8 +123,8 @@ def _child(process: subprocess.Popen[bytes]) -> int | None:
     return None
 
 
-def _started(pid: int) -> str | None:
-    """When a process began, this boot: with it a number is never mistaken for a later process's."""
+def _start_time(pid: int) -> str | None:
+    """When a process started, with the boot id: so a reused pid is not mistaken for it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -7,11 +7,11 @@ import ssl
 import urllib.request
 
 from tools.cluster.certificates import kubeconfig
-from tools.cluster.places import Cluster
+from tools.cluster.layout import Cluster
 from tools.cluster.processes import start, wait_for
 
-# Who did what to which object, and the objects of whatever runs or holds data; without the chatter
-# of nodes and servers that only keep themselves alive.
+# All writes with their objects, and reads and Secrets as metadata only; without the leases of nodes
+# and the health checks.
 AUDIT = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
@@ -30,23 +30,23 @@ AUDIT = {
 }
 
 
-def start_control(cluster: Cluster) -> None:
+def start_control_plane(cluster: Cluster) -> None:
     start(cluster, "etcd", *_etcd(cluster))
     policy = cluster.folder / "audit-policy.json"
     policy.write_text(json.dumps(AUDIT, indent=1))
     start(cluster, "kube-apiserver", *_apiserver(cluster, str(policy)))
-    wait_for(cluster, "kube-apiserver", lambda: answers(cluster))
+    wait_for(cluster, "kube-apiserver", lambda: is_api_ready(cluster))
     start(cluster, "kube-controller-manager", *_controllers(cluster))
     start(cluster, "kube-scheduler", *_scheduler(cluster))
     start(cluster, "kube-proxy", *_proxy(cluster))
 
 
-def answers(cluster: Cluster) -> bool:
-    """Whether the API server says that it is ready, to somebody outside."""
+def is_api_ready(cluster: Cluster) -> bool:
+    """Whether the API server reports that it is ready, asked from outside the namespaces."""
     trust = ssl.create_default_context(cafile=str(cluster.certificates / "ca.crt"))
     try:
-        with urllib.request.urlopen(f"{cluster.server}/readyz", context=trust, timeout=5) as said:
-            return bool(said.status == 200)
+        with urllib.request.urlopen(f"{cluster.server}/readyz", context=trust, timeout=5) as answer:
+            return bool(answer.status == 200)
     except OSError:
         return False
 

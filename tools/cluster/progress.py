@@ -1,4 +1,4 @@
-"""Say what is being done, and how long it took: a cluster that comes up in silence looks stuck."""
+"""Report each step and how long it took: a start without output would look stuck."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Failed(Exception):
-    """Something the user can act on; the message says what, and where to look."""
+class ClusterError(Exception):
+    """An error that the user can act on; the message says what, and where to look."""
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -21,4 +21,4 @@ def step(what: str) -> Iterator[None]:
     """One line per step, written when it is done."""
     began = time.monotonic()
     yield
-    say(f"{time.monotonic() - began:6.1f} s  {what}")
+    report(f"{time.monotonic() - began:6.1f} s  {what}")

@@ -1,0 +1,123 @@
+"""Bring a cluster up in a folder, from nothing or from what a crash left there."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from tools.cluster import binaries, images
+from tools.cluster.addons import kubectl, start_dns, start_volumes, write_resolv_conf
+from tools.cluster.certificates import issue_certificates
+from tools.cluster.control_plane import is_api_ready, start_control_plane
+from tools.cluster.layout import Cluster, Node
+from tools.cluster.machine import lock_machine
+from tools.cluster.namespaces import create_namespaces, holder_pid
+from tools.cluster.network import connect_network, free_network
+from tools.cluster.nodes import check_cgroups, import_image, start_containerd, start_kubelet
+from tools.cluster.policies import await_enforcing, define_kinds, start_enforcing
+from tools.cluster.processes import is_running, program_names, restart, wait_for
+from tools.cluster.progress import ClusterError, report, step
+from tools.cluster.teardown import remove_cluster
+
+
+def bring_up(folder: Path, *, bare: bool = False) -> Cluster:
+    if os.geteuid() != 0:
+        raise ClusterError("containers, mounts and networks take root: sudo make cluster")
+    check_cgroups()
+    with step("binaries"):
+        binaries.build_missing()
+    with step("images"):
+        built = images.build_images(bare=bare)
+    with lock_machine():
+        cluster = _running_cluster(folder) or _create_cluster(folder)
+        with step("images imported on every node"):
+            _import_images(cluster, built)
+        with step("nodes ready"):
+            for node in cluster.nodes:
+                wait_for(cluster, f"kubelet-{node.name}", partial(_is_node_ready, cluster, node))
+            wait_for(cluster, "kube-controller-manager", partial(_admits_pods, cluster))
+            await_enforcing(cluster)
+    return cluster
+
+
+def find_cluster(folder: Path) -> Cluster | None:
+    """The cluster of a folder, whether it runs or not."""
+    try:
+        return Cluster(folder, json.loads((folder / "cluster.json").read_text())["network"])
+    except FileNotFoundError:
+        return None
+
+
+def _running_cluster(folder: Path) -> Cluster | None:
+    """The cluster, if it runs; programs that have ended are started again."""
+    cluster = find_cluster(folder)
+    if cluster is None or holder_pid(cluster) is None or not _complete_marker(cluster).exists():
+        return None
+    for name in program_names(cluster):
+        if not is_running(cluster, name):
+            with step(f"started {name} again"):
+                restart(cluster, name)
+    wait_for(cluster, "kube-apiserver", lambda: is_api_ready(cluster))
+    return cluster
+
+
+def _complete_marker(cluster: Cluster) -> Path:
+    """Exists once everything was started; a cluster without it is created again."""
+    return cluster.folder / "complete"
+
+
+def _create_cluster(folder: Path) -> Cluster:
+    with step("cleared away whatever was left"):  # there may be much, although no folder
+        remove_cluster(folder)
+    cluster = Cluster(folder, free_network())
+    for needed in (folder, cluster.logs):
+        needed.mkdir(parents=True)
+    (folder / "cluster.json").write_text(json.dumps({"network": cluster.network}))
+    with step("certificates"):
+        issue_certificates(cluster)
+    with step("namespaces and network"):
+        create_namespaces(
+            cluster, seen=(folder, binaries.cache_directory().parent, Path(__file__).parent)
+        )
+        connect_network(cluster)
+        write_resolv_conf(cluster)
+    with step("control plane"):
+        for node in cluster.nodes:
+            start_containerd(cluster, node)
+        start_control_plane(cluster)
+        define_kinds(cluster)
+    with step("nodes, names, volumes and network policies"):
+        for node in cluster.nodes:
+            start_kubelet(cluster, node)
+        start_dns(cluster)
+        start_volumes(cluster)
+        start_enforcing(cluster)
+    _complete_marker(cluster).touch()
+    return cluster
+
+
+def _import_images(cluster: Cluster, built: tuple[images.Image, ...]) -> None:
+    pairs = [(node, image) for image in built for node in cluster.nodes]
+    with ThreadPoolExecutor(len(cluster.nodes)) as pool:
+        for done in [pool.submit(import_image, cluster, *pair) for pair in pairs]:
+            done.result()
+
+
+def _is_node_ready(cluster: Cluster, node: Node) -> bool:
+    condition = '{.status.conditions[?(@.type=="Ready")].status}'
+    query = ("get", "node", node.name, "--ignore-not-found", "-o", f"jsonpath={condition}")
+    return kubectl(cluster, *query) == "True"
+
+
+def _admits_pods(cluster: Cluster) -> bool:
+    """Pods are rejected until their namespace has its default service account."""
+    query = ("get", "serviceaccount", "default", "--ignore-not-found", "-o", "name")
+    return kubectl(cluster, *query) != ""
+
+
+def report_up(cluster: Cluster) -> None:
+    kubeconfig = cluster.kubeconfig
+    report(f"Kubernetes {binaries.KUBERNETES} is up: export KUBECONFIG={kubeconfig}")
