@@ -35,7 +35,7 @@ PRODUCTS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             *("-shared", "-fPIC", "-nostdlib", "-fvisibility=hidden"),
             *("-fno-stack-protector", "-fno-tree-loop-distribute-patterns"),
-            "-Wl,-e,take_early",  # where the tracer sends the loader, see wire.h
+            "-Wl,-e,early_entry",  # where the tracer sends the loader, see wire.h
             "-mno-red-zone",  # its calls through the known page push a return address
             "-mgeneral-regs-only",  # a system call leaves all others alone, and so must a detour
         ),

@@ -10,7 +10,7 @@
  * behind the code there, and from then on it comes through the library, too.
  *
  * Before the library's constructor runs, the loader opens all that a program is linked with. So as soon as
- * the library itself is mapped, the tracer maps the two pages and has the loader run `take_early`, the entry
+ * the library itself is mapped, the tracer maps the two pages and has the loader run `early_entry`, the entry
  * point of the library, which sets up the rest; nothing there may need a relocation.
  *
  * The address lies below 0x200000, where no linker puts a program by default, and above the
@@ -26,7 +26,7 @@
 #define CLEW_LOCAL (CLEW_CODE + 0x1000)
 #define CLEW_MAGIC 0x31574c43u
 #define CLEW_DETOURS (CLEW_CODE + 0x100)
-#define CLEW_MOST_DETOURS 16
+#define CLEW_MAX_DETOURS 16
 
 #define CLEW_SLOTS 1024 /* slot 0 is the header; a process without a slot is stopped instead */
 #define CLEW_SLOT_SIZE 65536
@@ -40,15 +40,15 @@ struct clew_local {
 	uint32_t magic;
 	uint32_t slot; /* 0: none; the tracer writes it */
 	uint64_t base; /* where the shared file is mapped here */
-	uint64_t over; /* where the library takes a call over from a detour; 0: nowhere yet */
+	uint64_t handler; /* where the library takes a call over from a detour; 0: nowhere yet */
 	uint64_t libc, libc_end; /* the code of the C library; 0: unknown */
-	uint64_t back;		 /* where the loader goes on after `take_early` */
-	char path[128];		 /* of the shared file, for `take_early` */
+	uint64_t return_to;		 /* where the loader goes on after `early_entry` */
+	char path[128];		 /* of the shared file, for `early_entry` */
 };
 
 struct clew_detour {
 	uint8_t code[16]; /* comes to `over` with its own address in rcx */
-	uint64_t back;	  /* behind the call */
+	uint64_t return_to;	  /* behind the call */
 };
 
 /* The first slot. */

@@ -8,29 +8,29 @@
 
 #include "inject.h"
 
-__attribute__((used)) static long taken_over(long nr, long a, long b, long c, long d)
+__attribute__((used)) static long run_detoured_call(long nr, long a, long b, long c, long d)
 {
 	switch (nr) {
 	case SYS_open:
-		return open_(AT_FDCWD, (const char *)a, (int)b, (mode_t)c);
+		return recorded_open(AT_FDCWD, (const char *)a, (int)b, (mode_t)c);
 	case SYS_openat:
-		return open_((int)a, (const char *)b, (int)c, (mode_t)d);
+		return recorded_open((int)a, (const char *)b, (int)c, (mode_t)d);
 	case SYS_stat:
-		return stat_(AT_FDCWD, (const char *)a, (struct stat *)b, 0);
+		return recorded_stat(AT_FDCWD, (const char *)a, (struct stat *)b, 0);
 	case SYS_newfstatat:
-		return stat_((int)a, (const char *)b, (struct stat *)c, (int)d);
+		return recorded_stat((int)a, (const char *)b, (struct stat *)c, (int)d);
 	case SYS_access:
-		return access_(AT_FDCWD, (const char *)a, (int)b);
+		return recorded_access(AT_FDCWD, (const char *)a, (int)b);
 	default:
-		return ordinary(nr, a, b, c, d, 0, 0);
+		return traced_call(nr, a, b, c, d, 0, 0);
 	}
 }
 
 __asm__(".text\n"
-	".hidden take_over\n"
-	".globl take_over\n"
-	".type take_over, @function\n"
-	"take_over:\n"
+	".hidden detour_entry\n"
+	".globl detour_entry\n"
+	".type detour_entry, @function\n"
+	"detour_entry:\n"
 	"	lea -128(%rsp), %rsp\n"
 	"	pushfq\n"
 	"	cld\n"
@@ -49,7 +49,7 @@ __asm__(".text\n"
 	"	mov %rsi, %rdx\n"
 	"	mov %rdi, %rsi\n"
 	"	mov %rax, %rdi\n"
-	"	call taken_over\n"
+	"	call run_detoured_call\n"
 	"	mov %rbp, %rsp\n"
 	"	pop %rbp\n"
 	"	pop %r9\n"
@@ -62,6 +62,6 @@ __asm__(".text\n"
 	"	popfq\n"
 	"	lea 128(%rsp), %rsp\n"
 	"	jmp *16(%rcx)\n"
-	".size take_over, .-take_over\n");
+	".size detour_entry, .-detour_entry\n");
 
-_Static_assert(offsetof(struct clew_detour, back) == 16, "where take_over goes back by");
+_Static_assert(offsetof(struct clew_detour, return_to) == 16, "where detour_entry goes back by");

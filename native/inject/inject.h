@@ -25,7 +25,7 @@ extern void *dlsym(void *, const char *) __attribute__((weak));
 #define LOCAL ((volatile struct clew_local *)CLEW_LOCAL)
 
 /* A system call as any other: the filter stops it where it is of interest. */
-static inline long ordinary(long n, long a, long b, long c, long d, long e, long f)
+static inline long traced_call(long n, long a, long b, long c, long d, long e, long f)
 {
 	long result;
 	register long r10 __asm__("r10") = d;
@@ -39,7 +39,7 @@ static inline long ordinary(long n, long a, long b, long c, long d, long e, long
 }
 
 /* The same through the page that the filter knows. */
-static inline long passing(long n, long a, long b, long c, long d)
+static inline long untraced_call(long n, long a, long b, long c, long d)
 {
 	long result;
 	register long r10 __asm__("r10") = d;
@@ -50,7 +50,7 @@ static inline long passing(long n, long a, long b, long c, long d)
 	return result;
 }
 
-static inline long answer(long result)
+static inline long libc_result(long result)
 {
 	if (result < 0 && result > -4096) {
 		if (__errno_location)
@@ -87,17 +87,17 @@ struct fact {
 
 /* Hidden: what is used before the library is relocated must be found without that. */
 #pragma GCC visibility push(hidden)
-extern int ready;		 /* the two pages are mapped and are ours */
-struct clew_ring *room(void);	 /* the ring, if there is room in it */
-size_t name_of(int fd, char *to); /* the path behind a descriptor, not terminated; 0: it has none */
-/* Both return 0 when nothing could be written: then the caller makes an ordinary call that is seen. */
+extern int ring_ready;		 /* the two pages are mapped and are ours */
+struct clew_ring *ring_with_room(void);	 /* the ring, if there is room in it */
+size_t descriptor_path(int fd, char *to); /* the path behind a descriptor, not terminated; 0: it has none */
+/* Both return 0 when nothing could be written: then the caller makes an traced_call call that is seen. */
 int append(struct clew_ring *ring, const struct fact *fact);
-int tell(struct clew_ring *ring, struct fact *fact, int dirfd, long result);
+int record_call(struct clew_ring *ring, struct fact *fact, int dirfd, long result);
 /* As the system calls; each is recorded, or made in a way that is seen. */
-long open_(int dirfd, const char *path, int flags, mode_t mode);
-long stat_(int dirfd, const char *path, struct stat *st, int flags);
-long access_(int dirfd, const char *path, int mode);
-void take_over(void); /* where detours lead to; no function to call */
+long recorded_open(int dirfd, const char *path, int flags, mode_t mode);
+long recorded_stat(int dirfd, const char *path, struct stat *st, int flags);
+long recorded_access(int dirfd, const char *path, int mode);
+void detour_entry(void); /* where detours lead to; no function to call */
 /* Records that a URL was asked for; the text need not be terminated. */
 void record_fetch(const char *url, size_t size);
 #pragma GCC visibility pop

@@ -10,27 +10,27 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#define QUESTION 1000 /* nanoseconds that a question takes */
+#define READ_COST 1000 /* nanoseconds that a question takes */
 
-struct ended {
+struct child_clock {
 	pid_t pid;
 	int64_t clock;
-	struct ended *next;
+	struct child_clock *next;
 };
 
-static int64_t ask(struct task *task) { return pins.start + (task->clock += QUESTION); }
+static int64_t advance_clock(struct task *task) { return pins.start + (task->clock += READ_COST); }
 
 /* Calls that only 32-bit programs have are those with wide times. */
 static bool wide(const struct task *task) { return task->info.arch == AUDIT_ARCH_X86_64 || task->call->nr < 0; }
 
-bool moment_write(struct task *task, uint64_t address, int64_t seconds, int64_t rest)
+bool write_time(struct task *task, uint64_t address, int64_t seconds, int64_t rest)
 {
 	int64_t both[2] = {seconds, rest};
 	int32_t narrow[2] = {(int32_t)seconds, (int32_t)rest};
 	return wide(task) ? poke(task->tid, address, both, sizeof both) : poke(task->tid, address, narrow, sizeof narrow);
 }
 
-bool moment_read(struct task *task, uint64_t address, int64_t unit, int64_t *nanoseconds)
+bool read_time(struct task *task, uint64_t address, int64_t unit, int64_t *nanoseconds)
 {
 	int64_t both[2];
 	int32_t narrow[2];
@@ -50,7 +50,7 @@ bool moment_read(struct task *task, uint64_t address, int64_t unit, int64_t *nan
 
 static void enter_time(struct task *task)
 {
-	int64_t seconds = ask(task) / SECOND;
+	int64_t seconds = advance_clock(task) / SECOND;
 	uint64_t to = argument(task, 0);
 	int32_t narrow = (int32_t)seconds;
 	bool done = !to || (wide(task) ? poke(task->tid, to, &seconds, sizeof seconds) : poke(task->tid, to, &narrow, sizeof narrow));
@@ -59,44 +59,44 @@ static void enter_time(struct task *task)
 
 static void enter_timeofday(struct task *task)
 {
-	int64_t now = ask(task);
+	int64_t now = advance_clock(task);
 	int32_t zone[2] = {0};
-	bool done = !argument(task, 0) || moment_write(task, argument(task, 0), now / SECOND, now % SECOND / 1000);
+	bool done = !argument(task, 0) || write_time(task, argument(task, 0), now / SECOND, now % SECOND / 1000);
 	done = done && (!argument(task, 1) || poke(task->tid, argument(task, 1), zone, sizeof zone));
 	call_skip(task, done ? 0 : -EFAULT);
 }
 
 static void enter_gettime(struct task *task)
 {
-	int64_t now = ask(task);
-	call_skip(task, moment_write(task, argument(task, 1), now / SECOND, now % SECOND) ? 0 : -EFAULT);
+	int64_t now = advance_clock(task);
+	call_skip(task, write_time(task, argument(task, 1), now / SECOND, now % SECOND) ? 0 : -EFAULT);
 }
 
 /* ---- who waits for a child's end has seen its time ---- */
 
-void clock_ended(struct task *leader)
+void clock_child_ended(struct task *leader)
 {
 	struct proc *parent = leader->proc->parent;
 	if (!pins.clock || !parent)
 		return;
-	struct ended *ended = must(malloc(sizeof *ended));
-	*ended = (struct ended){leader->tid, leader->clock, parent->ended};
-	parent->ended = ended;
+	struct child_clock *ended = must(malloc(sizeof *ended));
+	*ended = (struct child_clock){leader->tid, leader->clock, parent->child_clocks};
+	parent->child_clocks = ended;
 }
 
-void clock_forget(struct proc *proc)
+void clock_free_children(struct proc *proc)
 {
-	for (struct ended *next; proc->ended; proc->ended = next) {
-		next = proc->ended->next;
-		free(proc->ended);
+	for (struct child_clock *next; proc->child_clocks; proc->child_clocks = next) {
+		next = proc->child_clocks->next;
+		free(proc->child_clocks);
 	}
 }
 
 static void catch_up(struct task *task, pid_t child)
 {
-	for (struct ended **at = &task->proc->ended; *at; at = &(*at)->next)
+	for (struct child_clock **at = &task->proc->child_clocks; *at; at = &(*at)->next)
 		if ((*at)->pid == child) {
-			struct ended *found = *at;
+			struct child_clock *found = *at;
 			if (found->clock > task->clock)
 				task->clock = found->clock;
 			*at = found->next;
@@ -105,7 +105,7 @@ static void catch_up(struct task *task, pid_t child)
 		}
 }
 
-static pid_t awaited(struct task *task, int64_t result)
+static pid_t waited_child(struct task *task, int64_t result)
 {
 	int32_t pid = 0;
 	if (task->call->op != OP_WAITID)
@@ -144,7 +144,7 @@ void clock_leave(struct task *task, int64_t result)
 		wait_leave(task, result);
 		return;
 	}
-	pid_t child = awaited(task, result);
+	pid_t child = waited_child(task, result);
 	if (child > 0)
 		catch_up(task, child);
 }

@@ -26,13 +26,13 @@
 #define MOVE 5
 #define SIZE (MOVE + 2) /* mov $constant, register; syscall */
 
-static bool leads(uint64_t nr)
+static bool can_detour(uint64_t nr)
 {
 	return nr == SYS_openat || nr == SYS_newfstatat || nr == SYS_access || nr == SYS_open || nr == SYS_stat;
 }
 
 /* Whether these are the two instructions. */
-static bool fits(const uint8_t *code, const struct __ptrace_syscall_info *info)
+static bool matches_call(const uint8_t *code, const struct __ptrace_syscall_info *info)
 {
 	uint32_t constant;
 	uint64_t now;
@@ -57,7 +57,7 @@ static bool fits(const uint8_t *code, const struct __ptrace_syscall_info *info)
 }
 
 /* Whether anything that may be a jump leads behind the first of these instructions, but not behind both. */
-static bool between(const uint8_t *code, size_t size, size_t site)
+static bool has_jump_into(const uint8_t *code, size_t size, size_t site)
 {
 	for (size_t at = 0; at + 6 <= size; at++) {
 		size_t to = 0;
@@ -90,18 +90,18 @@ static bool write_code(pid_t pid, uint64_t address, const void *from, size_t siz
 }
 
 /* At the detour: what stood first, then a jump to the library. */
-static struct clew_detour made(const uint8_t *move, uint64_t back)
+static struct clew_detour make_detour(const uint8_t *move, uint64_t return_to)
 {
 	static const uint8_t jump[] = {0xff, 0x24, 0x25}; /* jmp *address */
-	const uint32_t over = CLEW_LOCAL + offsetof(struct clew_local, over);
-	struct clew_detour detour = {.back = back};
+	const uint32_t handler = CLEW_LOCAL + offsetof(struct clew_local, handler);
+	struct clew_detour detour = {.return_to = return_to};
 	memcpy(detour.code, move, MOVE);
 	memcpy(detour.code + MOVE, jump, sizeof jump);
-	memcpy(detour.code + MOVE + sizeof jump, &over, sizeof over);
+	memcpy(detour.code + MOVE + sizeof jump, &handler, sizeof handler);
 	return detour;
 }
 
-static bool jump(struct task *task, uint64_t site, uint8_t code[SIZE + 1], uint32_t address)
+static bool write_jump(struct task *task, uint64_t site, uint8_t code[SIZE + 1], uint32_t address)
 {
 	code[0] = 0xb9; /* mov $address, %ecx: a system call need not leave that one alone */
 	memcpy(code + 1, &address, sizeof address);
@@ -114,13 +114,13 @@ static bool jump(struct task *task, uint64_t site, uint8_t code[SIZE + 1], uint3
 static struct known {
 	uint64_t loader, offset;
 	uint8_t code[SIZE];
-} known[CLEW_MOST_DETOURS];
+} known[CLEW_MAX_DETOURS];
 static unsigned known_count;
 
-static void remember(const struct proc *proc, uint64_t site, const uint8_t *code)
+static void remember_site(const struct proc *proc, uint64_t site, const uint8_t *code)
 {
 	struct known *place = &known[known_count];
-	if (known_count == CLEW_MOST_DETOURS || site - proc->loader > LOADER)
+	if (known_count == CLEW_MAX_DETOURS || site - proc->loader > LOADER)
 		return;
 	for (unsigned i = 0; i < known_count; i++)
 		if (known[i].loader == proc->loader_file && known[i].offset == site - proc->loader)
@@ -133,7 +133,7 @@ static void remember(const struct proc *proc, uint64_t site, const uint8_t *code
 static uint32_t detour_address(unsigned number) { return CLEW_DETOURS + number * sizeof(struct clew_detour); }
 
 /* All places that are known in this loader, before the library says that it is there. */
-void detours_known(struct task *task)
+void detours_install_known(struct task *task)
 {
 	struct proc *proc = task->proc;
 	unsigned number = 0;
@@ -143,23 +143,23 @@ void detours_known(struct task *task)
 		if (known[i].loader != proc->loader_file || peek(task->tid, site, code, sizeof code) != sizeof code ||
 		    memcmp(code, known[i].code, SIZE))
 			continue;
-		struct clew_detour detour = made(code, site + SIZE);
-		if (poke(task->tid, detour_address(number), &detour, sizeof detour) && jump(task, site, code, detour_address(number)))
+		struct clew_detour detour = make_detour(code, site + SIZE);
+		if (poke(task->tid, detour_address(number), &detour, sizeof detour) && write_jump(task, site, code, detour_address(number)))
 			number++;
 	}
 	proc->known = number;
 }
 
-static bool lead(struct task *task, uint64_t site, unsigned number)
+static bool install_detour(struct task *task, uint64_t site, unsigned number)
 {
 	uint8_t near[2 * NEARBY], *code = near + NEARBY;
-	if (peek(task->tid, site - NEARBY, near, sizeof near) != sizeof near || !fits(code, &task->info) ||
-	    between(near, sizeof near, NEARBY))
+	if (peek(task->tid, site - NEARBY, near, sizeof near) != sizeof near || !matches_call(code, &task->info) ||
+	    has_jump_into(near, sizeof near, NEARBY))
 		return false;
-	struct clew_detour detour = made(code, site + SIZE);
-	remember(task->proc, site, code);
+	struct clew_detour detour = make_detour(code, site + SIZE);
+	remember_site(task->proc, site, code);
 	return write_code(task->tid, detour_address(number), &detour, sizeof detour) &&
-	       jump(task, site, code, detour_address(number));
+	       write_jump(task, site, code, detour_address(number));
 }
 
 /* An open for writing stops all the same (filter.c): to lead it there gains nothing. */
@@ -173,7 +173,7 @@ static bool opens_for_writing(const struct task *task)
 static bool may_change(const struct task *task)
 {
 	const struct proc *proc = task->proc;
-	return proc->loader && proc->slot && leads(task->info.seccomp.nr) && proc->tasks == 1 && !proc->memory &&
+	return proc->loader && proc->slot && can_detour(task->info.seccomp.nr) && proc->tasks == 1 && !proc->memory &&
 	       !proc->sharers && task->info.arch == AUDIT_ARCH_X86_64 && !opens_for_writing(task);
 }
 
@@ -182,19 +182,19 @@ uint64_t detour_site(const struct task *task)
 	uint8_t code[SIZE];
 	uint64_t site = task->info.instruction_pointer - SIZE;
 	bool there = may_change(task) && site - task->proc->loader <= LOADER &&
-		     peek(task->tid, site, code, sizeof code) == sizeof code && fits(code, &task->info);
+		     peek(task->tid, site, code, sizeof code) == sizeof code && matches_call(code, &task->info);
 	return there ? site : 0;
 }
 
-void detour(struct task *task)
+void detour_try(struct task *task)
 {
 	struct proc *proc = task->proc;
 	struct clew_local local;
 	uint64_t site = task->info.instruction_pointer - SIZE;
-	if (proc->detours >= CLEW_MOST_DETOURS || !may_change(task))
+	if (proc->detours >= CLEW_MAX_DETOURS || !may_change(task))
 		return;
-	if (peek(task->tid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC || !local.over)
+	if (peek(task->tid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC || !local.handler)
 		return;
 	if (site - proc->loader <= LOADER || (local.libc && site - local.libc < local.libc_end - local.libc))
-		lead(task, site, proc->detours++); /* counted also where it is in vain: it is not tried for ever */
+		install_detour(task, site, proc->detours++); /* counted also where it is in vain: it is not tried for ever */
 }

@@ -13,12 +13,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define MOST_LOADED 6	      /* a script, its interpreter, that one's, … and the loader */
+#define MAX_LOADED 6	      /* a script, its interpreter, that one's, … and the loader */
 #define LONGEST_LIST (2u << 20) /* of arguments, or of variables */
 
 struct image {
 	struct list arguments;
-	char *loaded[MOST_LOADED];
+	char *loaded[MAX_LOADED];
 	unsigned loaded_count;
 	const char *loader; /* one of these; NULL: none */
 	bool dynamic; /* a 64-bit program with a loader: the library can be injected */
@@ -27,14 +27,14 @@ struct image {
 
 /* ---- what the caller passes ---- */
 
-#define AT_ONCE 64   /* items of a list that are read together */
+#define BATCH 64   /* items of a list that are read together */
 #define SHORT 128u /* bytes of each: most arguments are shorter */
 
 /* The texts at these addresses, in one call; NULL for each that is longer or could not be read. */
-static void texts_read(pid_t tid, const uint64_t *addresses, unsigned count, char *texts[])
+static void read_strings(pid_t tid, const uint64_t *addresses, unsigned count, char *texts[])
 {
-	static char room[AT_ONCE][SHORT];
-	struct iovec here[AT_ONCE], there[AT_ONCE];
+	static char room[BATCH][SHORT];
+	struct iovec here[BATCH], there[BATCH];
 	for (unsigned i = 0; i < count; i++) {
 		size_t page = 4096 - addresses[i] % 4096; /* the next one may not be there */
 		there[i] = (struct iovec){(void *)addresses[i], page < SHORT ? page : SHORT};
@@ -62,10 +62,10 @@ static bool list_add(struct list *list, char *text)
 static void list_read(struct list *list, pid_t tid, uint64_t address, size_t word)
 {
 	while (address && list->bytes < LONGEST_LIST) {
-		uint8_t pointers[AT_ONCE * 8];
-		uint64_t items[AT_ONCE] = {0};
-		char *texts[AT_ONCE];
-		size_t page = 4096 - address % 4096, want = page < AT_ONCE * word ? page : AT_ONCE * word;
+		uint8_t pointers[BATCH * 8];
+		uint64_t items[BATCH] = {0};
+		char *texts[BATCH];
+		size_t page = 4096 - address % 4096, want = page < BATCH * word ? page : BATCH * word;
 		ssize_t size = peek(tid, address, pointers, want < word ? word : want);
 		unsigned count = 0, all = size > 0 ? (unsigned)((size_t)size / word) : 0;
 		for (; count < all; count++) {
@@ -73,7 +73,7 @@ static void list_read(struct list *list, pid_t tid, uint64_t address, size_t wor
 			if (!items[count])
 				break;
 		}
-		texts_read(tid, items, count, texts);
+		read_strings(tid, items, count, texts);
 		for (unsigned i = 0; i < count; i++)
 			if (!list_add(list, texts[i] ? texts[i] : peek_text(tid, items[i]))) {
 				while (++i < count)
@@ -124,7 +124,7 @@ static int64_t variables_number(const struct list *list)
 
 static void load(struct image *image, char *path)
 {
-	if (image->loaded_count < MOST_LOADED)
+	if (image->loaded_count < MAX_LOADED)
 		image->loaded[image->loaded_count++] = path;
 	else
 		free(path);
@@ -168,7 +168,7 @@ static char *script_interpreter(struct task *task, char *head)
 static void inspect(struct task *task, struct image *image, const char *path)
 {
 	char *next = must(strdup(path));
-	while (next && image->loaded_count < MOST_LOADED) {
+	while (next && image->loaded_count < MAX_LOADED) {
 		char head[256] = "";
 		char *path_now = next;
 		int file = open(path_now, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -194,7 +194,7 @@ static void inspect(struct task *task, struct image *image, const char *path)
 
 /* Who made a pipe may close its end before the other is done with it, and never be seen with it: so
  * it is looked at when the first program is about to be started with that pipe. */
-static void seek_maker(struct proc *proc)
+static void record_pipe_maker(struct proc *proc)
 {
 	static struct proc pipes; /* as a set of those that were met */
 	char name[PATH_MAX_];
@@ -203,10 +203,10 @@ static void seek_maker(struct proc *proc)
 		return;
 	for (int fd = 0; fd <= 2; fd++)
 		if (descriptor_path(proc->pid, fd, name) && !strncmp(name, "pipe:", 5) &&
-		    proc_first(&pipes, hash_bytes(R_FD, name, strlen(name))))
+		    proc_first_time(&pipes, hash_bytes(R_FD, name, strlen(name))))
 			met = false;
 	if (!met)
-		image_inherit(proc->parent, false);
+		image_record_descriptors(proc->parent, false);
 }
 
 static void image_free(struct task *task)
@@ -225,10 +225,10 @@ bool image_enter(struct task *task, const char *path)
 	size_t word = task->info.arch == AUDIT_ARCH_X86_64 ? 8 : 4;
 	list_read(&image->arguments, task->tid, task->info.seccomp.args[1 + shift], word);
 	struct list variables = {0};
-	if (asking())
+	if (reuse_enabled())
 		list_read(&variables, task->tid, task->info.seccomp.args[2 + shift], word);
 	task->image = image;
-	bool reused = asking_reused(task, &image->arguments, &variables);
+	bool reused = reuse_instead_of_exec(task, &image->arguments, &variables);
 	list_free(&variables);
 	if (reused) {
 		image_free(task);
@@ -236,9 +236,9 @@ bool image_enter(struct task *task, const char *path)
 	}
 	inspect(task, image, path);
 	if (!image->absent)
-		seek_maker(task->proc);
+		record_pipe_maker(task->proc);
 	/* A search of the PATH tries many that are absent. The end of such a call need not be awaited: it has failed
-	 * if the next stop is not that of a new program (image_awaited). */
+	 * if the next stop is not that of a new program (image_outcome_pending). */
 	return !image->absent;
 }
 
@@ -249,7 +249,7 @@ void image_failed(struct task *task)
 	image_free(task);
 }
 
-bool image_awaited(const struct task *task) { return task->image && task->image->absent; }
+bool image_outcome_pending(const struct task *task) { return task->image && task->image->absent; }
 
 static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *image)
 {
@@ -268,7 +268,7 @@ static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *ima
 	}
 }
 
-void image_begun(struct task *task)
+void image_started(struct task *task)
 {
 	struct proc *proc = task->proc;
 	struct image *image = task->image;
@@ -277,26 +277,26 @@ void image_begun(struct task *task)
 	if (!image)
 		return;
 	if (image->absent) /* it sees other files than the tracer */
-		seek_maker(proc);
+		record_pipe_maker(proc);
 	struct stack stack;
 	struct list list = {0};
 	bool readable = stack_read(&stack, proc->pid);
 	if (readable)
 		stack_variables(&stack, proc->pid, &list);
 	int64_t variables = variables_number(&list);
-	image_leaves(proc);
-	marks_end(proc);
+	image_ending(proc);
+	output_end(proc);
 	if (proc->execed)
 		proc->image = image_number();
 	proc->execed = true;
-	ring_return(proc);
+	ring_unshare(proc);
 	proc->sharers = 0; /* who shared the memory it had keeps that */
-	proc_forget(proc);
-	ring_drop(proc);
-	pin_begun(task, readable ? &stack : NULL);
+	proc_clear_seen(proc);
+	ring_release(proc);
+	pin_exec(task, readable ? &stack : NULL);
 	if (readable && image->dynamic && !stack_inject(&stack, proc, &list))
-		ring_drop(proc);
-	proc->loader = proc->slot ? stack_told(&stack, AT_BASE) : 0;
+		ring_release(proc);
+	proc->loader = proc->slot ? stack_auxv(&stack, AT_BASE) : 0;
 	proc->detours = NO_LIBRARY;
 	proc->known = 0;
 	proc->early = LIBRARY_INJECTED;
@@ -316,22 +316,22 @@ void image_begun(struct task *task)
 	out_end();
 	emit_loaded(proc, task->seq, image);
 	image_free(task);
-	image_inherit(proc, true);
+	image_record_descriptors(proc, true);
 }
 
 /* ---- inherited descriptors ---- */
 
-static void emit_descriptor(struct proc *proc, int fd, int way, const char *name, const struct clew_facts *facts)
+static void emit_descriptor(struct proc *proc, int fd, int access_mode, const char *name, const struct clew_facts *facts)
 {
 	out_begin(R_FD, next_seq(), proc->image, 4);
 	out_int(fd);
-	out_int(way);
+	out_int(access_mode);
 	out_text(name);
 	out_facts(facts);
 	out_end();
 }
 
-static void remember(struct proc *proc, const char *name)
+static void remember_inherited(struct proc *proc, const char *name)
 {
 	for (unsigned i = 0; i < sizeof proc->inherited / sizeof *proc->inherited; i++) {
 		if (!proc->inherited[i])
@@ -343,9 +343,9 @@ static void remember(struct proc *proc, const char *name)
 
 /* The state in which a process leaves what it was handed tells later whether others, who had
  * it open as well, wrote to it too. Programs close their output early: so by name. */
-void image_leaves(struct proc *proc)
+void image_ending(struct proc *proc)
 {
-	held_places(proc);
+	descriptors_record_offsets(proc);
 	for (unsigned i = 0; i < sizeof proc->inherited / sizeof *proc->inherited; i++) {
 		struct clew_facts facts;
 		if (proc->inherited[i] && facts_of(proc->inherited[i], true, &facts))
@@ -355,7 +355,7 @@ void image_leaves(struct proc *proc)
 	}
 }
 
-static void inherit_one(struct proc *proc, const char *folder, int fd, bool files, unsigned *streams)
+static void record_descriptor(struct proc *proc, const char *folder, int fd, bool files, unsigned *streams)
 {
 	char link[96], name[PATH_MAX_];
 	struct stat own;
@@ -366,11 +366,11 @@ static void inherit_one(struct proc *proc, const char *folder, int fd, bool file
 	if (lstat(link, &own))
 		return;
 	/* The link's own permissions say how the descriptor was opened. */
-	int way = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
+	int access_mode = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
 	bool known = files && facts_of(link, true, &facts);
 	if (files) {
-		held_add(proc, fd, way, name, known ? &facts : NULL);
-		*streams |= known ? marks_which(&facts) : 0;
+		descriptors_add(proc, fd, access_mode, name, known ? &facts : NULL);
+		*streams |= known ? output_streams_of(&facts) : 0;
 	}
 	if (!strncmp(name, "/memfd:", 7))
 		return;
@@ -378,35 +378,35 @@ static void inherit_one(struct proc *proc, const char *folder, int fd, bool file
 		proc->pipes = true;
 	} else if (name[0] != '/' && strncmp(name, "socket:", 7))
 		return;
-	uint64_t hash = hash_bytes(R_FD + (uint64_t)way, name, strlen(name));
+	uint64_t hash = hash_bytes(R_FD + (uint64_t)access_mode, name, strlen(name));
 	if (known && S_ISDIR(facts.mode))
 		return;
-	if (known && S_ISREG(facts.mode) && way & 2)
-		remember(proc, name);
-	if (!proc_first(proc, hash))
+	if (known && S_ISREG(facts.mode) && access_mode & 2)
+		remember_inherited(proc, name);
+	if (!proc_first_time(proc, hash))
 		return;
 	if (!files) /* most are known already, and are not asked for theirs */
 		known = facts_of(link, true, &facts);
-	if (known && way & 1)
-		saving_read(&facts);
-	emit_descriptor(proc, fd, way, name, known ? &facts : NULL);
+	if (known && access_mode & 1)
+		snapshots_note_read(&facts);
+	emit_descriptor(proc, fd, access_mode, name, known ? &facts : NULL);
 }
 
 /* Files count only for a program that was started with them open. */
-void image_inherit(struct proc *proc, bool files)
+void image_record_descriptors(struct proc *proc, bool files)
 {
 	char folder[64];
 	unsigned streams = 0;
-	held_clear();
+	descriptors_clear();
 	snprintf(folder, sizeof folder, "/proc/%d/fd", proc->pid);
 	DIR *list = opendir(folder);
 	for (struct dirent *entry; list && (entry = readdir(list));)
 		if (entry->d_name[0] != '.')
-			inherit_one(proc, folder, atoi(entry->d_name), files, &streams);
+			record_descriptor(proc, folder, atoi(entry->d_name), files, &streams);
 	if (list)
 		closedir(list);
 	if (!files)
 		return;
-	held_tell(proc);
-	marks_begin(proc, streams);
+	descriptors_record(proc);
+	output_exec(proc, streams);
 }

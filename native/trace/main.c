@@ -59,7 +59,7 @@ static pid_t starter;
 static volatile sig_atomic_t ticked, orphaned;
 
 /* Comes ten times a second, and when whoever started us is gone: then what was seen is written
- * down and all ends; should something long be under way, it ends without. */
+ * down and all ends; should something long be under access_mode, it ends without. */
 static void tick(int signal)
 {
 	(void)signal;
@@ -69,35 +69,35 @@ static void tick(int signal)
 }
 
 /* The command finds every signal as it was when the tracer was started. */
-static const int ours[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
-#define OURS (sizeof ours / sizeof *ours)
-static struct sigaction theirs[OURS];
+static const int ignored_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
+#define IGNORED_COUNT (sizeof ignored_signals / sizeof *ignored_signals)
+static struct sigaction saved_actions[IGNORED_COUNT];
 
-static void signals_take(void)
+static void ignore_signals(void)
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
-	for (unsigned i = 0; i < OURS; i++)
-		sigaction(ours[i], &ignore, &theirs[i]);
+	for (unsigned i = 0; i < IGNORED_COUNT; i++)
+		sigaction(ignored_signals[i], &ignore, &saved_actions[i]);
 }
 
-static void signals_give_back(void)
+static void restore_signals(void)
 {
-	for (unsigned i = 0; i < OURS; i++)
-		sigaction(ours[i], &theirs[i], NULL);
+	for (unsigned i = 0; i < IGNORED_COUNT; i++)
+		sigaction(ignored_signals[i], &saved_actions[i], NULL);
 }
 
 /* The descriptor that was handed over by name; -1: it is the path of a file. */
-static int handed_descriptor(const char *value)
+static int held_descriptor(const char *value)
 {
 	static const char self[] = "/proc/self/fd/";
 	return strncmp(value, self, sizeof self - 1) ? -1 : atoi(value + sizeof self - 1);
 }
 
 /* A descriptor that was handed over by name: the same file, as others find it through `pid`. */
-static char *handed_through(char *value, pid_t pid)
+static char *held_path_through(char *value, pid_t pid)
 {
 	char *name;
-	int fd = handed_descriptor(value);
+	int fd = held_descriptor(value);
 	if (fd < 0)
 		return value;
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -106,7 +106,7 @@ static char *handed_through(char *value, pid_t pid)
 	return name;
 }
 
-static char *handed(char *value) { return handed_through(value, getpid()); }
+static char *held_path(char *value) { return held_path_through(value, getpid()); }
 
 static void environment_read(const char *path)
 {
@@ -126,14 +126,14 @@ static void environment_read(const char *path)
 	environ = entries;
 }
 
-static char *opened[3];
-static unsigned opened_count;
+static char *open_options[3];
+static unsigned open_count;
 
-static void open_all(void)
+static void open_files(void)
 {
-	for (unsigned i = 0; i < opened_count; i++) {
+	for (unsigned i = 0; i < open_count; i++) {
 		char *flags, *path;
-		int number = (int)strtol(opened[i], &flags, 10), how = (int)strtol(flags + 1, &path, 10);
+		int number = (int)strtol(open_options[i], &flags, 10), how = (int)strtol(flags + 1, &path, 10);
 		int fd = open(path + 1, how, 0666);
 		if (fd < 0 || dup2(fd, number) < 0)
 			fail(path + 1);
@@ -142,15 +142,15 @@ static void open_all(void)
 	}
 }
 
-static void child(char **command, int go)
+static void run_command(char **command, int go)
 {
 	char byte;
 	if (isolated)
 		close_all_but((int[]){0, 1, 2, go}, 4);
-	signals_give_back();
+	restore_signals();
 	if (read(go, &byte, 1) != 1)
 		_exit(125);
-	open_all(); /* the paths are the command's: not before the tracer is out of its reach */
+	open_files(); /* the paths are the command's: not before the tracer is out of its reach */
 	if (filter_install())
 		_exit(125);
 	close(go);
@@ -159,7 +159,7 @@ static void child(char **command, int go)
 	_exit(errno == ENOENT || errno == ENOTDIR ? 127 : 126);
 }
 
-static void start(char **command)
+static void start_command(char **command)
 {
 	int go[2];
 	if (pipe2(go, O_CLOEXEC))
@@ -169,14 +169,14 @@ static void start(char **command)
 		fail("fork");
 	if (!root) {
 		close(go[1]);
-		child(command, go[0]);
+		run_command(command, go[0]);
 	}
 	close(go[0]);
 	if (ptrace(PTRACE_SEIZE, root, NULL, OPTIONS))
 		fail("cannot trace (is ptrace allowed here?)");
 	if (isolated && prctl(PR_SET_DUMPABLE, 0))
 		fail("cannot isolate the command");
-	draws_root(&task_new(root, proc_new(root, NULL, next_seq()))->draws);
+	random_root(&task_new(root, proc_new(root, NULL, next_seq()))->random);
 	if (write(go[1], "", 1) != 1)
 		fail("pipe");
 	close(go[1]);
@@ -184,7 +184,7 @@ static void start(char **command)
 
 void resume(struct task *task, int request, int signal)
 {
-	if (request == PTRACE_CONT && task->proc && task->proc->drawing)
+	if (request == PTRACE_CONT && task->proc && task->proc->has_random_device)
 		request = PTRACE_SYSCALL;
 	ptrace(request, task->tid, NULL, (long)signal); /* a failure means it was killed: its end is reported */
 }
@@ -197,7 +197,7 @@ static bool same_memory(pid_t a, pid_t b, int event)
 }
 
 /* The new one's process, which for a thread is its maker's. */
-static struct proc *born(struct task *parent, int event)
+static struct proc *handle_fork(struct task *parent, int event)
 {
 	unsigned long tid;
 	char thread[64];
@@ -209,28 +209,28 @@ static struct proc *born(struct task *parent, int event)
 	if (event != PTRACE_EVENT_CLONE || access(thread, F_OK)) {
 		ring_drain(proc);
 		proc = proc_new((pid_t)tid, parent->proc, next_seq());
-		marks_born(proc);
+		output_fork(proc);
 		if (same_memory(parent->tid, (pid_t)tid, event))
-			ring_lend(parent->proc, proc);
+			ring_share(parent->proc, proc);
 	}
 	if (!task) {
-		pin_born(parent, task_new((pid_t)tid, proc));
+		pin_task(parent, task_new((pid_t)tid, proc));
 		return proc;
 	}
-	pin_born(parent, task);
+	pin_task(parent, task);
 	task->proc = proc;
 	proc->tasks++;
-	if (task->held) {
-		task->held = false;
+	if (task->awaits_parent) {
+		task->awaits_parent = false;
 		if (proc->pid == task->tid)
-			ring_tell(proc);
+			ring_set_up_child(proc);
 		resume(task, PTRACE_CONT, 0);
 	}
 	return proc;
 }
 
 /* A thread's exec takes its process over: the other threads are gone and it has the leader's id. */
-static struct task *taken_over(struct task *leader)
+static struct task *handle_thread_exec(struct task *leader)
 {
 	unsigned long former;
 	if (ptrace(PTRACE_GETEVENTMSG, leader->tid, NULL, &former) || (pid_t)former == leader->tid)
@@ -241,7 +241,7 @@ static struct task *taken_over(struct task *leader)
 	leader->image = thread->image;
 	leader->call = thread->call;
 	leader->seq = thread->seq;
-	leader->draws = thread->draws;
+	leader->random = thread->random;
 	leader->clock = thread->clock;
 	free(leader->path);
 	leader->path = thread->path;
@@ -251,31 +251,31 @@ static struct task *taken_over(struct task *leader)
 	return leader;
 }
 
-static void leaving(struct task *task)
+static void handle_exit_stop(struct task *task)
 {
 	struct proc *proc = task->proc;
 	if (task->tid != proc->pid)
 		return;
 	ring_drain(proc);
 	/* While its descriptors are still open: whom did it pass data to? */
-	image_leaves(proc);
-	marks_leaving(proc);
+	image_ending(proc);
+	output_exiting(proc);
 	if (proc->pipes || !proc->execed) {
-		image_inherit(proc, false);
+		image_record_descriptors(proc, false);
 		if (proc->pipes && proc->parent && !proc->parent->gone)
-			image_inherit(proc->parent, false);
+			image_record_descriptors(proc->parent, false);
 	}
 }
 
-static void ended(struct task *task, int status, const struct rusage *usage)
+static void handle_end(struct task *task, int status, const struct rusage *usage)
 {
 	struct proc *proc = task->proc;
 	if (proc && task->tid == proc->pid) {
-		ring_return(proc);
-		ring_drop(proc);
+		ring_unshare(proc);
+		ring_release(proc);
 		proc->gone = true;
-		marks_gone(proc);
-		clock_ended(task);
+		output_exited(proc);
+		clock_child_ended(task);
 		out_begin(R_EXIT, next_seq(), proc->image, 5);
 		out_int(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 		out_int(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
@@ -291,22 +291,22 @@ static void ended(struct task *task, int status, const struct rusage *usage)
 	task_drop(task);
 }
 
-static void stopped(struct task *task, int status)
+static void handle_stop(struct task *task, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
-	if (event != PTRACE_EVENT_EXEC && image_awaited(task))
+	if (event != PTRACE_EVENT_EXEC && image_outcome_pending(task))
 		image_failed(task);
 	if (signal == (SIGTRAP | 0x80)) {
 		struct __ptrace_syscall_info info;
 		if (task->early && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0) {
-			early_end(task, info.exit.rval);
+			early_finish(task, info.exit.rval);
 			resume(task, PTRACE_CONT, 0);
 			return;
 		}
-		if ((task->call || task->proc->drawing) && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0) {
+		if ((task->call || task->proc->has_random_device) && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0) {
 			if (task->call && info.op == PTRACE_SYSCALL_INFO_EXIT)
-				call_leave(task, info.exit.rval);
-			if (task->proc->drawing)
+				syscall_leave(task, info.exit.rval);
+			if (task->proc->has_random_device)
 				device_stop(task, &info);
 		}
 		resume(task, PTRACE_CONT, 0);
@@ -315,7 +315,7 @@ static void stopped(struct task *task, int status)
 	switch (event) {
 	case PTRACE_EVENT_SECCOMP:
 		task->call = NULL;
-		if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof task->info, &task->info) > 0 && call_enter(task)) {
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof task->info, &task->info) > 0 && syscall_enter(task)) {
 			resume(task, PTRACE_SYSCALL, 0);
 		} else {
 			task->call = NULL;
@@ -325,17 +325,17 @@ static void stopped(struct task *task, int status)
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
-		if (serial_holds(task, born(task, event)))
+		if (serial_holds(task, handle_fork(task, event)))
 			return;
 		break;
 	case PTRACE_EVENT_EXEC:
-		task = taken_over(task);
+		task = handle_thread_exec(task);
 		ring_drain(task->proc);
-		image_begun(task);
+		image_started(task);
 		task->call = NULL;
 		break;
 	case PTRACE_EVENT_EXIT:
-		leaving(task);
+		handle_exit_stop(task);
 		break;
 	case PTRACE_EVENT_STOP:
 		if (signal != SIGTRAP) { /* a stop of the whole group: leave it stopped */
@@ -343,7 +343,7 @@ static void stopped(struct task *task, int status)
 			return;
 		}
 		if (task->proc->pid == task->tid && !task->proc->execed)
-			ring_tell(task->proc);
+			ring_set_up_child(task->proc);
 		break;
 	default:
 		resume(task, PTRACE_CONT, signal);
@@ -352,7 +352,7 @@ static void stopped(struct task *task, int status)
 	resume(task, PTRACE_CONT, 0);
 }
 
-static void loop(void)
+static void event_loop(void)
 {
 	while (task_count()) {
 		if (ticked) {
@@ -379,11 +379,11 @@ static void loop(void)
 		struct task *task = task_find(tid);
 		if (!WIFSTOPPED(status)) {
 			if (task)
-				ended(task, status, &usage);
+				handle_end(task, status, &usage);
 		} else if (!task) {
-			task_new(tid, NULL)->held = true; /* its parent's word is still to come */
+			task_new(tid, NULL)->awaits_parent = true; /* its parent's word is still to come */
 		} else if (task->proc) {
-			stopped(task, status);
+			handle_stop(task, status);
 		}
 	}
 }
@@ -392,7 +392,7 @@ int main(int argc, char **argv)
 {
 	const char *out = NULL, *exclude[256];
 	char *library = NULL;
-	struct saving_options saving = {.exclude = exclude};
+	struct snapshot_options saving = {.exclude = exclude};
 	int notify = -1, at = 1;
 	bool session = false;
 	struct itimerval timer = {{0, TICK}, {0, TICK}};
@@ -400,11 +400,11 @@ int main(int argc, char **argv)
 	for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
 		char *value = argv[at + 1];
 		if (!strcmp(argv[at], "--out"))
-			out = handed(value);
+			out = held_path(value);
 		else if (!strcmp(argv[at], "--spool"))
-			saving.folder = handed(value);
+			saving.folder = held_path(value);
 		else if (!strcmp(argv[at], "--environment"))
-			environment_read(handed(value));
+			environment_read(held_path(value));
 		else if (!strcmp(argv[at], "--notify"))
 			notify = atoi(value);
 		else if (!strcmp(argv[at], "--library"))
@@ -412,13 +412,13 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[at], "--starter"))
 			starter = atoi(value);
 		else if (!strcmp(argv[at], "--streams"))
-			marks_open(atoi(value));
+			output_open(atoi(value));
 		else if (!strcmp(argv[at], "--ask"))
-			asking_open(atoi(value));
+			reuse_open(atoi(value));
 		else if (!strcmp(argv[at], "--session"))
 			session = true;
-		else if (!strcmp(argv[at], "--open") && opened_count < 3)
-			opened[opened_count++] = value;
+		else if (!strcmp(argv[at], "--open") && open_count < 3)
+			open_options[open_count++] = value;
 		else if (!strcmp(argv[at], "--serial"))
 			serial_start();
 		else if (!strcmp(argv[at], "--prompt"))
@@ -436,7 +436,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--isolated 1] -- COMMAND…\n");
 		return 125;
 	}
-	handed(argv[0]);
+	held_path(argv[0]);
 	prctl(PR_SET_PDEATHSIG, SIGALRM);
 	if (starter && getppid() != starter)
 		return 125; /* killed before we could ask to be told */
@@ -446,22 +446,22 @@ int main(int argc, char **argv)
 		fcntl(notify, F_SETFD, FD_CLOEXEC);
 	out_open(out, notify);
 	rings_open();
-	saving_start(&saving);
+	snapshots_start(&saving);
 	if (isolated) {
-		holder = holder_start(library ? handed_descriptor(library) : -1, rings_file());
-		rings_through(holder);
+		holder = holder_start(library ? held_descriptor(library) : -1, rings_file());
+		rings_set_holder(holder);
 	}
 	if (library)
-		stacks_library(handed_through(library, holder ? holder : getpid()));
-	signals_take();
-	start(argv + at + 1);
+		stack_set_library(held_path_through(library, holder ? holder : getpid()));
+	ignore_signals();
+	start_command(argv + at + 1);
 	sigset_t alarm;
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
 	sigaction(SIGALRM, &on_tick, NULL);
 	sigprocmask(SIG_UNBLOCK, &alarm, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
-	loop();
+	event_loop();
 	out_flush();
 	return root_status;
 }

@@ -43,7 +43,7 @@ char *peek_text(pid_t pid, uint64_t address)
 }
 
 /* The kernel marks the name of a file that has lost it; the name it had is meant. */
-void unmarked(char *path)
+void strip_deleted_mark(char *path)
 {
 	static const char mark[] = " (deleted)";
 	size_t size = strlen(path), more = sizeof mark - 1;
@@ -57,7 +57,7 @@ bool link_path(const char *link, char *to)
 	if (size <= 0)
 		return false;
 	to[size] = 0;
-	unmarked(to);
+	strip_deleted_mark(to);
 	return true;
 }
 
@@ -103,7 +103,7 @@ char *absolute(struct task *task, int dirfd, const char *path)
 	} else if (!strncmp(path, "/proc/thread-self/", 18)) {
 		snprintf(base, sizeof base, "/proc/%d/task/%d", task->proc->pid, task->tid);
 		path += 17;
-	} else if (task->proc->elsewhere) {
+	} else if (task->proc->other_root) {
 		char link[64];
 		snprintf(link, sizeof link, "/proc/%d/root", task->proc->pid);
 		ssize_t size = readlink(link, base, sizeof base - 1);

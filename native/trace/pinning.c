@@ -29,7 +29,7 @@ bool pin_random(const char *hex)
 	return pins.random;
 }
 
-bool pin_stops(const struct call *call)
+bool pin_includes(const struct call *call)
 {
 	return call->rule < CLOCK ? true : call->rule == RANDOM ? pins.random : pins.clock;
 }
@@ -44,28 +44,28 @@ void pin_addresses(void)
 }
 
 /* A thread, or the first one of a process. */
-void pin_born(struct task *maker, struct task *born)
+void pin_task(struct task *maker, struct task *born)
 {
 	born->clock = maker->clock;
 	if (pins.random)
-		draws_born(&maker->draws, &born->draws);
+		random_child(&maker->random, &born->random);
 }
 
 /* A new program, before its first instruction: without the kernel's page of fast calls it asks
  * by real ones. */
-void pin_begun(struct task *task, struct stack *stack)
+void pin_exec(struct task *task, struct stack *stack)
 {
 	uint8_t bytes[16];
 	uint64_t at;
 	if (pins.random) {
-		draws_program(&task->draws);
+		random_exec(&task->random);
 		devices_inherited(task->proc);
 	}
 	if (!stack || !(pins.clock || pins.random))
 		return;
-	stack_hide(stack, task->tid, AT_SYSINFO_EHDR);
-	if (pins.random && (at = stack_told(stack, AT_RANDOM))) {
-		draw(&task->draws, bytes, sizeof bytes);
+	stack_hide_auxv(stack, task->tid, AT_SYSINFO_EHDR);
+	if (pins.random && (at = stack_auxv(stack, AT_RANDOM))) {
+		random_bytes(&task->random, bytes, sizeof bytes);
 		poke(task->tid, at, bytes, sizeof bytes);
 	}
 }
@@ -89,10 +89,10 @@ static size_t argument_register(const struct task *task, int n)
 void call_skip(struct task *task, int64_t result)
 {
 	ptrace(PTRACE_POKEUSER, task->tid, AT(orig_rax), -1l);
-	call_answer(task, result);
+	call_set_result(task, result);
 }
 
-void call_answer(struct task *task, int64_t result) { ptrace(PTRACE_POKEUSER, task->tid, AT(rax), result); }
+void call_set_result(struct task *task, int64_t result) { ptrace(PTRACE_POKEUSER, task->tid, AT(rax), result); }
 
 void argument_set(struct task *task, int n, uint64_t value)
 {

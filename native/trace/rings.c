@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static uint64_t alone; /* the counter, where there is no shared file */
-uint64_t *sequence = &alone;
+static uint64_t local_sequence; /* the counter, where there is no shared file */
+uint64_t *sequence = &local_sequence;
 
 static char path[64];
 static int file = -1;
@@ -37,27 +37,27 @@ void rings_open(void)
 	head->magic = CLEW_MAGIC;
 	sequence = &head->seq;
 	file = fd;
-	rings_through(getpid());
+	rings_set_holder(getpid());
 }
 
 int rings_file(void) { return file; }
 
 /* The process by whose /proc the file is opened. */
-void rings_through(pid_t pid)
+void rings_set_holder(pid_t pid)
 {
 	if (file >= 0)
 		snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
 }
 
 const char *rings_path(void) { return path; }
-bool ring_is(const char *other) { return path[0] && !strcmp(path, other); }
+bool is_ring_path(const char *other) { return path[0] && !strcmp(path, other); }
 
 static struct clew_ring *ring_of(const struct proc *proc)
 {
 	return (struct clew_ring *)(base + (size_t)proc->slot * CLEW_SLOT_SIZE);
 }
 
-void ring_take(struct proc *proc)
+void ring_assign(struct proc *proc)
 {
 	if (!base || proc->slot)
 		return;
@@ -85,7 +85,7 @@ static void ring_clear(struct clew_ring *ring)
 	ring->head = ring->tail = 0;
 }
 
-void ring_drop(struct proc *proc)
+void ring_release(struct proc *proc)
 {
 	if (!proc->slot)
 		return;
@@ -96,7 +96,7 @@ void ring_drop(struct proc *proc)
 	proc->slot = 0;
 }
 
-static void tell(const struct proc *proc, uint32_t slot)
+static void write_slot(const struct proc *proc, uint32_t slot)
 {
 	struct clew_local local;
 	if (peek(proc->pid, CLEW_LOCAL, &local, sizeof local) == sizeof local && local.magic == CLEW_MAGIC)
@@ -104,36 +104,36 @@ static void tell(const struct proc *proc, uint32_t slot)
 }
 
 /* A forked child has a copy of its parent's page: it gets a slot of its own there. */
-void ring_tell(struct proc *proc)
+void ring_set_up_child(struct proc *proc)
 {
 	struct clew_local local;
 	if (proc->memory || peek(proc->pid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC)
 		return;
-	if (!proc->elsewhere)
-		ring_take(proc);
-	tell(proc, proc->sharers ? 0 : proc->slot);
+	if (!proc->other_root)
+		ring_assign(proc);
+	write_slot(proc, proc->sharers ? 0 : proc->slot);
 }
 
 /* A child that shares its parent's memory shares the page too: as long as it does, neither can
  * tell by it who is who, and both are stopped instead. */
-void ring_lend(struct proc *parent, struct proc *child)
+void ring_share(struct proc *parent, struct proc *child)
 {
 	struct proc *owner = parent->memory ? parent->memory : parent;
 	child->memory = owner;
 	if (!owner->sharers++ && owner->slot)
-		tell(owner, 0);
+		write_slot(owner, 0);
 }
 
-void ring_return(struct proc *child)
+void ring_unshare(struct proc *child)
 {
 	struct proc *owner = child->memory;
 	child->memory = NULL;
 	if (owner && owner->sharers && !--owner->sharers && owner->slot && !owner->gone)
-		tell(owner, owner->slot);
+		write_slot(owner, owner->slot);
 }
 
 /* `record` is a copy that the processes cannot change, `text` its two paths, where they can. */
-static void handle(struct proc *proc, const struct clew_record *record, const char *text)
+static void write_record(struct proc *proc, const struct clew_record *record, const char *text)
 {
 	char given[PATH_MAX_], real[PATH_MAX_], joined[2 * PATH_MAX_];
 	memcpy(given, text, record->path_size);
@@ -141,7 +141,7 @@ static void handle(struct proc *proc, const struct clew_record *record, const ch
 	memcpy(real, text + record->path_size, record->real_size);
 	real[record->real_size] = 0;
 	if (record->kind == CLEW_OPEN)
-		unmarked(real);
+		strip_deleted_mark(real);
 	const char *path = given;
 	if (given[0] != '/' && record->kind != CLEW_FETCH) {
 		snprintf(joined, sizeof joined, "%s/%s", strcmp(proc->cwd, "/") ? proc->cwd : "", given);
@@ -160,7 +160,7 @@ static void handle(struct proc *proc, const struct clew_record *record, const ch
 	}
 }
 
-static bool sound(const struct clew_record *record, uint32_t size)
+static bool is_valid(const struct clew_record *record, uint32_t size)
 {
 	return record->kind > CLEW_PAD && record->kind <= CLEW_FETCH && record->path_size < PATH_MAX_ &&
 	       record->real_size < PATH_MAX_ && sizeof *record + record->path_size + record->real_size <= size;
@@ -182,8 +182,8 @@ void ring_drain(struct proc *proc)
 			struct clew_record record;
 			memcpy(&record, ring->data + at, sizeof record);
 			__asm__ volatile("" : : : "memory"); /* from here on the copy counts */
-			if (sound(&record, size))
-				handle(proc, &record, (const char *)(ring->data + at + sizeof record));
+			if (is_valid(&record, size))
+				write_record(proc, &record, (const char *)(ring->data + at + sizeof record));
 		}
 		memset(ring->data + at, 0, size);
 		tail += size;

@@ -2,7 +2,7 @@
  * has ended. So processes that would race run in the order in which they were started.
  *
  * Some need each other: the ends of a pipe, a server and its clients, a child and the parent that feeds
- * it. When nobody moves any more, the one that was held last goes on; and when nobody does anything but sleep
+ * it. When nobody moves any more, the one that was held last_held goes on; and when nobody does anything but sleep
  * for long, or all takes too long, for then somebody may be waiting by asking again and again. */
 #include "trace.h"
 
@@ -11,11 +11,11 @@
 #include <sys/ptrace.h>
 
 /* In ticks, ten a second. */
-#define ASLEEP 100
-#define PATIENCE 600
+#define MAX_ASLEEP 100
+#define MAX_WAIT 600
 
 static bool serial;
-static struct task *last; /* held last; the one held before it follows */
+static struct task *last_held; /* held last_held; the one held before it follows */
 static unsigned asleep, waited;
 static uint64_t switches_before;
 
@@ -25,36 +25,36 @@ bool serial_holds(struct task *parent, struct proc *child)
 {
 	if (!serial || !child || child == parent->proc)
 		return false;
-	parent->awaits = child;
-	parent->held_before = last;
-	last = parent;
+	parent->waits_for = child;
+	parent->next_held = last_held;
+	last_held = parent;
 	asleep = waited = 0;
 	return true;
 }
 
-static void let_go(struct task **held)
+static void release(struct task **held)
 {
 	struct task *task = *held;
-	*held = task->held_before;
-	task->awaits = NULL;
+	*held = task->next_held;
+	task->waits_for = NULL;
 	asleep = waited = 0;
 	resume(task, PTRACE_CONT, 0);
 }
 
 void serial_ended(const struct proc *proc)
 {
-	for (struct task **at = &last; *at; at = &(*at)->held_before)
-		if ((*at)->awaits == proc) {
-			let_go(at);
+	for (struct task **at = &last_held; *at; at = &(*at)->next_held)
+		if ((*at)->waits_for == proc) {
+			release(at);
 			return;
 		}
 }
 
 void serial_gone(struct task *task)
 {
-	for (struct task **at = &last; *at; at = &(*at)->held_before)
+	for (struct task **at = &last_held; *at; at = &(*at)->next_held)
 		if (*at == task) {
-			*at = task->held_before;
+			*at = task->next_held;
 			return;
 		}
 }
@@ -77,12 +77,12 @@ static bool sleeps(const struct task *task)
 	return call == 35 || call == 230 || call == 162 || call == 267 || call == 407; /* nanosleep, clock_nanosleep */
 }
 
-static void look(struct task *task, const void *nothing)
+static void inspect(struct task *task, const void *nothing)
 {
 	char name[64], line[256], state = 'R';
 	unsigned long long count;
 	(void)nothing;
-	if (task->awaits)
+	if (task->waits_for)
 		return;
 	snprintf(name, sizeof name, "/proc/%d/status", task->tid);
 	FILE *file = fopen(name, "re");
@@ -101,15 +101,15 @@ static void look(struct task *task, const void *nothing)
 
 void serial_tick(void)
 {
-	if (!last)
+	if (!last_held)
 		return;
 	moving = sleeping = false;
 	switches = 0;
-	tasks_visit(look, NULL);
+	tasks_visit(inspect, NULL);
 	bool still = !moving && !sleeping && switches == switches_before && waited;
 	switches_before = switches;
 	waited++;
 	asleep += sleeping && !moving;
-	if (still || asleep >= ASLEEP || waited >= PATIENCE)
-		let_go(&last);
+	if (still || asleep >= MAX_ASLEEP || waited >= MAX_WAIT)
+		release(&last_held);
 }

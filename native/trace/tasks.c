@@ -41,7 +41,7 @@ void task_drop(struct task *task)
 	*at = task->next;
 	if (task->image)
 		image_failed(task);
-	if (task->awaits)
+	if (task->waits_for)
 		serial_gone(task);
 	free(task->path);
 	free(task->path2);
@@ -82,7 +82,7 @@ static void count_other(struct proc *proc, void *with)
 	++*count;
 }
 
-unsigned proc_others(const struct proc *proc)
+unsigned proc_count_others(const struct proc *proc)
 {
 	unsigned count = 0;
 	procs_each(count_other, &count);
@@ -103,8 +103,8 @@ struct proc *proc_new(pid_t pid, struct proc *parent, uint64_t seq)
 	if (parent) {
 		parent->children++;
 		proc->parent_image = parent->image;
-		proc->elsewhere = parent->elsewhere;
-		proc->drawing = parent->drawing;
+		proc->other_root = parent->other_root;
+		proc->has_random_device = parent->has_random_device;
 		proc->loader = parent->loader;
 		proc->loader_file = parent->loader_file;
 		proc->detours = parent->detours;
@@ -126,8 +126,8 @@ void proc_put(struct proc *proc)
 {
 	while (proc && !proc->tasks && !proc->children && proc->gone) {
 		struct proc *parent = proc->parent;
-		proc_forget(proc);
-		clock_forget(proc);
+		proc_clear_seen(proc);
+		clock_free_children(proc);
 		serial_ended(proc);
 		free(proc);
 		if (parent)
@@ -136,7 +136,7 @@ void proc_put(struct proc *proc)
 	}
 }
 
-void proc_forget(struct proc *proc)
+void proc_clear_seen(struct proc *proc)
 {
 	free(proc->seen);
 	proc->seen = NULL;
@@ -158,7 +158,7 @@ uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
 	return hash * 0xd6e8feb86659fd93ull;
 }
 
-bool proc_first(struct proc *proc, uint64_t hash)
+bool proc_first_time(struct proc *proc, uint64_t hash)
 {
 	hash |= 1; /* 0 marks an empty place */
 	if (proc->seen_count * 2 >= proc->seen_size) {

@@ -66,7 +66,7 @@ def test_kinds_of_looks_are_described() -> None:
 
 
 def test_every_change_the_tracer_writes_is_described() -> None:
-    source = (ROOT / "native/trace/leaving.c").read_text()
+    source = (ROOT / "native/trace/syscall_exit.c").read_text()
     written = set(re.findall(r'emit_change\(task, "(\w+)"', source)) | {"rename", "exchange"}
     described = {
         name for row in _rows("what", "path", "path2") for name in re.findall(r"`(\w+)`", row[0])

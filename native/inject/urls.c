@@ -41,7 +41,7 @@ static int same(const char *text, const char *word, size_t size)
 	return 1;
 }
 
-static void look(const char *scheme, size_t scheme_size, const char *data, size_t size)
+static void record_request(const char *scheme, size_t scheme_size, const char *data, size_t size)
 {
 	char url[LONGEST];
 	if (size < 16 || data[0] != 'G' || data[1] != 'E' || data[2] != 'T' || data[3] != ' ')
@@ -65,10 +65,10 @@ static void look(const char *scheme, size_t scheme_size, const char *data, size_
 
 EXPORT ssize_t send(int fd, const void *data, size_t size, int flags)
 {
-	long sent = ordinary(SYS_sendto, fd, (long)data, (long)size, flags, 0, 0);
+	long sent = traced_call(SYS_sendto, fd, (long)data, (long)size, flags, 0, 0);
 	if (sent > 0) /* then the kernel could read it, and so can we */
-		look("http://", 7, data, (size_t)sent);
-	return answer(sent);
+		record_request("http://", 7, data, (size_t)sent);
+	return libc_result(sent);
 }
 
 typedef int write_fn(void *, const void *, size_t, size_t *);
@@ -76,7 +76,7 @@ EXPORT write_fn SSL_write_ex;
 
 /* The function that the caller would have called without us: looked up from its own place,
  * because several copies of the library may be loaded side by side. */
-static write_fn *meant(void *caller)
+static write_fn *next_function(void *caller)
 {
 	static struct {
 		void *caller;
@@ -103,7 +103,7 @@ static write_fn *meant(void *caller)
 
 EXPORT int SSL_write_ex(void *ssl, const void *data, size_t size, size_t *written)
 {
-	write_fn *next = meant(__builtin_return_address(0));
-	look("https://", 8, data, size);
+	write_fn *next = next_function(__builtin_return_address(0));
+	record_request("https://", 8, data, size);
 	return next ? next(ssl, data, size, written) : 0;
 }

@@ -8,8 +8,8 @@
 
 #define TEXT(x) #x
 #define NUMBER(x) TEXT(x)
-#define CLEW_BACK 0x111028 /* where LOCAL->back is */
-_Static_assert(CLEW_LOCAL + offsetof(struct clew_local, back) == CLEW_BACK, "where take_early goes back by");
+#define CLEW_RETURN_TO 0x111028 /* where LOCAL->back is */
+_Static_assert(CLEW_LOCAL + offsetof(struct clew_local, return_to) == CLEW_RETURN_TO, "where early_entry goes back by");
 
 static int starts(const char *text, const char *with)
 {
@@ -49,41 +49,41 @@ static int find_libc(struct dl_phdr_info *object, size_t size, void *unused)
 static void open_ring(const char *path, unsigned slot)
 {
 	static const unsigned char code[] = {0x0f, 0x05, 0xc3}; /* syscall; ret */
-	long fd = ordinary(SYS_open, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0, 0);
+	long fd = traced_call(SYS_open, (long)path, O_RDWR | O_CLOEXEC, 0, 0, 0, 0);
 	if (fd < 0)
 		return;
-	long base = ordinary(SYS_mmap, 0, (long)CLEW_SLOTS * CLEW_SLOT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ordinary(SYS_close, fd, 0, 0, 0, 0, 0);
+	long base = traced_call(SYS_mmap, 0, (long)CLEW_SLOTS * CLEW_SLOT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	traced_call(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (base < 0 && base > -4096)
 		return;
 	if (((struct clew_head *)base)->magic != CLEW_MAGIC)
 		return;
 	copy((char *)CLEW_CODE, (const char *)code, sizeof code);
-	if (ordinary(SYS_mprotect, CLEW_CODE, 0x1000, PROT_READ | PROT_EXEC, 0, 0, 0))
+	if (traced_call(SYS_mprotect, CLEW_CODE, 0x1000, PROT_READ | PROT_EXEC, 0, 0, 0))
 		return;
 	LOCAL->base = (uint64_t)base;
 	LOCAL->slot = slot;
-	LOCAL->over = (uint64_t)take_over;
+	LOCAL->handler = (uint64_t)detour_entry;
 	LOCAL->magic = CLEW_MAGIC;
-	ready = 1;
+	ring_ready = 1;
 }
 
 static void map(const char *path, unsigned slot)
 {
 	const long prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-	if (ordinary(SYS_mmap, CLEW_CODE, 0x2000, prot, flags, -1, 0) == (long)CLEW_CODE)
+	if (traced_call(SYS_mmap, CLEW_CODE, 0x2000, prot, flags, -1, 0) == (long)CLEW_CODE)
 		open_ring(path, slot);
 }
 
 /* The tracer mapped the two pages and sent the loader here. */
-__attribute__((used)) static void begin_early(void) { open_ring((const char *)LOCAL->path, LOCAL->slot); }
+__attribute__((used)) static void set_up_early(void) { open_ring((const char *)LOCAL->path, LOCAL->slot); }
 
 /* Leaves everything as it is, but for what the system call that comes next changes. */
 __asm__(".text\n"
-	".hidden take_early\n"
-	".globl take_early\n"
-	".type take_early, @function\n"
-	"take_early:\n"
+	".hidden early_entry\n"
+	".globl early_entry\n"
+	".type early_entry, @function\n"
+	"early_entry:\n"
 	"	lea -128(%rsp), %rsp\n"
 	"	pushfq\n"
 	"	cld\n"
@@ -97,7 +97,7 @@ __asm__(".text\n"
 	"	push %rbp\n"
 	"	mov %rsp, %rbp\n"
 	"	and $-16, %rsp\n"
-	"	call begin_early\n"
+	"	call set_up_early\n"
 	"	mov %rbp, %rsp\n"
 	"	pop %rbp\n"
 	"	pop %r9\n"
@@ -109,9 +109,9 @@ __asm__(".text\n"
 	"	pop %rax\n"
 	"	popfq\n"
 	"	lea 128(%rsp), %rsp\n"
-	"	mov $" NUMBER(CLEW_BACK) ", %ecx\n"
+	"	mov $" NUMBER(CLEW_RETURN_TO) ", %ecx\n"
 	"	jmp *(%rcx)\n"
-	".size take_early, .-take_early\n");
+	".size early_entry, .-early_entry\n");
 
 /* The program is not to see what was added to its environment: take it out again. */
 __attribute__((constructor)) static void begin(int argc, char **argv, char **envp)
@@ -141,8 +141,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	while (*keep)
 		*keep++ = NULL;
 	unsigned slot = number(&where);
-	if (!ready && *where == ':' && slot && slot < CLEW_SLOTS)
+	if (!ring_ready && *where == ':' && slot && slot < CLEW_SLOTS)
 		map(where + 1, slot);
-	if (ready && __errno_location && dl_iterate_phdr)
+	if (ring_ready && __errno_location && dl_iterate_phdr)
 		dl_iterate_phdr(find_libc, NULL);
 }

@@ -42,13 +42,13 @@ void emit_state(struct proc *proc, uint64_t seq, const char *path, bool follow)
 void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
 	       const struct clew_facts *facts, const struct clew_facts *before)
 {
-	bool news;
-	if (stacks_is_library(path))
+	bool is_new;
+	if (stack_is_library(path))
 		return;
 	if (error) {
 		emit_look(proc, seq, CLEW_OPEN, path, error, flags, NULL, NULL);
 		if (error != ENOENT)
-			emit_state(proc, seq, path, false); /* what is in the way */
+			emit_state(proc, seq, path, false); /* what is in the access_mode */
 		return;
 	}
 	if (!(flags & O_PATH) && (flags & O_ACCMODE || flags & O_TRUNC)) {
@@ -56,14 +56,14 @@ void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *re
 		return;
 	}
 	if (facts && !(flags & O_PATH))
-		saving_read(facts);
+		snapshots_note_read(facts);
 	uint64_t hash = hash_facts(hash_text(hash_text(R_OPEN + flags * 1021ull, path), real), facts);
-	if (!proc_first(proc, hash))
+	if (!proc_first_time(proc, hash))
 		return;
-	uint32_t number = sight_number(hash, &news);
-	if (news)
+	uint32_t number = observation_number(hash, &is_new);
+	if (is_new)
 		write_open(next_seq(), 0, path, real, flags, facts, NULL, number);
-	sight_opened(proc->image, seq, number);
+	observation_opened(proc->image, seq, number);
 }
 
 /* That nothing is there is one fact, by whichever call it was learnt. */
@@ -76,12 +76,12 @@ static uint64_t hash_look(enum clew_kind kind, const char *path, int error, uint
 void emit_look(struct proc *proc, uint64_t seq, enum clew_kind kind, const char *path, int error, uint32_t flags,
 	       const struct clew_facts *facts, const char *target)
 {
-	bool news;
+	bool is_new;
 	uint64_t hash = hash_text(hash_facts(hash_look(kind, path, error, flags), facts), target);
-	if (!proc_first(proc, hash))
+	if (!proc_first_time(proc, hash))
 		return;
-	uint32_t number = sight_number(hash, &news);
-	if (news) {
+	uint32_t number = observation_number(hash, &is_new);
+	if (is_new) {
 		out_begin(R_LOOK, next_seq(), 0, 7);
 		out_int(kind);
 		out_text(path);
@@ -92,7 +92,7 @@ void emit_look(struct proc *proc, uint64_t seq, enum clew_kind kind, const char 
 		out_int(number);
 		out_end();
 	}
-	sight_looked(proc->image, seq, number);
+	observation_looked(proc->image, seq, number);
 }
 
 void emit_gap(struct proc *proc, const char *what, const char *path, const char *why)
@@ -135,7 +135,7 @@ static void emit_signal_to(struct proc *proc, void *with)
 }
 
 /* The process that a descriptor stands for. */
-static pid_t described(pid_t pid, int fd)
+static pid_t pidfd_pid(pid_t pid, int fd)
 {
 	char path[64], text[512], *line;
 	snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
@@ -153,7 +153,7 @@ void emit_signal(struct task *task)
 	struct signalling sent = {task->proc, (int)argument(task, 1), 0};
 	pid_t to = (pid_t)argument(task, 0);
 	if (task->call->nr == 424)
-		to = described(task->proc->pid, to);
+		to = pidfd_pid(task->proc->pid, to);
 	struct task *one = to > 0 ? task_find(to) : NULL;
 	if (one && one->proc) {
 		emit_signal_to(one->proc, &sent);
@@ -193,7 +193,7 @@ void emit_net(struct task *task, const char *what, uint64_t address, uint64_t si
 	bool binds = what[0] == 'b';
 	int type = socket_type(task->proc->pid, (int)argument(task, 0), binds ? &peer : NULL, &size);
 	uint64_t hash = hash_bytes(R_NET + (uint64_t)what[0], &peer, size);
-	if (peer.ss_family == AF_UNSPEC || peer.ss_family == AF_NETLINK || !proc_first(task->proc, hash))
+	if (peer.ss_family == AF_UNSPEC || peer.ss_family == AF_NETLINK || !proc_first_time(task->proc, hash))
 		return;
 	out_begin(R_NET, next_seq(), task->proc->image, 3);
 	out_text(what);

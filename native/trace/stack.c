@@ -21,7 +21,7 @@
 static const char *library;
 
 /* The loader splits its list at spaces and colons: such a path goes by a descriptor's name. */
-void stacks_library(const char *path)
+void stack_set_library(const char *path)
 {
 	static char other[64];
 	int fd;
@@ -32,11 +32,11 @@ void stacks_library(const char *path)
 		library = other;
 	}
 	if (library)
-		early_library(library);
+		early_set_library(library);
 }
 
-bool stacks_is_library(const char *path) { return library && !strcmp(path, library); }
-char *stacks_library_in(char *text) { return library ? strstr(text, library) : NULL; }
+bool stack_is_library(const char *path) { return library && !strcmp(path, library); }
+char *stack_find_library(char *text) { return library ? strstr(text, library) : NULL; }
 
 static uint64_t item(const struct stack *stack, size_t n)
 {
@@ -112,7 +112,7 @@ void stack_variables(const struct stack *stack, pid_t pid, struct list *list)
 	free(texts);
 }
 
-uint64_t stack_told(const struct stack *stack, uint64_t tag)
+uint64_t stack_auxv(const struct stack *stack, uint64_t tag)
 {
 	for (size_t at = stack->vector; at + 1 < stack->items; at += 2)
 		if (item(stack, at) == tag)
@@ -121,7 +121,7 @@ uint64_t stack_told(const struct stack *stack, uint64_t tag)
 }
 
 /* What the kernel told under this tag is told no more. */
-void stack_hide(struct stack *stack, pid_t pid, uint64_t tag)
+void stack_hide_auxv(struct stack *stack, pid_t pid, uint64_t tag)
 {
 	uint64_t ignore = AT_IGNORE;
 	for (size_t at = stack->vector; at + 1 < stack->items; at += 2)
@@ -174,10 +174,10 @@ static bool add(struct stack *stack, pid_t pid, const struct list *list, const c
 bool stack_inject(struct stack *stack, struct proc *proc, const struct list *list)
 {
 	char ring[RING] = "";
-	if (!library || !rings_path()[0] || proc->elsewhere || stack->word != 8 || stack_told(stack, AT_SECURE) ||
-	    stack_told(stack, AT_EUID) != geteuid())
+	if (!library || !rings_path()[0] || proc->other_root || stack->word != 8 || stack_auxv(stack, AT_SECURE) ||
+	    stack_auxv(stack, AT_EUID) != geteuid())
 		return false;
-	ring_take(proc);
+	ring_assign(proc);
 	if (!proc->slot)
 		return false;
 	snprintf(ring, sizeof ring, CLEW_ENV_RING "%u:%s", proc->slot, rings_path());

@@ -5,11 +5,11 @@
 
 #include "inject.h"
 
-int ready;
+int ring_ready;
 
 static struct clew_ring *ring(void)
 {
-	if (!ready || !LOCAL->slot)
+	if (!ring_ready || !LOCAL->slot)
 		return NULL;
 	return (struct clew_ring *)(LOCAL->base + (uint64_t)LOCAL->slot * CLEW_SLOT_SIZE);
 }
@@ -21,11 +21,11 @@ static int half_full(const struct clew_ring *r)
 
 /* The tracer drains a ring whenever it stops its process: so one that is half full makes a call that
  * is stopped, and asks for nothing. The caller's own would cost a second stop, at its end. */
-struct clew_ring *room(void)
+struct clew_ring *ring_with_room(void)
 {
 	struct clew_ring *r = ring();
 	if (r && half_full(r)) {
-		ordinary(SYS_access, 0, 0, 0, 0, 0, 0);
+		traced_call(SYS_access, 0, 0, 0, 0, 0, 0);
 		if (half_full(r))
 			return NULL;
 	}
@@ -52,7 +52,7 @@ static struct clew_record *reserve(struct clew_ring *r, uint32_t size)
 	return (struct clew_record *)(r->data + at);
 }
 
-/* Returns 0 when there was no room: then the caller makes an ordinary call that is seen. */
+/* Returns 0 when there was no room: then the caller makes an traced_call call that is seen. */
 int append(struct clew_ring *r, const struct fact *f)
 {
 	size_t path_size = length(f->path), full = path_size + (f->base_size ? f->base_size + 1 : 0);
@@ -100,7 +100,7 @@ void record_fetch(const char *url, size_t size)
 	append(r, &f);
 }
 
-size_t name_of(int fd, char *buffer)
+size_t descriptor_path(int fd, char *buffer)
 {
 	char link[32] = "/proc/self/fd/", digits[12];
 	int n = 0, at = 14;
@@ -110,28 +110,28 @@ size_t name_of(int fd, char *buffer)
 	while (n)
 		link[at++] = digits[--n];
 	link[at] = 0;
-	long size = passing(SYS_readlinkat, AT_FDCWD, (long)link, (long)buffer, PATH_LIMIT);
+	long size = untraced_call(SYS_readlinkat, AT_FDCWD, (long)link, (long)buffer, PATH_LIMIT);
 	return size > 0 && size < PATH_LIMIT && buffer[0] == '/' ? (size_t)size : 0;
 }
 
 /* Fills in where a relative path starts, when that is not the working directory. */
-static int place(struct fact *f, int dirfd, char *buffer)
+static int set_base(struct fact *f, int dirfd, char *buffer)
 {
 	if (dirfd == AT_FDCWD || f->path[0] == '/')
 		return 1;
 	if (dirfd < 0)
 		return 0;
 	f->base = buffer;
-	f->base_size = name_of(dirfd, buffer);
+	f->base_size = descriptor_path(dirfd, buffer);
 	return f->base_size > 0;
 }
 
 /* The call comes first: only a path that the kernel could read is looked at here. Returns 0 when it
  * could not be recorded. */
-int tell(struct clew_ring *r, struct fact *f, int dirfd, long result)
+int record_call(struct clew_ring *r, struct fact *f, int dirfd, long result)
 {
 	char base[PATH_LIMIT];
 	if (result == -EFAULT || !f->path[0])
 		return 1;
-	return place(f, dirfd, base) && append(r, f);
+	return set_base(f, dirfd, base) && append(r, f);
 }

@@ -60,13 +60,13 @@ static void interrupt(struct task *task, const void *but)
 
 void device_opened(struct task *task, int fd)
 {
-	if (!pins.random || task->proc->drawing || !is_device(task->proc->pid, fd))
+	if (!pins.random || task->proc->has_random_device || !is_device(task->proc->pid, fd))
 		return;
-	task->proc->drawing = true;
+	task->proc->has_random_device = true;
 	tasks_visit(interrupt, task);
 }
 
-void devices_inherited(struct proc *proc) { proc->drawing = pins.random && holds_device(proc->pid); }
+void devices_inherited(struct proc *proc) { proc->has_random_device = pins.random && holds_device(proc->pid); }
 
 static int64_t read_parts(struct task *task, uint64_t address, uint64_t count)
 {
@@ -80,7 +80,7 @@ static int64_t read_parts(struct task *task, uint64_t address, uint64_t count)
 		if (wide ? peek(task->tid, address + i * sizeof part, part, sizeof part) != sizeof part
 			 : peek(task->tid, address + i * sizeof narrow, narrow, sizeof narrow) != sizeof narrow)
 			return done ? done : -EFAULT;
-		int64_t more = draw_into(task, wide ? part[0] : narrow[0], wide ? part[1] : narrow[1]);
+		int64_t more = random_fill(task, wide ? part[0] : narrow[0], wide ? part[1] : narrow[1]);
 		if (more < 0)
 			return done ? done : more;
 		done += more;
@@ -106,7 +106,7 @@ static void enter(struct task *task, const struct __ptrace_syscall_info *info)
 	if (use == CLOSE)
 		return;
 	task->info.arch = info->arch;
-	task->answer = use == READ ? draw_into(task, given[1], given[2])
+	task->answer = use == READ ? random_fill(task, given[1], given[2])
 		     : use == READ_PARTS ? read_parts(task, given[1], given[2]) : -EINVAL; /* then programs read and write */
 	call_skip(task, task->answer);
 }
@@ -118,7 +118,7 @@ void device_stop(struct task *task, const struct __ptrace_syscall_info *info)
 		return;
 	}
 	if (task->device == DEVICE_READ)
-		call_answer(task, task->answer); /* the filter refused a call without a number */
+		call_set_result(task, task->answer); /* the filter refused a call without a number */
 	else if (task->device == DEVICE_CLOSED)
 		devices_inherited(task->proc);
 	task->device = DEVICE_NONE;

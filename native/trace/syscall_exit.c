@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_MOVED 1000000 /* files of one folder that was renamed */
+#define MAX_MOVED 1000000 /* files of one folder that was renamed */
 
 static void leave_open(struct task *task, int64_t result)
 {
@@ -21,7 +21,7 @@ static void leave_open(struct task *task, int64_t result)
 			emit_open(task->proc, task->seq, task->path, NULL, flags, (int)-result, NULL, NULL);
 		return;
 	}
-	if (task->path && task->proc->early == LIBRARY_INJECTED && stacks_is_library(task->path)) {
+	if (task->path && task->proc->early == LIBRARY_INJECTED && stack_is_library(task->path)) {
 		task->proc->early = LIBRARY_OPENED;
 		return;
 	}
@@ -35,7 +35,7 @@ static void leave_open(struct task *task, int64_t result)
 	emit_open(task->proc, task->seq, task->path, named ? real : NULL, flags, 0, known ? &facts : NULL,
 		  task->existed ? &task->before : NULL);
 	if (known && (flags & O_ACCMODE || flags & O_TRUNC))
-		saving_written(&facts);
+		snapshots_note_write(&facts);
 }
 
 static void leave_socketcall(struct task *task, int64_t result)
@@ -73,9 +73,9 @@ static void leave_root(struct task *task)
 {
 	struct proc *proc = task->proc;
 	emit_gap(proc, "root", task->path, "the process sees another file system from here on");
-	proc->elsewhere = true;
-	ring_drop(proc);
-	ring_tell(proc);
+	proc->other_root = true;
+	ring_release(proc);
+	ring_set_up_child(proc);
 }
 
 static void leave_chdir(struct proc *proc)
@@ -122,7 +122,7 @@ static void emit_moved(struct task *task, const char *from, const char *to, unsi
 
 static void leave_rename(struct task *task)
 {
-	unsigned left = MOST_MOVED;
+	unsigned left = MAX_MOVED;
 	bool exchange = argument(task, task->call->flags) & RENAME_EXCHANGE;
 	if (argument(task, task->call->flags) & RENAME_NOREPLACE) /* so there was nothing */
 		emit_look(task->proc, task->seq, CLEW_STAT, task->path2, ENOENT, 1, NULL, NULL);
@@ -168,13 +168,13 @@ static void leave_change(struct task *task)
 		break;
 	default:
 		if (facts_of(task->path, true, &facts))
-			saving_written(&facts);
+			snapshots_note_write(&facts);
 		emit_change(task, "truncate", task->path);
 	}
 }
 
-/* It could not be removed or replaced for the names that are in it. */
-static void leave_full(struct task *task, const char *folder)
+/* It could not be removed or replaced_argument for the names that are in it. */
+static void leave_not_empty(struct task *task, const char *folder)
 {
 	struct clew_facts facts;
 	if (facts_of(folder, false, &facts) && S_ISDIR(facts.mode))
@@ -192,12 +192,12 @@ static void leave_refused(struct task *task, int64_t result)
 		emit_state(task->proc, task->seq, task->path2, false);
 	bool makes = task->call->op == OP_MKDIR || task->call->op == OP_MKNOD || task->call->op == OP_SYMLINK;
 	if ((result == -ENOTEMPTY || result == -EEXIST) && !makes)
-		leave_full(task, two ? task->path2 : task->path);
+		leave_not_empty(task, two ? task->path2 : task->path);
 }
 
 #define RESTARTS 512 /* and the four after it: interrupted by a signal, and made again by the kernel */
 
-void call_leave(struct task *task, int64_t result)
+void syscall_leave(struct task *task, int64_t result)
 {
 	if (task->call->rule >= CLOCK) {
 		clock_leave(task, result);

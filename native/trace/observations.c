@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#define MOST 2048 /* told at once */
+#define MAX_BATCH 2048 /* told at once */
 
-static struct sight {
+static struct observation {
 	uint64_t hash;
 	uint32_t number; /* 0: an empty place */
 } *table;
@@ -18,11 +18,11 @@ static struct {
 	struct {
 		uint64_t seq;
 		uint32_t number;
-	} opening[MOST];
-	uint32_t look[MOST];
+	} opening[MAX_BATCH];
+	uint32_t look[MAX_BATCH];
 } group;
 
-static uint32_t place(uint64_t hash)
+static uint32_t find_slot(uint64_t hash)
 {
 	uint32_t at = (uint32_t)(hash >> 16) & (table_size - 1);
 	while (table[at].number && table[at].hash != hash)
@@ -32,24 +32,24 @@ static uint32_t place(uint64_t hash)
 
 static void grow(void)
 {
-	struct sight *former = table;
+	struct observation *former = table;
 	uint32_t former_size = table_size;
 	table_size = table_size ? table_size * 2 : 4096;
 	table = must(calloc(table_size, sizeof *table));
 	for (uint32_t i = 0; i < former_size; i++)
 		if (former[i].number)
-			table[place(former[i].hash)] = former[i];
+			table[find_slot(former[i].hash)] = former[i];
 	free(former);
 }
 
 /* Known by its hash alone, as what one image has seen is. */
-uint32_t sight_number(uint64_t hash, bool *news)
+uint32_t observation_number(uint64_t hash, bool *is_new)
 {
 	if (count * 2 >= table_size)
 		grow();
-	uint32_t at = place(hash);
-	*news = !table[at].number;
-	if (*news) {
+	uint32_t at = find_slot(hash);
+	*is_new = !table[at].number;
+	if (*is_new) {
 		table[at].hash = hash;
 		table[at].number = ++count;
 	}
@@ -58,26 +58,26 @@ uint32_t sight_number(uint64_t hash, bool *news)
 
 static void add(uint32_t image, uint64_t seq)
 {
-	if (group.image != image || group.opened == MOST || group.looked == MOST)
-		sights_write();
+	if (group.image != image || group.opened == MAX_BATCH || group.looked == MAX_BATCH)
+		observations_flush();
 	group.image = image;
 	group.seq = seq;
 }
 
-void sight_opened(uint32_t image, uint64_t seq, uint32_t number)
+void observation_opened(uint32_t image, uint64_t seq, uint32_t number)
 {
 	add(image, seq);
 	group.opening[group.opened].seq = seq;
 	group.opening[group.opened++].number = number;
 }
 
-void sight_looked(uint32_t image, uint64_t seq, uint32_t number)
+void observation_looked(uint32_t image, uint64_t seq, uint32_t number)
 {
 	add(image, seq);
 	group.look[group.looked++] = number;
 }
 
-void sights_write(void)
+void observations_flush(void)
 {
 	uint32_t opened = group.opened, looked = group.looked;
 	group.opened = group.looked = 0; /* writing may ask for them again */

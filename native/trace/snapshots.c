@@ -19,14 +19,14 @@ struct inode {
 	int64_t saved_mtime, saved_ctime; /* of the state that is safe already */
 };
 
-static struct saving_options options;
+static struct snapshot_options options;
 static struct inode *table;
 static size_t table_size, table_count;
 static unsigned names;
 
-void saving_start(const struct saving_options *given) { options = *given; }
+void snapshots_start(const struct snapshot_options *given) { options = *given; }
 
-static struct inode *place(struct inode *in, size_t size, uint64_t dev, uint64_t ino)
+static struct inode *find_slot(struct inode *in, size_t size, uint64_t dev, uint64_t ino)
 {
 	size_t at = hash_bytes(dev, &ino, sizeof ino) & (size - 1);
 	while (in[at].used && (in[at].dev != dev || in[at].ino != ino))
@@ -41,12 +41,12 @@ static struct inode *inode_of(const struct clew_facts *facts)
 		struct inode *larger = must(calloc(size, sizeof *larger));
 		for (size_t i = 0; i < table_size; i++)
 			if (table[i].used)
-				*place(larger, size, table[i].dev, table[i].ino) = table[i];
+				*find_slot(larger, size, table[i].dev, table[i].ino) = table[i];
 		free(table);
 		table = larger;
 		table_size = size;
 	}
-	struct inode *inode = place(table, table_size, facts->dev, facts->ino);
+	struct inode *inode = find_slot(table, table_size, facts->dev, facts->ino);
 	if (!inode->used) {
 		*inode = (struct inode){.dev = facts->dev, .ino = facts->ino, .used = true};
 		table_count++;
@@ -54,13 +54,13 @@ static struct inode *inode_of(const struct clew_facts *facts)
 	return inode;
 }
 
-void saving_read(const struct clew_facts *facts)
+void snapshots_note_read(const struct clew_facts *facts)
 {
 	if (S_ISREG(facts->mode))
 		inode_of(facts)->read = true;
 }
 
-void saving_written(const struct clew_facts *facts)
+void snapshots_note_write(const struct clew_facts *facts)
 {
 	if (S_ISREG(facts->mode)) {
 		struct inode *inode = inode_of(facts);
@@ -123,7 +123,7 @@ static int copy_file(int from, int to, off_t size)
 	return 0;
 }
 
-static int keep(const char *path, const char *to, bool loses_name, struct clew_facts *facts, const char **how)
+static int keep_content(const char *path, const char *to, bool loses_name, struct clew_facts *facts, const char **how)
 {
 	struct stat st;
 	if (loses_name && !stat(path, &st) && st.st_nlink == 1 && !link(path, to)) {
@@ -157,7 +157,7 @@ static int keep(const char *path, const char *to, bool loses_name, struct clew_f
 
 /* `loses_name`: the change takes this name away and leaves the bytes; `keeps_bytes`: what is
  * there becomes part of what will be there (an append, a change in place). */
-void saving_before(struct proc *proc, const char *path, bool loses_name, bool keeps_bytes)
+void snapshot_before_change(struct proc *proc, const char *path, bool loses_name, bool keeps_bytes)
 {
 	struct clew_facts facts;
 	struct stat st;
@@ -174,7 +174,7 @@ void saving_before(struct proc *proc, const char *path, bool loses_name, bool ke
 		const char *how;
 		snprintf(name, sizeof name, "saved-%u", ++names);
 		snprintf(to, sizeof to, "%s/%s", options.folder, name);
-		int error = keep(real, to, loses_name, &facts, &how);
+		int error = keep_content(real, to, loses_name, &facts, &how);
 		if (!error) {
 			inode->saved_mtime = facts.mtime;
 			inode->saved_ctime = facts.ctime;

@@ -18,13 +18,13 @@
 #include <unistd.h>
 
 struct early {
-	struct user_regs_struct registers; /* at the call that was replaced */
+	struct user_regs_struct registers; /* at the call that was replaced_argument */
 	uint64_t site, entry;		   /* where its instructions begin; where the library's do */
 };
 
 static uint64_t entry_offset; /* 0: unknown */
 
-void early_library(const char *path)
+void early_set_library(const char *path)
 {
 	Elf64_Ehdr head;
 	int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -46,19 +46,19 @@ static uint64_t library_base(pid_t pid)
 	if (file >= 0)
 		close(file);
 	text[size] = 0;
-	if (!(line = stacks_library_in(text)))
+	if (!(line = stack_find_library(text)))
 		return 0;
 	while (line > text && line[-1] != '\n')
 		line--;
 	return strtoull(line, NULL, 16);
 }
 
-/* Whether the call is replaced by one that maps the library's pages; early_end comes after it. */
-bool early_begin(struct task *task)
+/* Whether the call is replaced_argument by one that maps the library's pages; early_finish comes after it. */
+bool early_replace_call(struct task *task)
 {
 	struct proc *proc = task->proc;
 	uint64_t site = detour_site(task), base;
-	if (proc->early != LIBRARY_OPENED || !site || !entry_offset || proc->drawing)
+	if (proc->early != LIBRARY_OPENED || !site || !entry_offset || proc->has_random_device)
 		return false;
 	proc->early = EARLY_DONE;
 	struct early *early = must(calloc(1, sizeof *early));
@@ -84,18 +84,18 @@ bool early_begin(struct task *task)
 	return true;
 }
 
-void early_end(struct task *task, int64_t result)
+void early_finish(struct task *task, int64_t result)
 {
 	struct early *early = task->early;
 	struct user_regs_struct next = early->registers;
-	struct clew_local local = {.slot = task->proc->slot, .back = early->site};
+	struct clew_local local = {.slot = task->proc->slot, .return_to = early->site};
 	snprintf(local.path, sizeof local.path, "%s", rings_path());
 	next.rip = early->site;
 	next.rax = next.orig_rax;
 	next.orig_rax = (uint64_t)-1;
 	if (result == (int64_t)CLEW_CODE && poke(task->tid, CLEW_LOCAL, &local, sizeof local)) {
 		next.rip = early->entry;
-		detours_known(task);
+		detours_install_known(task);
 	}
 	ptrace(PTRACE_SETREGS, task->tid, NULL, &next);
 	free(early);

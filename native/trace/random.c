@@ -9,18 +9,18 @@
 #include <sys/uio.h>
 
 #define BLOCK 64
-#define MOST (1u << 25) /* bytes of one answer, as in the kernel */
+#define MAX_FILL (1u << 25) /* bytes of one answer, as in the kernel */
 
 enum purpose { STREAM, BIRTH, PROGRAM };
 
-static uint32_t turned(uint32_t x, int n) { return x << n | x >> (32 - n); }
+static uint32_t rotate(uint32_t x, int n) { return x << n | x >> (32 - n); }
 
-static void quarter(uint32_t *x, int a, int b, int c, int d)
+static void quarter_round(uint32_t *x, int a, int b, int c, int d)
 {
-	x[a] += x[b], x[d] = turned(x[d] ^ x[a], 16);
-	x[c] += x[d], x[b] = turned(x[b] ^ x[c], 12);
-	x[a] += x[b], x[d] = turned(x[d] ^ x[a], 8);
-	x[c] += x[d], x[b] = turned(x[b] ^ x[c], 7);
+	x[a] += x[b], x[d] = rotate(x[d] ^ x[a], 16);
+	x[c] += x[d], x[b] = rotate(x[b] ^ x[c], 12);
+	x[a] += x[b], x[d] = rotate(x[d] ^ x[a], 8);
+	x[c] += x[d], x[b] = rotate(x[b] ^ x[c], 7);
 }
 
 static void block(const uint8_t key[KEY], uint64_t counter, enum purpose purpose, uint8_t out[BLOCK])
@@ -32,66 +32,66 @@ static void block(const uint8_t key[KEY], uint64_t counter, enum purpose purpose
 	memcpy(x, start, sizeof x);
 	for (int i = 0; i < 10; i++) {
 		for (int column = 0; column < 4; column++)
-			quarter(x, column, 4 + column, 8 + column, 12 + column);
+			quarter_round(x, column, 4 + column, 8 + column, 12 + column);
 		for (int row = 0; row < 4; row++)
-			quarter(x, row, 4 + (row + 1) % 4, 8 + (row + 2) % 4, 12 + (row + 3) % 4);
+			quarter_round(x, row, 4 + (row + 1) % 4, 8 + (row + 2) % 4, 12 + (row + 3) % 4);
 	}
 	for (int i = 0; i < 16; i++)
 		x[i] += start[i];
 	memcpy(out, x, BLOCK);
 }
 
-static void derive(struct draws *to, const uint8_t key[KEY], uint64_t which, enum purpose purpose)
+static void derive(struct random_stream *to, const uint8_t key[KEY], uint64_t which, enum purpose purpose)
 {
 	uint8_t out[BLOCK];
 	block(key, which, purpose, out);
-	*to = (struct draws){0};
+	*to = (struct random_stream){0};
 	memcpy(to->key, out, KEY);
 }
 
-void draws_root(struct draws *draws)
+void random_root(struct random_stream *stream)
 {
 	uint8_t key[KEY];
 	memcpy(key, pins.seed, SEED);
 	memcpy(key + SEED, pins.seed, SEED);
-	derive(draws, key, 0, BIRTH);
+	derive(stream, key, 0, BIRTH);
 }
 
-void draws_born(struct draws *maker, struct draws *born)
+void random_child(struct random_stream *maker, struct random_stream *born)
 {
 	derive(born, maker->key, maker->births++, BIRTH);
 }
 
-void draws_program(struct draws *draws)
+void random_exec(struct random_stream *stream)
 {
 	uint8_t key[KEY];
-	memcpy(key, draws->key, KEY);
-	derive(draws, key, 0, PROGRAM);
+	memcpy(key, stream->key, KEY);
+	derive(stream, key, 0, PROGRAM);
 }
 
-void draw(struct draws *draws, void *to, size_t size)
+void random_bytes(struct random_stream *stream, void *to, size_t size)
 {
 	uint8_t out[BLOCK], *at = to;
 	while (size) {
-		size_t from = draws->drawn % BLOCK, part = size < BLOCK - from ? size : BLOCK - from;
-		block(draws->key, draws->drawn / BLOCK, STREAM, out);
+		size_t from = stream->used % BLOCK, part = size < BLOCK - from ? size : BLOCK - from;
+		block(stream->key, stream->used / BLOCK, STREAM, out);
 		memcpy(at, out + from, part);
-		draws->drawn += part;
+		stream->used += part;
 		at += part;
 		size -= part;
 	}
 }
 
 /* The answer of a call that fills a program's memory: how much was written, or an error. */
-int64_t draw_into(struct task *task, uint64_t address, uint64_t size)
+int64_t random_fill(struct task *task, uint64_t address, uint64_t size)
 {
 	static uint8_t part[1 << 16];
 	uint64_t done = 0;
-	if (size > MOST)
-		size = MOST;
+	if (size > MAX_FILL)
+		size = MAX_FILL;
 	while (done < size) {
 		size_t next = size - done < sizeof part ? size - done : sizeof part;
-		draw(&task->draws, part, next);
+		random_bytes(&task->random, part, next);
 		if (!poke(task->tid, address + done, part, next))
 			return done ? (int64_t)done : -EFAULT;
 		done += next;
@@ -103,6 +103,6 @@ bool getrandom_enter(struct task *task)
 {
 	uint64_t flags = argument(task, 2);
 	if (!(flags & ~(uint64_t)(GRND_NONBLOCK | GRND_RANDOM | GRND_INSECURE))) /* else the kernel refuses it */
-		call_skip(task, draw_into(task, argument(task, 0), argument(task, 1)));
+		call_skip(task, random_fill(task, argument(task, 0), argument(task, 1)));
 	return false;
 }

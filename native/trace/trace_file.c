@@ -16,7 +16,7 @@
 static uint8_t *buffer;
 static size_t used, record_at, capacity;
 static int file = -1, notify_fd = -1;
-static bool news; /* since the last word to the reader */
+static bool unannounced; /* since the last word to the reader */
 static bool lost; /* the disk is full: the file ends with the last whole record */
 
 void out_open(const char *path, int notify)
@@ -104,11 +104,11 @@ void out_begin(enum record type, uint64_t seq, uint32_t image, unsigned fields)
 {
 	struct timespec now;
 	if (image && type != R_SEEN)
-		sights_write(); /* before whatever comes of it */
+		observations_flush(); /* before whatever comes of it */
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (used > BUFFER)
 		out_flush();
-	news = news || type != R_SEEN;
+	unannounced = unannounced || type != R_SEEN;
 	record_at = used;
 	used += 4;
 	out_array(4 + fields);
@@ -135,7 +135,7 @@ const void *out_withdraw(size_t *size)
 void out_flush(void)
 {
 	size_t done = 0;
-	sights_write();
+	observations_flush();
 	while (done < used && !lost) {
 		ssize_t n = write(file, buffer + done, used - done);
 		if (n > 0)
@@ -143,8 +143,8 @@ void out_flush(void)
 		else if (n < 0 && errno != EINTR)
 			lost = true;
 	}
-	if (used && news && notify_fd >= 0)
+	if (used && unannounced && notify_fd >= 0)
 		(void)!write(notify_fd, "", 1);
-	news = false;
+	unannounced = false;
 	used = 0;
 }

@@ -2,7 +2,7 @@
  * what it would do, and then the process ends as the program would have ended.
  *
  * The question is a record (docs/formats/trace.md) with the descriptors that the program would
- * write to; the answer is a `struct answer`. Only what would really be started is asked about. */
+ * write to; the answer is a `struct answer`. Only what would really be started is ask_socket about. */
 #include "trace.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <sys/user.h>
 #include <unistd.h>
 
-#define MOST_SENT 16
+#define MAX_SENT 16
 
 struct answer {
 	uint32_t done; /* 0: run it */
@@ -24,24 +24,24 @@ struct answer {
 	uint64_t token; /* what the record of it is to be told from */
 };
 
-static int asked = -1;
+static int ask_socket = -1;
 
-void asking_open(int fd)
+void reuse_open(int fd)
 {
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	asked = fd;
+	ask_socket = fd;
 }
 
-bool asking(void) { return asked >= 0; }
+bool reuse_enabled(void) { return ask_socket >= 0; }
 
 /* Copies of the descriptors it would write to, or move on in, in the order of the list. */
-static unsigned copies(struct proc *proc, int *to)
+static unsigned copy_descriptors(struct proc *proc, int *to)
 {
 	unsigned count, found = 0;
-	const struct held *held = held_all(&count);
+	const struct descriptor *held = descriptors_all(&count);
 	int process = (int)syscall(SYS_pidfd_open, proc->pid, 0);
-	for (unsigned i = 0; i < count && process >= 0 && found < MOST_SENT; i++) {
-		int copy = held[i].way & 2 || held[i].at >= 0 ? (int)syscall(SYS_pidfd_getfd, process, held[i].fd, 0) : -1;
+	for (unsigned i = 0; i < count && process >= 0 && found < MAX_SENT; i++) {
+		int copy = held[i].access_mode & 2 || held[i].offset >= 0 ? (int)syscall(SYS_pidfd_getfd, process, held[i].fd, 0) : -1;
 		if (copy >= 0)
 			to[found++] = copy;
 	}
@@ -54,7 +54,7 @@ static bool send_all(const void *data, size_t size, const int *copies, unsigned 
 {
 	union {
 		struct cmsghdr align;
-		char room[CMSG_SPACE(sizeof(int) * MOST_SENT)];
+		char room[CMSG_SPACE(sizeof(int) * MAX_SENT)];
 	} control = {0};
 	for (size_t done = 0; done < size;) {
 		struct iovec rest = {(char *)data + done, size - done};
@@ -68,7 +68,7 @@ static bool send_all(const void *data, size_t size, const int *copies, unsigned 
 			header->cmsg_len = CMSG_LEN(sizeof(int) * count);
 			memcpy(CMSG_DATA(header), copies, sizeof(int) * count);
 		}
-		ssize_t n = sendmsg(asked, &message, MSG_NOSIGNAL);
+		ssize_t n = sendmsg(ask_socket, &message, MSG_NOSIGNAL);
 		if (n > 0)
 			done += (size_t)n;
 		else if (errno != EINTR)
@@ -77,10 +77,10 @@ static bool send_all(const void *data, size_t size, const int *copies, unsigned 
 	return true;
 }
 
-static bool heard(struct answer *answer)
+static bool receive_answer(struct answer *answer)
 {
 	for (size_t done = 0; done < sizeof *answer;) {
-		ssize_t n = recv(asked, (char *)answer + done, sizeof *answer - done, 0);
+		ssize_t n = recv(ask_socket, (char *)answer + done, sizeof *answer - done, 0);
 		if (n > 0)
 			done += (size_t)n;
 		else if (!n || errno != EINTR)
@@ -89,38 +89,38 @@ static bool heard(struct answer *answer)
 	return true;
 }
 
-static bool question(struct task *task, const struct list *arguments, const struct list *variables, struct answer *answer)
+static bool ask(struct task *task, const struct list *arguments, const struct list *variables, struct answer *answer)
 {
 	struct proc *proc = task->proc;
-	int sent[MOST_SENT];
+	int sent[MAX_SENT];
 	char *program = canonical(task->path, true);
-	held_ahead(proc);
-	unsigned count = copies(proc, sent);
+	descriptors_after_exec(proc);
+	unsigned count = copy_descriptors(proc, sent);
 	out_begin(R_ASK, task->seq, proc->image, 9);
 	out_int(proc->pid);
 	out_text(program);
 	list_out(arguments);
 	list_out(variables);
 	out_text(proc->cwd);
-	out_text(standing(proc));
-	held_out();
-	out_int(proc_others(proc));
+	out_text(process_attributes(proc));
+	descriptors_write();
+	out_int(proc_count_others(proc));
 	out_int(count);
 	size_t size;
 	const void *record = out_withdraw(&size);
-	bool answered = send_all(record, size, sent, count) && heard(answer);
+	bool answered = send_all(record, size, sent, count) && receive_answer(answer);
 	while (count)
 		close(sent[--count]);
 	free(program);
 	if (!answered) { /* nobody is there any more: run what there is to run */
-		close(asked);
-		asked = -1;
+		close(ask_socket);
+		ask_socket = -1;
 	}
 	return answered;
 }
 
 /* The exec becomes an exit. */
-static bool turned(struct task *task, uint32_t status)
+static bool replace_with_exit(struct task *task, uint32_t status)
 {
 	struct user_regs_struct registers;
 	if (ptrace(PTRACE_GETREGS, task->tid, NULL, &registers))
@@ -131,21 +131,21 @@ static bool turned(struct task *task, uint32_t status)
 	return !ptrace(PTRACE_SETREGS, task->tid, NULL, &registers);
 }
 
-bool asking_reused(struct task *task, const struct list *arguments, const struct list *variables)
+bool reuse_instead_of_exec(struct task *task, const struct list *arguments, const struct list *variables)
 {
 	struct proc *proc = task->proc;
 	struct answer answer;
 	int64_t before[2], after[2];
-	if (asked < 0 || access(task->path, X_OK))
+	if (ask_socket < 0 || access(task->path, X_OK))
 		return false;
-	marks_now(before);
-	if (!question(task, arguments, variables, &answer) || !answer.done || !turned(task, answer.status))
+	output_positions(before);
+	if (!ask(task, arguments, variables, &answer) || !answer.done || !replace_with_exit(task, answer.status))
 		return false;
 	uint32_t previous = proc->image;
-	marks_now(after);
+	output_positions(after);
 	if (proc->execed) {
-		image_leaves(proc);
-		marks_end(proc);
+		image_ending(proc);
+		output_end(proc);
 		proc->image = image_number();
 	}
 	proc->execed = true;

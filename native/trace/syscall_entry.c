@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char *named(struct task *task, int dir, int path)
+static char *read_path(struct task *task, int dir, int path)
 {
 	char *text = peek_text(task->tid, argument(task, path));
 	char *whole = text && text[0] ? absolute(task, dir < 0 ? AT_FDCWD : (int)argument(task, dir), text) : NULL;
@@ -15,7 +15,7 @@ static char *named(struct task *task, int dir, int path)
 	return whole;
 }
 
-static bool held(struct task *task, int fd)
+static bool use_descriptor_path(struct task *task, int fd)
 {
 	char path[PATH_MAX_];
 	if (!descriptor_path(task->proc->pid, fd, path) || path[0] != '/')
@@ -45,7 +45,7 @@ static bool enter_open(struct task *task)
 	uint32_t flags = open_flags(task);
 	if (!task->path)
 		return false;
-	if (ring_is(task->path)) {
+	if (is_ring_path(task->path)) {
 		if (task->proc->detours == NO_LIBRARY) /* it is there from now on */
 			task->proc->detours = task->proc->known;
 		return false;
@@ -58,8 +58,8 @@ static bool enter_open(struct task *task)
 	if (!task->existed || !writes || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || S_ISDIR(task->before.mode))
 		return true;
 	if ((flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC))
-		saving_read(&task->before);
-	saving_before(task->proc, task->path, false, !(flags & O_TRUNC));
+		snapshots_note_read(&task->before);
+	snapshot_before_change(task->proc, task->path, false, !(flags & O_TRUNC));
 	return true;
 }
 
@@ -73,7 +73,7 @@ static void enter_name(struct task *task, bool saves)
 	task->path = real;
 	task->existed = facts_of(real, false, &task->before);
 	if (saves)
-		saving_before(task->proc, real, true, false);
+		snapshot_before_change(task->proc, real, true, false);
 }
 
 /* The first name of a link that follows: it may lead to a file that has no name yet. */
@@ -90,14 +90,14 @@ static void enter_followed(struct task *task)
 static void enter_two_names(struct task *task)
 {
 	enter_name(task, false);
-	task->path2 = named(task, task->call->dir2, task->call->path2);
+	task->path2 = read_path(task, task->call->dir2, task->call->path2);
 	if (!task->path2)
 		return;
 	char *real = canonical(task->path2, false);
 	free(task->path2);
 	task->path2 = real;
 	if (task->call->op == OP_RENAME && !(argument(task, task->call->flags) & RENAME_EXCHANGE))
-		saving_before(task->proc, real, true, false);
+		snapshot_before_change(task->proc, real, true, false);
 	if (task->call->op == OP_LINK && task->path && argument(task, task->call->flags) & AT_SYMLINK_FOLLOW)
 		enter_followed(task);
 }
@@ -111,7 +111,7 @@ static void enter_content(struct task *task, bool keeps)
 	free(task->path);
 	task->path = real;
 	task->existed = facts_of(real, true, &task->before);
-	saving_before(task->proc, real, false, keeps);
+	snapshot_before_change(task->proc, real, false, keeps);
 }
 
 static void enter_meta(struct task *task)
@@ -131,14 +131,14 @@ static bool enter_map(struct task *task)
 	struct stat own;
 	int fd = (int)argument(task, task->call->dir);
 	snprintf(link, sizeof link, "/proc/%d/fd/%d", task->proc->pid, fd);
-	if (lstat(link, &own) || !(own.st_mode & S_IWUSR) || !held(task, fd) || ring_is(task->path))
+	if (lstat(link, &own) || !(own.st_mode & S_IWUSR) || !use_descriptor_path(task, fd) || is_ring_path(task->path))
 		return false;
 	task->existed = facts_of(link, true, &task->before);
 	return task->existed && S_ISREG(task->before.mode) &&
-	       proc_first(task->proc, hash_bytes(R_CHANGE, &task->before, 2 * sizeof(uint64_t)));
+	       proc_first_time(task->proc, hash_bytes(R_CHANGE, &task->before, 2 * sizeof(uint64_t)));
 }
 
-bool call_enter(struct task *task)
+bool syscall_enter(struct task *task)
 {
 	const struct call *call = call_find(task->info.arch, task->info.seccomp.nr);
 	if (!call)
@@ -147,17 +147,17 @@ bool call_enter(struct task *task)
 		task->call = call;
 		return pin_enter(task);
 	}
-	if (task->proc->early == LIBRARY_OPENED && early_begin(task))
+	if (task->proc->early == LIBRARY_OPENED && early_replace_call(task))
 		return true;
 	ring_drain(task->proc);
-	detour(task);
+	detour_try(task);
 	free(task->path);
 	free(task->path2);
 	task->path2 = NULL;
 	task->existed = false;
 	task->call = call;
 	task->seq = next_seq();
-	task->path = call->path >= 0 ? named(task, call->dir, call->path) : NULL;
+	task->path = call->path >= 0 ? read_path(task, call->dir, call->path) : NULL;
 	switch (call->op) {
 	case OP_OPEN:
 	case OP_CREAT:
@@ -192,25 +192,25 @@ bool call_enter(struct task *task)
 		enter_content(task, argument(task, call->flags) > 0);
 		return task->path != NULL;
 	case OP_FTRUNCATE:
-		if (!held(task, (int)argument(task, 0)))
+		if (!use_descriptor_path(task, (int)argument(task, 0)))
 			return false;
 		enter_content(task, call->flags < 0 || argument(task, call->flags) > 0);
 		return true;
 	case OP_MAP:
 		return enter_map(task);
 	case OP_META:
-		if (!task->path && !(call->dir >= 0 && held(task, (int)argument(task, call->dir))))
+		if (!task->path && !(call->dir >= 0 && use_descriptor_path(task, (int)argument(task, call->dir))))
 			return false;
 		enter_meta(task);
 		return true;
 	case OP_FMETA:
-		if (!held(task, (int)argument(task, 0)))
+		if (!use_descriptor_path(task, (int)argument(task, 0)))
 			return false;
 		enter_meta(task);
 		return true;
 	case OP_EXEC:
 		if (!task->path && call->dir >= 0)
-			held(task, (int)argument(task, call->dir));
+			use_descriptor_path(task, (int)argument(task, call->dir));
 		return !task->path || image_enter(task, task->path);
 	case OP_SIGNAL:
 		emit_signal(task);

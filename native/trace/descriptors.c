@@ -13,15 +13,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOST_HELD 256
+#define MAX_DESCRIPTORS 256
 
-static struct held list[MOST_HELD];
+static struct descriptor list[MAX_DESCRIPTORS];
 static unsigned count;
 
-void held_clear(void) { count = 0; }
+void descriptors_clear(void) { count = 0; }
 
 /* Where the descriptor stands in its file, and how it was opened: lines of its fdinfo. */
-static void held_info(pid_t pid, int fd, struct held *held)
+static void read_fdinfo(pid_t pid, int fd, struct descriptor *held)
 {
 	char path[64], text[512];
 	snprintf(path, sizeof path, "/proc/%d/fdinfo/%d", pid, fd);
@@ -33,12 +33,12 @@ static void held_info(pid_t pid, int fd, struct held *held)
 		return;
 	text[size] = 0;
 	const char *flags = strstr(text, "flags:");
-	held->at = !strncmp(text, "pos:", 4) ? strtoll(text + 4, NULL, 10) : -1;
+	held->offset = !strncmp(text, "pos:", 4) ? strtoll(text + 4, NULL, 10) : -1;
 	held->flags = flags ? (uint32_t)strtoul(flags + 6, NULL, 8) : 0;
 }
 
 /* By which descriptor another process has the very same opening, with one place in the file for both. */
-static int held_by(pid_t other, pid_t pid, const struct held *held)
+static int find_shared_fd(pid_t other, pid_t pid, const struct descriptor *held)
 {
 	char folder[64], name[PATH_MAX_];
 	int found = -1;
@@ -56,110 +56,110 @@ static int held_by(pid_t other, pid_t pid, const struct held *held)
 	return found;
 }
 
-void held_add(struct proc *proc, int fd, int way, const char *name, const struct clew_facts *facts)
+void descriptors_add(struct proc *proc, int fd, int access_mode, const char *name, const struct clew_facts *facts)
 {
-	struct held *held = &list[count];
-	if (count == MOST_HELD)
+	struct descriptor *held = &list[count];
+	if (count == MAX_DESCRIPTORS)
 		return;
-	*held = (struct held){.fd = fd, .way = way, .at = -1, .parents = -1};
+	*held = (struct descriptor){.fd = fd, .access_mode = access_mode, .offset = -1, .parent_fd = -1};
 	snprintf(held->name, sizeof held->name, "%s", name);
 	if (facts && S_ISREG(facts->mode)) {
 		held->size = (int64_t)facts->size;
-		held_info(proc->pid, fd, held);
+		read_fdinfo(proc->pid, fd, held);
 		if (proc->parent && !proc->parent->gone)
-			held->parents = held_by(proc->parent->pid, proc->pid, held);
+			held->parent_fd = find_shared_fd(proc->parent->pid, proc->pid, held);
 	}
 	count++;
 }
 
-const struct held *held_all(unsigned *size)
+const struct descriptor *descriptors_all(unsigned *size)
 {
 	*size = count;
 	return list;
 }
 
-void held_out(void)
+void descriptors_write(void)
 {
 	out_array(count);
 	for (unsigned i = 0; i < count; i++) {
 		out_array(6);
 		out_int(list[i].fd);
-		out_int(list[i].way);
+		out_int(list[i].access_mode);
 		out_text(list[i].name);
-		out_int(list[i].at);
-		out_int((list[i].flags & O_APPEND ? 1 : 0) | (list[i].parents >= 0 ? 2 : 0));
+		out_int(list[i].offset);
+		out_int((list[i].flags & O_APPEND ? 1 : 0) | (list[i].parent_fd >= 0 ? 2 : 0));
 		out_int(list[i].size);
 	}
 }
 
 /* A file that both read from is read on by the one from where the other left it: that place is told
  * when the program ends. It may have closed its own descriptor by then, but not its parent's. */
-void held_places(struct proc *proc)
+void descriptors_record_offsets(struct proc *proc)
 {
 	for (unsigned i = 0; i < proc->shared_count; i++) {
-		struct held held = {.at = -1};
+		struct descriptor held = {.offset = -1};
 		if (proc->parent && !proc->parent->gone)
-			held_info(proc->parent->pid, proc->shared[i].parents, &held);
+			read_fdinfo(proc->parent->pid, proc->shared[i].parent_fd, &held);
 		out_begin(R_PLACE, next_seq(), proc->image, 2);
 		out_int(proc->shared[i].fd);
-		out_int(held.at);
+		out_int(held.offset);
 		out_end();
 	}
 	proc->shared_count = 0;
 }
 
-static void remember(struct proc *proc)
+static void remember_shared(struct proc *proc)
 {
 	for (unsigned i = 0; i < count && proc->shared_count < sizeof proc->shared / sizeof *proc->shared; i++)
-		if (list[i].way & 1 && list[i].parents >= 0) {
+		if (list[i].access_mode & 1 && list[i].parent_fd >= 0) {
 			proc->shared[proc->shared_count].fd = list[i].fd;
-			proc->shared[proc->shared_count++].parents = list[i].parents;
+			proc->shared[proc->shared_count++].parent_fd = list[i].parent_fd;
 		}
 }
 
 /* What the program that has just begun holds. */
-void held_tell(struct proc *proc)
+void descriptors_record(struct proc *proc)
 {
 	proc->shared_count = 0;
-	remember(proc);
+	remember_shared(proc);
 	out_begin(R_HELD, next_seq(), proc->image, 2);
-	out_text(standing(proc));
-	held_out();
+	out_text(process_attributes(proc));
+	descriptors_write();
 	out_end();
 }
 
 /* What will be held after an exec that has not happened yet. */
-void held_ahead(struct proc *proc)
+void descriptors_after_exec(struct proc *proc)
 {
 	char folder[64], link[96], name[PATH_MAX_];
-	held_clear();
+	descriptors_clear();
 	snprintf(folder, sizeof folder, "/proc/%d/fd", proc->pid);
 	DIR *entries = opendir(folder);
 	for (struct dirent *entry; entries && (entry = readdir(entries));) {
 		struct stat own;
 		struct clew_facts facts;
-		struct held info = {.fd = atoi(entry->d_name)};
+		struct descriptor info = {.fd = atoi(entry->d_name)};
 		if (entry->d_name[0] == '.')
 			continue;
 		snprintf(link, sizeof link, "%s/%d", folder, info.fd);
-		held_info(proc->pid, info.fd, &info);
+		read_fdinfo(proc->pid, info.fd, &info);
 		if (info.flags & O_CLOEXEC || lstat(link, &own) || !descriptor_path(proc->pid, info.fd, name))
 			continue;
-		int way = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
-		held_add(proc, info.fd, way, name, facts_of(link, true, &facts) ? &facts : NULL);
+		int access_mode = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
+		descriptors_add(proc, info.fd, access_mode, name, facts_of(link, true, &facts) ? &facts : NULL);
 	}
 	if (entries)
 		closedir(entries);
 }
 
-static void line(const char *status, const char *name, char *to, size_t room)
+static void status_line(const char *status, const char *name, char *to, size_t room)
 {
 	const char *at = strstr(status, name);
 	size_t size = at ? strcspn(at += strlen(name) + 1, "\n") : 0;
 	snprintf(to, room, "%.*s", (int)size, at ? at : "");
 }
 
-static uint64_t limits(pid_t pid)
+static uint64_t hash_limits(pid_t pid)
 {
 	uint64_t hash = 1;
 	for (int i = 0; i < RLIM_NLIMITS; i++) {
@@ -176,7 +176,7 @@ static uint64_t limits(pid_t pid)
 }
 
 /* As text; NULL where it is as the command itself was started. */
-const char *standing(struct proc *proc)
+const char *process_attributes(struct proc *proc)
 {
 	static char first[320], now[320];
 	char path[64], text[4096], umask[16], ignored[32], blocked[32], users[64], groups[64];
@@ -186,13 +186,13 @@ const char *standing(struct proc *proc)
 	if (file >= 0)
 		close(file);
 	text[size > 0 ? size : 0] = 0;
-	line(text, "\nUmask:", umask, sizeof umask);
-	line(text, "\nSigIgn:", ignored, sizeof ignored);
-	line(text, "\nSigBlk:", blocked, sizeof blocked);
-	line(text, "\nUid:", users, sizeof users);
-	line(text, "\nGid:", groups, sizeof groups);
+	status_line(text, "\nUmask:", umask, sizeof umask);
+	status_line(text, "\nSigIgn:", ignored, sizeof ignored);
+	status_line(text, "\nSigBlk:", blocked, sizeof blocked);
+	status_line(text, "\nUid:", users, sizeof users);
+	status_line(text, "\nGid:", groups, sizeof groups);
 	snprintf(now, sizeof now, "umask %s ignored %s blocked %s users %s groups %s limits %016lx", umask, ignored,
-		 blocked, users, groups, limits(proc->pid));
+		 blocked, users, groups, hash_limits(proc->pid));
 	if (!first[0])
 		strcpy(first, now);
 	return strcmp(first, now) ? now : NULL;

@@ -3,7 +3,7 @@
  * When a program begins and when it ends, the place that the output has reached by then is noted.
  * What lies between is its own, and of all it started, unless somebody else who has the output
  * open wrote meanwhile: that is told by how much each of them had written in all. Only programs
- * that have the output are looked at: nothing is done for one whose output goes elsewhere. */
+ * that have the output are looked at: nothing is done for one whose output goes other_root. */
 #include "trace.h"
 
 #include <fcntl.h>
@@ -15,79 +15,79 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PATIENCE 2000 /* times 100 microseconds: how long a reader may be in the middle of reading */
+#define PATIENCE 2000 /* times 100 microseconds: how long a reader may be in the middle of output */
 
 enum { NONE, PIPE, TERMINAL, SAME };
 
 /* Shared with whoever reads the output; see docs/formats/trace.md. */
-struct reading {
+struct output_state {
 	uint32_t kind[2]; /* of descriptors 1 and 2 */
 	int32_t master;	  /* the terminal's other end */
 	uint32_t pad;
 	struct {
 		uint64_t taken; /* bytes that were read so far */
-		uint64_t busy;	/* a read is under way */
+		uint64_t busy;	/* a read is under access_mode */
 	} of[2];
 };
 
-static volatile struct reading *reading;
+static volatile struct output_state *output;
 static struct stat identity[2];
 static struct proc *holders; /* all that have the output */
-static unsigned deaths;	     /* of holders that had written anything */
+static unsigned holder_exits;	     /* of holders that had written anything */
 static unsigned unknown;     /* how often it could not be asked how much one had written */
 
-void marks_open(int fd)
+void output_open(int fd)
 {
-	void *memory = mmap(NULL, sizeof *reading, PROT_READ, MAP_SHARED, fd, 0);
+	void *memory = mmap(NULL, sizeof *output, PROT_READ, MAP_SHARED, fd, 0);
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	if (memory == MAP_FAILED)
 		return;
-	reading = memory;
-	if (reading->master >= 0)
-		fcntl(reading->master, F_SETFD, FD_CLOEXEC);
+	output = memory;
+	if (output->master >= 0)
+		fcntl(output->master, F_SETFD, FD_CLOEXEC);
 	for (unsigned n = 0; n < 2; n++)
-		if (reading->kind[n] != NONE && fstat(1 + (int)n, &identity[n]))
+		if (output->kind[n] != NONE && fstat(1 + (int)n, &identity[n]))
 			identity[n].st_ino = 0;
 }
 
 /* Which of the two this file is, as a bit. */
-unsigned marks_which(const struct clew_facts *facts)
+unsigned output_streams_of(const struct clew_facts *facts)
 {
-	for (unsigned n = 0; reading && n < 2; n++)
-		if ((reading->kind[n] == PIPE || reading->kind[n] == TERMINAL) && identity[n].st_ino == facts->ino &&
+	for (unsigned n = 0; output && n < 2; n++)
+		if ((output->kind[n] == PIPE || output->kind[n] == TERMINAL) && identity[n].st_ino == facts->ino &&
 		    identity[n].st_dev == facts->dev)
 			return 1u << n;
 	return 0;
 }
 
-static int64_t position(unsigned n)
+static int64_t output_position(unsigned n)
 {
-	if (!reading || reading->kind[n] == NONE || reading->kind[n] == SAME)
+	if (!output || output->kind[n] == NONE || output->kind[n] == SAME)
 		return -1;
 	for (unsigned i = 0; i < PATIENCE; i++) {
-		struct pollfd terminal = {reading->master, POLLIN, 0};
+		struct pollfd terminal = {output->master, POLLIN, 0};
 		int left = 0;
-		uint64_t taken = __atomic_load_n(&reading->of[n].taken, __ATOMIC_SEQ_CST);
-		bool steady = !__atomic_load_n(&reading->of[n].busy, __ATOMIC_SEQ_CST);
+		uint64_t taken = __atomic_load_n(&output->of[n].taken, __ATOMIC_SEQ_CST);
+		bool steady = !__atomic_load_n(&output->of[n].busy, __ATOMIC_SEQ_CST);
 		/* A terminal passes on what is written to it only when it is asked for. */
-		if (steady && (reading->kind[n] == TERMINAL ? poll(&terminal, 1, 0) == 0 : !ioctl(1 + (int)n, FIONREAD, &left)) &&
-		    !__atomic_load_n(&reading->of[n].busy, __ATOMIC_SEQ_CST) &&
-		    taken == __atomic_load_n(&reading->of[n].taken, __ATOMIC_SEQ_CST))
+		if (steady && (output->kind[n] == TERMINAL ? poll(&terminal, 1, 0) == 0 : !ioctl(1 + (int)n, FIONREAD, &left)) &&
+		    !__atomic_load_n(&output->of[n].busy, __ATOMIC_SEQ_CST) &&
+		    taken == __atomic_load_n(&output->of[n].taken, __ATOMIC_SEQ_CST))
 			return (int64_t)taken + left;
 		usleep(100);
 	}
 	return -1;
 }
 
-void marks_now(int64_t at[2])
+void output_positions(int64_t at[2])
 {
 	for (unsigned n = 0; n < 2; n++)
-		at[n] = position(n);
+		at[n] = output_position(n);
 }
 
 /* What the process has written in all, to whatever, and those of its children that it has waited for;
  * the last known where it cannot be asked. */
-static int64_t written(struct proc *proc)
+static int64_t bytes_written(struct proc *proc)
 {
 	char path[64], text[256], *at;
 	if (proc->io <= 0) {
@@ -104,7 +104,7 @@ static int64_t written(struct proc *proc)
 	return proc->wrote = at ? strtoll(at + 6, NULL, 10) : proc->wrote;
 }
 
-static bool came_of(const struct proc *proc, const struct proc *from)
+static bool is_descendant(const struct proc *proc, const struct proc *from)
 {
 	while (proc && proc != from)
 		proc = proc->parent;
@@ -112,16 +112,16 @@ static bool came_of(const struct proc *proc, const struct proc *from)
 }
 
 /* What all others have written that have the output. */
-static int64_t others(const struct proc *proc)
+static int64_t bytes_written_by_others(const struct proc *proc)
 {
 	int64_t all = 0;
 	for (struct proc *at = holders; at; at = at->next_holder)
-		if (!came_of(at, proc))
-			all += written(at);
+		if (!is_descendant(at, proc))
+			all += bytes_written(at);
 	return all;
 }
 
-static void join(struct proc *proc, unsigned streams)
+static void add_holder(struct proc *proc, unsigned streams)
 {
 	if (!proc->streams) {
 		proc->next_holder = holders;
@@ -130,7 +130,7 @@ static void join(struct proc *proc, unsigned streams)
 	proc->streams = streams;
 }
 
-static void part(struct proc *proc)
+static void remove_holder(struct proc *proc)
 {
 	struct proc **at = &holders;
 	while (*at && *at != proc)
@@ -143,35 +143,35 @@ static void part(struct proc *proc)
 	proc->streams = 0;
 	if (!proc->wrote)
 		return;
-	deaths++;
+	holder_exits++;
 	for (struct proc *above = proc->parent; above; above = above->parent)
-		above->deaths_below++;
+		above->descendant_exits++;
 }
 
 /* A child has what its parent has, until it becomes another program. */
-void marks_born(struct proc *proc)
+void output_fork(struct proc *proc)
 {
-	if (reading && proc->parent && proc->parent->streams)
-		join(proc, proc->parent->streams);
+	if (output && proc->parent && proc->parent->streams)
+		add_holder(proc, proc->parent->streams);
 }
 
 /* The program that begins holds these streams. */
-void marks_begin(struct proc *proc, unsigned streams)
+void output_exec(struct proc *proc, unsigned streams)
 {
-	if (!reading)
+	if (!output)
 		return;
 	if (!streams && proc->streams) {
-		written(proc);
-		part(proc);
+		bytes_written(proc);
+		remove_holder(proc);
 	}
 	if (!streams)
 		return;
-	join(proc, streams);
-	proc->marked = true;
-	proc->others = others(proc);
+	add_holder(proc, streams);
+	proc->range_open = true;
+	proc->others_wrote = bytes_written_by_others(proc);
 	proc->unknown = unknown;
-	proc->deaths = deaths - proc->deaths_below;
-	marks_now(proc->began);
+	proc->holder_exits = holder_exits - proc->descendant_exits;
+	output_positions(proc->began);
 	out_begin(R_MARK, next_seq(), proc->image, 4);
 	out_int(0);
 	out_int(1);
@@ -180,40 +180,40 @@ void marks_begin(struct proc *proc, unsigned streams)
 	out_end();
 }
 
-/* The image gives way to the next, or is about to end: then nobody can have waited for it yet, and
+/* The image gives access_mode to the next, or is about to end: then nobody can have waited for it yet, and
  * what it wrote is not yet counted as its parent's. */
-void marks_end(struct proc *proc)
+void output_end(struct proc *proc)
 {
-	if (!proc->marked)
+	if (!proc->range_open)
 		return;
 	int64_t now[2];
-	marks_now(now);
+	output_positions(now);
 	bool silent = now[0] == proc->began[0] && now[1] == proc->began[1];
-	bool alone = silent || (others(proc) == proc->others && unknown == proc->unknown &&
-				deaths - proc->deaths_below == proc->deaths);
+	bool alone = silent || (bytes_written_by_others(proc) == proc->others_wrote && unknown == proc->unknown &&
+				holder_exits - proc->descendant_exits == proc->holder_exits);
 	out_begin(R_MARK, next_seq(), proc->image, 4);
 	out_int(1);
 	out_int(alone);
 	out_int(now[0]);
 	out_int(now[1]);
 	out_end();
-	proc->marked = false;
+	proc->range_open = false;
 }
 
 /* The process is about to end: the last moment to ask how much it wrote. */
-void marks_leaving(struct proc *proc)
+void output_exiting(struct proc *proc)
 {
-	marks_end(proc);
+	output_end(proc);
 	if (proc->streams)
-		written(proc);
-	proc->left = true;
+		bytes_written(proc);
+	proc->exit_seen = true;
 }
 
-void marks_gone(struct proc *proc)
+void output_exited(struct proc *proc)
 {
 	if (!proc->streams)
 		return;
-	if (!proc->left)
+	if (!proc->exit_seen)
 		unknown++; /* killed: nobody could ask */
-	part(proc);
+	remove_holder(proc);
 }
