@@ -1,19 +1,29 @@
-/* clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1]
- *            [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]…
- *            [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--isolated 1] -- COMMAND…
+/* clew-trace runs a command under ptrace and records what it and all its descendants do.
  *
- * A FILE or DIR may be /proc/self/fd/N: then it is the tracer's alone, and the command never has it.
- * `--environment` holds the command's variables, each ended by a zero byte; else it has the tracer's.
- * `--streams FD` is memory shared with whoever reads the output, `--ask FD` a socket to whoever knows what
- * need not run.
- * `--open N:FLAGS:PATH` is a file that the command has open as its descriptor N.
- * `--isolated 1`: the command is not trusted, and must not reach the tracer, nor any descriptor but 0 to 2.
- * `--prompt 1`: what a child of the command did is written when it ends, not at the next tick.
+ *   clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1]
+ *              [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]…
+ *              [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--isolated 1] -- COMMAND…
  *
- * Runs the command to its end and that of all it started, and exits with its status: 128+n
- * when signal n ended it, 126 or 127 when it could not be run, 125 for the tracer's own failure.
- * Tracer and command end together: the kernel kills one when the other, or whoever started
- * the tracer, is killed. `--starter` names that one. */
+ *   --out FILE            the trace (docs/formats/trace.md)
+ *   --spool DIR           where content is kept before it is overwritten (snapshots.c)
+ *   --notify FD           gets a byte when the trace has grown
+ *   --library FILE        the library to inject; without it every call of interest is stopped
+ *   --starter PID         the process that started the tracer; when it is gone, the run ends
+ *   --environment FILE    the command's variables, each ended by a zero byte; default: those of the tracer
+ *   --open N:FLAGS:PATH   a file that the command has open as descriptor N
+ *   --streams FD          memory shared with the process that reads the command's output (output_ranges.c)
+ *   --ask FD              a socket to the process that knows which programs need not run (reuse.c)
+ *   --exclude GLOB        paths whose content is never kept
+ *   --pin-clock, --pin-random  see pinning.c;  --serial 1  see serial.c
+ *   --prompt 1            write what a child of the command did when it ends, not at the next tick
+ *   --isolated 1          the command is not trusted: keep it away from the tracer (isolation.c)
+ *
+ * A FILE or DIR may be /proc/self/fd/N: then only the tracer has it, and the command cannot reach it.
+ *
+ * The tracer runs until the command and all its descendants have ended, and exits with the command's
+ * status: 128+n when signal n ended it, 126 or 127 when it could not be run, 125 when the tracer failed.
+ * Tracer and command end together: the kernel kills the command when the tracer is killed
+ * (PTRACE_O_EXITKILL), and signals the tracer when the starter is killed (PR_SET_PDEATHSIG). */
 #include "trace.h"
 
 #include <errno.h>
@@ -32,7 +42,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TICK 100000 /* microseconds between looks at what the library recorded */
+#define TICK 100000 /* microseconds between two collections of what the library recorded */
+/* TRACEEXIT stops a process while its descriptors can still be read. TRACESYSGOOD sets bit 7 in the signal of
+ * a system call stop, so that it cannot be taken for a real SIGTRAP. */
 #define OPTIONS                                                                                                      \
 	(PTRACE_O_TRACESECCOMP | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | \
 	 PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)
@@ -40,7 +52,7 @@
 static pid_t root;
 static int root_status = 125;
 static bool prompt, isolated;
-static pid_t holder; /* see isolation.c; 0: none */
+static pid_t holder; /* the process that holds library and ring for an isolated command; 0: none */
 
 void fail(const char *what)
 {
@@ -58,8 +70,8 @@ void *must(void *memory)
 static pid_t starter;
 static volatile sig_atomic_t ticked, orphaned;
 
-/* Comes ten times a second, and when whoever started us is gone: then what was seen is written
- * down and all ends; should something long be under access_mode, it ends without. */
+/* Runs ten times a second, and when the starter is gone. The event loop then writes what was recorded and
+ * ends. If the loop is busy for four ticks, the tracer ends without writing. */
 static void tick(int signal)
 {
 	(void)signal;
@@ -68,7 +80,8 @@ static void tick(int signal)
 		_exit(125);
 }
 
-/* The command finds every signal as it was when the tracer was started. */
+/* The tracer ignores these, so that Ctrl-C in a terminal ends the command and not its record. The command gets
+ * the actions back that were set when the tracer was started. */
 static const int ignored_signals[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE};
 #define IGNORED_COUNT (sizeof ignored_signals / sizeof *ignored_signals)
 static struct sigaction saved_actions[IGNORED_COUNT];
@@ -86,14 +99,15 @@ static void restore_signals(void)
 		sigaction(ignored_signals[i], &saved_actions[i], NULL);
 }
 
-/* The descriptor that was handed over by name; -1: it is the path of a file. */
+/* The descriptor of a /proc/self/fd/N value; -1 when the value is a plain path. */
 static int held_descriptor(const char *value)
 {
 	static const char self[] = "/proc/self/fd/";
 	return strncmp(value, self, sizeof self - 1) ? -1 : atoi(value + sizeof self - 1);
 }
 
-/* A descriptor that was handed over by name: the same file, as others find it through `pid`. */
+/* A /proc/self/fd/N value as other processes can open it: through the /proc of `pid`. Closed on exec, so that
+ * the command does not inherit it. */
 static char *held_path_through(char *value, pid_t pid)
 {
 	char *name;
@@ -108,6 +122,7 @@ static char *held_path_through(char *value, pid_t pid)
 
 static char *held_path(char *value) { return held_path_through(value, getpid()); }
 
+/* Replaces `environ` by the variables in the file: execvp passes them on to the command. */
 static void environment_read(const char *path)
 {
 	struct stat st;
@@ -126,9 +141,11 @@ static void environment_read(const char *path)
 	environ = entries;
 }
 
+/* The --open options: at most descriptors 0, 1 and 2. */
 static char *open_options[3];
 static unsigned open_count;
 
+/* Opens in the child, not in the tracer: the open may block (a named pipe), and belongs to the command. */
 static void open_files(void)
 {
 	for (unsigned i = 0; i < open_count; i++) {
@@ -142,6 +159,8 @@ static void open_files(void)
 	}
 }
 
+/* In the child. It waits for a byte: the tracer must have attached before the filter is installed, because a
+ * call that the filter stops fails with ENOSYS while there is no tracer. */
 static void run_command(char **command, int go)
 {
 	char byte;
@@ -150,15 +169,17 @@ static void run_command(char **command, int go)
 	restore_signals();
 	if (read(go, &byte, 1) != 1)
 		_exit(125);
-	open_files(); /* the paths are the command's: not before the tracer is out of its reach */
+	open_files(); /* after the byte, so after the tracer made itself undumpable: an isolated command chose these paths */
 	if (filter_install())
 		_exit(125);
 	close(go);
+	/* Last, right before exec: it takes effect with the next program. */
 	pin_addresses();
 	execvp(command[0], command);
 	_exit(errno == ENOENT || errno == ENOTDIR ? 127 : 126);
 }
 
+/* Forks the command. PTRACE_SEIZE, not TRACEME: it makes group stops and PTRACE_INTERRUPT work. */
 static void start_command(char **command)
 {
 	int go[2];
@@ -174,6 +195,7 @@ static void start_command(char **command)
 	close(go[0]);
 	if (ptrace(PTRACE_SEIZE, root, NULL, OPTIONS))
 		fail("cannot trace (is ptrace allowed here?)");
+	/* Only now: the forked child would have inherited it, and then could not be attached to. */
 	if (isolated && prctl(PR_SET_DUMPABLE, 0))
 		fail("cannot isolate the command");
 	random_root(&task_new(root, proc_new(root, NULL, next_seq()))->random);
@@ -182,21 +204,24 @@ static void start_command(char **command)
 	close(go[1]);
 }
 
+/* Continues a stopped task. A process with a random device open is stopped at every call (random_devices.c). */
 void resume(struct task *task, int request, int signal)
 {
 	if (request == PTRACE_CONT && task->proc && task->proc->has_random_device)
 		request = PTRACE_SYSCALL;
-	ptrace(request, task->tid, NULL, (long)signal); /* a failure means it was killed: its end is reported */
+	ptrace(request, task->tid, NULL, (long)signal); /* fails when the task was killed meanwhile: wait4 reports that */
 }
 
-/* The kind of the event does not tell: a plain clone may share memory, or not. */
+/* Whether two processes share their memory. The event does not say: a plain clone may share memory or not.
+ * Without kcmp only a fork is known not to. */
 static bool same_memory(pid_t a, pid_t b, int event)
 {
 	long order = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
 	return order < 0 ? event != PTRACE_EVENT_FORK : order == 0;
 }
 
-/* The new one's process, which for a thread is its maker's. */
+/* Registers a new thread or process and returns its process. The child's first stop may be reported before
+ * this event or after it: both orders end here or in the event loop. */
 static struct proc *handle_fork(struct task *parent, int event)
 {
 	unsigned long tid;
@@ -206,8 +231,9 @@ static struct proc *handle_fork(struct task *parent, int event)
 	struct task *task = task_find((pid_t)tid);
 	snprintf(thread, sizeof thread, "/proc/%d/task/%lu", parent->proc->pid, tid);
 	struct proc *proc = parent->proc;
+	/* A clone made a thread if the new id is listed among the threads of the parent. */
 	if (event != PTRACE_EVENT_CLONE || access(thread, F_OK)) {
-		ring_drain(proc);
+		ring_drain(proc); /* what the parent did before the fork must come before the child */
 		proc = proc_new((pid_t)tid, parent->proc, next_seq());
 		output_fork(proc);
 		if (same_memory(parent->tid, (pid_t)tid, event))
@@ -220,7 +246,7 @@ static struct proc *handle_fork(struct task *parent, int event)
 	pin_task(parent, task);
 	task->proc = proc;
 	proc->tasks++;
-	if (task->awaits_parent) {
+	if (task->awaits_parent) { /* it stopped before this event and has been waiting for it */
 		task->awaits_parent = false;
 		if (proc->pid == task->tid)
 			ring_set_up_child(proc);
@@ -229,7 +255,8 @@ static struct proc *handle_fork(struct task *parent, int event)
 	return proc;
 }
 
-/* A thread's exec takes its process over: the other threads are gone and it has the leader's id. */
+/* When a thread calls exec, the kernel ends all other threads and gives it the leader's id. The state of its
+ * call moves to the leader's entry, and its own entry goes. */
 static struct task *handle_thread_exec(struct task *leader)
 {
 	unsigned long former;
@@ -251,13 +278,15 @@ static struct task *handle_thread_exec(struct task *leader)
 	return leader;
 }
 
+/* PTRACE_EVENT_EXIT: the process is about to end, but its descriptors and /proc entries still exist. Only the
+ * leader stands for the process. */
 static void handle_exit_stop(struct task *task)
 {
 	struct proc *proc = task->proc;
 	if (task->tid != proc->pid)
 		return;
 	ring_drain(proc);
-	/* While its descriptors are still open: whom did it pass data to? */
+	/* Before the descriptors are closed: the pipes it held say which processes it exchanged data with. */
 	image_ending(proc);
 	output_exiting(proc);
 	if (proc->pipes || !proc->execed) {
@@ -267,6 +296,7 @@ static void handle_exit_stop(struct task *task)
 	}
 }
 
+/* The task has ended. Its ring is drained and released first, so that its last records come before R_EXIT. */
 static void handle_end(struct task *task, int status, const struct rusage *usage)
 {
 	struct proc *proc = task->proc;
@@ -291,11 +321,16 @@ static void handle_end(struct task *task, int status, const struct rusage *usage
 	task_drop(task);
 }
 
+/* One ptrace stop. Which kind it is follows from the signal and the event number in the upper bits. */
 static void handle_stop(struct task *task, int status)
 {
 	int signal = WSTOPSIG(status), event = status >> 16;
+	/* An exec of an absent file is not followed to its end (images.c): any other stop means that it
+	 * failed. */
 	if (event != PTRACE_EVENT_EXEC && image_outcome_pending(task))
 		image_failed(task);
+	/* System call stop: the end of a call that syscall_enter asked for, or any call of a process with a
+	 * random device. */
 	if (signal == (SIGTRAP | 0x80)) {
 		struct __ptrace_syscall_info info;
 		if (task->early && ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof info, &info) > 0) {
@@ -313,9 +348,10 @@ static void handle_stop(struct task *task, int status)
 		return;
 	}
 	switch (event) {
-	case PTRACE_EVENT_SECCOMP:
+	case PTRACE_EVENT_SECCOMP: /* the filter stopped a call before it was made */
 		task->call = NULL;
 		if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, sizeof task->info, &task->info) > 0 && syscall_enter(task)) {
+			/* PTRACE_SYSCALL: stop again when the call returns. */
 			resume(task, PTRACE_SYSCALL, 0);
 		} else {
 			task->call = NULL;
@@ -326,10 +362,10 @@ static void handle_stop(struct task *task, int status)
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
 		if (serial_holds(task, handle_fork(task, event)))
-			return;
+			return; /* the parent stays stopped until the child has ended */
 		break;
 	case PTRACE_EVENT_EXEC:
-		task = handle_thread_exec(task);
+		task = handle_thread_exec(task); /* the new program has not run an instruction yet */
 		ring_drain(task->proc);
 		image_started(task);
 		task->call = NULL;
@@ -338,20 +374,23 @@ static void handle_stop(struct task *task, int status)
 		handle_exit_stop(task);
 		break;
 	case PTRACE_EVENT_STOP:
-		if (signal != SIGTRAP) { /* a stop of the whole group: leave it stopped */
+		if (signal != SIGTRAP) { /* group stop (SIGSTOP): it stays stopped, but the tracer sees SIGCONT */
 			resume(task, PTRACE_LISTEN, 0);
 			return;
 		}
+		/* The first stop of a new process: its copy of the page still names the slot of its parent. */
 		if (task->proc->pid == task->tid && !task->proc->execed)
 			ring_set_up_child(task->proc);
 		break;
-	default:
+	default: /* a signal: deliver it */
 		resume(task, PTRACE_CONT, signal);
 		return;
 	}
 	resume(task, PTRACE_CONT, 0);
 }
 
+/* Waits for stops and ends until no task is left. The tick interrupts wait4 (EINTR), so rings are collected
+ * even while every process computes. */
 static void event_loop(void)
 {
 	while (task_count()) {
@@ -371,6 +410,8 @@ static void event_loop(void)
 				return;
 			continue;
 		}
+		/* Without the holder no program can open the library: the trace would be slow and isolation is
+		 * in doubt. */
 		if (tid == holder) {
 			out_flush();
 			errno = ESRCH;
@@ -381,7 +422,7 @@ static void event_loop(void)
 			if (task)
 				handle_end(task, status, &usage);
 		} else if (!task) {
-			task_new(tid, NULL)->awaits_parent = true; /* its parent's word is still to come */
+			task_new(tid, NULL)->awaits_parent = true; /* stopped before the event of its parent: keep it stopped until handle_fork */
 		} else if (task->proc) {
 			handle_stop(task, status);
 		}
@@ -396,7 +437,7 @@ int main(int argc, char **argv)
 	int notify = -1, at = 1;
 	bool session = false;
 	struct itimerval timer = {{0, TICK}, {0, TICK}};
-	struct sigaction on_tick = {.sa_handler = tick}; /* without SA_RESTART: it ends the wait */
+	struct sigaction on_tick = {.sa_handler = tick}; /* without SA_RESTART: the tick must interrupt wait4 */
 	for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
 		char *value = argv[at + 1];
 		if (!strcmp(argv[at], "--out"))
@@ -436,10 +477,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: clew-trace --out FILE [--spool DIR] [--notify FD] [--library FILE] [--starter PID] [--session 1] [--environment FILE] [--open N:FLAGS:PATH]… [--streams FD] [--ask FD] [--exclude GLOB]… [--pin-clock NANOSECONDS] [--pin-random HEX] [--serial 1] [--prompt 1] [--isolated 1] -- COMMAND…\n");
 		return 125;
 	}
+	/* The tracer itself may have been started through a descriptor: close that on exec as well. */
 	held_path(argv[0]);
+	/* SIGALRM, not SIGKILL: the tick writes what was recorded before the tracer ends. */
 	prctl(PR_SET_PDEATHSIG, SIGALRM);
 	if (starter && getppid() != starter)
-		return 125; /* killed before we could ask to be told */
+		return 125; /* it was killed before the prctl: its signal will never come */
 	if (session && (setsid() < 0 || ioctl(0, TIOCSCTTY, 0)))
 		fail("cannot give the command its terminal");
 	if (notify >= 0)
@@ -453,8 +496,10 @@ int main(int argc, char **argv)
 	}
 	if (library)
 		stack_set_library(held_path_through(library, holder ? holder : getpid()));
+	/* Before the fork: a Ctrl-C between the two must not end the tracer alone. */
 	ignore_signals();
 	start_command(argv + at + 1);
+	/* The starter may have blocked SIGALRM, and a blocked tick would never collect anything. */
 	sigset_t alarm;
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);

@@ -1,4 +1,8 @@
-/* What is done when a call stops, before it: its paths are read, and what it would destroy is saved. */
+/* What the tracer does when a call stops, before the kernel runs it.
+ *
+ * It reads the paths from the memory of the process, notes the state of the file, and keeps content that
+ * the call would destroy (snapshots.c). This is the last moment for that: the process is stopped, and the
+ * call has not changed anything yet. syscall_exit.c records the outcome. */
 #include "trace.h"
 
 #include <fcntl.h>
@@ -7,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The absolute path that an argument names, relative to the directory descriptor in `dir`; NULL: none, or
+ * unreadable. */
 static char *read_path(struct task *task, int dir, int path)
 {
 	char *text = peek_text(task->tid, argument(task, path));
@@ -15,6 +21,8 @@ static char *read_path(struct task *task, int dir, int path)
 	return whole;
 }
 
+/* For calls on a descriptor: takes the path of the file that it refers to. False: it is not a file (a pipe, a
+ * socket). */
 static bool use_descriptor_path(struct task *task, int fd)
 {
 	char path[PATH_MAX_];
@@ -25,7 +33,7 @@ static bool use_descriptor_path(struct task *task, int fd)
 	return true;
 }
 
-/* The open's flags, wherever this kind of open has them. */
+/* The flags of an open; each kind of open passes them differently. */
 uint32_t open_flags(struct task *task)
 {
 	struct open_how how = {0};
@@ -45,24 +53,30 @@ static bool enter_open(struct task *task)
 	uint32_t flags = open_flags(task);
 	if (!task->path)
 		return false;
+	/* The library opens its ring: that is not the program's doing and is not recorded. */
 	if (is_ring_path(task->path)) {
-		if (task->proc->detours == NO_LIBRARY) /* it is there from now on */
+		if (task->proc->detours == NO_LIBRARY) /* the library is set up now, and calls can be detoured */
 			task->proc->detours = task->proc->known;
 		return false;
 	}
+	/* An open for reading destroys nothing: only its outcome matters. O_PATH opens no content, O_TMPFILE
+	 * no existing file. */
 	bool writes = (flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC;
 	if (flags & O_PATH || (!writes && !(flags & O_CREAT)) || (flags & O_TMPFILE) == O_TMPFILE)
 		return true;
+	/* Rings first: they say whether a process has read this file, and only then its content is kept. */
 	rings_drain();
 	task->existed = facts_of(task->path, true, &task->before);
 	if (!task->existed || !writes || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) || S_ISDIR(task->before.mode))
 		return true;
+	/* Opened for both: the program may read what is there before it overwrites it. */
 	if ((flags & O_ACCMODE) == O_RDWR && !(flags & O_TRUNC))
 		snapshots_note_read(&task->before);
 	snapshot_before_change(task->proc, task->path, false, !(flags & O_TRUNC));
 	return true;
 }
 
+/* For a call that changes a name, not content: the last component is not followed. */
 static void enter_name(struct task *task, bool saves)
 {
 	rings_drain();
@@ -76,7 +90,8 @@ static void enter_name(struct task *task, bool saves)
 		snapshot_before_change(task->proc, real, true, false);
 }
 
-/* The first name of a link that follows: it may lead to a file that has no name yet. */
+/* The first path of a linkat that follows links. It may lead through /proc to a file that has no name yet
+ * (O_TMPFILE): then realpath fails, and the link itself says what the file is. */
 static void enter_followed(struct task *task)
 {
 	char target[PATH_MAX_];
@@ -87,6 +102,7 @@ static void enter_followed(struct task *task)
 	task->path = followed;
 }
 
+/* A rename replaces what the second name had; an exchange keeps both, and a link fails if the second exists. */
 static void enter_two_names(struct task *task)
 {
 	enter_name(task, false);
@@ -102,6 +118,7 @@ static void enter_two_names(struct task *task)
 		enter_followed(task);
 }
 
+/* For a call that changes content by path or descriptor. `keeps`: part of the old content remains. */
 static void enter_content(struct task *task, bool keeps)
 {
 	rings_drain();
@@ -114,6 +131,7 @@ static void enter_content(struct task *task, bool keeps)
 	snapshot_before_change(task->proc, real, false, keeps);
 }
 
+/* For a change of mode, owner or times: content stays, so there is nothing to keep. */
 static void enter_meta(struct task *task)
 {
 	rings_drain();
@@ -123,8 +141,8 @@ static void enter_meta(struct task *task)
 	task->existed = facts_of(real, true, &task->before);
 }
 
-/* Only a descriptor that is open for writing can be written through its mapping, and one mapping
- * says it for as long as the program runs. */
+/* A shared mapping of a file. Only a descriptor that is open for writing can be written through its mapping.
+ * One mapping per file is recorded for an image: it may write for as long as it runs. */
 static bool enter_map(struct task *task)
 {
 	char link[64];
@@ -138,6 +156,7 @@ static bool enter_map(struct task *task)
 	       proc_first_time(task->proc, hash_bytes(R_CHANGE, &task->before, 2 * sizeof(uint64_t)));
 }
 
+/* Returns whether the tracer must also stop when the call returns. */
 bool syscall_enter(struct task *task)
 {
 	const struct call *call = call_find(task->info.arch, task->info.seccomp.nr);
@@ -147,8 +166,10 @@ bool syscall_enter(struct task *task)
 		task->call = call;
 		return pin_enter(task);
 	}
+	/* This call may be replaced by one that sets the library up; it is made again afterwards. */
 	if (task->proc->early == LIBRARY_OPENED && early_replace_call(task))
 		return true;
+	/* What the process recorded itself happened before this call: write it first. */
 	ring_drain(task->proc);
 	detour_try(task);
 	free(task->path);
@@ -170,7 +191,7 @@ bool syscall_enter(struct task *task)
 		return task->path != NULL;
 	case OP_RENAME:
 	case OP_LINK:
-		/* An empty name stands for the descriptor itself. */
+		/* An empty path stands for the descriptor itself: follow it through /proc. */
 		if (!task->path && call->op == OP_LINK && argument(task, call->flags) & AT_EMPTY_PATH &&
 		    asprintf(&task->path, "/proc/%d/fd/%d", task->proc->pid, (int)argument(task, call->dir)) >= 0)
 			task->info.seccomp.args[call->flags] |= AT_SYMLINK_FOLLOW;
@@ -208,11 +229,11 @@ bool syscall_enter(struct task *task)
 			return false;
 		enter_meta(task);
 		return true;
-	case OP_EXEC:
+	case OP_EXEC: /* execveat with an empty path runs the descriptor (fexecve) */
 		if (!task->path && call->dir >= 0)
 			use_descriptor_path(task, (int)argument(task, call->dir));
 		return !task->path || image_enter(task, task->path);
-	case OP_SIGNAL:
+	case OP_SIGNAL: /* before it is sent: it may end the receiver */
 		emit_signal(task);
 		return false;
 	case OP_NONE:

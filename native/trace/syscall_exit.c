@@ -1,4 +1,7 @@
-/* What is done after a call, where its answer matters. */
+/* What the tracer does when a call returns: it records the outcome.
+ *
+ * A call that succeeded is a use or a change. A call that failed is recorded, too: that a file was absent
+ * or could not be created is something the program learnt, and a repeat must find it the same. */
 #include "trace.h"
 
 #include <dirent.h>
@@ -9,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_MOVED 1000000 /* files of one folder that was renamed */
+#define MAX_MOVED 1000000 /* entries below one renamed directory that are recorded */
 
 static void leave_open(struct task *task, int64_t result)
 {
@@ -17,14 +20,16 @@ static void leave_open(struct task *task, int64_t result)
 	char link[64], real[PATH_MAX_];
 	struct clew_facts facts;
 	if (result < 0) {
-		if (task->path) /* open_by_handle_at has none */
+		if (task->path) /* open_by_handle_at has no path */
 			emit_open(task->proc, task->seq, task->path, NULL, flags, (int)-result, NULL, NULL);
 		return;
 	}
+	/* The loader opened the injected library: not recorded. The next call sets it up (early_setup.c). */
 	if (task->path && task->proc->early == LIBRARY_INJECTED && stack_is_library(task->path)) {
 		task->proc->early = LIBRARY_OPENED;
 		return;
 	}
+	/* Through the new descriptor, not the path: the path may lead elsewhere by now. */
 	snprintf(link, sizeof link, "/proc/%d/fd/%d", task->proc->pid, (int)result);
 	bool named = descriptor_path(task->proc->pid, (int)result, real) && real[0] == '/';
 	bool known = facts_of(link, true, &facts);
@@ -38,6 +43,7 @@ static void leave_open(struct task *task, int64_t result)
 		snapshots_note_write(&facts);
 }
 
+/* i386 passes all socket calls through one: its arguments are an array in memory. */
 static void leave_socketcall(struct task *task, int64_t result)
 {
 	uint32_t words[6] = {0};
@@ -50,6 +56,8 @@ static void leave_socketcall(struct task *task, int64_t result)
 		emit_net(task, "send", words[4], words[5], result);
 }
 
+/* A query: access, readlink or stat. The facts are read again by the tracer, because each kind of stat has a
+ * struct of its own. */
 static void leave_look(struct task *task, int64_t result)
 {
 	const struct call *call = task->call;
@@ -69,6 +77,8 @@ static void leave_look(struct task *task, int64_t result)
 	}
 }
 
+/* The process sees another file system, in which it could not open the ring: it is traced by stops from now
+ * on. */
 static void leave_root(struct task *task)
 {
 	struct proc *proc = task->proc;
@@ -86,12 +96,12 @@ static void leave_chdir(struct proc *proc)
 	if (size > 0) {
 		proc->cwd[size] = 0;
 	} else {
-		strcpy(proc->cwd, link); /* it can still be reached, but has no name */
+		strcpy(proc->cwd, link); /* the directory can still be reached this way, but has no name */
 		emit_gap(proc, "path", NULL, "its working folder has a path too long to be named");
 	}
 }
 
-/* A folder takes all that is in it along, also what nobody has opened. */
+/* Renaming a directory renames everything in it: each entry is recorded, also what no process has opened. */
 static void emit_moved(struct task *task, const char *from, const char *to, unsigned *left)
 {
 	DIR *list = opendir(to);
@@ -124,7 +134,7 @@ static void leave_rename(struct task *task)
 {
 	unsigned left = MAX_MOVED;
 	bool exchange = argument(task, task->call->flags) & RENAME_EXCHANGE;
-	if (argument(task, task->call->flags) & RENAME_NOREPLACE) /* so there was nothing */
+	if (argument(task, task->call->flags) & RENAME_NOREPLACE) /* it succeeded, so the program learnt that the target was absent */
 		emit_look(task->proc, task->seq, CLEW_STAT, task->path2, ENOENT, 1, NULL, NULL);
 	emit_change(task, exchange ? "exchange" : "rename", exchange ? task->path : task->path2);
 	if (!task->existed || !S_ISDIR(task->before.mode))
@@ -135,7 +145,7 @@ static void leave_rename(struct task *task)
 		emit_gap(task->proc, "folder", task->path, "it changed places with what is in it, and not all of that was told");
 }
 
-/* A change that happened: who, what, and the file's state before and after. */
+/* A change that succeeded: the records have the state of the file before and after. */
 static void leave_change(struct task *task)
 {
 	struct clew_facts facts;
@@ -166,14 +176,15 @@ static void leave_change(struct task *task)
 	case OP_MAP:
 		emit_change(task, "map", task->path);
 		break;
-	default:
+	default: /* truncate, fallocate: what is there now was written by this run */
 		if (facts_of(task->path, true, &facts))
 			snapshots_note_write(&facts);
 		emit_change(task, "truncate", task->path);
 	}
 }
 
-/* It could not be removed or replaced_argument for the names that are in it. */
+/* The directory could not be removed or replaced because it is not empty: the program learnt about its
+ * entries. */
 static void leave_not_empty(struct task *task, const char *folder)
 {
 	struct clew_facts facts;
@@ -181,7 +192,8 @@ static void leave_not_empty(struct task *task, const char *folder)
 		emit_open(task->proc, task->seq, folder, folder, O_RDONLY | O_DIRECTORY, 0, &facts, NULL);
 }
 
-/* A change that did not happen tells of what is there, or is not. */
+/* A change that failed says what is there, or that nothing is. Errors that say nothing about files are not
+ * recorded. */
 static void leave_refused(struct task *task, int64_t result)
 {
 	if (result == -EFAULT || result == -EINTR || result == -ENOSPC || !task->path || task->path[0] != '/')
@@ -190,12 +202,13 @@ static void leave_refused(struct task *task, int64_t result)
 	emit_state(task->proc, task->seq, task->path, false);
 	if (two)
 		emit_state(task->proc, task->seq, task->path2, false);
+	/* EEXIST of a call that creates says that the name exists, not that a directory is full. */
 	bool makes = task->call->op == OP_MKDIR || task->call->op == OP_MKNOD || task->call->op == OP_SYMLINK;
 	if ((result == -ENOTEMPTY || result == -EEXIST) && !makes)
 		leave_not_empty(task, two ? task->path2 : task->path);
 }
 
-#define RESTARTS 512 /* and the four after it: interrupted by a signal, and made again by the kernel */
+#define RESTARTS 512 /* ERESTARTSYS and the four codes after it: a signal interrupted the call, and the kernel makes it again */
 
 void syscall_leave(struct task *task, int64_t result)
 {
@@ -204,6 +217,7 @@ void syscall_leave(struct task *task, int64_t result)
 		task->call = NULL;
 		return;
 	}
+	/* The call stops again when it is made again: record it then. */
 	if (result <= -RESTARTS && result >= -RESTARTS - 4) {
 		if (task->image)
 			image_failed(task);
@@ -228,7 +242,7 @@ void syscall_leave(struct task *task, int64_t result)
 			emit_state(task->proc, task->seq, task->path, true);
 		leave_chdir(task->proc);
 		break;
-	case OP_EXEC:
+	case OP_EXEC: /* a successful exec is a stop of its own (PTRACE_EVENT_EXEC): this one failed */
 		if (task->image) {
 			if (task->path)
 				emit_look(task->proc, task->seq, CLEW_ACCESS, task->path, (int)-result, X_OK, NULL, NULL);
