@@ -1,5 +1,8 @@
-/* What a program is started with beside its files' contents: its descriptors, and what else it
- * inherits. Two starts that agree in this, in their words and in what they see run alike. */
+/* What a program is started with besides its arguments and files: its descriptors, umask, signals, user,
+ * limits. Reuse compares it: two starts that agree in this, in arguments and variables, and in what they
+ * see of files behave alike.
+ *
+ * The list is filled for one program at a time, then written. */
 #include "trace.h"
 
 #include <dirent.h>
@@ -15,12 +18,13 @@
 
 #define MAX_DESCRIPTORS 256
 
+/* One list for all: a program is recorded at a time, and each entry holds a whole path. */
 static struct descriptor list[MAX_DESCRIPTORS];
 static unsigned count;
 
 void descriptors_clear(void) { count = 0; }
 
-/* Where the descriptor stands in its file, and how it was opened: lines of its fdinfo. */
+/* Offset and open flags of a descriptor, from its fdinfo (flags are octal there). */
 static void read_fdinfo(pid_t pid, int fd, struct descriptor *held)
 {
 	char path[64], text[512];
@@ -37,7 +41,8 @@ static void read_fdinfo(pid_t pid, int fd, struct descriptor *held)
 	held->flags = flags ? (uint32_t)strtoul(flags + 6, NULL, 8) : 0;
 }
 
-/* By which descriptor another process has the very same opening, with one place in the file for both. */
+/* The descriptor by which another process has the same open file description, so that both share one offset;
+ * -1: none. Names are compared first: kcmp is a system call per pair. */
 static int find_shared_fd(pid_t other, pid_t pid, const struct descriptor *held)
 {
 	char folder[64], name[PATH_MAX_];
@@ -56,6 +61,7 @@ static int find_shared_fd(pid_t other, pid_t pid, const struct descriptor *held)
 	return found;
 }
 
+/* Offset and sharing matter for regular files only: a pipe has no offset. */
 void descriptors_add(struct proc *proc, int fd, int access_mode, const char *name, const struct clew_facts *facts)
 {
 	struct descriptor *held = &list[count];
@@ -92,8 +98,9 @@ void descriptors_write(void)
 	}
 }
 
-/* A file that both read from is read on by the one from where the other left it: that place is told
- * when the program ends. It may have closed its own descriptor by then, but not its parent's. */
+/* Where the program left the offset of files that its parent reads as well: the parent reads on from there, so
+ * a reused program must move the offset too. Read from the parent, because the program may have closed its own
+ * descriptor. */
 void descriptors_record_offsets(struct proc *proc)
 {
 	for (unsigned i = 0; i < proc->shared_count; i++) {
@@ -108,6 +115,7 @@ void descriptors_record_offsets(struct proc *proc)
 	proc->shared_count = 0;
 }
 
+/* Notes the files whose offset must be recorded when the program ends. */
 static void remember_shared(struct proc *proc)
 {
 	for (unsigned i = 0; i < count && proc->shared_count < sizeof proc->shared / sizeof *proc->shared; i++)
@@ -117,7 +125,7 @@ static void remember_shared(struct proc *proc)
 		}
 }
 
-/* What the program that has just begun holds. */
+/* Records what a program that was just started holds (R_HELD). */
 void descriptors_record(struct proc *proc)
 {
 	proc->shared_count = 0;
@@ -128,7 +136,8 @@ void descriptors_record(struct proc *proc)
 	out_end();
 }
 
-/* What will be held after an exec that has not happened yet. */
+/* Fills the list with what the program will hold after an exec that has not happened yet: all that is not
+ * close-on-exec. */
 void descriptors_after_exec(struct proc *proc)
 {
 	char folder[64], link[96], name[PATH_MAX_];
@@ -152,6 +161,7 @@ void descriptors_after_exec(struct proc *proc)
 		closedir(entries);
 }
 
+/* The value of a line of /proc/PID/status. */
 static void status_line(const char *status, const char *name, char *to, size_t room)
 {
 	const char *at = strstr(status, name);
@@ -159,6 +169,7 @@ static void status_line(const char *status, const char *name, char *to, size_t r
 	snprintf(to, room, "%.*s", (int)size, at ? at : "");
 }
 
+/* Resource limits, CPU affinity and priority as one hash: a program may behave differently under others. */
 static uint64_t hash_limits(pid_t pid)
 {
 	uint64_t hash = 1;
@@ -175,7 +186,8 @@ static uint64_t hash_limits(pid_t pid)
 	return hash_bytes(hash, &nice, sizeof nice);
 }
 
-/* As text; NULL where it is as the command itself was started. */
+/* The attributes of a process as text; NULL when they are those of the first program, which is the usual case
+ * and need not be written. */
 const char *process_attributes(struct proc *proc)
 {
 	static char first[320], now[320];

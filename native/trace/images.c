@@ -1,4 +1,8 @@
-/* Exec: what is loaded, what is injected, what is inherited. */
+/* Exec: the program a process becomes.
+ *
+ * An image is one program that ran in a process: each exec begins a new one. Before the exec this module
+ * reads the arguments and finds what the kernel will load (script, interpreter, loader). After it, it
+ * records the new image and its inherited descriptors, and injects the library (stack.c). */
 #include "trace.h"
 
 #include <dirent.h>
@@ -13,41 +17,43 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define MAX_LOADED 6	      /* a script, its interpreter, that one's, … and the loader */
-#define LONGEST_LIST (2u << 20) /* of arguments, or of variables */
+#define MAX_LOADED 6	      /* a script, its interpreter, the interpreter of that, … and the loader */
+#define LONGEST_LIST (2u << 20) /* bytes of all arguments, or of all variables: above what the kernel accepts */
 
 struct image {
 	struct list arguments;
 	char *loaded[MAX_LOADED];
 	unsigned loaded_count;
-	const char *loader; /* one of these; NULL: none */
+	const char *loader; /* points into `loaded`; NULL: static program */
 	bool dynamic; /* a 64-bit program with a loader: the library can be injected */
-	bool absent;  /* there is no such file, as far as the tracer can see */
+	bool absent;  /* the tracer finds no such file */
 };
 
-/* ---- what the caller passes ---- */
+/* ---- what the calling program passes to exec ---- */
 
-#define BATCH 64   /* items of a list that are read together */
-#define SHORT 128u /* bytes of each: most arguments are shorter */
+#define BATCH 64   /* strings read with one process_vm_readv */
+#define SHORT 128u /* bytes read of each: most arguments are shorter */
 
-/* The texts at these addresses, in one call; NULL for each that is longer or could not be read. */
+/* Reads the strings at these addresses in one call; NULL for each that is longer or unreadable. */
 static void read_strings(pid_t tid, const uint64_t *addresses, unsigned count, char *texts[])
 {
 	static char room[BATCH][SHORT];
 	struct iovec here[BATCH], there[BATCH];
 	for (unsigned i = 0; i < count; i++) {
-		size_t page = 4096 - addresses[i] % 4096; /* the next one may not be there */
+		size_t page = 4096 - addresses[i] % 4096; /* do not read into the next page: it may not be mapped, and the whole read would end there */
 		there[i] = (struct iovec){(void *)addresses[i], page < SHORT ? page : SHORT};
 		here[i] = (struct iovec){room[i], there[i].iov_len};
 	}
 	ssize_t left = process_vm_readv(tid, here, count, there, count, 0);
 	for (unsigned i = 0; i < count; i++) {
+		/* A short count means that the rest of the list was not read. */
 		bool read = left >= (ssize_t)here[i].iov_len;
 		texts[i] = read && memchr(room[i], 0, here[i].iov_len) ? must(strdup(room[i])) : NULL;
 		left = read ? left - (ssize_t)here[i].iov_len : 0;
 	}
 }
 
+/* Takes ownership of `text`. The array doubles when the count is a power of two. */
 static bool list_add(struct list *list, char *text)
 {
 	if (!text)
@@ -59,6 +65,7 @@ static bool list_add(struct list *list, char *text)
 	return true;
 }
 
+/* Reads a NULL-terminated array of string pointers. `word` is the pointer size: 8, or 4 in a 32-bit program. */
 static void list_read(struct list *list, pid_t tid, uint64_t address, size_t word)
 {
 	while (address && list->bytes < LONGEST_LIST) {
@@ -100,7 +107,8 @@ void list_out(const struct list *list)
 		out_text(list->items[i]);
 }
 
-/* The variables are written once and named by a number after that. */
+/* Each distinct environment is written once (R_ENV) and referred to by number: most programs of a run have the
+ * same. */
 static int64_t variables_number(const struct list *list)
 {
 	static uint64_t *known;
@@ -130,6 +138,7 @@ static void load(struct image *image, char *path)
 		free(path);
 }
 
+/* The PT_INTERP of an ELF program: the dynamic loader; NULL: static. Handles both ELF classes. */
 static char *elf_loader(int file, const char *head, struct image *image)
 {
 	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)head;
@@ -155,6 +164,7 @@ static char *elf_loader(int file, const char *head, struct image *image)
 	return NULL;
 }
 
+/* The interpreter on the #! line of a script. */
 static char *script_interpreter(struct task *task, char *head)
 {
 	char *at = head + 2, *end;
@@ -165,6 +175,8 @@ static char *script_interpreter(struct task *task, char *head)
 	return *at ? absolute(task, AT_FDCWD, at) : NULL;
 }
 
+/* Follows scripts to their interpreters, as the kernel does. O_NONBLOCK: a named pipe must not block the
+ * tracer. */
 static void inspect(struct task *task, struct image *image, const char *path)
 {
 	char *next = must(strdup(path));
@@ -192,11 +204,11 @@ static void inspect(struct task *task, struct image *image, const char *path)
 	free(next);
 }
 
-/* Who made a pipe may close its end before the other is done with it, and never be seen with it: so
- * it is looked at when the first program is about to be started with that pipe. */
+/* The process that made a pipe may close its end before the other end is used, and would then never be seen
+ * with it. So its descriptors are recorded when the first program is about to be started with that pipe. */
 static void record_pipe_maker(struct proc *proc)
 {
-	static struct proc pipes; /* as a set of those that were met */
+	static struct proc pipes; /* used only as a set: the pipes seen so far */
 	char name[PATH_MAX_];
 	bool met = true;
 	if (proc->execed || !proc->parent || proc->parent->gone)
@@ -218,9 +230,11 @@ static void image_free(struct task *task)
 	task->image = NULL;
 }
 
+/* Before an exec. Returns whether the tracer must stop when the call returns. */
 bool image_enter(struct task *task, const char *path)
 {
 	struct image *image = must(calloc(1, sizeof *image));
+	/* execveat has the directory descriptor first. */
 	int shift = task->call->dir < 0 ? 0 : 1;
 	size_t word = task->info.arch == AUDIT_ARCH_X86_64 ? 8 : 4;
 	list_read(&image->arguments, task->tid, task->info.seccomp.args[1 + shift], word);
@@ -228,6 +242,7 @@ bool image_enter(struct task *task, const char *path)
 	if (reuse_enabled())
 		list_read(&variables, task->tid, task->info.seccomp.args[2 + shift], word);
 	task->image = image;
+	/* The call may have become an exit: then there is nothing to load. */
 	bool reused = reuse_instead_of_exec(task, &image->arguments, &variables);
 	list_free(&variables);
 	if (reused) {
@@ -237,11 +252,12 @@ bool image_enter(struct task *task, const char *path)
 	inspect(task, image, path);
 	if (!image->absent)
 		record_pipe_maker(task->proc);
-	/* A search of the PATH tries many that are absent. The end of such a call need not be awaited: it has failed
-	 * if the next stop is not that of a new program (image_outcome_pending). */
+	/* A search of the PATH tries many absent files. Their exec is not followed to its end, which saves a
+	 * stop: it has failed if the next stop is not that of a new program (image_outcome_pending). */
 	return !image->absent;
 }
 
+/* The exec did not happen. An absent file is recorded as looked for in vain. */
 void image_failed(struct task *task)
 {
 	if (task->image->absent)
@@ -257,6 +273,7 @@ static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *ima
 		struct clew_facts facts;
 		char *real = canonical(image->loaded[i], true);
 		if (facts_of(real, true, &facts)) {
+			/* Names the loader file, so that known detour sites apply to it (detours.c). */
 			if (image->loaded[i] == image->loader)
 				proc->loader_file = hash_bytes(1, &facts, offsetof(struct clew_facts, mode));
 			emit_open(proc, seq, image->loaded[i], real, LOADED, 0, &facts, NULL);
@@ -268,6 +285,8 @@ static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *ima
 	}
 }
 
+/* The exec has succeeded, and the new program has not run an instruction. The order matters: the old image is
+ * closed before the new number is given, and the stack is read before it is changed. */
 void image_started(struct task *task)
 {
 	struct proc *proc = task->proc;
@@ -276,7 +295,7 @@ void image_started(struct task *task)
 	char link[64], exe[PATH_MAX_];
 	if (!image)
 		return;
-	if (image->absent) /* it sees other files than the tracer */
+	if (image->absent) /* the exec succeeded after all: the process sees other files than the tracer */
 		record_pipe_maker(proc);
 	struct stack stack;
 	struct list list = {0};
@@ -289,10 +308,12 @@ void image_started(struct task *task)
 	if (proc->execed)
 		proc->image = image_number();
 	proc->execed = true;
+	/* Exec gives the process new memory: it no longer shares that of its parent (vfork). */
 	ring_unshare(proc);
-	proc->sharers = 0; /* who shared the memory it had keeps that */
+	proc->sharers = 0; /* processes that shared the old memory keep that */
 	proc_clear_seen(proc);
 	ring_release(proc);
+	/* Pins first: injecting moves the stack, and the auxiliary vector is changed in place. */
 	pin_exec(task, readable ? &stack : NULL);
 	if (readable && image->dynamic && !stack_inject(&stack, proc, &list))
 		ring_release(proc);
@@ -302,6 +323,7 @@ void image_started(struct task *task)
 	proc->early = LIBRARY_INJECTED;
 	list_free(&list);
 	stack_free(&stack);
+	/* The file that runs, after scripts and links: the path in the call may be another. */
 	snprintf(link, sizeof link, "/proc/%d/exe", proc->pid);
 	ssize_t size = readlink(link, exe, sizeof exe - 1);
 	exe[size > 0 ? size : 0] = 0;
@@ -331,6 +353,7 @@ static void emit_descriptor(struct proc *proc, int fd, int access_mode, const ch
 	out_end();
 }
 
+/* Notes a file that the program may write through an inherited descriptor; at most 8. */
 static void remember_inherited(struct proc *proc, const char *name)
 {
 	for (unsigned i = 0; i < sizeof proc->inherited / sizeof *proc->inherited; i++) {
@@ -341,8 +364,8 @@ static void remember_inherited(struct proc *proc, const char *name)
 	}
 }
 
-/* The state in which a process leaves what it was handed tells later whether others, who had
- * it open as well, wrote to it too. Programs close their output early: so by name. */
+/* Records the state in which an image leaves the files it inherited for writing. It tells later whether other
+ * processes that have them open wrote as well. By path, because programs close their output early. */
 void image_ending(struct proc *proc)
 {
 	descriptors_record_offsets(proc);
@@ -365,13 +388,14 @@ static void record_descriptor(struct proc *proc, const char *folder, int fd, boo
 	snprintf(link, sizeof link, "%s/%d", folder, fd);
 	if (lstat(link, &own))
 		return;
-	/* The link's own permissions say how the descriptor was opened. */
+	/* The permissions of the /proc link say how the descriptor was opened: r for reading, w for writing. */
 	int access_mode = (own.st_mode & S_IRUSR ? 1 : 0) | (own.st_mode & S_IWUSR ? 2 : 0);
 	bool known = files && facts_of(link, true, &facts);
 	if (files) {
 		descriptors_add(proc, fd, access_mode, name, known ? &facts : NULL);
 		*streams |= known ? output_streams_of(&facts) : 0;
 	}
+	/* Anonymous memory is not a file that others can find. */
 	if (!strncmp(name, "/memfd:", 7))
 		return;
 	if (!strncmp(name, "pipe:", 5)) {
@@ -385,14 +409,16 @@ static void record_descriptor(struct proc *proc, const char *folder, int fd, boo
 		remember_inherited(proc, name);
 	if (!proc_first_time(proc, hash))
 		return;
-	if (!files) /* most are known already, and are not asked for theirs */
+	if (!files) /* only now: most are already known, and a stat each would be wasted */
 		known = facts_of(link, true, &facts);
+	/* The program can read it: its content is kept before it is changed. */
 	if (known && access_mode & 1)
 		snapshots_note_read(&facts);
 	emit_descriptor(proc, fd, access_mode, name, known ? &facts : NULL);
 }
 
-/* Files count only for a program that was started with them open. */
+/* Records the open descriptors of a process. `files`: also regular files, for a program that was just started
+ * with them; otherwise only pipes and sockets, which say who exchanges data with whom. */
 void image_record_descriptors(struct proc *proc, bool files)
 {
 	char folder[64];

@@ -1,20 +1,23 @@
-/* Sights: what programs see of files. Most programs of a run see the same, so each sight is
- * described once and named by a number after that; who saw it is told by numbers, many at a time. */
+/* Observations: what programs see of files (an open for reading, or a query).
+ *
+ * Most programs of a run see the same files, so each distinct observation is described once (R_OPEN or
+ * R_LOOK with a number). Who made it is written as numbers, many in one record (R_SEEN): this keeps traces
+ * of large builds small. */
 #include "trace.h"
 
 #include <stdlib.h>
 
-#define MAX_BATCH 2048 /* told at once */
+#define MAX_BATCH 2048 /* written in one record */
 
 static struct observation {
 	uint64_t hash;
-	uint32_t number; /* 0: an empty place */
+	uint32_t number; /* 0: an empty slot */
 } *table;
 static uint32_t table_size, count;
 
 static struct {
-	uint32_t image, opened, looked; /* who, and how many of each */
-	uint64_t seq;			/* of the last */
+	uint32_t image, opened, looked; /* which image, and how many of each */
+	uint64_t seq;			/* of the last observation */
 	struct {
 		uint64_t seq;
 		uint32_t number;
@@ -22,6 +25,7 @@ static struct {
 	uint32_t look[MAX_BATCH];
 } group;
 
+/* Open addressing with linear probing; the table is at most half full. */
 static uint32_t find_slot(uint64_t hash)
 {
 	uint32_t at = (uint32_t)(hash >> 16) & (table_size - 1);
@@ -42,7 +46,8 @@ static void grow(void)
 	free(former);
 }
 
-/* Known by its hash alone, as what one image has seen is. */
+/* The number of an observation. It is identified by its 64-bit hash alone, like what one image has seen
+ * (tasks.c). */
 uint32_t observation_number(uint64_t hash, bool *is_new)
 {
 	if (count * 2 >= table_size)
@@ -56,6 +61,7 @@ uint32_t observation_number(uint64_t hash, bool *is_new)
 	return table[at].number;
 }
 
+/* A batch belongs to one image: another image, or a full batch, writes it first. */
 static void add(uint32_t image, uint64_t seq)
 {
 	if (group.image != image || group.opened == MAX_BATCH || group.looked == MAX_BATCH)
@@ -64,6 +70,7 @@ static void add(uint32_t image, uint64_t seq)
 	group.seq = seq;
 }
 
+/* An open has its own sequence number: the state of the file at that moment counts. */
 void observation_opened(uint32_t image, uint64_t seq, uint32_t number)
 {
 	add(image, seq);
@@ -77,10 +84,11 @@ void observation_looked(uint32_t image, uint64_t seq, uint32_t number)
 	group.look[group.looked++] = number;
 }
 
+/* Called before any other record of an image, so that what it saw stands before what it did. */
 void observations_flush(void)
 {
 	uint32_t opened = group.opened, looked = group.looked;
-	group.opened = group.looked = 0; /* writing may ask for them again */
+	group.opened = group.looked = 0; /* first: out_begin may call this function again */
 	if (!opened && !looked)
 		return;
 	out_begin(R_SEEN, group.seq, group.image, 2);

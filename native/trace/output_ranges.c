@@ -1,9 +1,9 @@
-/* Which bytes of the command's own output came from which program.
+/* Which bytes of the command's output came from which program.
  *
- * When a program begins and when it ends, the place that the output has reached by then is noted.
- * What lies between is its own, and of all it started, unless somebody else who has the output
- * open wrote meanwhile: that is told by how much each of them had written in all. Only programs
- * that have the output are looked at: nothing is done for one whose output goes other_root. */
+ * The tracer notes the position that the output has reached when a program begins and when it ends. The
+ * bytes between belong to it and its descendants, unless another process that has the output open wrote
+ * meanwhile. That is noticed by how many bytes each of these has written in total (/proc/PID/io). Only
+ * programs that have the output open are looked at: a program whose output goes elsewhere costs nothing. */
 #include "trace.h"
 
 #include <fcntl.h>
@@ -15,26 +15,26 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PATIENCE 2000 /* times 100 microseconds: how long a reader may be in the middle of output */
+#define PATIENCE 2000 /* times 100 microseconds: how long to wait for a reader that is in the middle of a read */
 
 enum { NONE, PIPE, TERMINAL, SAME };
 
-/* Shared with whoever reads the output; see docs/formats/trace.md. */
+/* Memory shared with the process that reads the output; see docs/formats/trace.md. */
 struct output_state {
 	uint32_t kind[2]; /* of descriptors 1 and 2 */
-	int32_t master;	  /* the terminal's other end */
+	int32_t master;	  /* the master end of the terminal */
 	uint32_t pad;
 	struct {
-		uint64_t taken; /* bytes that were read so far */
-		uint64_t busy;	/* a read is under access_mode */
+		uint64_t taken; /* bytes read so far */
+		uint64_t busy;	/* a read is in progress */
 	} of[2];
 };
 
 static volatile struct output_state *output;
 static struct stat identity[2];
-static struct proc *holders; /* all that have the output */
-static unsigned holder_exits;	     /* of holders that had written anything */
-static unsigned unknown;     /* how often it could not be asked how much one had written */
+static struct proc *holders; /* all processes that have the output open */
+static unsigned holder_exits;	     /* ends of holders that had written something */
+static unsigned unknown;     /* how often a byte count could not be read: from then on nothing is certain */
 
 void output_open(int fd)
 {
@@ -43,6 +43,7 @@ void output_open(int fd)
 	if (memory == MAP_FAILED)
 		return;
 	output = memory;
+	/* The command must not inherit the master end of its own terminal. */
 	if (output->master >= 0)
 		fcntl(output->master, F_SETFD, FD_CLOEXEC);
 	for (unsigned n = 0; n < 2; n++)
@@ -50,7 +51,7 @@ void output_open(int fd)
 			identity[n].st_ino = 0;
 }
 
-/* Which of the two this file is, as a bit. */
+/* Which of the two output streams this file is, as a bit; 0: neither. */
 unsigned output_streams_of(const struct clew_facts *facts)
 {
 	for (unsigned n = 0; output && n < 2; n++)
@@ -60,6 +61,9 @@ unsigned output_streams_of(const struct clew_facts *facts)
 	return 0;
 }
 
+/* How many bytes were written to the stream: those the reader took plus those still in the pipe. The reader
+ * takes bytes at any time, so the counters are read before and after, and the answer counts only if they did
+ * not change; -1: unknown. */
 static int64_t output_position(unsigned n)
 {
 	if (!output || output->kind[n] == NONE || output->kind[n] == SAME)
@@ -69,7 +73,7 @@ static int64_t output_position(unsigned n)
 		int left = 0;
 		uint64_t taken = __atomic_load_n(&output->of[n].taken, __ATOMIC_SEQ_CST);
 		bool steady = !__atomic_load_n(&output->of[n].busy, __ATOMIC_SEQ_CST);
-		/* A terminal passes on what is written to it only when it is asked for. */
+		/* The buffer of a terminal cannot be measured: wait until the reader has emptied it. */
 		if (steady && (output->kind[n] == TERMINAL ? poll(&terminal, 1, 0) == 0 : !ioctl(1 + (int)n, FIONREAD, &left)) &&
 		    !__atomic_load_n(&output->of[n].busy, __ATOMIC_SEQ_CST) &&
 		    taken == __atomic_load_n(&output->of[n].taken, __ATOMIC_SEQ_CST))
@@ -85,8 +89,9 @@ void output_positions(int64_t at[2])
 		at[n] = output_position(n);
 }
 
-/* What the process has written in all, to whatever, and those of its children that it has waited for;
- * the last known where it cannot be asked. */
+/* Bytes that a process has written in total, to any file, with those of the children it waited for; the last
+ * known value when /proc/PID/io cannot be read. The file stays open: it is read at every start and end of a
+ * program. */
 static int64_t bytes_written(struct proc *proc)
 {
 	char path[64], text[256], *at;
@@ -104,6 +109,7 @@ static int64_t bytes_written(struct proc *proc)
 	return proc->wrote = at ? strtoll(at + 6, NULL, 10) : proc->wrote;
 }
 
+/* Whether `proc` is `from` or descends from it. */
 static bool is_descendant(const struct proc *proc, const struct proc *from)
 {
 	while (proc && proc != from)
@@ -111,7 +117,7 @@ static bool is_descendant(const struct proc *proc, const struct proc *from)
 	return proc;
 }
 
-/* What all others have written that have the output. */
+/* Total bytes written by all other holders that do not descend from this one. */
 static int64_t bytes_written_by_others(const struct proc *proc)
 {
 	int64_t all = 0;
@@ -130,6 +136,8 @@ static void add_holder(struct proc *proc, unsigned streams)
 	proc->streams = streams;
 }
 
+/* A holder that ended takes its byte count with it, so its end is counted instead, for itself and all its
+ * ancestors. */
 static void remove_holder(struct proc *proc)
 {
 	struct proc **at = &holders;
@@ -148,14 +156,14 @@ static void remove_holder(struct proc *proc)
 		above->descendant_exits++;
 }
 
-/* A child has what its parent has, until it becomes another program. */
+/* A child has the output of its parent, until it becomes another program. */
 void output_fork(struct proc *proc)
 {
 	if (output && proc->parent && proc->parent->streams)
 		add_holder(proc, proc->parent->streams);
 }
 
-/* The program that begins holds these streams. */
+/* A program begins with these streams open: note where the output stands and what others have written. */
 void output_exec(struct proc *proc, unsigned streams)
 {
 	if (!output)
@@ -180,14 +188,15 @@ void output_exec(struct proc *proc, unsigned streams)
 	out_end();
 }
 
-/* The image gives access_mode to the next, or is about to end: then nobody can have waited for it yet, and
- * what it wrote is not yet counted as its parent's. */
+/* The image ends: by exec, or because the process is about to exit. At the exit stop no process can have
+ * waited for it yet, so its bytes are not yet counted as those of its parent. */
 void output_end(struct proc *proc)
 {
 	if (!proc->range_open)
 		return;
 	int64_t now[2];
 	output_positions(now);
+	/* Nothing was written in this range, so no other process can have written in it. */
 	bool silent = now[0] == proc->began[0] && now[1] == proc->began[1];
 	bool alone = silent || (bytes_written_by_others(proc) == proc->others_wrote && unknown == proc->unknown &&
 				holder_exits - proc->descendant_exits == proc->holder_exits);
@@ -200,7 +209,7 @@ void output_end(struct proc *proc)
 	proc->range_open = false;
 }
 
-/* The process is about to end: the last moment to ask how much it wrote. */
+/* The exit stop: the last moment at which the byte count can be read. */
 void output_exiting(struct proc *proc)
 {
 	output_end(proc);
@@ -214,6 +223,6 @@ void output_exited(struct proc *proc)
 	if (!proc->streams)
 		return;
 	if (!proc->exit_seen)
-		unknown++; /* killed: nobody could ask */
+		unknown++; /* killed without an exit stop: what it wrote is unknown */
 	remove_holder(proc);
 }

@@ -1,4 +1,7 @@
-/* The records of what was seen, each written once for each image: what was seen of files by number. */
+/* Builds the records of opens, queries, changes, signals and connections.
+ *
+ * What an image observes is recorded once per image: a program that stats a file a thousand times in the
+ * same state learns nothing new. */
 #include "trace.h"
 
 #include <errno.h>
@@ -10,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Without the space that pads the structure: what is in there is anybody's guess. */
+/* Leaves out the padding at the end of the struct: its bytes are undefined. */
 static uint64_t hash_facts(uint64_t hash, const struct clew_facts *facts)
 {
 	return facts ? hash_bytes(hash, facts, offsetof(struct clew_facts, mode) + sizeof facts->mode) : hash;
@@ -31,7 +34,7 @@ static void write_open(uint64_t seq, uint32_t image, const char *path, const cha
 	out_end();
 }
 
-/* What is at a path, as if it had been asked for. */
+/* Records what is at a path, as if the program had called stat. */
 void emit_state(struct proc *proc, uint64_t seq, const char *path, bool follow)
 {
 	struct clew_facts facts;
@@ -39,16 +42,17 @@ void emit_state(struct proc *proc, uint64_t seq, const char *path, bool follow)
 	emit_look(proc, seq, CLEW_STAT, path, there ? 0 : errno, !follow, there ? &facts : NULL, NULL);
 }
 
+/* An open that failed is a query. One for writing is always recorded; one for reading is an observation. */
 void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *real, uint32_t flags, int error,
 	       const struct clew_facts *facts, const struct clew_facts *before)
 {
 	bool is_new;
 	if (stack_is_library(path))
-		return;
+		return; /* the tracer injected it: not an input of the program */
 	if (error) {
 		emit_look(proc, seq, CLEW_OPEN, path, error, flags, NULL, NULL);
 		if (error != ENOENT)
-			emit_state(proc, seq, path, false); /* what is in the access_mode */
+			emit_state(proc, seq, path, false); /* what made it fail */
 		return;
 	}
 	if (!(flags & O_PATH) && (flags & O_ACCMODE || flags & O_TRUNC)) {
@@ -57,6 +61,7 @@ void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *re
 	}
 	if (facts && !(flags & O_PATH))
 		snapshots_note_read(facts);
+	/* The state is part of the hash: a file that changed between two opens is recorded twice. */
 	uint64_t hash = hash_facts(hash_text(hash_text(R_OPEN + flags * 1021ull, path), real), facts);
 	if (!proc_first_time(proc, hash))
 		return;
@@ -66,7 +71,7 @@ void emit_open(struct proc *proc, uint64_t seq, const char *path, const char *re
 	observation_opened(proc->image, seq, number);
 }
 
-/* That nothing is there is one fact, by whichever call it was learnt. */
+/* An absent file is one fact, by whichever call it was learnt, so the kind of call is not part of the hash. */
 static uint64_t hash_look(enum clew_kind kind, const char *path, int error, uint32_t flags)
 {
 	uint64_t asked = error == ENOENT || error == ENOTDIR ? R_GAP : kind + flags * 1021ull;
@@ -95,6 +100,7 @@ void emit_look(struct proc *proc, uint64_t seq, enum clew_kind kind, const char 
 	observation_looked(proc->image, seq, number);
 }
 
+/* A gap: something that the tracer could not see, for docs/reference/witness.md. */
 void emit_gap(struct proc *proc, const char *what, const char *path, const char *why)
 {
 	out_begin(R_GAP, next_seq(), proc->image, 3);
@@ -104,6 +110,7 @@ void emit_gap(struct proc *proc, const char *what, const char *path, const char 
 	out_end();
 }
 
+/* `now`: the path whose state after the call is recorded. */
 void emit_change(struct task *task, const char *what, const char *now)
 {
 	struct clew_facts after;
@@ -120,7 +127,7 @@ void emit_change(struct task *task, const char *what, const char *now)
 struct signalling {
 	struct proc *from;
 	int signal;
-	pid_t group; /* 0: every process */
+	pid_t group; /* 0: all processes */
 };
 
 static void emit_signal_to(struct proc *proc, void *with)
@@ -134,7 +141,7 @@ static void emit_signal_to(struct proc *proc, void *with)
 	out_end();
 }
 
-/* The process that a descriptor stands for. */
+/* The process that a pidfd refers to. */
 static pid_t pidfd_pid(pid_t pid, int fd)
 {
 	char path[64], text[512], *line;
@@ -147,12 +154,13 @@ static pid_t pidfd_pid(pid_t pid, int fd)
 	return (line = strstr(text, "\nPid:")) ? atoi(line + 5) : 0;
 }
 
-/* Before it is sent: it may be the end of whom it is sent to. */
+/* Records a signal for each traced process that it reaches. Before it is sent, because it may end the
+ * receiver. Positive: one process; 0: the own group; -1: all; other negative: that group. */
 void emit_signal(struct task *task)
 {
 	struct signalling sent = {task->proc, (int)argument(task, 1), 0};
 	pid_t to = (pid_t)argument(task, 0);
-	if (task->call->nr == 424)
+	if (task->call->nr == 424) /* pidfd_send_signal */
 		to = pidfd_pid(task->proc->pid, to);
 	struct task *one = to > 0 ? task_find(to) : NULL;
 	if (one && one->proc) {
@@ -163,8 +171,8 @@ void emit_signal(struct task *task)
 	}
 }
 
-/* SOCK_STREAM, SOCK_DGRAM …, asked of a copy of the process's own descriptor; 0: unknown. What a
- * socket was bound to is asked as well: the kernel chose the port where none was given. */
+/* SOCK_STREAM, SOCK_DGRAM …; 0: unknown. Asked of a copy of the descriptor of the process (pidfd_getfd). For a
+ * bind the address is read back as well: the kernel chose the port where none was given. */
 static int socket_type(pid_t pid, int fd, struct sockaddr_storage *bound, uint64_t *bound_size)
 {
 	int type = 0, process = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -181,6 +189,8 @@ static int socket_type(pid_t pid, int fd, struct sockaddr_storage *bound, uint64
 	return type;
 }
 
+/* Each peer is recorded once per image. EINPROGRESS is a connection too: a non-blocking connect returns before
+ * it is made. */
 void emit_net(struct task *task, const char *what, uint64_t address, uint64_t size, int64_t result)
 {
 	struct sockaddr_storage peer;

@@ -1,8 +1,9 @@
-/* Asking, before a program is started, whether it need be: whoever knows may have done already
- * what it would do, and then the process ends as the program would have ended.
+/* Reuse: before a program is started, the tracer asks another process whether it needs to run at all.
  *
- * The question is a record (docs/formats/trace.md) with the descriptors that the program would
- * write to; the answer is a `struct answer`. Only what would really be started is ask_socket about. */
+ * That process may already have done what the program would do (from an earlier record). Then the exec is
+ * turned into an exit with the status that the program would have had. The question has the form of a
+ * record (R_ASK, docs/formats/trace.md) and carries copies of the descriptors that the program would write
+ * to; the answer is a `struct answer`. Nothing is asked about a file that cannot be executed. */
 #include "trace.h"
 
 #include <errno.h>
@@ -19,11 +20,12 @@
 #define MAX_SENT 16
 
 struct answer {
-	uint32_t done; /* 0: run it */
+	uint32_t done; /* 0: run the program */
 	uint32_t status;
-	uint64_t token; /* what the record of it is to be told from */
+	uint64_t token; /* names the reused execution in the trace */
 };
 
+/* -1: nothing is reused in this run. */
 static int ask_socket = -1;
 
 void reuse_open(int fd)
@@ -34,7 +36,8 @@ void reuse_open(int fd)
 
 bool reuse_enabled(void) { return ask_socket >= 0; }
 
-/* Copies of the descriptors it would write to, or move on in, in the order of the list. */
+/* Copies of the descriptors that the program could write to or whose offset it could move, in list order. The
+ * answering process writes the output of the program through them. */
 static unsigned copy_descriptors(struct proc *proc, int *to)
 {
 	unsigned count, found = 0;
@@ -50,6 +53,7 @@ static unsigned copy_descriptors(struct proc *proc, int *to)
 	return found;
 }
 
+/* The descriptors travel with the first byte (SCM_RIGHTS). */
 static bool send_all(const void *data, size_t size, const int *copies, unsigned count)
 {
 	union {
@@ -89,6 +93,7 @@ static bool receive_answer(struct answer *answer)
 	return true;
 }
 
+/* Asks and waits: the process is stopped meanwhile, so nothing it holds can change. */
 static bool ask(struct task *task, const struct list *arguments, const struct list *variables, struct answer *answer)
 {
 	struct proc *proc = task->proc;
@@ -112,14 +117,14 @@ static bool ask(struct task *task, const struct list *arguments, const struct li
 	while (count)
 		close(sent[--count]);
 	free(program);
-	if (!answered) { /* nobody is there any more: run what there is to run */
+	if (!answered) { /* the other end is gone: run everything from now on */
 		close(ask_socket);
 		ask_socket = -1;
 	}
 	return answered;
 }
 
-/* The exec becomes an exit. */
+/* Turns the stopped execve into exit_group(status): the registers are changed before the kernel reads them. */
 static bool replace_with_exit(struct task *task, uint32_t status)
 {
 	struct user_regs_struct registers;
@@ -131,6 +136,7 @@ static bool replace_with_exit(struct task *task, uint32_t status)
 	return !ptrace(PTRACE_SETREGS, task->tid, NULL, &registers);
 }
 
+/* Whether the program was reused and the exec became an exit. */
 bool reuse_instead_of_exec(struct task *task, const struct list *arguments, const struct list *variables)
 {
 	struct proc *proc = task->proc;
@@ -141,6 +147,7 @@ bool reuse_instead_of_exec(struct task *task, const struct list *arguments, cons
 	output_positions(before);
 	if (!ask(task, arguments, variables, &answer) || !answer.done || !replace_with_exit(task, answer.status))
 		return false;
+	/* What was written between `before` and `after` is the output that the other process replayed. */
 	uint32_t previous = proc->image;
 	output_positions(after);
 	if (proc->execed) {

@@ -1,6 +1,8 @@
-/* Snapshot before mutation: content that was read, or that a change will carry over, is kept
- * in the spool before the call that changes it goes on. A clone where the file system can, a
- * second name where only the name is lost, a copy otherwise. Nothing else is ever copied. */
+/* Snapshot before mutation: the tracer keeps content before a call overwrites or deletes it.
+ *
+ * Content is kept if a process of this run has read it, or if it remains part of the changed file (an
+ * append). The call waits meanwhile, so the bytes are those that were read. A reflink where the file system
+ * can; a hard link where only the name goes away; otherwise a copy. Nothing else is ever copied. */
 #include "trace.h"
 
 #include <errno.h>
@@ -13,10 +15,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* What is known of a file, by inode: names come and go, the content belongs to the inode. */
 struct inode {
 	uint64_t dev, ino;
 	bool used, read, written;
-	int64_t saved_mtime, saved_ctime; /* of the state that is safe already */
+	int64_t saved_mtime, saved_ctime; /* the state that was already kept: times that differ mean new content */
 };
 
 static struct snapshot_options options;
@@ -26,6 +29,7 @@ static unsigned names;
 
 void snapshots_start(const struct snapshot_options *given) { options = *given; }
 
+/* Open addressing with linear probing. */
 static struct inode *find_slot(struct inode *in, size_t size, uint64_t dev, uint64_t ino)
 {
 	size_t at = hash_bytes(dev, &ino, sizeof ino) & (size - 1);
@@ -54,12 +58,14 @@ static struct inode *inode_of(const struct clew_facts *facts)
 	return inode;
 }
 
+/* A process has read this file: its content is an input and must be kept before it changes. */
 void snapshots_note_read(const struct clew_facts *facts)
 {
 	if (S_ISREG(facts->mode))
 		inode_of(facts)->read = true;
 }
 
+/* The run has written this file: its content is an output of the run. Keep it only if it is read again. */
 void snapshots_note_write(const struct clew_facts *facts)
 {
 	if (S_ISREG(facts->mode)) {
@@ -77,6 +83,7 @@ static bool excluded(const char *path)
 	return false;
 }
 
+/* Lets the kernel copy if it can (copy_file_range), else copies through a buffer. 0 or errno. */
 static int copy_range(int from, int to, off_t at, off_t end)
 {
 	static char buffer[1 << 18];
@@ -103,7 +110,7 @@ static int copy_range(int from, int to, off_t at, off_t end)
 	return 0;
 }
 
-/* Holes stay holes. */
+/* Copies a file; holes stay holes, so a sparse file of terabytes costs what it holds. */
 static int copy_file(int from, int to, off_t size)
 {
 	if (!ioctl(to, FICLONE, from))
@@ -123,9 +130,12 @@ static int copy_file(int from, int to, off_t size)
 	return 0;
 }
 
+/* Keeps the content of a file in the spool; 0 or errno. */
 static int keep_content(const char *path, const char *to, bool loses_name, struct clew_facts *facts, const char **how)
 {
 	struct stat st;
+	/* The last name goes away and the inode with it: a hard link keeps both. With more names the file could
+	 * still be changed through another one, and the link with it. */
 	if (loses_name && !stat(path, &st) && st.st_nlink == 1 && !link(path, to)) {
 		*how = "link";
 		return 0;
@@ -143,7 +153,7 @@ static int keep_content(const char *path, const char *to, bool loses_name, struc
 			facts_from(&st, facts);
 			error = copy_file(from, out, st.st_size);
 		}
-		/* Somebody else wrote while it was copied: these are not the bytes of one moment. */
+		/* Another process wrote during the copy: these are not the bytes of one moment. */
 		struct clew_facts after;
 		if (!error && (fstat(from, &st) || (facts_from(&st, &after), after.mtime != facts->mtime)))
 			error = EBUSY;
@@ -155,8 +165,8 @@ static int keep_content(const char *path, const char *to, bool loses_name, struc
 	return error;
 }
 
-/* `loses_name`: the change takes this name away and leaves the bytes; `keeps_bytes`: what is
- * there becomes part of what will be there (an append, a change in place). */
+/* `loses_name`: the change removes this name and leaves the bytes. `keeps_bytes`: the old content becomes part
+ * of the new (an append, a change in place). */
 void snapshot_before_change(struct proc *proc, const char *path, bool loses_name, bool keeps_bytes)
 {
 	struct clew_facts facts;
@@ -166,6 +176,7 @@ void snapshot_before_change(struct proc *proc, const char *path, bool loses_name
 	facts_from(&st, &facts);
 	struct inode *inode = inode_of(&facts);
 	bool needed = inode->read || (keeps_bytes && !inode->written);
+	/* Nothing to keep: not an input, empty, or this state is already in the spool. */
 	if (!needed || !facts.size || (inode->saved_mtime == facts.mtime && inode->saved_ctime == facts.ctime))
 		return;
 	char *real = canonical(path, !loses_name);
@@ -179,6 +190,7 @@ void snapshot_before_change(struct proc *proc, const char *path, bool loses_name
 			inode->saved_mtime = facts.mtime;
 			inode->saved_ctime = facts.ctime;
 		}
+		/* A failure is recorded as well: the reader then reports that this version is lost. */
 		out_begin(R_SAVED, next_seq(), proc->image, 5);
 		out_text(real);
 		out_facts(&facts);

@@ -1,7 +1,8 @@
-/* The records: MessagePack arrays, each after its length as four bytes, little end first.
- * They go to a file, which is the buffer between tracer and reader: a slow reader never slows
- * the command. A byte on the notify pipe says that there is more, unless that is only who saw what is known
- * already: that can wait. */
+/* Writes the trace: MessagePack arrays, each preceded by its length as four bytes, little-endian.
+ *
+ * The trace is a file, which serves as the buffer between tracer and reader: a slow reader never slows the
+ * command. A byte on the notify pipe tells the reader that there is more. No byte is sent if the only new
+ * records say who made observations that are already known (R_SEEN): these can wait. */
 #include "trace.h"
 
 #include <errno.h>
@@ -16,8 +17,8 @@
 static uint8_t *buffer;
 static size_t used, record_at, capacity;
 static int file = -1, notify_fd = -1;
-static bool unannounced; /* since the last word to the reader */
-static bool lost; /* the disk is full: the file ends with the last whole record */
+static bool unannounced; /* there are records that the reader was not notified of */
+static bool lost; /* the disk is full: the file ends, perhaps within a record, and the command goes on */
 
 void out_open(const char *path, int notify)
 {
@@ -26,6 +27,7 @@ void out_open(const char *path, int notify)
 		fail("cannot write the trace");
 	notify_fd = notify;
 	capacity = BUFFER + LARGEST;
+	/* Static: the pages exist only once they are used. */
 	static uint8_t space[BUFFER + LARGEST];
 	buffer = space;
 }
@@ -38,6 +40,7 @@ static void put(const void *data, size_t size)
 	used += size;
 }
 
+/* MessagePack numbers are big-endian. */
 static void put_big(uint8_t tag, uint64_t value, unsigned bytes)
 {
 	uint8_t out[9] = {tag};
@@ -68,6 +71,7 @@ void out_array(unsigned count)
 		put_big(0xdd, count, 4);
 }
 
+/* Always binary, also for text: paths need not be UTF-8. */
 void out_bytes(const void *data, size_t size)
 {
 	if (size < 256)
@@ -100,17 +104,18 @@ void out_facts(const struct clew_facts *f)
 	out_int(f->mode);
 }
 
+/* Begins a record of 4 + `fields` values; image 0: it belongs to none. */
 void out_begin(enum record type, uint64_t seq, uint32_t image, unsigned fields)
 {
 	struct timespec now;
 	if (image && type != R_SEEN)
-		observations_flush(); /* before whatever comes of it */
+		observations_flush(); /* what an image saw must stand before what it does next */
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (used > BUFFER)
 		out_flush();
 	unannounced = unannounced || type != R_SEEN;
 	record_at = used;
-	used += 4;
+	used += 4; /* the length, known at out_end */
 	out_array(4 + fields);
 	out_int(type);
 	out_int((int64_t)seq);
@@ -124,6 +129,7 @@ void out_end(void)
 	memcpy(buffer + record_at, &size, 4);
 }
 
+/* For a question to another process (reuse.c): it has the form of a record, but is no part of the trace. */
 const void *out_withdraw(size_t *size)
 {
 	out_end();
