@@ -1,8 +1,9 @@
-/* The pinned wall clock. Each thread has its own. It moves by a microsecond when it is asked, and by the
- * time asked for when the thread sleeps or waits in vain (waits.c); a thread or child begins with its
- * maker's, and who waits for a child's end is from then on no earlier than that. So it depends on what is
- * done and not on how long it takes, never goes back, and loops that wait for a time come to an end.
- * The other clocks are real. */
+/* The pinned wall clock: each thread has its own.
+ *
+ * It moves by a microsecond when it is read, and by the requested time when the thread sleeps or a wait
+ * times out (timeouts.c). A new thread or child begins with the clock of its maker, and after waiting for a
+ * child a thread is at least as late as the child was. So the clock depends on what is done and not on how
+ * long it takes, never goes back, and loops that wait for a time end. The other clocks are real. */
 #include "trace.h"
 
 #include <errno.h>
@@ -10,8 +11,9 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#define READ_COST 1000 /* nanoseconds that a question takes */
+#define READ_COST 1000 /* nanoseconds by which a read moves the clock */
 
+/* The clock of a child that has ended and was not waited for yet. */
 struct child_clock {
 	pid_t pid;
 	int64_t clock;
@@ -20,9 +22,10 @@ struct child_clock {
 
 static int64_t advance_clock(struct task *task) { return pins.start + (task->clock += READ_COST); }
 
-/* Calls that only 32-bit programs have are those with wide times. */
+/* Whether the call uses 64-bit times: on x86-64 all do, on i386 those that have no x86-64 number. */
 static bool wide(const struct task *task) { return task->info.arch == AUDIT_ARCH_X86_64 || task->call->nr < 0; }
 
+/* Writes seconds and the rest in the form that the call uses. */
 bool write_time(struct task *task, uint64_t address, int64_t seconds, int64_t rest)
 {
 	int64_t both[2] = {seconds, rest};
@@ -30,6 +33,7 @@ bool write_time(struct task *task, uint64_t address, int64_t seconds, int64_t re
 	return wide(task) ? poke(task->tid, address, both, sizeof both) : poke(task->tid, address, narrow, sizeof narrow);
 }
 
+/* Reads a time; false: none was given, it is unreadable or not valid, and the kernel will say so. */
 bool read_time(struct task *task, uint64_t address, int64_t unit, int64_t *nanoseconds)
 {
 	int64_t both[2];
@@ -60,7 +64,7 @@ static void enter_time(struct task *task)
 static void enter_timeofday(struct task *task)
 {
 	int64_t now = advance_clock(task);
-	int32_t zone[2] = {0};
+	int32_t zone[2] = {0}; /* UTC: the time zone must not depend on the machine either */
 	bool done = !argument(task, 0) || write_time(task, argument(task, 0), now / SECOND, now % SECOND / 1000);
 	done = done && (!argument(task, 1) || poke(task->tid, argument(task, 1), zone, sizeof zone));
 	call_skip(task, done ? 0 : -EFAULT);
@@ -72,8 +76,9 @@ static void enter_gettime(struct task *task)
 	call_skip(task, write_time(task, argument(task, 1), now / SECOND, now % SECOND) ? 0 : -EFAULT);
 }
 
-/* ---- who waits for a child's end has seen its time ---- */
+/* ---- waiting for a child moves the clock to that of the child ---- */
 
+/* Keeps the clock of a child until its parent waits for it. */
 void clock_child_ended(struct task *leader)
 {
 	struct proc *parent = leader->proc->parent;
@@ -105,6 +110,7 @@ static void catch_up(struct task *task, pid_t child)
 		}
 }
 
+/* The child that a wait returned. waitid writes it into siginfo_t, at another offset on i386. */
 static pid_t waited_child(struct task *task, int64_t result)
 {
 	int32_t pid = 0;
@@ -132,7 +138,7 @@ bool clock_enter(struct task *task)
 		return false;
 	case OP_WAIT:
 	case OP_WAITID:
-		return true;
+		return true; /* which child it was is known when the call returns */
 	default:
 		return wait_enter(task);
 	}

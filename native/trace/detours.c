@@ -1,18 +1,18 @@
-/* Calls of the loader and the C library, led through the injected library.
+/* Detours: system calls of the loader and the C library, redirected through the injected library.
  *
- * Programs that load modules, as Python does, keep the loader busy: hundreds of files that it opens by
- * instructions of its own, each of which would be stopped twice. The C library does the same for locales and
- * message catalogs, a dozen files in each short-lived compiler. So the first time one stops, the
- * instruction and the one before it become a jump (wire.h). Only where that is certain to be harmless:
+ * Programs that load modules, as Python does, keep the loader busy: it opens hundreds of files with
+ * `syscall` instructions of its own, and each would stop twice. The C library does the same for locales and
+ * message catalogs, a dozen files in each short-lived compiler. So the first time such a call stops, the
+ * instruction and the one before it are overwritten by a jump (wire.h). The tracer does that only where it
+ * is certain to be harmless:
  *
- * - in the loader or the C library, whose code is known to be what a compiler made of C, and in this
- *   process's copy of it;
- * - before it `mov $constant, register`, with the constant that the register has now: so it is no part of
- *   a longer instruction;
- * - where no jump nearby leads between the two;
- * - while no second thread can be about to run it.
+ * - in the loader or the C library, which compilers made from C, and only in this process's copy;
+ * - behind `mov $constant, register` with the constant that the register holds now: so these bytes are an
+ *   instruction and not the end of a longer one;
+ * - where no jump nearby leads between the two instructions;
+ * - while no second thread can be about to run them.
  *
- * Elsewhere all stays as it is, and stops. */
+ * Everywhere else nothing changes, and the call stops. */
 #include "trace.h"
 
 #include <fcntl.h>
@@ -21,17 +21,18 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
-#define LOADER (1u << 20) /* larger than any */
-#define NEARBY 2048
-#define MOVE 5
-#define SIZE (MOVE + 2) /* mov $constant, register; syscall */
+#define LOADER (1u << 20) /* bytes: larger than any loader */
+#define NEARBY 2048 /* bytes before and after that are searched for jumps: about a function */
+#define MOVE 5	    /* bytes of `mov $constant, register` */
+#define SIZE (MOVE + 2) /* with the 2 bytes of `syscall`: room for `mov $address, %ecx; jmp *%rcx` */
 
+/* The calls that the library can record. */
 static bool can_detour(uint64_t nr)
 {
 	return nr == SYS_openat || nr == SYS_newfstatat || nr == SYS_access || nr == SYS_open || nr == SYS_stat;
 }
 
-/* Whether these are the two instructions. */
+/* Whether the code is `mov $constant, register; syscall`, with the constant that the register holds now. */
 static bool matches_call(const uint8_t *code, const struct __ptrace_syscall_info *info)
 {
 	uint32_t constant;
@@ -56,7 +57,9 @@ static bool matches_call(const uint8_t *code, const struct __ptrace_syscall_info
 	return now == constant && code[MOVE] == 0x0f && code[MOVE + 1] == 0x05;
 }
 
-/* Whether anything that may be a jump leads behind the first of these instructions, but not behind both. */
+/* Whether anything that may be a jump (short, near, conditional, loop, call) leads behind the first of the two
+ * instructions but not behind both. Every byte is taken for the start of an instruction: that finds too many
+ * jumps, never too few. */
 static bool has_jump_into(const uint8_t *code, size_t size, size_t site)
 {
 	for (size_t at = 0; at + 6 <= size; at++) {
@@ -77,7 +80,7 @@ static bool has_jump_into(const uint8_t *code, size_t size, size_t site)
 	return false;
 }
 
-/* Also where the process itself may not write. */
+/* Through ptrace: it may also write to read-only pages, and makes a private copy of them. */
 static bool write_code(pid_t pid, uint64_t address, const void *from, size_t size)
 {
 	long word;
@@ -89,7 +92,7 @@ static bool write_code(pid_t pid, uint64_t address, const void *from, size_t siz
 	return true;
 }
 
-/* At the detour: what stood first, then a jump to the library. */
+/* The code of a detour: the overwritten mov, then a jump to the library. */
 static struct clew_detour make_detour(const uint8_t *move, uint64_t return_to)
 {
 	static const uint8_t jump[] = {0xff, 0x24, 0x25}; /* jmp *address */
@@ -101,16 +104,19 @@ static struct clew_detour make_detour(const uint8_t *move, uint64_t return_to)
 	return detour;
 }
 
+/* rcx is free: a system call overwrites it anyway. One byte more is written, because ptrace writes whole
+ * words. */
 static bool write_jump(struct task *task, uint64_t site, uint8_t code[SIZE + 1], uint32_t address)
 {
-	code[0] = 0xb9; /* mov $address, %ecx: a system call need not leave that one alone */
+	code[0] = 0xb9; /* mov $address, %ecx: a system call overwrites rcx anyway */
 	memcpy(code + 1, &address, sizeof address);
 	code[MOVE] = 0xff; /* jmp *%rcx */
 	code[MOVE + 1] = 0xe1;
 	return write_code(task->tid, site, code, SIZE + 1);
 }
 
-/* Places in loaders that were changed before: they are the same in every process. */
+/* Sites in loaders that were detoured before. The same loader file has the same code in every process, so they
+ * can be installed at once. */
 static struct known {
 	uint64_t loader, offset;
 	uint8_t code[SIZE];
@@ -132,7 +138,8 @@ static void remember_site(const struct proc *proc, uint64_t site, const uint8_t 
 
 static uint32_t detour_address(unsigned number) { return CLEW_DETOURS + number * sizeof(struct clew_detour); }
 
-/* All places that are known in this loader, before the library says that it is there. */
+/* Installs all known sites of this loader, before the loader continues. The bytes are compared again: another
+ * tool may have changed them. */
 void detours_install_known(struct task *task)
 {
 	struct proc *proc = task->proc;
@@ -158,11 +165,12 @@ static bool install_detour(struct task *task, uint64_t site, unsigned number)
 		return false;
 	struct clew_detour detour = make_detour(code, site + SIZE);
 	remember_site(task->proc, site, code);
+	/* The detour first: the jump must never lead to an empty one. */
 	return write_code(task->tid, detour_address(number), &detour, sizeof detour) &&
 	       write_jump(task, site, code, detour_address(number));
 }
 
-/* An open for writing stops all the same (filter.c): to lead it there gains nothing. */
+/* An open for writing stops even when it comes from the library (filter.c): a detour would gain nothing. */
 static bool opens_for_writing(const struct task *task)
 {
 	uint64_t nr = task->info.seccomp.nr;
@@ -170,6 +178,7 @@ static bool opens_for_writing(const struct task *task)
 	       task->info.seccomp.args[nr == SYS_open ? 1 : 2] & (O_ACCMODE | O_CREAT | O_TRUNC);
 }
 
+/* One thread, and memory that is not shared: else another could be running the instructions being changed. */
 static bool may_change(const struct task *task)
 {
 	const struct proc *proc = task->proc;
@@ -177,6 +186,7 @@ static bool may_change(const struct task *task)
 	       !proc->sharers && task->info.arch == AUDIT_ARCH_X86_64 && !opens_for_writing(task);
 }
 
+/* The site of the call that just stopped, if it is in the loader and could be detoured; 0: no. */
 uint64_t detour_site(const struct task *task)
 {
 	uint8_t code[SIZE];
@@ -186,6 +196,7 @@ uint64_t detour_site(const struct task *task)
 	return there ? site : 0;
 }
 
+/* Detours the call that just stopped, if that is safe and the library is set up. */
 void detour_try(struct task *task)
 {
 	struct proc *proc = task->proc;
@@ -196,5 +207,5 @@ void detour_try(struct task *task)
 	if (peek(task->tid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC || !local.handler)
 		return;
 	if (site - proc->loader <= LOADER || (local.libc && site - local.libc < local.libc_end - local.libc))
-		install_detour(task, site, proc->detours++); /* counted also where it is in vain: it is not tried for ever */
+		install_detour(task, site, proc->detours++); /* counted also when it fails, so that it is not tried for ever */
 }

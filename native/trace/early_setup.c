@@ -1,10 +1,10 @@
-/* The library at work before its constructor runs.
+/* Sets the injected library up before its constructor runs.
  *
- * The loader opens all that a program is linked with before any constructor: nine files in each run of a
- * compiler, each of which would be stopped twice. Two of them cannot be helped: the library's own open, and the
- * next call after it. That one is used to map the library's two pages (wire.h) in place of the call; then the
- * loader is sent through the library's entry point, which sets up the ring, and back to make its call. Where
- * anything is not as expected the call is made as it was, and the constructor sets up everything. */
+ * The loader opens all libraries of a program before any constructor: nine files in each run of a compiler,
+ * and each open would stop twice. Two stops remain: the open of the injected library, and the next call
+ * after it. The tracer replaces that call by an mmap of the two pages (wire.h). Then it sends the loader
+ * through the entry point of the library, which opens the ring, and back to make its call again. Where
+ * anything is not as expected, the call is made as it was, and the constructor does the set-up later. */
 #include "trace.h"
 
 #include <elf.h>
@@ -18,12 +18,13 @@
 #include <unistd.h>
 
 struct early {
-	struct user_regs_struct registers; /* at the call that was replaced_argument */
-	uint64_t site, entry;		   /* where its instructions begin; where the library's do */
+	struct user_regs_struct registers; /* at the call that is replaced */
+	uint64_t site, entry;		   /* where the instructions of the call begin; the entry point of the library */
 };
 
-static uint64_t entry_offset; /* 0: unknown */
+static uint64_t entry_offset; /* offset of the entry point in the library; 0: unknown */
 
+/* Reads the entry point from the ELF header, once per run. */
 void early_set_library(const char *path)
 {
 	Elf64_Ehdr head;
@@ -34,7 +35,7 @@ void early_set_library(const char *path)
 		close(file);
 }
 
-/* Where the library begins: the first of its mappings; 0: nowhere. */
+/* The address at which the library is mapped, from /proc/PID/maps; 0: not mapped. */
 static uint64_t library_base(pid_t pid)
 {
 	char path[64], text[8192], *line;
@@ -53,14 +54,15 @@ static uint64_t library_base(pid_t pid)
 	return strtoull(line, NULL, 16);
 }
 
-/* Whether the call is replaced_argument by one that maps the library's pages; early_finish comes after it. */
+/* Replaces the stopped call by an mmap of the two pages; early_finish runs when that returns. False: the call
+ * goes on as it was. */
 bool early_replace_call(struct task *task)
 {
 	struct proc *proc = task->proc;
 	uint64_t site = detour_site(task), base;
 	if (proc->early != LIBRARY_OPENED || !site || !entry_offset || proc->has_random_device)
 		return false;
-	proc->early = EARLY_DONE;
+	proc->early = EARLY_DONE; /* one attempt: if it fails, the constructor does it */
 	struct early *early = must(calloc(1, sizeof *early));
 	if (!(base = library_base(proc->pid)) || ptrace(PTRACE_GETREGS, task->tid, NULL, &early->registers)) {
 		free(early);
@@ -71,6 +73,7 @@ bool early_replace_call(struct task *task)
 	call.rdi = CLEW_CODE;
 	call.rsi = 0x2000;
 	call.rdx = PROT_READ | PROT_WRITE;
+	/* NOREPLACE: a program that uses this address itself must not lose its memory. */
 	call.r10 = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
 	call.r8 = (uint64_t)-1;
 	call.r9 = 0;
@@ -84,6 +87,7 @@ bool early_replace_call(struct task *task)
 	return true;
 }
 
+/* The mmap has returned. All registers go back to what they were at the replaced call. */
 void early_finish(struct task *task, int64_t result)
 {
 	struct early *early = task->early;
@@ -91,10 +95,10 @@ void early_finish(struct task *task, int64_t result)
 	struct clew_local local = {.slot = task->proc->slot, .return_to = early->site};
 	snprintf(local.path, sizeof local.path, "%s", rings_path());
 	next.rip = early->site;
-	next.rax = next.orig_rax;
-	next.orig_rax = (uint64_t)-1;
+	next.rax = next.orig_rax;	   /* the number of the call, for when it is made again */
+	next.orig_rax = (uint64_t)-1; /* the kernel must not restart the mmap */
 	if (result == (int64_t)CLEW_CODE && poke(task->tid, CLEW_LOCAL, &local, sizeof local)) {
-		next.rip = early->entry;
+		next.rip = early->entry; /* it returns to the site (local.return_to) */
 		detours_install_known(task);
 	}
 	ptrace(PTRACE_SETREGS, task->tid, NULL, &next);

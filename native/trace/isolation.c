@@ -1,9 +1,10 @@
-/* Keeping a command that is not trusted (`--isolated`) away from the tracer, which runs beside it in the sandbox.
+/* Isolation (`--isolated`): keeps a command that is not trusted away from the tracer, which runs beside it
+ * in the sandbox.
  *
- * The tracer makes itself undumpable: then no process without capabilities can open its descriptors, memory or
- * folders through /proc, or trace it. But programs have to open the library and the ring, and do so through
- * the /proc of a process that has nothing else: the holder. It can do nothing but wait for the tracer's end
- * (seccomp's strict mode), so it is of no use to an attacker who takes it over either. */
+ * The tracer makes itself undumpable: then no process without capabilities can open its descriptors, memory
+ * or directories through /proc, or trace it. But programs must open the library and the ring through some
+ * process. That is the holder, which has nothing else. Seccomp's strict mode lets it do nothing but wait for
+ * the end of the tracer, so an attacker gains nothing by taking it over. */
 #include "trace.h"
 
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 
 static int ascending(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
+/* Sorts `kept` and closes the ranges between its descriptors; negative ones are skipped. */
 void close_all_but(int *kept, unsigned count)
 {
 	unsigned from = 0;
@@ -31,6 +33,7 @@ void close_all_but(int *kept, unsigned count)
 	close_range(from, ~0u, 0);
 }
 
+/* The holder. It blocks signals first, and ends when the socket to the tracer is closed. */
 static void hold(int tracer, int library, int ring)
 {
 	char byte = 0;
@@ -39,13 +42,13 @@ static void hold(int tracer, int library, int ring)
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	close_all_but((int[]){tracer, library, ring}, 3);
 	prctl(PR_SET_NAME, "clew-files");
-	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT); /* read, write, exit and sigreturn only */
 	(void)!write(tracer, &byte, 1);
 	(void)!read(tracer, &byte, 1);
-	syscall(SYS_exit, 0);
+	syscall(SYS_exit, 0); /* the C library would call exit_group, which is not allowed */
 }
 
-/* When this returns the holder has no other descriptors any more. */
+/* Starts the holder. When this returns it has closed all other descriptors: it wrote its byte after that. */
 pid_t holder_start(int library, int ring)
 {
 	int pair[2];

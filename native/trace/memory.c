@@ -1,4 +1,7 @@
-/* Strings and paths of the traced processes. */
+/* Memory, paths and file states of the traced processes.
+ *
+ * A path means what it means to the process: relative to its working directory, its descriptors, its
+ * /proc/self. The functions here turn it into a path that the tracer can use. */
 #include "trace.h"
 
 #include <fcntl.h>
@@ -9,19 +12,22 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* Reads memory of a process. The process may be running or gone: the result may be short or -1. */
 ssize_t peek(pid_t pid, uint64_t address, void *to, size_t size)
 {
 	struct iovec here = {to, size}, there = {(void *)address, size};
 	return process_vm_readv(pid, &here, 1, &there, 1, 0);
 }
 
+/* Writes memory of a process, where the process itself may write. */
 bool poke(pid_t pid, uint64_t address, const void *from, size_t size)
 {
 	struct iovec here = {(void *)from, size}, there = {(void *)address, size};
 	return process_vm_writev(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-/* A read never crosses into the next page before this one is known to hold no end. */
+/* Reads a terminated string; NULL: unreadable. A read never crosses a page before the end was looked for: the
+ * next page may not be mapped. */
 char *peek_text(pid_t pid, uint64_t address)
 {
 	size_t used = 0, room = 256, limit = 1u << 18;
@@ -42,7 +48,8 @@ char *peek_text(pid_t pid, uint64_t address)
 	return NULL;
 }
 
-/* The kernel marks the name of a file that has lost it; the name it had is meant. */
+/* The kernel appends " (deleted)" to the path of a file that was unlinked: removes it, unless a file really
+ * has that name. */
 void strip_deleted_mark(char *path)
 {
 	static const char mark[] = " (deleted)";
@@ -68,7 +75,7 @@ bool descriptor_path(pid_t pid, int fd, char *to)
 	return link_path(link, to);
 }
 
-/* What leads through the reader's own /proc must lead through the process's instead. */
+/* These paths depend on who opens them: for the tracer they must lead through the /proc of the process. */
 static const struct { const char *prefix, *instead; } own[] = {
 	{"/proc/self/", ""}, {"/dev/fd/", "/fd"}, {"/dev/stdin", "/fd/0"}, {"/dev/stdout", "/fd/1"}, {"/dev/stderr", "/fd/2"},
 };
@@ -86,7 +93,7 @@ static const char *through_proc(pid_t pid, const char *path, char *base)
 	return NULL;
 }
 
-/* The path as the tracer can use it: from the root, through the process's own /proc/self. */
+/* The path as the tracer can use it: absolute, and through /proc/PID where the process would use /proc/self. */
 char *absolute(struct task *task, int dirfd, const char *path)
 {
 	char base[PATH_MAX_] = "", *result;
@@ -103,7 +110,7 @@ char *absolute(struct task *task, int dirfd, const char *path)
 	} else if (!strncmp(path, "/proc/thread-self/", 18)) {
 		snprintf(base, sizeof base, "/proc/%d/task/%d", task->proc->pid, task->tid);
 		path += 17;
-	} else if (task->proc->other_root) {
+	} else if (task->proc->other_root) { /* after a chroot: prefix the root of the process */
 		char link[64];
 		snprintf(link, sizeof link, "/proc/%d/root", task->proc->pid);
 		ssize_t size = readlink(link, base, sizeof base - 1);
@@ -115,8 +122,8 @@ char *absolute(struct task *task, int dirfd, const char *path)
 	return result;
 }
 
-/* Every link resolved; with follow false the last component stands as it is. A path whose
- * folder is not there is returned as given. */
+/* Resolves all symbolic links; with `follow` false the last component stays as it is. A path whose directory
+ * does not exist is returned unchanged. */
 char *canonical(const char *path, bool follow)
 {
 	char *whole = follow ? realpath(path, NULL) : NULL;

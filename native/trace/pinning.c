@@ -1,6 +1,8 @@
-/* What is pinned: the wall clock, randomness, or both. A run with the same pins is told the same
- * times and draws the same numbers, in static and Go programs too, for it is the tracer who answers:
- * the filter stops these calls in a pinned run, and only there. */
+/* Pinning: answers clock and randomness in place of the kernel, so that a repeat sees the same values.
+ *
+ * The filter stops the calls that read them, only in a pinned run, and the tracer answers. So it works in
+ * static and Go programs, too. clocks.c has the clock, timeouts.c the waits, random.c the random numbers,
+ * random_devices.c /dev/urandom. */
 #include "trace.h"
 
 #include <linux/audit.h>
@@ -29,13 +31,15 @@ bool pin_random(const char *hex)
 	return pins.random;
 }
 
+/* Whether a call of the table is stopped in this run: some only when clock or randomness is pinned. */
 bool pin_includes(const struct call *call)
 {
 	return call->rule < CLOCK ? true : call->rule == RANDOM ? pins.random : pins.clock;
 }
 
-/* In the first process, before it runs the command. Where memory lies is drawn too: programs that
- * order things by their addresses are many. A system that forbids this leaves that one unpinned. */
+/* In the first process, before it runs the command: turns address space randomization off for all its
+ * descendants, because many programs order things by address. Where the system forbids that, addresses stay
+ * random. */
 void pin_addresses(void)
 {
 	int now = personality(0xffffffff);
@@ -43,7 +47,7 @@ void pin_addresses(void)
 		personality((unsigned long)now | ADDR_NO_RANDOMIZE);
 }
 
-/* A thread, or the first one of a process. */
+/* A new thread, or the first thread of a new process, continues from the state of its maker. */
 void pin_task(struct task *maker, struct task *born)
 {
 	born->clock = maker->clock;
@@ -51,8 +55,8 @@ void pin_task(struct task *maker, struct task *born)
 		random_child(&maker->random, &born->random);
 }
 
-/* A new program, before its first instruction: without the kernel's page of fast calls it asks
- * by real ones. */
+/* A new program, before its first instruction. Hides the vDSO: it would answer clock reads without a system
+ * call. Replaces the 16 random bytes that the kernel gives each program. */
 void pin_exec(struct task *task, struct stack *stack)
 {
 	uint8_t bytes[16];
@@ -77,6 +81,7 @@ bool pin_enter(struct task *task)
 
 /* ---- answering for the kernel ---- */
 
+/* The register of the n-th argument, by architecture. */
 static size_t argument_register(const struct task *task, int n)
 {
 #define AT(name) offsetof(struct user_regs_struct, name)
@@ -85,7 +90,7 @@ static size_t argument_register(const struct task *task, int n)
 	return (task->info.arch == AUDIT_ARCH_X86_64 ? wide : narrow)[n];
 }
 
-/* The call is not made, and this is its answer. */
+/* Skips the call (number -1) and sets its result. */
 void call_skip(struct task *task, int64_t result)
 {
 	ptrace(PTRACE_POKEUSER, task->tid, AT(orig_rax), -1l);

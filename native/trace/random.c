@@ -1,6 +1,8 @@
-/* Pinned randomness: a stream of bytes for each thread (ChaCha20), by a key of its own. The key
- * follows from the seed and from the thread's place: its maker's key, which of that one's threads and
- * children it is, and how many programs it has run. So whoever races draws nobody else's numbers. */
+/* Pinned randomness: a ChaCha20 stream of bytes for each thread, with its own key.
+ *
+ * The key is derived from the seed and from the position of the thread: the key of its maker, the number of
+ * threads and children that this one made before, and the programs it has run. So threads and processes
+ * that race do not take numbers from each other. */
 #include "trace.h"
 
 #include <errno.h>
@@ -9,8 +11,9 @@
 #include <sys/uio.h>
 
 #define BLOCK 64
-#define MAX_FILL (1u << 25) /* bytes of one answer, as in the kernel */
+#define MAX_FILL (1u << 25) /* bytes of one getrandom, the limit of the kernel */
 
+/* Part of the nonce, so that keys and output never come from the same block. */
 enum purpose { STREAM, BIRTH, PROGRAM };
 
 static uint32_t rotate(uint32_t x, int n) { return x << n | x >> (32 - n); }
@@ -23,6 +26,7 @@ static void quarter_round(uint32_t *x, int a, int b, int c, int d)
 	x[c] += x[d], x[b] = rotate(x[b] ^ x[c], 7);
 }
 
+/* One ChaCha20 block (RFC 8439: 20 rounds, as 10 double rounds). The counter has 64 bits. */
 static void block(const uint8_t key[KEY], uint64_t counter, enum purpose purpose, uint8_t out[BLOCK])
 {
 	uint32_t start[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574}, x[16];
@@ -41,6 +45,7 @@ static void block(const uint8_t key[KEY], uint64_t counter, enum purpose purpose
 	memcpy(out, x, BLOCK);
 }
 
+/* A new stream whose key is the first half of a block. */
 static void derive(struct random_stream *to, const uint8_t key[KEY], uint64_t which, enum purpose purpose)
 {
 	uint8_t out[BLOCK];
@@ -49,6 +54,7 @@ static void derive(struct random_stream *to, const uint8_t key[KEY], uint64_t wh
 	memcpy(to->key, out, KEY);
 }
 
+/* The stream of the first process. The 16-byte seed is used twice: a key has 32 bytes. */
 void random_root(struct random_stream *stream)
 {
 	uint8_t key[KEY];
@@ -57,11 +63,13 @@ void random_root(struct random_stream *stream)
 	derive(stream, key, 0, BIRTH);
 }
 
+/* A new thread or process: the maker counts, so each child has another key. */
 void random_child(struct random_stream *maker, struct random_stream *born)
 {
 	derive(born, maker->key, maker->births++, BIRTH);
 }
 
+/* A new program does not continue the stream of the one before, whose use of it may be chance. */
 void random_exec(struct random_stream *stream)
 {
 	uint8_t key[KEY];
@@ -69,6 +77,7 @@ void random_exec(struct random_stream *stream)
 	derive(stream, key, 0, PROGRAM);
 }
 
+/* Any number of bytes at a time gives the same stream: a block is computed again where a read ended within it. */
 void random_bytes(struct random_stream *stream, void *to, size_t size)
 {
 	uint8_t out[BLOCK], *at = to;
@@ -82,7 +91,7 @@ void random_bytes(struct random_stream *stream, void *to, size_t size)
 	}
 }
 
-/* The answer of a call that fills a program's memory: how much was written, or an error. */
+/* Fills memory of the program; returns the result of the call: bytes written, or an error. */
 int64_t random_fill(struct task *task, uint64_t address, uint64_t size)
 {
 	static uint8_t part[1 << 16];
@@ -102,7 +111,7 @@ int64_t random_fill(struct task *task, uint64_t address, uint64_t size)
 bool getrandom_enter(struct task *task)
 {
 	uint64_t flags = argument(task, 2);
-	if (!(flags & ~(uint64_t)(GRND_NONBLOCK | GRND_RANDOM | GRND_INSECURE))) /* else the kernel refuses it */
+	if (!(flags & ~(uint64_t)(GRND_NONBLOCK | GRND_RANDOM | GRND_INSECURE))) /* unknown flags: let the kernel refuse them */
 		call_skip(task, random_fill(task, argument(task, 0), argument(task, 1)));
 	return false;
 }

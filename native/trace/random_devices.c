@@ -1,7 +1,8 @@
-/* /dev/random and /dev/urandom in a run whose randomness is pinned. A process that has one of them
- * open is stopped at every call, until it has closed it: its reads from there are answered from its
- * stream. That is slow and rare: programs draw by getrandom. The descriptor is the real one, by whatever
- * name it was opened and however it was handed on. */
+/* /dev/random and /dev/urandom while randomness is pinned.
+ *
+ * A process that has one of them open is stopped at every call until it closes it, and its reads from the
+ * device are answered from its stream. That is slow but rare: programs use getrandom. The device is
+ * recognized by its number, so it does not matter by what name it was opened or how it was inherited. */
 #include "trace.h"
 
 #include <dirent.h>
@@ -16,7 +17,8 @@
 
 enum use { NOTHING, READ, READ_PARTS, CARRY, CARRY_FIRST, CLOSE };
 
-/* By number on x86-64 and on i386. CARRY: the second argument is the source, of CARRY_FIRST the first. */
+/* Calls that read from a descriptor, on x86-64 and on i386. CARRY moves data between descriptors: the second
+ * argument is the source, of CARRY_FIRST the first. */
 static const struct { int nr, nr32; enum use use; } uses[] = {
 	{0, 3, READ},		 /* read */
 	{17, 180, READ},	 /* pread64 */
@@ -30,6 +32,7 @@ static const struct { int nr, nr32; enum use use; } uses[] = {
 	{3, 6, CLOSE},		 /* close */
 };
 
+/* Character devices 1:8 (random) and 1:9 (urandom). */
 static bool is_device(pid_t pid, int fd)
 {
 	char link[64];
@@ -51,7 +54,8 @@ static bool holds_device(pid_t pid)
 	return found;
 }
 
-/* Another thread may read what this one opened. */
+/* Another thread of the process may read what this one opened: stop it now, so that it is resumed call by
+ * call. */
 static void interrupt(struct task *task, const void *but)
 {
 	if (task != but && task->proc == ((const struct task *)but)->proc)
@@ -66,8 +70,10 @@ void device_opened(struct task *task, int fd)
 	tasks_visit(interrupt, task);
 }
 
+/* Checks again whether a device is open: after exec, and after a close. */
 void devices_inherited(struct proc *proc) { proc->has_random_device = pins.random && holds_device(proc->pid); }
 
+/* readv: the buffers are filled one after the other, as the kernel would. */
 static int64_t read_parts(struct task *task, uint64_t address, uint64_t count)
 {
 	bool wide = task->info.arch == AUDIT_ARCH_X86_64;
@@ -107,10 +113,11 @@ static void enter(struct task *task, const struct __ptrace_syscall_info *info)
 		return;
 	task->info.arch = info->arch;
 	task->answer = use == READ ? random_fill(task, given[1], given[2])
-		     : use == READ_PARTS ? read_parts(task, given[1], given[2]) : -EINVAL; /* then programs read and write */
+		     : use == READ_PARTS ? read_parts(task, given[1], given[2]) : -EINVAL; /* EINVAL for splice and its like: programs then fall back to read and write */
 	call_skip(task, task->answer);
 }
 
+/* A call of such a process begins or returns. */
 void device_stop(struct task *task, const struct __ptrace_syscall_info *info)
 {
 	if (info->op == PTRACE_SYSCALL_INFO_ENTRY) {
@@ -118,7 +125,7 @@ void device_stop(struct task *task, const struct __ptrace_syscall_info *info)
 		return;
 	}
 	if (task->device == DEVICE_READ)
-		call_set_result(task, task->answer); /* the filter refused a call without a number */
+		call_set_result(task, task->answer); /* the filter answers ENOSYS to number -1: set the result again */
 	else if (task->device == DEVICE_CLOSED)
 		devices_inherited(task->proc);
 	task->device = DEVICE_NONE;

@@ -1,4 +1,7 @@
-/* The shared file that the injected library records into, one slot a process. */
+/* The rings: shared memory in which the injected library records calls, one slot per process.
+ *
+ * The tracer drains a ring at every stop of its process, before every change by any process, and at every
+ * tick. Processes can write anything into this memory, so nothing in it is trusted. */
 #include "trace.h"
 
 #include <fcntl.h>
@@ -8,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static uint64_t local_sequence; /* the counter, where there is no shared file */
+static uint64_t local_sequence; /* the sequence counter when there is no shared file */
 uint64_t *sequence = &local_sequence;
 
 static char path[64];
@@ -19,10 +22,9 @@ static uint32_t highest, free_slots[CLEW_SLOTS], free_count;
 
 uint64_t next_seq(void) { return __atomic_add_fetch(sequence, 1, __ATOMIC_SEQ_CST); }
 
-/* The file has no name of its own: processes open it through /proc, by default the tracer's, and it is
- * gone with the tracer, however that ends. Its size is sealed: a process that cut it short would end the
- * tracer with SIGBUS. Where memory cannot be shared every process is stopped instead: nothing is lost
- * but speed. */
+/* The file is a memfd without a name: processes open it through /proc, and it disappears with the tracer,
+ * however that ends. Its size is sealed: a process that truncated it would kill the tracer with SIGBUS. Where
+ * memory cannot be shared, every process is traced by stops: slower, and nothing is lost. */
 void rings_open(void)
 {
 	size_t size = (size_t)CLEW_SLOTS * CLEW_SLOT_SIZE;
@@ -42,7 +44,7 @@ void rings_open(void)
 
 int rings_file(void) { return file; }
 
-/* The process by whose /proc the file is opened. */
+/* Names the process through whose /proc the file is opened: the tracer, or the holder (isolation.c). */
 void rings_set_holder(pid_t pid)
 {
 	if (file >= 0)
@@ -57,6 +59,7 @@ static struct clew_ring *ring_of(const struct proc *proc)
 	return (struct clew_ring *)(base + (size_t)proc->slot * CLEW_SLOT_SIZE);
 }
 
+/* Gives a process a slot. When all are taken it has none and is traced by stops. */
 void ring_assign(struct proc *proc)
 {
 	if (!base || proc->slot)
@@ -69,13 +72,13 @@ void ring_assign(struct proc *proc)
 		owners[proc->slot] = proc;
 }
 
-/* What a thread began to write and never finished must not be met by the next owner. All else
- * was cleared as it was read: touching it again would cost a page fault for every page. */
+/* A record that a thread began and never finished must not reach the next owner. All else was cleared when it
+ * was read, and touching it again would cost a page fault per page. */
 static void ring_clear(struct clew_ring *ring)
 {
 	uint32_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED), at = tail % CLEW_DATA;
 	uint32_t left = __atomic_load_n(&ring->head, __ATOMIC_RELAXED) - tail;
-	if (left > CLEW_DATA) { /* no library wrote that */
+	if (left > CLEW_DATA) { /* no library wrote that: clear everything */
 		left = CLEW_DATA;
 		at = 0;
 	}
@@ -85,6 +88,7 @@ static void ring_clear(struct clew_ring *ring)
 	ring->head = ring->tail = 0;
 }
 
+/* Drains first: the last records of the process are still in there. */
 void ring_release(struct proc *proc)
 {
 	if (!proc->slot)
@@ -96,6 +100,7 @@ void ring_release(struct proc *proc)
 	proc->slot = 0;
 }
 
+/* Writes the slot into the page of the process, if the library is set up there. */
 static void write_slot(const struct proc *proc, uint32_t slot)
 {
 	struct clew_local local;
@@ -103,7 +108,8 @@ static void write_slot(const struct proc *proc, uint32_t slot)
 		poke(proc->pid, CLEW_LOCAL + offsetof(struct clew_local, slot), &slot, sizeof slot);
 }
 
-/* A forked child has a copy of its parent's page: it gets a slot of its own there. */
+/* A forked child has a copy of the page of its parent, with the slot of the parent: it gets one of its own. It
+ * is stopped, so it cannot have recorded anything into the wrong ring. */
 void ring_set_up_child(struct proc *proc)
 {
 	struct clew_local local;
@@ -114,8 +120,8 @@ void ring_set_up_child(struct proc *proc)
 	write_slot(proc, proc->sharers ? 0 : proc->slot);
 }
 
-/* A child that shares its parent's memory shares the page too: as long as it does, neither can
- * tell by it who is who, and both are stopped instead. */
+/* A child that shares the memory of its parent (vfork) shares the page as well. As long as it does, the page
+ * cannot say which of the two makes a call: both get slot 0 and are traced by stops. */
 void ring_share(struct proc *parent, struct proc *child)
 {
 	struct proc *owner = parent->memory ? parent->memory : parent;
@@ -124,6 +130,7 @@ void ring_share(struct proc *parent, struct proc *child)
 		write_slot(owner, 0);
 }
 
+/* The child has other memory now, or has ended: when it was the last, the owner gets its slot back. */
 void ring_unshare(struct proc *child)
 {
 	struct proc *owner = child->memory;
@@ -132,7 +139,8 @@ void ring_unshare(struct proc *child)
 		write_slot(owner, owner->slot);
 }
 
-/* `record` is a copy that the processes cannot change, `text` its two paths, where they can. */
+/* Writes one record to the trace. `record` is a copy that the processes cannot change; `text` points to its
+ * two paths, which they can: only their sizes were checked. */
 static void write_record(struct proc *proc, const struct clew_record *record, const char *text)
 {
 	char given[PATH_MAX_], real[PATH_MAX_], joined[2 * PATH_MAX_];
@@ -147,6 +155,7 @@ static void write_record(struct proc *proc, const struct clew_record *record, co
 		snprintf(joined, sizeof joined, "%s/%s", strcmp(proc->cwd, "/") ? proc->cwd : "", given);
 		path = joined;
 	}
+	/* No file has mode 0: it means that there are no facts. */
 	const struct clew_facts *facts = record->facts.mode ? &record->facts : NULL;
 	if (record->kind == CLEW_OPEN) {
 		emit_open(proc, record->seq, path, record->real_size ? real : NULL, record->flags, -record->result, facts, NULL);
@@ -160,14 +169,16 @@ static void write_record(struct proc *proc, const struct clew_record *record, co
 	}
 }
 
+/* Every size is checked before it is used: a process may have forged the record. */
 static bool is_valid(const struct clew_record *record, uint32_t size)
 {
 	return record->kind > CLEW_PAD && record->kind <= CLEW_FETCH && record->path_size < PATH_MAX_ &&
 	       record->real_size < PATH_MAX_ && sizeof *record + record->path_size + record->real_size <= size;
 }
 
-/* The processes can write all of this memory at any time: every number is read once, checked, and then used
- * from a copy. A process that writes as fast as this reads is not followed for ever. */
+/* Reads all finished records of a ring. The processes can write to this memory at any time: every number is
+ * read once, checked, and then used from a copy. At most the size of one ring is read per call, so that a
+ * process that writes as fast as this reads cannot hold the tracer up. */
 void ring_drain(struct proc *proc)
 {
 	if (!proc->slot)
@@ -181,11 +192,11 @@ void ring_drain(struct proc *proc)
 		if (size >= sizeof(struct clew_record)) {
 			struct clew_record record;
 			memcpy(&record, ring->data + at, sizeof record);
-			__asm__ volatile("" : : : "memory"); /* from here on the copy counts */
+			__asm__ volatile("" : : : "memory"); /* compiler barrier: never read the shared record again */
 			if (is_valid(&record, size))
 				write_record(proc, &record, (const char *)(ring->data + at + sizeof record));
 		}
-		memset(ring->data + at, 0, size);
+		memset(ring->data + at, 0, size); /* size 0 marks a free place for the next record */
 		tail += size;
 		drained += size;
 		__atomic_store_n(&ring->tail, tail, __ATOMIC_RELEASE);

@@ -1,26 +1,27 @@
-/* One process after the other: who starts a process goes on only when that one, and all it started,
- * has ended. So processes that would race run in the order in which they were started.
+/* Serial mode: a process that starts another goes on only when that one and all its descendants have ended.
+ * So processes that would race run in the order in which they were started.
  *
- * Some need each other: the ends of a pipe, a server and its clients, a child and the parent that feeds
- * it. When nobody moves any more, the one that was held last_held goes on; and when nobody does anything but sleep
- * for long, or all takes too long, for then somebody may be waiting by asking again and again. */
+ * Some processes need each other: the ends of a pipe, a server and its clients, a child and the parent that
+ * feeds it. So when no process moves any more, the one that was held last goes on. It also goes on after a
+ * while in which all others only sleep, or after a long time in any case: a process may be polling for it. */
 #include "trace.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 
-/* In ticks, ten a second. */
+/* In ticks, ten per second. */
 #define MAX_ASLEEP 100
 #define MAX_WAIT 600
 
 static bool serial;
-static struct task *last_held; /* held last_held; the one held before it follows */
+static struct task *last_held; /* a stack of held tasks, linked by next_held */
 static unsigned asleep, waited;
 static uint64_t switches_before;
 
 void serial_start(void) { serial = true; }
 
+/* Whether the parent stays stopped until the child has ended. Threads are not ordered. */
 bool serial_holds(struct task *parent, struct proc *child)
 {
 	if (!serial || !child || child == parent->proc)
@@ -32,6 +33,7 @@ bool serial_holds(struct task *parent, struct proc *child)
 	return true;
 }
 
+/* Takes the task out of the list and lets it go on. */
 static void release(struct task **held)
 {
 	struct task *task = *held;
@@ -41,6 +43,7 @@ static void release(struct task **held)
 	resume(task, PTRACE_CONT, 0);
 }
 
+/* This process and all its descendants have ended. */
 void serial_ended(const struct proc *proc)
 {
 	for (struct task **at = &last_held; *at; at = &(*at)->next_held)
@@ -50,6 +53,7 @@ void serial_ended(const struct proc *proc)
 		}
 }
 
+/* A held task was killed. */
 void serial_gone(struct task *task)
 {
 	for (struct task **at = &last_held; *at; at = &(*at)->next_held)
@@ -59,11 +63,12 @@ void serial_gone(struct task *task)
 		}
 }
 
-/* ---- whether anybody moves ---- */
+/* ---- whether any process moves ---- */
 
 static uint64_t switches;
 static bool moving, sleeping;
 
+/* Whether the task is in nanosleep or clock_nanosleep (on either architecture), from /proc/PID/syscall. */
 static bool sleeps(const struct task *task)
 {
 	char name[64];
@@ -77,6 +82,8 @@ static bool sleeps(const struct task *task)
 	return call == 35 || call == 230 || call == 162 || call == 267 || call == 407; /* nanosleep, clock_nanosleep */
 }
 
+/* Adds one task to the picture: its state and its count of context switches. A task that is asleep at both
+ * looks but switched meanwhile has moved. */
 static void inspect(struct task *task, const void *nothing)
 {
 	char name[64], line[256], state = 'R';
@@ -99,6 +106,8 @@ static void inspect(struct task *task, const void *nothing)
 		sleeping = true;
 }
 
+/* Still: no task runs or sleeps for a time, and none was switched since the last tick; so all wait for a held
+ * one. */
 void serial_tick(void)
 {
 	if (!last_held)

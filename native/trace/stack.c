@@ -1,6 +1,9 @@
-/* The stack of a new program, before its first instruction: the variables it was given, and
- * the two that are added for the injected library. Here nobody else can be using the memory, and
- * the caller, who may share his with a parent that goes on, is never touched. */
+/* The stack of a new program, before its first instruction: reads its variables and injects the library.
+ *
+ * The kernel lays it out as argc, argument pointers, NULL, variable pointers, NULL, auxiliary vector. To
+ * inject the library the tracer adds LD_PRELOAD and CLEW_RING to the variables. It does so here and not in
+ * the arguments of execve: no other thread can use this memory yet, and the calling process, which may share
+ * its memory with a parent that goes on (vfork), is never changed. */
 #include "trace.h"
 
 #include <elf.h>
@@ -14,13 +17,14 @@
 #include <sys/user.h>
 #include <unistd.h>
 
-#define MOST (8u << 20) /* bytes of pointers: more than the kernel's limit on arguments allows */
+#define MOST (8u << 20) /* bytes of the table: above what the kernel allows for arguments and variables */
 
+/* Bytes of the CLEW_RING variable. */
 #define RING 128
 
 static const char *library;
 
-/* The loader splits its list at spaces and colons: such a path goes by a descriptor's name. */
+/* The loader splits LD_PRELOAD at spaces and colons: a path with one is replaced by that of a descriptor. */
 void stack_set_library(const char *path)
 {
 	static char other[64];
@@ -38,12 +42,13 @@ void stack_set_library(const char *path)
 bool stack_is_library(const char *path) { return library && !strcmp(path, library); }
 char *stack_find_library(char *text) { return library ? strstr(text, library) : NULL; }
 
+/* The n-th word of the table; words have 4 bytes in a 32-bit program. */
 static uint64_t item(const struct stack *stack, size_t n)
 {
 	return stack->word == 8 ? ((uint64_t *)stack->table)[n] : ((uint32_t *)stack->table)[n];
 }
 
-/* The number of items that are there whole, up to the end of the auxiliary vector; 0: not yet. */
+/* The number of words up to the end of the auxiliary vector; 0: more of the stack must be read. */
 static size_t parse(struct stack *stack, size_t have)
 {
 	if (have < 2)
@@ -59,6 +64,7 @@ static size_t parse(struct stack *stack, size_t have)
 	return 0;
 }
 
+/* The kernel returns the smaller register set for a 32-bit program: its size tells which one it is. */
 static bool stack_pointer(pid_t pid, struct stack *stack)
 {
 	struct iovec registers = {&stack->registers, sizeof stack->registers};
@@ -69,6 +75,7 @@ static bool stack_pointer(pid_t pid, struct stack *stack)
 	return true;
 }
 
+/* The size of the table is not known before it is read: doubles the room until it fits. */
 bool stack_read(struct stack *stack, pid_t pid)
 {
 	memset(stack, 0, sizeof *stack);
@@ -92,7 +99,7 @@ void stack_free(struct stack *stack)
 	stack->table = NULL;
 }
 
-/* The kernel puts the texts one after the other: they are read at once. */
+/* Reads the variables. The kernel puts their strings one after the other, so one read gets all but the last. */
 void stack_variables(const struct stack *stack, pid_t pid, struct list *list)
 {
 	size_t count = stack->vector - 1 - stack->variables;
@@ -112,6 +119,7 @@ void stack_variables(const struct stack *stack, pid_t pid, struct list *list)
 	free(texts);
 }
 
+/* The value of an entry of the auxiliary vector; 0: none. */
 uint64_t stack_auxv(const struct stack *stack, uint64_t tag)
 {
 	for (size_t at = stack->vector; at + 1 < stack->items; at += 2)
@@ -120,7 +128,7 @@ uint64_t stack_auxv(const struct stack *stack, uint64_t tag)
 	return 0;
 }
 
-/* What the kernel told under this tag is told no more. */
+/* Hides an entry of the auxiliary vector from the program (AT_IGNORE), in its memory and in the copy. */
 void stack_hide_auxv(struct stack *stack, pid_t pid, uint64_t tag)
 {
 	uint64_t ignore = AT_IGNORE;
@@ -131,8 +139,8 @@ void stack_hide_auxv(struct stack *stack, pid_t pid, uint64_t tag)
 		}
 }
 
-/* Writes the same table anew, a little lower, with the loader's list and the ring added last:
- * the library takes both out again, and leaves what was there. */
+/* Writes the table again, lower on the stack, with LD_PRELOAD and CLEW_RING added after the other variables.
+ * The library removes both again. An existing LD_PRELOAD is kept, behind the library. */
 static bool add(struct stack *stack, pid_t pid, const struct list *list, const char *ring)
 {
 	char *preload;
@@ -145,12 +153,13 @@ static bool add(struct stack *stack, pid_t pid, const struct list *list, const c
 		}
 	if (asprintf(&preload, CLEW_ENV_PRELOAD "%s%s%s", library, theirs && *theirs ? ":" : "", theirs ? theirs : "") < 0)
 		fail("out of memory");
-	size_t preload_size = strlen(preload) + 1, ring_size = RING; /* always as large: it moves the stack */
+	size_t preload_size = strlen(preload) + 1, ring_size = RING; /* always the same size: it moves the stack, and addresses must not differ between runs */
 	size_t table_size = (stack->items + 2) * 8, size = table_size + preload_size + ring_size;
+	/* 128: the red zone. The ABI wants the stack aligned to 16 bytes. */
 	uint64_t at = (stack->at - 128 - size) & ~15ull, texts = at + table_size;
 	uint64_t *all = must(malloc(size)), *old = stack->table;
 	for (size_t i = 0; i < stack->items; i++) {
-		if (i == stack->vector - 1) { /* before the end of the variables */
+		if (i == stack->vector - 1) { /* before the NULL that ends the variables */
 			if (!theirs)
 				all[count++] = texts;
 			all[count++] = texts + preload_size;
@@ -169,8 +178,9 @@ static bool add(struct stack *stack, pid_t pid, const struct list *list, const c
 	return !ptrace(PTRACE_SETREGS, pid, NULL, &stack->registers);
 }
 
-/* Whether the library was injected. A program of another user could open neither it nor the
- * ring, and one with a privilege would not load it: these are stopped instead. */
+/* Whether the library was injected. Not into a program of another user, which could open neither the library
+ * nor the ring, nor into a privileged one, for which the loader ignores LD_PRELOAD. These are traced by stops
+ * instead. */
 bool stack_inject(struct stack *stack, struct proc *proc, const struct list *list)
 {
 	char ring[RING] = "";

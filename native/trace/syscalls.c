@@ -1,12 +1,14 @@
-/* The system calls that stop, by their numbers on x86-64 and on i386.
- * The columns after the rule: which argument is the folder, the path, the flags; then, for
- * calls with two paths, the second folder and path. */
+/* The table of system calls that concern the tracer, by number on x86-64 and on i386.
+ *
+ * Columns: numbers, what the call does, when the filter stops it; then the numbers of the arguments that
+ * hold directory descriptor, path and flags, and for calls with two paths the second directory and path.
+ * -1: there is none. Flags -2: the call never follows a link (lstat). */
 #include "trace.h"
 
 #include <linux/audit.h>
 
 const struct call calls[] = {
-	/* the frequent ones first: they are compared first */
+	/* the frequent calls first: the filter compares in this order */
 	{257, 295, OP_OPEN, PASS_FLAGS, 0, 1, 2, -1, -1},	/* openat */
 	{262, 300, OP_STAT, PASS_NAMED, 0, 1, 3, -1, -1},	/* newfstatat */
 	{21, 33, OP_ACCESS, PASS, -1, 0, -1, -1, -1},		/* access */
@@ -18,8 +20,8 @@ const struct call calls[] = {
 	{6, 196, OP_STAT, PASS, -1, 0, -2, -1, -1},		/* lstat, lstat64 */
 	{89, 85, OP_READLINK, PASS, -1, 0, -1, -1, -1},		/* readlink */
 	{439, 439, OP_ACCESS, PASS, 0, 1, -1, -1, -1},		/* faccessat2 */
-	{-1, 106, OP_STAT, STOP, -1, 0, -1, -1, -1},		/* the older stat */
-	{-1, 107, OP_STAT, STOP, -1, 0, -2, -1, -1},		/* the older lstat */
+	{-1, 106, OP_STAT, STOP, -1, 0, -1, -1, -1},		/* stat of the first kernels */
+	{-1, 107, OP_STAT, STOP, -1, 0, -2, -1, -1},		/* lstat of the first kernels */
 
 	{85, 8, OP_CREAT, STOP, -1, 0, -1, -1, -1},		/* creat */
 	{437, 437, OP_OPENAT2, STOP, 0, 1, 2, -1, -1},		/* openat2 */
@@ -59,7 +61,7 @@ const struct call calls[] = {
 	{280, 320, OP_META, STOP, 0, 1, -1, -1, -1},		/* utimensat */
 	{-1, 412, OP_META, STOP, 0, 1, -1, -1, -1},		/* utimensat with 64-bit times */
 
-	{188, 226, OP_META, STOP, -1, 0, -1, -1, -1},		/* setxattr: permissions are set so, too */
+	{188, 226, OP_META, STOP, -1, 0, -1, -1, -1},		/* setxattr: also sets access control lists */
 	{189, 227, OP_META, STOP, -1, 0, -1, -1, -1},		/* lsetxattr */
 	{190, 228, OP_FMETA, STOP, 0, -1, -1, -1, -1},		/* fsetxattr */
 	{197, 235, OP_META, STOP, -1, 0, -1, -1, -1},		/* removexattr */
@@ -87,12 +89,13 @@ const struct call calls[] = {
 	{424, 424, OP_SIGNAL, STOP, -1, -1, -1, -1, -1},	/* pidfd_send_signal */
 	{101, 26, OP_PTRACE, STOP, -1, -1, 0, -1, -1},		/* ptrace */
 
-	/* These would open files unseen; a program that is refused falls back to plain calls. */
+	/* io_uring opens files without system calls that could be stopped; programs that are refused it fall
+	 * back to ordinary calls. */
 	{425, 425, OP_NONE, REFUSE, -1, -1, -1, -1, -1},	/* io_uring_setup */
 	{426, 426, OP_NONE, REFUSE, -1, -1, -1, -1, -1},	/* io_uring_enter */
 	{427, 427, OP_NONE, REFUSE, -1, -1, -1, -1, -1},	/* io_uring_register */
 
-	/* Where the clock or randomness is pinned. Those with wide times are apart on i386. */
+	/* Stopped only when clock or randomness is pinned. i386 has separate calls with 64-bit times. */
 	{228, 265, OP_GETTIME, CLOCK_WALL, -1, -1, 0, -1, -1},	/* clock_gettime */
 	{-1, 403, OP_GETTIME, CLOCK_WALL, -1, -1, 0, -1, -1},
 	{96, 78, OP_TIMEOFDAY, CLOCK, -1, -1, -1, -1, -1},	/* gettimeofday */
@@ -119,6 +122,7 @@ const struct call calls[] = {
 };
 const unsigned call_count = sizeof calls / sizeof *calls;
 
+/* By direct lookup, filled at the first use: this runs at every stop. */
 const struct call *call_find(uint32_t arch, uint64_t nr)
 {
 	static uint8_t table[2][512];

@@ -1,4 +1,7 @@
-/* Threads and processes, and what each process image is already known to have seen. */
+/* Threads (tasks) and processes (procs), and what each image is known to have seen.
+ *
+ * ptrace reports thread ids, records name images: a task belongs to a proc, and a proc runs one image at a
+ * time. A proc outlives its last task while it has children, because they refer to it as their parent. */
 #include "trace.h"
 
 #include <stdlib.h>
@@ -6,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A hash table by thread id; ids are handed out in sequence, so the modulo spreads them well. */
 #define BUCKETS 4096
 
 static struct task *table[BUCKETS];
@@ -33,6 +37,7 @@ struct task *task_new(pid_t tid, struct proc *proc)
 	return task;
 }
 
+/* The task has ended. An exec or a serial wait that it was in ends with it. */
 void task_drop(struct task *task)
 {
 	struct task **at = &table[(unsigned)task->tid % BUCKETS];
@@ -58,7 +63,7 @@ void tasks_visit(void (*visit)(struct task *task, const void *with), const void 
 {
 	for (unsigned i = 0; i < BUCKETS; i++)
 		for (struct task *task = table[i], *next; task; task = next) {
-			next = task->next;
+			next = task->next; /* visit may drop the task */
 			visit(task, with);
 		}
 }
@@ -67,6 +72,7 @@ uint32_t image_number(void) { return ++images; }
 
 unsigned task_count(void) { return live; }
 
+/* Each live process once: by the task of its leader. */
 void procs_each(void (*each)(struct proc *proc, void *with), void *with)
 {
 	for (unsigned i = 0; i < BUCKETS; i++)
@@ -82,6 +88,7 @@ static void count_other(struct proc *proc, void *with)
 	++*count;
 }
 
+/* How many live processes there are besides this one and its ancestors. */
 unsigned proc_count_others(const struct proc *proc)
 {
 	unsigned count = 0;
@@ -96,6 +103,7 @@ struct proc *proc_new(pid_t pid, struct proc *parent, uint64_t seq)
 {
 	struct proc *proc = must(calloc(1, sizeof *proc));
 	struct timespec boot;
+	/* With the pid it names a process for good: the kernel counts start times on the same clock. */
 	clock_gettime(CLOCK_BOOTTIME, &boot);
 	proc->pid = pid;
 	proc->image = image_number();
@@ -108,7 +116,7 @@ struct proc *proc_new(pid_t pid, struct proc *parent, uint64_t seq)
 		proc->loader = parent->loader;
 		proc->loader_file = parent->loader_file;
 		proc->detours = parent->detours;
-		proc->early = EARLY_DONE; /* until it becomes another program */
+		proc->early = EARLY_DONE; /* it has the set-up of its parent, until it execs */
 		memcpy(proc->cwd, parent->cwd, sizeof proc->cwd);
 	} else if (!getcwd(proc->cwd, sizeof proc->cwd)) {
 		strcpy(proc->cwd, "/");
@@ -121,7 +129,7 @@ struct proc *proc_new(pid_t pid, struct proc *parent, uint64_t seq)
 	return proc;
 }
 
-/* Kept while a thread or a child still refers to it. */
+/* Frees a process, and its ancestors, once neither a task nor a child refers to it. */
 void proc_put(struct proc *proc)
 {
 	while (proc && !proc->tasks && !proc->children && proc->gone) {
@@ -143,6 +151,8 @@ void proc_clear_seen(struct proc *proc)
 	proc->seen_count = proc->seen_size = 0;
 }
 
+/* Fast, not cryptographic: chance collisions of 64 bits are too rare to matter. Eight bytes at a time, because
+ * paths are hashed at every call. */
 uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
 {
 	const uint8_t *at = data;
@@ -158,9 +168,11 @@ uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
 	return hash * 0xd6e8feb86659fd93ull;
 }
 
+/* Adds a hash to what this image has seen; false: it was there. Open addressing with linear probing, at most
+ * half full. */
 bool proc_first_time(struct proc *proc, uint64_t hash)
 {
-	hash |= 1; /* 0 marks an empty place */
+	hash |= 1; /* 0 marks an empty slot */
 	if (proc->seen_count * 2 >= proc->seen_size) {
 		uint32_t size = proc->seen_size ? proc->seen_size * 2 : 256;
 		uint64_t *larger = must(calloc(size, sizeof *larger));

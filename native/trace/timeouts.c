@@ -1,14 +1,16 @@
-/* Sleeps and waits, where the wall clock is pinned: a sleep moves it by the time asked for, and so does
- * a wait whose time has run out. A wait until a moment of the wall clock is made one until the real
- * moment that is as far away. */
+/* Sleeps and waits while the wall clock is pinned.
+ *
+ * A sleep moves the clock by the requested time, and so does a wait that times out. They take real time. A
+ * wait until a moment of the pinned clock is turned into one until the real moment that is as far away. */
 #include "trace.h"
 
 #include <errno.h>
 #include <linux/futex.h>
 #include <time.h>
 
-#define RED_ZONE 128 /* below the stack pointer, still in use */
-/* Interpreters hand locks around in shorter waits than this; how often these are in vain is chance. */
+#define RED_ZONE 128 /* bytes below the stack pointer that the program may still be using */
+/* Interpreters pass locks around with shorter timeouts than this, and which of them time out is chance: these
+ * do not move the clock. */
 #define SHORTEST (SECOND / 20)
 
 static int64_t real_now(clockid_t clock)
@@ -18,8 +20,8 @@ static int64_t real_now(clockid_t clock)
 	return now.tv_sec * SECOND + now.tv_nsec;
 }
 
-/* To a round number, upwards: of a wait whose end alone is known, how much was left when the program
- * came to wait differs a little. */
+/* Rounds up to a round number. For a wait until a moment, the time left when the program begins to wait
+ * differs a little from run to run. */
 static int64_t round_up(int64_t nanoseconds)
 {
 	static const int round[] = {10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100};
@@ -37,8 +39,8 @@ static bool is_wall_clock(clockid_t clock)
 	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_REALTIME_ALARM || clock == CLOCK_TAI;
 }
 
-/* How far away that moment is. The same moment of the real clock is written where no one looks, and
- * the argument led there until the call has returned. */
+/* How far away a moment of the pinned clock is. Writes the real moment below the stack, where the program has
+ * nothing, and points the argument to it until the call returns. */
 static int64_t translate(struct task *task, int n, int64_t until)
 {
 	uint64_t scratch = (task->info.stack_pointer - RED_ZONE - 16) & ~15ull;
@@ -50,6 +52,8 @@ static int64_t translate(struct task *task, int n, int64_t until)
 	return left > 0 ? left : 0;
 }
 
+/* A sleep always runs to its end or is repeated: so the clock moves here, and the end is of no interest unless
+ * an argument must be put back. */
 static bool enter_sleep(struct task *task)
 {
 	bool plain = task->call->op == OP_NANOSLEEP;
@@ -66,6 +70,7 @@ static bool enter_sleep(struct task *task)
 	return task->replaced_argument;
 }
 
+/* FUTEX_WAIT has a relative timeout, FUTEX_WAIT_BITSET an absolute one. */
 static bool enter_futex(struct task *task)
 {
 	int64_t time;
@@ -100,6 +105,7 @@ bool wait_enter(struct task *task)
 	}
 }
 
+/* Puts the argument back, and moves the clock only if the wait timed out: an event ended the others. */
 void wait_leave(struct task *task, int64_t result)
 {
 	if (task->replaced_argument)
