@@ -1,7 +1,6 @@
-"""Which accelerators a machine has, and which versions of their software.
+"""The accelerators of a machine, and the versions of their software.
 
-Read from what the drivers and libraries leave in files: no library is loaded and no device
-is woken, since either may take seconds.
+Read from the files of drivers and libraries: loading a library or waking a device may take seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 
 
 def accelerators(root: Path, environ: Mapping[str, str]) -> dict[str, Any]:
-    """The facets `gpu`, `driver`, `cuda`, `cudnn`, each only where it is present."""
+    """The facets `gpu`, `driver`, `cuda` and `cudnn`, as far as they are present."""
     found = {
         "gpu": list(_devices(root)),
         "driver": _driver(root),
@@ -28,19 +27,19 @@ def accelerators(root: Path, environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _devices(root: Path) -> Iterator[dict[str, str]]:
-    named = False
-    for folder in _entries(root / "proc/driver/nvidia/gpus"):
-        lines = dict(re.findall(r"^(.+?):\s*(.+?)\s*$", _read(folder / "information"), re.M))
-        named = True
+    has_nvidia_driver = False
+    for directory in _entries(root / "proc/driver/nvidia/gpus"):
+        lines = dict(re.findall(r"^(.+?):\s*(.+?)\s*$", _read(directory / "information"), re.M))
+        has_nvidia_driver = True
         yield {
             "vendor": "NVIDIA",
             "model": lines.get("Model", ""),
-            "bus": folder.name,
+            "bus": directory.name,
             "uuid": lines.get("GPU UUID", ""),
         }
     for device in _entries(root / "sys/bus/pci/devices"):
         vendor = _VENDORS.get(_read(device / "vendor"), "")
-        if not vendor or (named and vendor == "NVIDIA"):
+        if not vendor or (has_nvidia_driver and vendor == "NVIDIA"):
             continue
         if _read(device / "class").startswith(("0x03", "0x12")):  # display, accelerator
             yield {"vendor": vendor, "model": _read(device / "device"), "bus": device.name}
@@ -64,14 +63,14 @@ def _cuda(root: Path, environ: Mapping[str, str]) -> str:
 
     homes = [environ.get("CUDA_HOME", ""), environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
     for home in filter(None, homes):
-        folder = root / home.lstrip("/")
-        if not folder.is_dir():
+        directory = root / home.lstrip("/")
+        if not directory.is_dir():
             continue
         try:
-            return str(json.loads(_read(folder / "version.json"))["cuda"]["version"])
+            return str(json.loads(_read(directory / "version.json"))["cuda"]["version"])
         except (ValueError, KeyError, TypeError):
             pass
-        older = re.search(r"CUDA Version (\S+)", _read(folder / "version.txt"))
+        older = re.search(r"CUDA Version (\S+)", _read(directory / "version.txt"))
         if older:
             return older[1]
     return _library(root, "libcudart.so.")
@@ -88,20 +87,20 @@ def _cudnn(root: Path) -> str:
 
 
 def _library(root: Path, stem: str) -> str:
-    """The fullest version in the names of a library's files."""
+    """The longest version in the file names of a library."""
     versions: list[str] = []
-    for folder in (*_LIBRARIES, "usr/local/cuda/lib64"):
+    for directory in (*_LIBRARIES, "usr/local/cuda/lib64"):
         try:
-            names = os.listdir(root / folder)
+            names = os.listdir(root / directory)
         except OSError:
             continue
         versions += [name[len(stem) :] for name in names if name.startswith(stem)]
     return max(versions, key=len, default="")
 
 
-def _entries(folder: Path) -> list[Path]:
+def _entries(directory: Path) -> list[Path]:
     try:
-        return sorted(folder.iterdir())
+        return sorted(directory.iterdir())
     except OSError:
         return []
 

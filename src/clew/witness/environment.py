@@ -1,8 +1,8 @@
-"""The surroundings of an execution: what could make the same command behave otherwise.
+"""The environment of an execution: what could make the same command behave differently.
 
-Everything is read from files and the process itself, so it costs milliseconds; what is not
-there is left out, and nothing here can fail an execution. Only git is asked as a program,
-and only inside a repository.
+Everything is read from files and from the process itself, which takes milliseconds. What is not
+available is left out; nothing here can fail an execution. The only program it runs is git, and only
+inside a repository.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def facets(
 
 
 def git(cwd: Path, environ: Mapping[str, str]) -> dict[str, str | bool | None] | None:
-    """The commit of the repository `cwd` lies in, and whether tracked files differ from it.
+    """The commit of the repository that contains `cwd`, and whether tracked files differ from it.
 
-    None where there is no repository, no git, or git refuses to look. `dirty` is None when
-    the comparison takes too long; `commit` is None before the first one. Files that git does
-    not track do not make a repository dirty: the record holds them by itself.
+    None without a repository or git, or if git does not trust the repository. `dirty` is None if
+    the comparison takes too long; `commit` is None before the first commit. Untracked files do not
+    make a repository dirty: the record contains them anyway.
     """
     top = next((f for f in (cwd, *cwd.parents) if os.path.lexists(f / ".git")), None)
     if top is None:
@@ -85,17 +85,17 @@ def git(cwd: Path, environ: Mapping[str, str]) -> dict[str, str | bool | None] |
     return {"commit": None if oid == "(initial)" else oid, "dirty": dirty}
 
 
-def _git(top: Path, environ: Mapping[str, str], *words: str) -> str | None:
-    import subprocess  # only where there is a repository
+def _git(top: Path, environ: Mapping[str, str], *arguments: str) -> str | None:
+    import subprocess  # only needed in a repository
 
-    ours = {n: environ[n] for n in ("PATH", "HOME", "XDG_CONFIG_HOME") if n in environ}
-    ours |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    variables = {n: environ[n] for n in ("PATH", "HOME", "XDG_CONFIG_HOME") if n in environ}
+    variables |= {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     try:
-        done = subprocess.run(
-            # a repository's own settings must not make us run its programs
-            ("git", "-c", "core.fsmonitor=false", "-C", os.fspath(top), *words),
+        completed = subprocess.run(
+            # the settings of a repository must not make git run other programs
+            ("git", "-c", "core.fsmonitor=false", "-C", os.fspath(top), *arguments),
             check=False,
-            env=ours,
+            env=variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -103,11 +103,11 @@ def _git(top: Path, environ: Mapping[str, str], *words: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
+    return completed.stdout.decode(errors="replace") if completed.returncode == 0 else None
 
 
 def _variables(environ: Mapping[str, str], redactor: Redactor) -> dict[str, Any]:
-    """The variables as text; the exact bytes beside them where they are not UTF-8."""
+    """The variables as text, and in addition the exact bytes of those that are not UTF-8."""
     text: dict[str, str] = {}
     exact: dict[str, str] = {}
     for name, value in redactor.environment(environ).items():
@@ -123,7 +123,7 @@ def _variables(environ: Mapping[str, str], redactor: Redactor) -> dict[str, Any]
 
 
 def _cpu(machine: str) -> dict[str, Any]:
-    """The first processor stands for all: there may be hundreds, and reading each takes time."""
+    """Describe the first processor only: there may be hundreds, and reading each takes time."""
     lines: dict[str, str] = {}
     try:
         with open("/proc/cpuinfo", "rb", buffering=8192) as file:
@@ -164,7 +164,7 @@ def _os_release() -> dict[str, str]:
 def _libc() -> str:
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
-    except (OSError, ValueError):  # another libc does not know the question
+    except (OSError, ValueError):  # not glibc
         return "musl" if any(Path("/lib").glob("ld-musl-*")) else ""
 
 
@@ -190,7 +190,7 @@ def _umask() -> str:
 
 
 def _limits() -> dict[str, list[int | None]]:
-    """Soft and hard; None is "without limit"."""
+    """Soft and hard limit; None: unlimited."""
     found: dict[str, list[int | None]] = {}
     for name in _LIMITS:
         both = resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
@@ -204,7 +204,7 @@ def _user() -> dict[str, Any]:
 
 
 def user_name(uid: int) -> str:
-    """The agent's name; a uid nobody named stands for itself."""
+    """The name of a user; the uid if it has none."""
     import pwd
 
     try:

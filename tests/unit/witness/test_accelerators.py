@@ -1,4 +1,4 @@
-"""The files here are written as NVIDIA's driver and toolkit lay them out."""
+"""The files imitate those of the NVIDIA driver and toolkit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def write(root: Path, name: str, text: str) -> None:
     (root / name).write_text(text)
 
 
-def test_a_machine_without_any_says_nothing(tmp_path: Path) -> None:
+def test_a_machine_without_accelerators(tmp_path: Path) -> None:
     assert accelerators(tmp_path, {}) == {}
 
 
@@ -69,7 +69,7 @@ def test_the_open_kernel_module_and_bare_libraries(tmp_path: Path) -> None:
     }
 
 
-def test_a_damaged_version_file_is_passed_over(tmp_path: Path) -> None:
+def test_a_damaged_version_file_is_ignored(tmp_path: Path) -> None:
     write(tmp_path, "opt/cuda/version.json", "[]")
     write(tmp_path, "opt/cuda/version.txt", "CUDA Version 10.2.89\n")
     assert accelerators(tmp_path, {"CUDA_HOME": "/opt/cuda"}) == {"cuda": "10.2.89"}

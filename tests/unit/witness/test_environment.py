@@ -15,12 +15,12 @@ from clew.witness.environment import facets, git
 PLAIN = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
 
-def ask(environ: dict[str, str]) -> dict[str, object]:
+def facets_with(environ: dict[str, str]) -> dict[str, object]:
     return facets(Path("/"), environ, Redactor(environ), machine="m1")
 
 
-def test_the_facets_are_what_the_machine_says() -> None:
-    found = ask({"LANG": "de_DE.UTF-8", "LC_ALL": "C", "TZ": "Asia/Tokyo"})
+def test_the_facets_describe_this_machine() -> None:
+    found = facets_with({"LANG": "de_DE.UTF-8", "LC_ALL": "C", "TZ": "Asia/Tokyo"})
     assert found["kernel"] == {
         "name": "Linux",
         "release": subprocess.check_output(["uname", "-r"], text=True).strip(),
@@ -30,10 +30,10 @@ def test_the_facets_are_what_the_machine_says() -> None:
     assert found["cpu"]["usable"] == int(subprocess.check_output(["nproc"]))
     assert found["cpu"]["architecture"] == os.uname().machine
     cpu = Path("/proc/cpuinfo").read_text().splitlines()
-    told = dict(re.split(r"\s*: ?", line, maxsplit=1) for line in cpu if ":" in line)
-    if "flags" in told:
-        assert found["cpu"]["model"] == told["model name"]
-        assert set(found["cpu"]["flags"]) == set(told["flags"].split())
+    fields = dict(re.split(r"\s*: ?", line, maxsplit=1) for line in cpu if ":" in line)
+    if "flags" in fields:
+        assert found["cpu"]["model"] == fields["model name"]
+        assert set(found["cpu"]["flags"]) == set(fields["flags"].split())
     libc = subprocess.check_output(["getconf", "GNU_LIBC_VERSION"], text=True)
     assert found["libc"] == libc.strip()
     assert found["locale"] == {"LANG": "de_DE.UTF-8", "LC_ALL": "C"}
@@ -50,23 +50,23 @@ def test_the_facets_are_what_the_machine_says() -> None:
     assert found["memory"]["total"] > 1 << 20
 
 
-def test_secrets_are_named_but_not_told() -> None:
-    found = ask({"API_TOKEN": "s3cr3tvalue", "OTHER": "x s3cr3tvalue"})
+def test_secrets_are_named_without_their_values() -> None:
+    found = facets_with({"API_TOKEN": "s3cr3tvalue", "OTHER": "x s3cr3tvalue"})
     assert found["redacted"] == ["API_TOKEN"]
     assert b"s3cr3tvalue" not in msgspec.json.encode(found)
 
 
 def test_variables_that_are_not_utf8_keep_their_bytes() -> None:
-    found = ask({"RAW": "a\udcffb", "PLAIN": "ü"})
+    found = facets_with({"RAW": "a\udcffb", "PLAIN": "ü"})
     assert found["variables"] == {"RAW": "a\ufffdb", "PLAIN": "ü"}
     assert isinstance(found["variables_b64"], dict)
     assert {n: b64decode(v) for n, v in found["variables_b64"].items()} == {"RAW": b"a\xffb"}
     assert msgspec.json.decode(msgspec.json.encode(found)) == found
 
 
-def run_git(folder: Path, *words: str) -> str:
+def run_git(directory: Path, *arguments: str) -> str:
     return subprocess.check_output(
-        ["git", "-c", "user.name=A", "-c", "user.email=a@b.c", "-C", str(folder), *words],
+        ["git", "-c", "user.name=A", "-c", "user.email=a@b.c", "-C", str(directory), *arguments],
         text=True,
         env=PLAIN,
     ).strip()
@@ -80,7 +80,7 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_git_tells_commit_and_dirty_state_from_a_folder_below(repository: Path) -> None:
+def test_git_finds_commit_and_dirty_state_from_a_subdirectory(repository: Path) -> None:
     assert git(repository, PLAIN) == {"commit": None, "dirty": True}
     run_git(repository, "commit", "-qm", "first")
     below = repository / "a" / "b"
@@ -102,7 +102,7 @@ def test_git_leaves_the_repository_as_it_is(repository: Path) -> None:
     assert (index.read_bytes(), index.stat().st_mtime_ns) == before
 
 
-def test_a_repositorys_settings_start_no_program(repository: Path) -> None:
+def test_settings_of_a_repository_cannot_start_programs(repository: Path) -> None:
     run_git(repository, "commit", "-qm", "first")
     run_git(repository, "config", "core.fsmonitor", f"touch {repository}/started")
     assert git(repository, PLAIN) is not None
@@ -118,7 +118,7 @@ def test_a_worktree_is_a_repository(repository: Path) -> None:
     }
 
 
-def test_without_a_usable_repository_there_is_no_answer(tmp_path: Path) -> None:
+def test_git_is_none_without_a_usable_repository(tmp_path: Path) -> None:
     assert git(Path("/"), PLAIN) is None
     (tmp_path / ".git").write_text("nonsense")
     assert git(tmp_path, PLAIN) is None
@@ -126,7 +126,7 @@ def test_without_a_usable_repository_there_is_no_answer(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to give files away")
-def test_a_repository_git_does_not_trust_is_no_answer(repository: Path) -> None:
+def test_git_is_none_for_a_repository_of_another_user(repository: Path) -> None:
     run_git(repository, "commit", "-qm", "first")
     os.chown(repository, 12345, 12345)
     assert git(repository, PLAIN) is None

@@ -1,7 +1,7 @@
-"""Reading the command lines of curl and wget: what is fetched, and under which name it is kept.
+"""Parse the command lines of curl and wget: the URLs, and the names they are saved under.
 
-They are read as the tools read them, for a value of one option must not be taken for an
-address (`--referer https://…`).
+They are parsed as the tools do it, as the value of an option (`--referer https://…`) is not a URL
+to download.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct, field
 
-# the options that take a value
+# options that take a value
 _CURL_SHORT = "ACDEFHKPQTUXYbcdemortuwxyz"
 _CURL_LONG = (
     "abstract-unix-socket alt-svc aws-sigv4 cacert capath cert cert-type ciphers config"
@@ -35,6 +35,7 @@ _CURL_LONG = (
     " tlspassword tlsuser trace trace-ascii trace-config unix-socket upload-file url url-query"
     " user user-agent variable write-out"
 )
+# options that name files which the tool writes for itself
 _CURL_OWN = {"c", "D", "cookie-jar", "dump-header", "etag-save", "stderr", "trace", "trace-ascii"}
 _CURL_OWN |= {"hsts", "alt-svc", "libcurl"}
 
@@ -53,29 +54,29 @@ _WGET_LONG = (
     " waitretry warc-dedup warc-file warc-header warc-max-size warc-tempdir"
 )
 _WGET_OWN = {"o", "a", "output-file", "append-output", "save-cookies", "rejected-log", "hsts-file"}
-_WGET_MANY = {"r", "m", "p", "recursive", "mirror", "page-requisites", "i", "input-file"}
-_SERVER_NAMES = {"J", "remote-header-name", "content-disposition", "trust-server-names"}
+_WGET_MANY_URLS = {"r", "m", "p", "recursive", "mirror", "page-requisites", "i", "input-file"}
+_SERVER_CHOOSES_NAME = {"J", "remote-header-name", "content-disposition", "trust-server-names"}
 
 
 class Fetch(Struct):
-    """What a command line asks for."""
+    """What a command line downloads."""
 
     targets: list[tuple[str, str | None]] = field(default_factory=list)
-    """(URL, the name it is kept under); no name: standard output, or the server's choice."""
+    """(URL, its file name); None: standard output, or a name that the server chooses."""
     own_files: list[str] = field(default_factory=list)
-    """Files the tool writes for itself."""
+    """Files that the tool writes for itself, such as logs and cookies."""
     complete: bool = True
-    """False where more than `targets` may be fetched (a list in a file, a recursive fetch)."""
+    """False if it may download more than `targets` (a list in a file, a recursive download)."""
 
 
-def curl(words: list[str]) -> Fetch:
-    """Read curl's words: the N-th output option is the N-th URL's."""
+def parse_curl(arguments: list[str]) -> Fetch:
+    """Parse the arguments of curl: the N-th output option belongs to the N-th URL."""
     fetch = Fetch()
     urls: list[str] = []
-    outputs: list[str | None] = []  # None: the URL's own name
-    folder, every, server, glob = "", False, False, True
+    outputs: list[str | None] = []  # None: the last part of the URL
+    directory, every, server, glob = "", False, False, True
 
-    def settle() -> None:
+    def add_targets() -> None:
         for number, url in enumerate(urls):
             given = outputs[number] if number < len(outputs) else (None if every else "-")
             if glob and re.search(r"[{\[]", url):
@@ -83,9 +84,11 @@ def curl(words: list[str]) -> Fetch:
                 continue
             name = url.rpartition("/")[2].partition("?")[0] if given is None else given
             known = name not in ("", "-") and not (given is None and server)
-            fetch.targets.append((_with_scheme(url), os.path.join(folder, name) if known else None))
+            fetch.targets.append(
+                (_with_scheme(url), os.path.join(directory, name) if known else None)
+            )
 
-    for option, value in _scan(words, _CURL_SHORT, frozenset(_CURL_LONG.split())):
+    for option, value in _scan(arguments, _CURL_SHORT, frozenset(_CURL_LONG.split())):
         if option in ("", "url"):
             urls.append(value)
         elif option in ("o", "output"):
@@ -93,27 +96,27 @@ def curl(words: list[str]) -> Fetch:
         elif option in ("O", "remote-name"):
             outputs.append(None)
         elif option == "output-dir":
-            folder = value
+            directory = value
         elif option in ("next", ":"):
-            settle()
-            urls, outputs, folder, every, server, glob = [], [], "", False, False, True
+            add_targets()
+            urls, outputs, directory, every, server, glob = [], [], "", False, False, True
         else:
             every |= option == "remote-name-all"
-            server |= option in _SERVER_NAMES
+            server |= option in _SERVER_CHOOSES_NAME
             glob &= option not in ("g", "globoff")
             fetch.complete &= option not in ("K", "config")
             if option in _CURL_OWN:
                 fetch.own_files.append(value)
-    settle()
+    add_targets()
     return fetch
 
 
-def wget(words: list[str]) -> Fetch:
-    """Read wget's words: every URL is kept under its own name, or all under the one given."""
+def parse_wget(arguments: list[str]) -> Fetch:
+    """Parse the arguments of wget: each URL has its own file, or all go to `-O`."""
     fetch = Fetch()
     urls: list[str] = []
     options: dict[str, str] = {}
-    for option, value in _scan(words, _WGET_SHORT, frozenset(_WGET_LONG.split())):
+    for option, value in _scan(arguments, _WGET_SHORT, frozenset(_WGET_LONG.split())):
         if not option:
             urls.append(value)
         elif option == "n":
@@ -122,11 +125,11 @@ def wget(words: list[str]) -> Fetch:
             options[option] = value
             if option in _WGET_OWN:
                 fetch.own_files.append(value)
-    fetch.complete = not options.keys() & _WGET_MANY
+    fetch.complete = not options.keys() & _WGET_MANY_URLS
     document = options.get("O", options.get("output-document"))
-    folder = options.get("P", options.get("directory-prefix", ""))
+    directory = options.get("P", options.get("directory-prefix", ""))
     with_host = options.keys() & {"x", "force-directories", "r", "m", "p", "recursive", "mirror"}
-    server = options.keys() & _SERVER_NAMES
+    server = options.keys() & _SERVER_CHOOSES_NAME
     for url in map(_with_scheme, urls):
         if document is not None:
             known = document != "-" and len(urls) == 1
@@ -137,7 +140,7 @@ def wget(words: list[str]) -> Fetch:
         else:
             default = options.get("default-page", "index.html")
             name = _wget_name(url, default, with_host=bool(with_host))
-            fetch.targets.append((url, os.path.join(folder, name)))
+            fetch.targets.append((url, os.path.join(directory, name)))
     return fetch
 
 
@@ -147,21 +150,21 @@ def _wget_name(url: str, default: str, *, with_host: bool) -> str:
         host = parts.hostname or ""
     except ValueError:
         return default
-    whole = unquote(parts.path).lstrip("/") if with_host else unquote(parts.path.rpartition("/")[2])
-    if not whole or whole.endswith("/"):
-        whole += default
+    name = unquote(parts.path).lstrip("/") if with_host else unquote(parts.path.rpartition("/")[2])
+    if not name or name.endswith("/"):
+        name += default
     if parts.query:
-        whole += "?" + unquote(parts.query).replace("/", "%2F")
-    return os.path.join(host, whole) if with_host else whole
+        name += "?" + unquote(parts.query).replace("/", "%2F")
+    return os.path.join(host, name) if with_host else name
 
 
 def _with_scheme(url: str) -> str:
     return url if "://" in url else f"http://{url}"
 
 
-def _scan(words: list[str], short: str, long: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """(option, its value or nothing) in order; a word that is no option has no name."""
-    rest = iter(words)
+def _scan(arguments: list[str], short: str, long: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """(option, its value or empty) in order; other arguments have an empty option."""
+    rest = iter(arguments)
     ended = False
     for word in rest:
         if ended or not word.startswith("-") or word == "-":
@@ -172,16 +175,16 @@ def _scan(words: list[str], short: str, long: frozenset[str]) -> Iterator[tuple[
             name, equals, value = word[2:].partition("=")
             yield name, value if equals else (next(rest, "") if name in long else "")
         else:
-            yield from _letters(word[1:], short, lambda: next(rest, ""))
+            yield from _split_word(word[1:], short, lambda: next(rest, ""))
 
 
-def _letters(word: str, short: str, following: Callable[[], str]) -> Iterator[tuple[str, str]]:
-    """The letters of one word; the first that takes a value takes what is left of it."""
+def _split_word(word: str, short: str, following: Callable[[], str]) -> Iterator[tuple[str, str]]:
+    """The short options in one word; the first that takes a value takes the rest of the word."""
     for at, letter in enumerate(word):
         if letter in short:
             yield letter, word[at + 1 :] or following()
             return
-        if letter == "n" and len(word) > 1 and short is _WGET_SHORT:  # -nc, -nv: one option
+        if letter == "n" and len(word) > 1 and short is _WGET_SHORT:  # such as -nc: one option
             yield "n", word[at + 1 :]
             return
         yield letter, ""

@@ -1,4 +1,4 @@
-"""Where the files of a state were fetched from, as far as its processes' own words tell."""
+"""Find the URLs that the files of an execution were downloaded from."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import os
 from collections import defaultdict
 
 from clew.redaction import Redactor
-from clew.witness.downloads.url_detection import HUB, downloads, hugging_face
+from clew.witness.downloads.url_detection import HUB, hugging_face_url, pair_downloads
 from clew.witness.syscalls.trace_state import TraceState
 
 
-def origins(state: TraceState, redactor: Redactor) -> dict[bytes, str]:
-    """Path → URL, with nothing secret in it."""
+def find_origins(state: TraceState, redactor: Redactor) -> dict[bytes, str]:
+    """Path → URL, with secrets masked."""
     written: dict[int, list[bytes]] = defaultdict(list)
-    found: dict[bytes, str] = {}
-    told = (variables.get("HF_ENDPOINT") for variables in state.variables.values())
-    hub = next(filter(None, told), HUB)
+    urls: dict[bytes, str] = {}
+    endpoints = (variables.get("HF_ENDPOINT") for variables in state.variables.values())
+    hub = next(filter(None, endpoints), HUB)
     for history in state.versions:
         for image in history[-1].makers:
             written[image].append(history[-1].path)
-        url = hugging_face(history[-1].path, state.links, hub=hub)
+        url = hugging_face_url(history[-1].path, state.links, hub=hub)
         if url is not None:
-            found[history[-1].path] = url
+            urls[history[-1].path] = url
     for image, paths in written.items():
-        run = state.processes[image].exec
-        if run is not None:
-            words = [os.fsdecode(word) for word in run.arguments]
-            found.update(downloads(words, paths, cwd=run.cwd))
-    return {path: redactor.url(url) for path, url in found.items()}
+        executed = state.processes[image].exec
+        if executed is not None:
+            command = [os.fsdecode(word) for word in executed.arguments]
+            urls.update(pair_downloads(command, paths, cwd=executed.cwd))
+    return {path: redactor.url(url) for path, url in urls.items()}

@@ -26,7 +26,7 @@ from clew.prov.events import (
 from clew.prov.locators import file_locator
 from clew.prov.text import decode_text
 from clew.store import Stored
-from clew.witness.downloads.trace_origins import origins
+from clew.witness.downloads.trace_origins import find_origins
 from clew.witness.syscalls.content_capture import ContentCapture, KnownContent, is_file
 from clew.witness.syscalls.data_flows import READS, WRITES
 from clew.witness.syscalls.trace_state import TraceContext, TracedProcess, TraceState
@@ -57,7 +57,7 @@ class EventBuilder:
         self._state = state
         self._contents = contents
         self._owners = owners
-        self._origins = origins(state, context.redactor)
+        self._origins = find_origins(state, context.redactor)
         self._n = count(FIRST_WITNESSED)
         self._versions: dict[ObservedVersion, Version] = {}
         self.bytes = 0

@@ -1,4 +1,4 @@
-"""Finding clew-trace, and the words it is called with."""
+"""Find clew-trace and build its command line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SANDBOX = FOLDER / "clew-sandbox"
 
 
 def require() -> None:
-    """Say clearly when the witness was never built."""
+    """Raise an error with a hint if the tracer was not built."""
     if os.access(TRACER, os.X_OK):
         return
     try:
@@ -23,8 +23,8 @@ def require() -> None:
     except OSError:
         why = "it is not part of this installation"
     raise RecordingFailed(
-        f"the system-call witness is missing: {why}",
-        hint="install a C compiler (Debian: apt-get install gcc libc6-dev), then clew again",
+        f"clew-trace, which records system calls, is missing: {why}",
+        hint="install a C compiler (Debian: apt-get install gcc libc6-dev), then reinstall clew",
     )
 
 
@@ -49,26 +49,28 @@ def tracer_command(
     prompt: bool = False,
     isolated: bool = False,
 ) -> list[str]:
-    """`starter`: with whom the tracer ends; `session`: the command gets a session of its own, with
-    its input as its terminal; `environment`: a file with the command's variables; `opened`: files
-    that it has open from the beginning, as (flags, path) by descriptor; `reading`: memory that
-    tells how much of the output was read; `ask`: a socket to whoever knows what need not run;
-    `pin_clock`: when its wall clock begins; `pin_random`: the seed of its randomness; `serial`: one
-    process after the other; `prompt`: what a child of it did is written as soon as it ends;
+    """The command line that runs `command` under the tracer.
+
+    `starter`: the process with which the tracer ends; `session`: the command gets its own session,
+    with its input as the terminal; `environment`: a file with the command's variables; `opened`:
+    files that are open from the start, as (flags, path) by descriptor; `reading`: shared memory
+    that says how much of the output was read; `ask`: a socket that decides which programs need not
+    run; `pin_clock`: the start of its wall clock; `pin_random`: the seed of its random numbers;
+    `serial`: run one process at a time; `prompt`: write the records of a child as soon as it ends;
     `isolated`: the command is not trusted and must not reach the tracer.
     """
-    words = [tracer, "--out", trace, "--notify", str(notify), "--library", library]
+    arguments = [tracer, "--out", trace, "--notify", str(notify), "--library", library]
     if starter is not None:
-        words += ["--starter", str(starter)]
+        arguments += ["--starter", str(starter)]
     if spool is not None:
-        words += ["--spool", spool]
+        arguments += ["--spool", spool]
     if session:
-        words += ["--session", "1"]
+        arguments += ["--session", "1"]
     if environment is not None:
-        words += ["--environment", environment]
+        arguments += ["--environment", environment]
     for descriptor, (flags, path) in (opened or {}).items():
-        words += ["--open", f"{descriptor}:{flags}:{path}"]
-    given = {
+        arguments += ["--open", f"{descriptor}:{flags}:{path}"]
+    options = {
         "--pin-clock": pin_clock,
         "--pin-random": pin_random,
         "--serial": 1 if serial else None,
@@ -77,22 +79,22 @@ def tracer_command(
         "--streams": reading,
         "--ask": ask,
     }
-    for name, value in given.items():
-        words += [] if value is None else [name, str(value)]
+    for name, value in options.items():
+        arguments += [] if value is None else [name, str(value)]
     for glob in exclude:
-        words += ["--exclude", glob]
-    return [*words, "--", *command]
+        arguments += ["--exclude", glob]
+    return [*arguments, "--", *command]
 
 
 def outer_execution() -> str | None:
-    """The uid of the execution this process is already recorded by; its spool folder names it."""
+    """The uid of the execution that records this process already, from the path of its spool."""
     try:
         with open("/proc/self/status") as status:
             tracer = next(line.split()[1] for line in status if line.startswith("TracerPid:"))
         with open(f"/proc/{tracer}/cmdline", "rb") as file:
-            words = file.read().split(b"\0")
+            command = file.read().split(b"\0")
     except (OSError, StopIteration):
         return None
-    if tracer == "0" or os.path.basename(words[0]) != b"clew-trace" or b"--out" not in words:
+    if tracer == "0" or os.path.basename(command[0]) != b"clew-trace" or b"--out" not in command:
         return None
-    return os.fsdecode(os.path.basename(os.path.dirname(words[words.index(b"--out") + 1])))
+    return os.fsdecode(os.path.basename(os.path.dirname(command[command.index(b"--out") + 1])))

@@ -1,4 +1,4 @@
-"""The real curl and wget fetch from a server in this process, which answers with the address."""
+"""The real curl and wget download from a server in this process, which replies with the path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.witness.downloads.url_detection import downloads, hugging_face
+from clew.witness.downloads.url_detection import hugging_face_url, pair_downloads
 
 
 class Echo(http.server.BaseHTTPRequestHandler):
@@ -40,22 +40,22 @@ def site() -> Iterator[str]:
     server.server_close()
 
 
-def fetch(words: list[str], folder: Path, *, stdout: str | None = None) -> dict[str, str]:
-    """Run the tool; the files it wrote, with the URLs found for them."""
-    if shutil.which(words[0]) is None:
-        pytest.skip(f"needs {words[0]}")
-    before = set(folder.rglob("*"))
-    with open(folder / stdout if stdout else os.devnull, "wb") as file:
+def fetch(command: list[str], directory: Path, *, stdout: str | None = None) -> dict[str, str]:
+    """Run the tool; the files it wrote, with the detected URLs."""
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"needs {command[0]}")
+    before = set(directory.rglob("*"))
+    with open(directory / stdout if stdout else os.devnull, "wb") as file:
         subprocess.run(
-            words,
-            cwd=folder,
+            command,
+            cwd=directory,
             stdout=file,
             stderr=subprocess.DEVNULL,
             check=True,
-            env={"PATH": os.environ["PATH"], "HOME": str(folder), "no_proxy": "*"},
+            env={"PATH": os.environ["PATH"], "HOME": str(directory), "no_proxy": "*"},
         )
-    written = [p for p in set(folder.rglob("*")) - before if p.is_file()]
-    pairs = downloads(words, [os.fsencode(p) for p in written], cwd=os.fsencode(folder))
+    written = [p for p in set(directory.rglob("*")) - before if p.is_file()]
+    pairs = pair_downloads(command, [os.fsencode(p) for p in written], cwd=os.fsencode(directory))
     return {os.fsdecode(path): url for path, url in pairs}
 
 
@@ -91,7 +91,7 @@ def test_every_file_fetched_is_paired_with_its_url(
 ) -> None:
     pairs = fetch([word.replace("{}", site) for word in words], tmp_path)
     contents = {str(p): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-    # the server answers with the address, so a file's own bytes say where it came from
+    # the server replies with the path, so the content of a file is its URL
     expected = {p: site + c.decode() for p, c in contents.items() if c.startswith(b"/")}
     assert expected
     assert pairs == expected
@@ -106,7 +106,7 @@ def test_a_redirected_output_is_paired(site: str, tmp_path: Path) -> None:
     }
 
 
-def test_wgets_number_on_a_taken_name(site: str, tmp_path: Path) -> None:
+def test_wget_numbers_a_file_whose_name_exists(site: str, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("mine")
     assert fetch(["wget", f"{site}/a"], tmp_path) == {str(tmp_path / "a.1"): f"{site}/a"}
 
@@ -124,12 +124,12 @@ def test_wgets_number_on_a_taken_name(site: str, tmp_path: Path) -> None:
         [],
     ],
 )
-def test_in_doubt_nothing_is_said(words: list[str]) -> None:
-    assert downloads(words, [b"/w/all"], cwd=b"/w") == []
+def test_an_ambiguous_command_gives_no_pairs(words: list[str]) -> None:
+    assert pair_downloads(words, [b"/w/all"], cwd=b"/w") == []
 
 
-def test_a_host_alone_is_a_url() -> None:
-    pairs = downloads(["/usr/bin/curl", "-o", "x", "h.org/a"], [b"/w/x"], cwd=b"/w")
+def test_a_url_may_lack_its_scheme() -> None:
+    pairs = pair_downloads(["/usr/bin/curl", "-o", "x", "h.org/a"], [b"/w/x"], cwd=b"/w")
     assert pairs == [(b"/w/x", "http://h.org/a")]
 
 
@@ -137,7 +137,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.mark.parametrize(
-    ("folder", "url"),
+    ("directory", "url"),
     [
         ("models--org--name", "https://huggingface.co/org/name"),
         ("models--gpt2", "https://huggingface.co/gpt2"),
@@ -145,21 +145,21 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
         ("spaces--org--app", "https://huggingface.co/spaces/org/app"),
     ],
 )
-def test_files_of_the_hugging_face_cache(folder: str, url: str) -> None:
-    hub = f"/home/me/.cache/huggingface/hub/{folder}"
+def test_files_of_the_hugging_face_cache(directory: str, url: str) -> None:
+    hub = f"/home/me/.cache/huggingface/hub/{directory}"
     link = f"{hub}/snapshots/{COMMIT}/sub/a b.json".encode()
     blob = f"{hub}/blobs/cafe".encode()
-    assert hugging_face(link) == f"{url}/resolve/{COMMIT}/sub/a%20b.json"
-    assert hugging_face(blob, {link: b"../../../blobs/cafe"}) == hugging_face(link)
+    assert hugging_face_url(link) == f"{url}/resolve/{COMMIT}/sub/a%20b.json"
+    assert hugging_face_url(blob, {link: b"../../../blobs/cafe"}) == hugging_face_url(link)
     other = url.replace("huggingface.co", "hub.example.org")
-    assert hugging_face(link, hub="https://hub.example.org/") == (
+    assert hugging_face_url(link, hub="https://hub.example.org/") == (
         f"{other}/resolve/{COMMIT}/sub/a%20b.json"
     )
-    assert hugging_face(blob, {link: b"../../../blobs/beef"}) is None
-    assert hugging_face(blob) is None
-    assert hugging_face(f"{hub}/refs/main".encode()) is None
+    assert hugging_face_url(blob, {link: b"../../../blobs/beef"}) is None
+    assert hugging_face_url(blob) is None
+    assert hugging_face_url(f"{hub}/refs/main".encode()) is None
 
 
-def test_other_paths_are_not_of_that_cache() -> None:
-    assert hugging_face(b"/data/models/x/snapshots/1/y") is None
-    assert hugging_face(f"/data/models--x/snapshots/{COMMIT[:10]}/y".encode()) is None
+def test_other_paths_are_not_in_the_cache() -> None:
+    assert hugging_face_url(b"/data/models/x/snapshots/1/y") is None
+    assert hugging_face_url(f"/data/models--x/snapshots/{COMMIT[:10]}/y".encode()) is None
