@@ -265,7 +265,7 @@ def test_a_run_that_ends_its_runners_is_given_up(asking: Asking, tmp_path: Path)
         (found,) = asking.over(run)
         other = asking.ask("counting", log=str(asking.log), n=2)
         assert asking.over(other)[0].state == "succeeded"
-    assert (found.state, found.error) == ("failed", "given up: its runner was lost 3 times")
+    assert (found.state, found.error) == ("failed", "given up: its worker was lost 3 times")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The routes of the server, put together."""
+"""Builds the ASGI application of the server: its routes, wrapped in the middleware."""
 
 from __future__ import annotations
 
@@ -35,38 +35,41 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin | None) -> ASGIApp:
-    """Everything that the server answers. `origin`: where targets are served, if there are any."""
+    """The whole application. `origin`: where proxied targets are served; None without targets."""
     metrics = Metrics(service)
     sessions = Sessions(service)
-    name = service.folder.uid[:8]
-    cookie, apps_cookie = f"clew-{name}", f"clew-apps-{name}"
+    suffix = service.folder.uid[:8]
+    cookie, apps_cookie = f"clew-{suffix}", f"clew-apps-{suffix}"
     app = FastAPI(openapi_url=None)
     app.state.service = service
     app.state.metrics = metrics
     app.state.intake = IngestTransfers(service.folder.store)
     app.state.sessions = sessions
     app.state.cookies = (cookie, apps_cookie)
-    app.add_exception_handler(ClewError, _failed)
-    app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(Exception, _broken)
-    app.add_api_route("/healthz", _healthy, include_in_schema=False)
-    app.add_api_route("/readyz", _ready, include_in_schema=False)
-    app.add_api_route("/metrics", _measured, include_in_schema=False)
+    app.add_exception_handler(ClewError, _handle_clew_error)
+    app.add_exception_handler(RequestValidationError, _handle_validation_error)
+    app.add_exception_handler(HTTPException, _handle_http_exception)
+    app.add_exception_handler(Exception, _handle_unexpected_error)
+    app.add_api_route("/healthz", _healthz, include_in_schema=False)
+    app.add_api_route("/readyz", _readyz, include_in_schema=False)
+    app.add_api_route("/metrics", _metrics, include_in_schema=False)
     app.add_api_route("/", home_page.show_home_page, include_in_schema=False)
     app.add_api_route("/logout", home_page.log_out, methods=["POST"], include_in_schema=False)
     app.include_router(kfp)
-    for own in (ingest, record_download, queries, content, rerun_commands):
-        app.include_router(own.router)
+    for module in (ingest, record_download, queries, content, rerun_commands):
+        app.include_router(module.router)
     routes.include(app)
-    written = {
+    route_paths = {
         getattr(route.original_route, "endpoint", None): route.path or ""
         for route in iter_route_contexts(app.routes)
     }
-    ours = {(route.path or "/").split("/")[1] for route in iter_route_contexts(app.routes)}
-    chosen = ours if proxy.chosen else None
+    first_segments = {
+        (route.path or "/").split("/")[1] for route in iter_route_contexts(app.routes)
+    }
+    # Targets that are chosen by path must not hide the server's own routes.
+    own_segments = first_segments if proxy.chosen else None
 
-    def known(app: ASGIApp) -> ASGIApp:
+    def authenticated(app: ASGIApp) -> ASGIApp:
         return Authentication(
             app,
             token=service.token,
@@ -75,30 +78,34 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
             audience=lambda _: API_AUDIENCE,
         )
 
-    # Within the identity: who has none takes no place among the requests under way.
-    limited = known(RequestLimiter(app, limits))
+    # Authentication comes first: unauthenticated requests do not count towards the limits.
+    limited = authenticated(RequestLimiter(app, limits))
     login = TokenLogin(limited, token=service.token, sessions=sessions, cookie=cookie)
-    away = proxy if origin is None else AppRedirect(origin, sessions, service.token, chosen)
-    answering: ASGIApp = SecurityHeaders(TargetRouter(known(away), login, chosen))
+    targets = (
+        proxy if origin is None else AppRedirect(origin, sessions, service.token, own_segments)
+    )
+    handler: ASGIApp = SecurityHeaders(TargetRouter(authenticated(targets), login, own_segments))
     if origin is not None:
-        behind = Authentication(
-            AppHostCheck(proxy, origin, chosen),
+        apps = Authentication(
+            AppHostCheck(proxy, origin, own_segments),
             token=service.token,
             sessions=sessions,
             cookie=apps_cookie,
             audience=lambda scope: apps_audience(parse_host(scope)),
         )
-        entry = AppLogin(behind, origin=origin, sessions=sessions, cookie=apps_cookie, ours=chosen)
-        answering = PortRouter({origin.port: entry}, answering)
-    return AccessLog(HeadCheck(answering), metrics, {**written, **ROUTE_NAMES})
+        apps_login = AppLogin(
+            apps, origin=origin, sessions=sessions, cookie=apps_cookie, ours=own_segments
+        )
+        handler = PortRouter({origin.port: apps_login}, handler)
+    return AccessLog(HeadCheck(handler), metrics, {**route_paths, **ROUTE_NAMES})
 
 
-def _healthy() -> Response:
+def _healthz() -> Response:
     return Response("ok\n", media_type="text/plain")
 
 
-def _ready(request: Request) -> Response:
-    """Whether the database answers: only then is it of use to ask here."""
+def _readyz(request: Request) -> Response:
+    """Ready means that the database answers: without it most requests fail."""
     service: Service = request.app.state.service
     try:
         with service.graph() as graph:
@@ -108,41 +115,41 @@ def _ready(request: Request) -> Response:
     return Response("ok\n", media_type="text/plain")
 
 
-def _measured(request: Request) -> Response:
+def _metrics(request: Request) -> Response:
     metrics: Metrics = request.app.state.metrics
     return Response(metrics.text(), headers={"Content-Type": _PROMETHEUS})
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+async def _handle_clew_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ClewError)
     return error_response(request.url.path, error)
 
 
-async def _malformed(request: Request, error: Exception) -> Response:
+async def _handle_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return problem_response(request.url.path, 422, "malformed", f"{where}: {first['msg']}")
+    location = ".".join(str(part) for part in first["loc"])
+    return problem_response(request.url.path, 422, "malformed", f"{location}: {first['msg']}")
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _handle_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = ", ".join(sorted(_methods(request)))
+        headers["Allow"] = ", ".join(sorted(_allowed_methods(request)))
     return problem_response(
         request.url.path, error.status_code, code, str(error.detail), headers=headers
     )
 
 
-def _methods(request: Request) -> set[str]:
-    """All by which something can be asked at this address; each may have a route of its own."""
+def _allowed_methods(request: Request) -> set[str]:
+    """The methods of all routes that match this path: each method may have its own route."""
     path = request.url.path
     routes = [route for route in iter_route_contexts(request.app.routes) if route.path]
-    found = [route for route in routes if _pattern(route.path or "").match(path)]
-    written = [route for route in found if route.path == path]
-    return {method for route in written or found for method in route.methods or ()}
+    matching = [route for route in routes if _pattern(route.path or "").match(path)]
+    exact = [route for route in matching if route.path == path]
+    return {method for route in exact or matching for method in route.methods or ()}
 
 
 @lru_cache(maxsize=1024)
@@ -150,5 +157,5 @@ def _pattern(path: str) -> re.Pattern[str]:
     return compile_path(path)[0]
 
 
-async def _broken(request: Request, _: Exception) -> Response:
-    return problem_response(request.url.path, 500, "failed", "the server failed; its log says how")
+async def _handle_unexpected_error(request: Request, _: Exception) -> Response:
+    return problem_response(request.url.path, 500, "failed", "the server failed; see its log")

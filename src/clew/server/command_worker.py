@@ -1,10 +1,11 @@
-"""One command that runs others again, in a process of its own.
+"""A process that does one command that executes recorded programs again, such as `clew repeat`.
 
     python -m clew.server.command_worker DESCRIPTOR
 
-The line that it reads says what to do. What it runs prints to this process's own output and
-errors; what Clew has to say goes to the descriptor, as lines of JSON: {said} as it goes, then
-{answer} or {error}. So whoever started it can pass each on, as it comes, and end it at any time.
+It reads the command as one line of JSON from its input. The programs it executes print to its own
+stdout and stderr. Clew's messages go to the file descriptor as lines of JSON: any number of {said},
+then {answer} or {error}. So the server can forward both as they come, and can kill the process at
+any time.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from clew.store import Store
 Say = Callable[[str], None]
 Document = dict[str, Any]
 Secrets = dict[str, str]
-"""Values of the client for secrets that no record holds: of variables, and of files by path."""
+"""Secrets from the client, which no record contains: by name of variable or path of file."""
 
 
 class SentFile(msgspec.Struct):
-    """A file of whoever asks, whose bytes have been sent."""
+    """A file of the client whose content is already in the store."""
 
     digest: str
     size: int
@@ -50,7 +51,7 @@ class Repeat(msgspec.Struct, tag="repeat"):
     id: str
     parameters: dict[int, str] = {}
     files: dict[str, SentFile] = {}
-    """By word, those that the parameters name."""
+    """The files that parameters refer to, by the parameter's text."""
     network: bool = False
     gpu: bool = False
     incremental: bool = False
@@ -70,14 +71,14 @@ class Repeat(msgspec.Struct, tag="repeat"):
             keep=None,
             quiet=self.quiet,
             say=say,
-            bring=self._brought,
+            bring=self._find_file,
         )
 
-    def _brought(self, word: str) -> Entry | None:
-        found = self.files.get(word)
-        if found is None:
+    def _find_file(self, word: str) -> Entry | None:
+        file = self.files.get(word)
+        if file is None:
             return None
-        return Entry("file", found.mode, found.mtime, found.size, found.digest)
+        return Entry("file", file.mode, file.mtime, file.size, file.digest)
 
 
 class Confirm(msgspec.Struct, tag="confirm"):
@@ -92,7 +93,7 @@ class Confirm(msgspec.Struct, tag="confirm"):
 
 
 class Commit(msgspec.Struct, tag="commit"):
-    """`clew commit`: of a checkout in a folder elsewhere, whose files have been sent."""
+    """`clew commit` of a client's checkout, whose files are already in the store."""
 
     checkout: UploadedCheckout
     message: str | None = None
@@ -114,12 +115,12 @@ class Commit(msgspec.Struct, tag="commit"):
 
 
 class Recreate(msgspec.Struct, tag="recreate"):
-    """`clew recreate`, but for putting the file where it belongs."""
+    """`clew recreate`, except for writing the file, which the client does."""
 
     target: str
     asker: ClientPaths
     brought: dict[str, str] = {}
-    """By digest, files that have been sent, and where they lie."""
+    """The uploaded files: their paths by digest."""
     network: bool = False
     gpu: bool = False
     secrets: Secrets = {}
@@ -127,7 +128,7 @@ class Recreate(msgspec.Struct, tag="recreate"):
     def do(self, project: LocalProject, say: Say) -> Document:
         elsewhere = ClientFiles(self.asker.here(), self.brought)
         with Store(project.directory.store) as store:
-            way = Recreation(
+            recreation = Recreation(
                 project,
                 store,
                 self.target,
@@ -135,7 +136,7 @@ class Recreate(msgspec.Struct, tag="recreate"):
                 gpu=self.gpu,
                 elsewhere=elsewhere,
             )
-            return way.walk(say)
+            return recreation.walk(say)
 
 
 Command = Repeat | Confirm | Commit | Recreate
@@ -145,19 +146,19 @@ def main(descriptor: int) -> None:
     os.set_inheritable(descriptor, False)
     with open(descriptor, "w", buffering=1) as out:
 
-        def tell(**words: Any) -> None:
-            out.write(json.dumps(words) + "\n")
+        def send(**message: Any) -> None:
+            out.write(json.dumps(message) + "\n")
 
         try:
-            asked = json.loads(sys.stdin.buffer.readline())
-            task: Command = msgspec.convert(asked, type=Command, str_keys=True)
+            document = json.loads(sys.stdin.buffer.readline())
+            command: Command = msgspec.convert(document, type=Command, str_keys=True)
             with open_local_project(settings.load()) as project:
-                project.secrets = project.secrets.only_given(task.secrets)
-                tell(answer=task.do(project, lambda text: tell(said=text)))
+                project.secrets = project.secrets.only_given(command.secrets)
+                send(answer=command.do(project, lambda text: send(said=text)))
         except ClewError as error:
-            tell(**error.as_json())
+            send(**error.as_json())
         except Exception as error:
-            tell(**ClewError(f"{type(error).__name__}: {error}").as_json())
+            send(**ClewError(f"{type(error).__name__}: {error}").as_json())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The page that a browser sees first: what this is, and how the latest runs went."""
+"""The home page: what the server is, and its latest runs; and logging out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clew.server.http.identity import session_of, set_cookie
 from clew.server.http.problems import problem_response
 from clew.server.service import Service
 
-_LATEST = 20
+_RUN_COUNT = 20
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'",
@@ -38,41 +38,44 @@ th, .quiet {{ color: var(--quiet); font-weight: normal }}
 <h1>Clew</h1>
 <p>This server holds the record of <code>{project}</code>: what ran, what it read and wrote, and
 where every result came from. It runs pipelines of the stock <code>kfp</code> client.</p>
-<p><a href="/api/v1/openapi.json">What can be asked of it</a> (OpenAPI) ·
+<p><a href="/api/v1/openapi.json">API</a> (OpenAPI) ·
 <a href="/metrics">metrics</a></p>
 <h2>Latest runs</h2>
 {runs}
 <form method="post" action="/logout"><button>Log out</button></form>
 </body></html>
 """
-_NONE = """<p class="quiet">None yet. <code>clew pipeline run FILE</code> runs one.</p>"""
+_NO_RUNS = """<p class="quiet">None yet. <code>clew pipeline run FILE</code> runs one.</p>"""
 
 
 def show_home_page(request: Request) -> HTMLResponse:
     service: Service = request.app.state.service
     with service.project() as project:
-        places = run_list.list_runs(project.graph, Position(), _LATEST)
-        runs = [run_requests.run_document(project, place.uid, tasks=False) for place in places]
+        positions = run_list.list_runs(project.graph, Position(), _RUN_COUNT)
+        runs = [
+            run_requests.run_document(project, position.uid, tasks=False) for position in positions
+        ]
     text = _PAGE.format(project=escape(str(service.folder.root)), runs=_table(runs))
     return HTMLResponse(text, headers=_HEADERS)
 
 
 async def log_out(request: Request) -> Response:
-    """End the session of this browser, also where notebooks are served."""
+    """End the session of this browser, also at the origin of the notebooks."""
     session = session_of(request.scope)
     if session is None:
-        said = "there is no session to end: the request came with the token"
-        return problem_response("/logout", 400, "usage", said, hint="a new token ends all sessions")
+        message = "there is no session to end: the request was made with the token"
+        hint = "a new token ends all sessions"
+        return problem_response("/logout", 400, "usage", message, hint=hint)
     await request.app.state.sessions.end(session)
-    found = PlainTextResponse("You are logged out.\n", headers={"Cache-Control": "no-store"})
+    response = PlainTextResponse("You are logged out.\n", headers={"Cache-Control": "no-store"})
     for name in request.app.state.cookies:
-        set_cookie(found, request.scope, name, "", same_site="strict")
-    return found
+        set_cookie(response, request.scope, name, "", same_site="strict")
+    return response
 
 
 def _table(runs: list[dict[str, Any]]) -> str:
     if not runs:
-        return _NONE
+        return _NO_RUNS
     rows = "".join(
         f'<tr><td><a href="/api/v1/runs/{escape(run["uid"])}">{escape(run["id"] or "–")}</a></td>'
         f"<td>{escape(run['name'] or '')}</td><td>{escape(run['state'])}</td>"

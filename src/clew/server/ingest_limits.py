@@ -1,9 +1,9 @@
-"""What is on its way in: how much of it at once, and what keeps it from a sweep.
+"""Limits concurrent ingest, and protects arriving content from garbage collection.
 
-Content arrives before the events that name it. In between it is leased: to a *transfer*, which
-whoever sends gives a name, and which ends when its events are folded, or when nobody has sent
-anything for it for a while. Then, or after a restart, a sweep may take what nothing names; the
-sender is told what is missing, and sends that again.
+Content arrives before the events that refer to it. Until then a *transfer*, named by the client,
+holds a lease on it. A transfer ends when its events are ingested, or after it was idle for a while.
+After that, or after a restart, garbage collection may remove unreferenced content; the client then
+learns what is missing and sends it again.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from clew.store import Store
 from clew.store.remotes.pack_import import Taking
 
 MAX_REQUESTS = 8
-"""Requests that may be under way at once: each may hold a batch or a pack in memory."""
+"""Concurrent ingest requests: each may hold a batch or a pack in memory."""
 MAX_TRANSFERS = 64
-"""Transfers that may be open at once."""
-_IDLE = 600.0
-"""Seconds after which nobody will go on with a transfer."""
-_AGAIN = "1"
-"""Seconds after which who was sent away may come again."""
+"""Open transfers."""
+_IDLE_SECONDS = 600.0
+"""A transfer idle for longer is abandoned."""
+_RETRY_AFTER = "1"
+"""Seconds, for the Retry-After header."""
 
 
 class _Transfer:
     def __init__(self, path: Path) -> None:
         self.store = Store(path)
-        self.turn = threading.Lock()
-        self.used = time.monotonic()
+        self.lock = threading.Lock()
+        self.last_used = time.monotonic()
 
 
 class IngestTransfers:
-    """One server's. Safe to use from any thread."""
+    """The transfers of one server. Safe to use from any thread."""
 
     def __init__(self, store: Path) -> None:
         self._path = store
@@ -47,9 +47,9 @@ class IngestTransfers:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """A place among those under way; without one, 429."""
+        """Count a request; answer 429 if there are too many."""
         if not self._slots.acquire(blocking=False):
-            raise _full()
+            raise _too_many_requests()
         try:
             yield
         finally:
@@ -57,52 +57,52 @@ class IngestTransfers:
 
     @contextmanager
     def taking(self, name: str) -> Iterator[Taking]:
-        """Where content of this transfer goes; without a name, of a transfer that ends at once."""
+        """Receive content for this transfer; without a name, for one that ends with the request."""
         if not name:
             with Store(self._path) as store:
                 yield store.taking()
             return
         while True:
             transfer = self._open(name)
-            with transfer.turn:
+            with transfer.lock:
                 if self._transfers.get(name) is not transfer:
-                    continue  # it ended while we waited
+                    continue  # it was dropped while we waited for its lock
                 try:
                     yield transfer.store.taking()
                 finally:
-                    transfer.used = time.monotonic()
+                    transfer.last_used = time.monotonic()
                     if transfer.store.broken:
                         self._drop(name, transfer)
                 return
 
     def end(self, name: str) -> None:
-        """All that was sent in this transfer is named."""
+        """Release the lease: events now refer to all content of this transfer."""
         with self._lock:
             transfer = self._transfers.get(name)
         if transfer is not None:
-            with transfer.turn:
+            with transfer.lock:
                 self._drop(name, transfer)
 
     def _open(self, name: str) -> _Transfer:
         self._drop_idle()
         with self._lock:
-            found = self._transfers.get(name)
-            if found is None:
+            transfer = self._transfers.get(name)
+            if transfer is None:
                 if len(self._transfers) >= MAX_TRANSFERS:
-                    raise _full()
-                found = self._transfers[name] = _Transfer(self._path)
-            return found
+                    raise _too_many_requests()
+                transfer = self._transfers[name] = _Transfer(self._path)
+            return transfer
 
     def _drop_idle(self) -> None:
-        before = time.monotonic() - _IDLE
+        deadline = time.monotonic() - _IDLE_SECONDS
         with self._lock:
-            idle = [(n, t) for n, t in self._transfers.items() if t.used < before]
+            idle = [(n, t) for n, t in self._transfers.items() if t.last_used < deadline]
         for name, transfer in idle:
-            if transfer.turn.acquire(blocking=False):
+            if transfer.lock.acquire(blocking=False):
                 try:
                     self._drop(name, transfer)
                 finally:
-                    transfer.turn.release()
+                    transfer.lock.release()
 
     def _drop(self, name: str, transfer: _Transfer) -> None:
         with self._lock:
@@ -111,5 +111,7 @@ class IngestTransfers:
                 transfer.store.close()
 
 
-def _full() -> HTTPException:
-    return HTTPException(429, "too much is under way: come again", headers={"Retry-After": _AGAIN})
+def _too_many_requests() -> HTTPException:
+    return HTTPException(
+        429, "too many requests: try again later", headers={"Retry-After": _RETRY_AFTER}
+    )

@@ -1,4 +1,4 @@
-"""Listening: from the command to the last answer."""
+"""`clew server`: opens the sockets, starts the workers, serves, and shuts down in order."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from clew.server.service import Service
 from clew.settings import Settings
 
 _LOG = logging.getLogger("clew.server")
-_LATE = 1.0
-"""Seconds that threads have to end after all else has."""
-_WAITING = 2048
-"""Connections that may wait to be taken."""
+_THREAD_GRACE_SECONDS = 1.0
+"""How long threads may go on after everything else has ended."""
+_BACKLOG = 2048
+"""Connections that may wait to be accepted."""
 
 
 class _Server(uvicorn.Server):
@@ -42,8 +42,8 @@ class _Server(uvicorn.Server):
         self._service = service
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Streams would go on for ever: they are told to end, other answers are finished. Long
-        work of requests is cancelled; what does not end in time is cut off."""
+        """End event streams, which would never end, and cancel long-running requests; let the
+        other responses finish. uvicorn closes what is left after its grace time."""
         self._service.stopping.set()
         self._service.feeds.end()
         await super().shutdown(sockets)
@@ -65,31 +65,34 @@ def serve(
     apps_origin: str | None,
     started: Callable[[str, str, str | None], None],
 ) -> None:
-    """Answer until told to end; `started` is told the address, the token, and where targets are
-    served, once it listens.
-    `graph`: a PostgreSQL that is stronger than the one in the settings; `runs`: how many pipelines
-    may run at once; `on_host`: container components run as processes, without their images;
-    `targets`: a file that names what is reached through this server; `on_cluster`: that is what
-    runs on the cluster; `token_secret`: the Secret there that holds the token; `apps_port`: on
-    which targets are served, one more than `port` if None; `apps_origin`: how browsers see that."""
+    """Serve until a signal ends the server.
+
+    `graph`: a PostgreSQL address that overrides the settings; `runs`: how many pipeline runs may
+    run at once; `on_host`: run container components as processes, without their images;
+    `targets`: a file of proxy targets; `on_cluster`: take the targets from the cluster instead;
+    `token_secret`: the Kubernetes Secret that holds the token; `apps_port`: the port of the
+    targets, `port` + 1 if None; `apps_origin`: the origin of the targets as browsers see it;
+    `started`: called once the server listens, with its address, the token, and the address of
+    the targets.
+    """
     settings = replace(settings, graph=graph or settings.graph)
-    token = settings.token or _token(folder, token_secret)
+    token = settings.token or _load_token(folder, token_secret)
     limits = Limits()
     template = None if apps_origin is None else check_template(apps_origin)
-    resolver = _resolver(targets, on_cluster=on_cluster)
+    resolver = _make_resolver(targets, on_cluster=on_cluster)
     configure()
-    os.chdir(folder.root)  # what is asked for by a relative path lies in the project
-    listening = [_listen(host, port)]
+    os.chdir(folder.root)  # relative paths in requests are relative to the project
+    sockets = [_open_socket(host, port)]
     origin = None
     if resolver is not None:
-        following = port + 1 if 0 < port < 65535 else 0
-        wanted = following if apps_port is None else apps_port
-        listening.append(_listen(host, wanted, option="--apps-port"))
-        origin = AppOrigin(listening[1].getsockname()[1], template)
+        next_port = port + 1 if 0 < port < 65535 else 0
+        bind_port = next_port if apps_port is None else apps_port
+        sockets.append(_open_socket(host, bind_port, option="--apps-port"))
+        origin = AppOrigin(sockets[1].getsockname()[1], template)
     service = Service(folder, settings, token)
-    records = UsageRecorder(service)
+    usage = UsageRecorder(service)
     config = uvicorn.Config(
-        build_app(service, limits, Proxy(resolver, records, token), origin),
+        build_app(service, limits, Proxy(resolver, usage, token), origin),
         http=make_protocol(limits),
         log_config=None,
         access_log=False,
@@ -101,44 +104,46 @@ def serve(
     )
     service.on_host = on_host
     count = len(os.sched_getaffinity(0)) if runs is None else runs
-    runners = WorkerPool(service, count, on_host=on_host)
-    ticking = ScheduleLoop(service)
+    workers = WorkerPool(service, count, on_host=on_host)
+    schedules = ScheduleLoop(service)
     try:
-        runners.start()
-        ticking.start()
-        records.start()
-        address = f"http://{_shown(host)}:{listening[0].getsockname()[1]}"
-        apps = template or f"http://{_shown(host)}:{origin.port}" if origin else None
+        workers.start()
+        schedules.start()
+        usage.start()
+        address = f"http://{_bracket_ipv6(host)}:{sockets[0].getsockname()[1]}"
+        apps = template or f"http://{_bracket_ipv6(host)}:{origin.port}" if origin else None
         server = _Server(config, service)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, server.handle_exit)  # before it runs, and at its end once more
+            signal.signal(
+                number, server.handle_exit
+            )  # before uvicorn runs, which restores them after
         started(address, token, apps)
-        server.run(sockets=listening)
+        server.run(sockets=sockets)
     finally:
-        for one in listening:
-            one.close()
-        records.close()
-        ticking.close()
-        runners.close()
+        for listener in sockets:
+            listener.close()
+        usage.close()
+        schedules.close()
+        workers.close()
         service.close()
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)  # all is in order: nothing is left to end
-        _do_not_wait_for_threads()
+            signal.signal(number, signal.SIG_IGN)  # everything is closed already
+        _exit_despite_threads()
 
 
-def _do_not_wait_for_threads() -> None:
-    """Python ends only after its threads. One that hangs, in a file system perhaps, is left alone:
-    all that must be closed is closed, and every write can be cut off at any moment."""
+def _exit_despite_threads() -> None:
+    """Exit soon even if a thread hangs, for example in a file system: Python would wait for it.
+    This is safe because everything is closed by now, and no write needs to complete."""
     main = threading.main_thread()
-    left = [t for t in threading.enumerate() if t is not main and not t.daemon]
-    if left:
-        _LOG.warning("%s threads are still at work: not waiting for them", len(left))
-        late = threading.Timer(_LATE, os._exit, (0,))
-        late.daemon = True
-        late.start()
+    remaining = [t for t in threading.enumerate() if t is not main and not t.daemon]
+    if remaining:
+        _LOG.warning("%s threads are still running: exiting without them", len(remaining))
+        timer = threading.Timer(_THREAD_GRACE_SECONDS, os._exit, (0,))
+        timer.daemon = True
+        timer.start()
 
 
-def _resolver(targets: Path | None, *, on_cluster: bool) -> Resolver | None:
+def _make_resolver(targets: Path | None, *, on_cluster: bool) -> Resolver | None:
     if on_cluster:
         from clew.server.proxy.cluster_targets import ClusterTargets
 
@@ -146,29 +151,29 @@ def _resolver(targets: Path | None, *, on_cluster: bool) -> Resolver | None:
     return None if targets is None else TargetFile(targets.absolute())
 
 
-def _token(folder: Folder, secret: str | None) -> str:
-    own = folder.token.read_text().strip()
+def _load_token(folder: Folder, secret: str | None) -> str:
+    local_token = folder.token.read_text().strip()
     if secret is None:
-        return own
+        return local_token
     from clew.kube.shared_secret import get_or_create
 
-    return get_or_create(secret, "token", own)
+    return get_or_create(secret, "token", local_token)
 
 
-def _listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
+def _open_socket(host: str, port: int, *, option: str = "--port") -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host, port))
-        made.listen(_WAITING)
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
     except OSError as error:
-        made.close()
+        listener.close()
         raise ClewError(
             f"cannot listen on {host}:{port}: {error.strerror}", hint=f"clew server {option} 0"
         ) from error
-    return made
+    return listener
 
 
-def _shown(host: str) -> str:
+def _bracket_ipv6(host: str) -> str:
     return f"[{host}]" if ":" in host else host

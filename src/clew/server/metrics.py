@@ -1,7 +1,6 @@
-"""What a Prometheus reads: requests and their times, runs by state, what was taken in.
+"""The Prometheus metrics: requests and their durations, runs by state, ingested events and bytes.
 
-Numbers of runs are asked of the database when somebody looks, so they are those of every server
-that shares it.
+The run counts come from the database at each scrape, so they cover all servers that share it.
 """
 
 from __future__ import annotations
@@ -18,36 +17,34 @@ from clew.server.catalogue import run_list
 from clew.server.service import Service
 
 STATES = ("queued", "running", "succeeded", "failed", "canceled")
-_TIMES = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Metrics:
-    """The numbers of one server."""
+    """The metrics of one server."""
 
     def __init__(self, service: Service) -> None:
         self._registry = CollectorRegistry()
         self._registry.register(_Runs(service))
         self.requests = Counter(
             "clew_http_requests",
-            "Requests that were answered.",
+            "Requests answered.",
             ("method", "route", "status"),
             registry=self._registry,
         )
         self.seconds = Histogram(
             "clew_http_request_seconds",
-            "Time from a request to the end of its answer; of streams, to the beginning.",
+            "Time from a request to the end of its response; of event streams, to the start.",
             ("method", "route"),
-            buckets=_TIMES,
+            buckets=_BUCKETS,
             registry=self._registry,
         )
-        self.under_way = Gauge(
-            "clew_http_requests_under_way", "Answers under way.", registry=self._registry
+        self.in_progress = Gauge(
+            "clew_http_requests_under_way", "Requests in progress.", registry=self._registry
         )
-        self.events = Counter(
-            "clew_ingest_events", "Events that were taken in.", registry=self._registry
-        )
+        self.events = Counter("clew_ingest_events", "Events ingested.", registry=self._registry)
         self.bytes = Counter(
-            "clew_ingest_bytes", "Bytes of content that were taken in.", registry=self._registry
+            "clew_ingest_bytes", "Bytes of content ingested.", registry=self._registry
         )
 
     def text(self) -> bytes:
@@ -61,19 +58,17 @@ class _Runs(Collector):
     def collect(self) -> Iterator[Metric]:
         try:
             with self._service.graph() as graph:
-                found = run_list.count_by_state(graph)
-        except ClewError:  # the other numbers are told all the same
+                counts = run_list.count_by_state(graph)
+        except ClewError:  # the other metrics do not need the database
             return
-        runs = GaugeMetricFamily(
-            "clew_runs", "Pipeline runs that were asked for.", labels=["state"]
-        )
+        runs = GaugeMetricFamily("clew_runs", "Requested pipeline runs.", labels=["state"])
         for state in STATES:
-            runs.add_metric([state], found.get(state, 0))
+            runs.add_metric([state], counts.get(state, 0))
         yield runs
         yield GaugeMetricFamily(
-            "clew_queue_length", "Runs that nobody has begun yet.", value=found.get("queued", 0)
+            "clew_queue_length", "Runs that have not started yet.", value=counts.get("queued", 0)
         )
 
     def describe(self) -> list[Metric]:
-        """What is counted is known without asking the database."""
+        """Empty, so that registering does not query the database."""
         return []

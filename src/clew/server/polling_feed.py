@@ -1,8 +1,7 @@
-"""Following what goes on: any number of followers, one look.
+"""Feeds: any number of clients follow a run or a log, and one task polls it for all of them.
 
-What is followed (a run, a log) is a feed. One task looks at all feeds that somebody follows, in
-turn, in one thread; followers only wait to be told that there is more. So a hundred of them cost
-what one costs, and what is told to each. A feed nobody follows any more is forgotten.
+One task polls all followed feeds in turn, in one thread; followers wait for its notification. So
+polling costs the same for one follower as for a hundred. A feed without followers is dropped.
 """
 
 from __future__ import annotations
@@ -17,34 +16,33 @@ from typing import TypeVar
 from clew.errors import ClewError
 
 _LOG = logging.getLogger("clew.server")
-_PAUSE = 0.1
-"""Seconds between looks."""
+_POLL_SECONDS = 0.1
 KEEPALIVE_SECONDS = 15.0
-"""Seconds after which a follower that has heard nothing hears at least that it is still followed:
-so those who are gone are noticed, and what stands between does not close the connection."""
+"""Streams send something at least this often: it reveals closed connections, and keeps proxies from
+closing idle ones."""
 
 
 class Feed(ABC):
-    """Something that grows, until it is over."""
+    """Something that grows until it is finished."""
 
-    over = False
-    """There will be no more than there is."""
+    finished = False
+    """Nothing more will be added."""
 
     def __init__(self) -> None:
         self.followers = 0
         self._changed = asyncio.Event()
 
     @abstractmethod
-    def look(self) -> bool:
-        """See what is new; whether anything is. Called in a thread, never by two at once."""
+    def poll(self) -> bool:
+        """Read what is new; whether there is anything. Runs in a thread, never concurrently."""
 
-    def wake(self) -> None:
-        """Tell all who wait."""
+    def notify(self) -> None:
+        """Wake all followers."""
         self._changed.set()
         self._changed = asyncio.Event()
 
     def change(self) -> asyncio.Event:
-        """Set at the next change. Take it before looking at what there is, so as to miss none."""
+        """An event set at the next change. Get it before reading the feed, to miss no change."""
         return self._changed
 
 
@@ -52,33 +50,33 @@ FeedType = TypeVar("FeedType", bound=Feed)
 
 
 class Feeds:
-    """All that is followed at the moment. Used on the event loop alone."""
+    """The feeds that are followed now. Use only on the event loop."""
 
     def __init__(self) -> None:
         self.ending = False
-        """The server ends: followers are to leave."""
+        """The server shuts down: followers must end their streams."""
         self._feeds: dict[Hashable, Feed] = {}
-        self._looking: asyncio.Task[None] | None = None
+        self._poller: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def follow(self, name: Hashable, make: Callable[[], FeedType]) -> AsyncIterator[FeedType]:
-        """The feed of this name, as long as it is followed; it was looked at at least once."""
-        found = self._feeds.get(name)
-        if found is None:
-            found = self._feeds[name] = make()
-        feed: FeedType = found  # type: ignore[assignment]  # one name is of one kind
+        """Follow the feed of this name; `make` creates it for its first follower."""
+        existing = self._feeds.get(name)
+        if existing is None:
+            existing = self._feeds[name] = make()
+        feed: FeedType = existing  # type: ignore[assignment]  # a name always has the same type
         feed.followers += 1
         try:
-            if self._looking is None or self._looking.done():
-                self._looking = asyncio.create_task(self._look())
+            if self._poller is None or self._poller.done():
+                self._poller = asyncio.create_task(self._poll_feeds())
             yield feed
         finally:
             feed.followers -= 1
             if not feed.followers and self._feeds.get(name) is feed:
                 del self._feeds[name]
 
-    async def changed(self, change: asyncio.Event) -> bool:
-        """Wait for a change; false: for a while there was none."""
+    async def wait(self, change: asyncio.Event) -> bool:
+        """Wait for a change; false if it is time for a keepalive instead."""
         try:
             async with asyncio.timeout(KEEPALIVE_SECONDS):
                 await change.wait()
@@ -87,25 +85,26 @@ class Feeds:
         return True
 
     def end(self) -> None:
-        """Let every follower go."""
+        """End all streams."""
         self.ending = True
         for feed in self._feeds.values():
-            feed.wake()
+            feed.notify()
 
-    async def _look(self) -> None:
+    async def _poll_feeds(self) -> None:
         while self._feeds and not self.ending:
-            going = [feed for feed in self._feeds.values() if not feed.over]
-            for feed in await asyncio.to_thread(_changed, going):
-                feed.wake()
-            await asyncio.sleep(_PAUSE)
+            active = [feed for feed in self._feeds.values() if not feed.finished]
+            for feed in await asyncio.to_thread(_poll, active):
+                feed.notify()
+            await asyncio.sleep(_POLL_SECONDS)
 
 
-def _changed(feeds: list[Feed]) -> list[Feed]:
-    found = []
+def _poll(feeds: list[Feed]) -> list[Feed]:
+    """The feeds that changed."""
+    changed = []
     for feed in feeds:
         try:
-            if feed.look():
-                found.append(feed)
-        except (ClewError, OSError) as error:  # the database is away: it may come back
-            _LOG.warning("cannot look at what is followed: %s", error)
-    return found
+            if feed.poll():
+                changed.append(feed)
+        except (ClewError, OSError) as error:  # such as a lost database, which may come back
+            _LOG.warning("cannot poll a feed: %s", error)
+    return changed

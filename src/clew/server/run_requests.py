@@ -1,7 +1,7 @@
-"""Pipeline runs as one thing: what was asked for, and what came of it.
+"""Joins what is known of a pipeline run: its request (catalogue) and its record (graph).
 
-A run that was asked for is known to the catalogue at once, and to the graph when it has begun; one
-that somebody ran by hand, to the graph alone.
+A run requested from the server is in the catalogue at once, and in the graph once it has started. A
+run started by hand with the CLI is only in the graph.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ _STATES = {"queued": "pending", "running": "running"}
 
 
 def run_document(project: LocalProject, text: str, *, tasks: bool = True) -> dict[str, Any]:
-    """The run that `text` names (`r1`, or its uid), as it is now."""
+    """The current state of the run that `text` names by id (`r1`) or uid."""
     graph = project.graph
     try:
-        found = get_run(graph, text, alive=project.is_alive, tasks=tasks)
+        recorded = get_run(graph, text, alive=project.is_alive, tasks=tasks)
     except NotFound:
-        asked = run_list.find_request(graph, text)
-        if asked is None:
+        request = run_list.find_request(graph, text)
+        if request is None:
             raise
-        return {**_unbegun(asked), **({"tasks": []} if tasks else {})}
-    asked = run_list.find_request(graph, found["uid"])
-    if asked is None:
-        return {**found, "created": found["started"], "experiment": None}
-    state = _STATES.get(asked.state, asked.state)
-    # One that was cut off is gone on with: it has not failed while it is still wanted.
-    error = None if state in ("pending", "running") else asked.error or found["error"]
+        return {**_pending_document(request), **({"tasks": []} if tasks else {})}
+    request = run_list.find_request(graph, recorded["uid"])
+    if request is None:
+        return {**recorded, "created": recorded["started"], "experiment": None}
+    state = _STATES.get(request.state, request.state)
+    # An interrupted run is resumed: its recorded error does not count while it is queued.
+    error = None if state in ("pending", "running") else request.error or recorded["error"]
     return {
-        **found,
+        **recorded,
         "state": state,
         "error": error,
-        "created": format_time(asked.created),
-        "experiment": asked.experiment,
+        "created": format_time(request.created),
+        "experiment": request.experiment,
     }
 
 
-def _unbegun(asked: Run) -> dict[str, Any]:
-    state = "pending" if asked.state in _STATES else asked.state
+def _pending_document(request: Run) -> dict[str, Any]:
+    state = "pending" if request.state in _STATES else request.state
     return {
         "id": None,
-        "uid": asked.id,
-        "name": asked.name,
+        "uid": request.id,
+        "name": request.name,
         "state": state,
         "started": None,
-        "ended": format_time(asked.finished),
+        "ended": format_time(request.finished),
         "seconds": None,
         "file": None,
-        "inputs": asked.config.get("parameters") or {},
+        "inputs": request.config.get("parameters") or {},
         "outputs": {},
-        "error": asked.error,
-        "created": format_time(asked.created),
-        "experiment": asked.experiment,
+        "error": request.error,
+        "created": format_time(request.created),
+        "experiment": request.experiment,
     }
 
 
@@ -77,9 +77,9 @@ def find_run_uid(graph: Graph, text: str) -> str:
 
 
 def is_finished(project: LocalProject, uid: str) -> bool:
-    """Whether nothing more will happen to a run, unless somebody asks for it again."""
-    asked = run_list.find_request(project.graph, uid)
-    return not project.is_alive(uid) and (asked is None or asked.state in FINAL_STATES)
+    """Whether the run has ended; only a retry can start it again."""
+    request = run_list.find_request(project.graph, uid)
+    return not project.is_alive(uid) and (request is None or request.state in FINAL_STATES)
 
 
 def queue_run(
@@ -95,13 +95,15 @@ def queue_run(
     jobs: int | None = None,
     reuse: bool = True,
 ) -> str:
-    """Ask for a run; what can be known to be wrong with it is said at once."""
+    """Queue a run and return its uid. An invalid pipeline or parameter is refused here."""
     if (spec is None) == (pipeline is None and version is None):
-        raise UsageError("a run is of one pipeline", hint="give spec, or pipeline and version")
+        raise UsageError(
+            "give exactly one pipeline to run", hint="either spec, or pipeline and version"
+        )
     if spec is None:
-        found = versions.resolve(graph, pipeline or "", version or "")
-        pipeline, version = found.pipeline, found.id
-        spec = pipeline_specs.text_of(graph, found.spec)
+        resolved = versions.resolve(graph, pipeline or "", version or "")
+        pipeline, version = resolved.pipeline, resolved.id
+        spec = pipeline_specs.text_of(graph, resolved.spec)
     else:
         spec = compiled_pipelines.normalize_text(spec)
     check_depth(parameters, "parameters")

@@ -1,4 +1,4 @@
-"""What every route is given: the project it serves, and whoever must hear of new work."""
+"""The state that all routes share: the project, its settings, and the events between threads."""
 
 from __future__ import annotations
 
@@ -16,48 +16,53 @@ from clew.settings import Settings
 
 
 class Service:
-    """One project, served. Safe to use from any thread."""
+    """One served project. Safe to use from any thread."""
 
     def __init__(self, folder: Folder, settings: Settings, token: str) -> None:
         self.folder = folder
         self.settings = settings
         self.token = token
-        self.work = threading.Event()
-        """Set when there may be something to run."""
+        self.work_available = threading.Event()
+        """Set when a run may be waiting for a worker."""
         self.on_host = False
         """Whether container components run as processes, without their images."""
         self.stopping = threading.Event()
-        """Set when the server ends: long work ends at its next look."""
+        """Set when the server shuts down: long-running requests check it and end."""
         self.feeds = Feeds()
-        """What is followed while it goes on."""
+        """The runs and logs that clients follow."""
         self._idle: list[LocalProject] = []
 
     @contextmanager
     def project(self) -> Iterator[LocalProject]:
-        """The project, for one request; one that failed is opened anew for the next. Where the
-        database did, those that wait may have lost it as well."""
+        """Borrow an open project for one request.
+
+        After a failure of the server, such as a lost database, the project and all idle ones are
+        closed, since they may share the cause; after bad input they can be used again.
+        """
         try:
-            found = self._idle.pop()
-            found._recover()
+            project = self._idle.pop()
+            project._recover()
         except IndexError:
-            found = LocalProject(self.folder, self.settings, environ={})  # repeats get none of ours
+            project = LocalProject(
+                self.folder, self.settings, environ={}
+            )  # no variable of the server reaches a repeat
         try:
-            yield found
+            yield project
         except ClewError as error:
             if error.http_status < HTTPStatus.INTERNAL_SERVER_ERROR:
-                self._idle.append(found)
+                self._idle.append(project)
             else:
-                found.close()
+                project.close()
                 self.close()
             raise
         except BaseException:
-            found.close()
+            project.close()
             raise
-        self._idle.append(found)
+        self._idle.append(project)
 
     @contextmanager
     def graph(self) -> Iterator[Graph]:
-        """The project's database, for what the server itself keeps there."""
+        """Borrow the database of the project."""
         with self.project() as project:
             yield project.graph
 

@@ -28,13 +28,13 @@ class Seen(Feed):
         self.world = world
         self.things: list[int] = []
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         self.world.looks += 1
         if self.world.away:
             raise Busy("the database is away")
         over, new = self.world.over, self.world.things[len(self.things) :]
         self.things += new
-        self.over = over
+        self.finished = over
         return bool(new) or over
 
 
@@ -42,14 +42,14 @@ async def follow(feeds: Feeds, world: World, heard: list[int]) -> str:
     async with feeds.follow("it", lambda: Seen(world)) as feed:
         at = 0
         while True:
-            change, over = feed.change(), feed.over
+            change, over = feed.change(), feed.finished
             heard += feed.things[at:]
             at = len(feed.things)
             if over:
                 return "over"
             if feeds.ending:
                 return "ending"
-            await feeds.changed(change)
+            await feeds.wait(change)
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -82,7 +82,7 @@ def test_what_nobody_follows_is_not_looked_at() -> None:
         await until(lambda: world.looks > 0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await until(lambda: feeds._looking is not None and feeds._looking.done())
+        await until(lambda: feeds._poller is not None and feeds._poller.done())
         again = asyncio.create_task(follow(feeds, world, []))
         await until(lambda: world.made == 2)
         world.over = True

@@ -1,6 +1,6 @@
-"""Every answer is told: one line in the log, one more in the numbers.
+"""Logs and counts every response: one log line each, and the request metrics.
 
-The token may stand in an address; it is told of neither there nor anywhere else.
+A URL may contain the token or another secret; the log shows `***` instead.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from clew.server.metrics import Metrics
 
 _LOG = logging.getLogger("clew.server")
 _SECRET = re.compile(r"((?:^|&)[^=&]*(?:token|password|secret)[^=&]*=)[^&]*", re.IGNORECASE)
-_LONGEST = 500
+_MAX_LOGGED = 500
+"""Characters of a path or query in the log."""
 
 
 class AccessLog:
-    """Around everything else: it hears also of what was refused."""
+    """The outermost middleware, so that it also sees requests that others refuse."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, routes: Mapping[object, str]) -> None:
-        """`routes`: by what answers a request, how its address is written."""
+        """`routes`: the path template of each endpoint function."""
         self._app = app
         self._metrics = metrics
         self._routes = routes
@@ -34,60 +35,62 @@ class AccessLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        heard = _Heard(scope)
+        entry = _LogEntry(scope)
 
-        async def sending(message: Message) -> None:
-            heard.sent(message)
+        async def send_logged(message: Message) -> None:
+            entry.observe(message)
             await send(message)
 
-        self._metrics.under_way.inc()
+        self._metrics.in_progress.inc()
         try:
-            await self._app(scope, receive, sending)
+            await self._app(scope, receive, send_logged)
         except Exception:
-            _LOG.exception("%s %s failed", scope["method"], heard.path)
-            heard.failed = True
-            if heard.status is None:
-                said = "the server failed; its log says how"
-                await problem_response(scope["path"], 500, "failed", said)(scope, receive, sending)
-            elif not heard.whole:
-                raise  # the connection is closed: half an answer must not pass for a whole one
+            _LOG.exception("%s %s failed", scope["method"], entry.path)
+            entry.failed = True
+            if entry.status is None:
+                message = "the server failed; see its log"
+                response = problem_response(scope["path"], 500, "failed", message)
+                await response(scope, receive, send_logged)
+            elif not entry.complete:
+                raise  # closes the connection, so that the client sees a truncated response
         finally:
-            self._metrics.under_way.dec()
-            heard.tell(self._metrics, self._routes.get(scope.get("endpoint"), "other"))
+            self._metrics.in_progress.dec()
+            entry.write(self._metrics, self._routes.get(scope.get("endpoint"), "other"))
 
 
-class _Heard:
-    """What is known of one request."""
+class _LogEntry:
+    """What the log says about one request."""
 
     def __init__(self, scope: Scope) -> None:
-        self.path = str(scope["path"])[:_LONGEST]
+        self.path = str(scope["path"])[:_MAX_LOGGED]
         self.status: int | None = None
-        self.whole = False
+        self.complete = False
         self.failed = False
         self._scope = scope
-        self._began = time.monotonic()
-        self._answered: float | None = None
+        self._started = time.monotonic()
+        self._responded: float | None = None
         self._stream = False
         self._bytes = 0
 
-    def sent(self, message: Message) -> None:
+    def observe(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            self._answered = time.monotonic()
+            self._responded = time.monotonic()
             self._stream = any(
                 name.lower() == b"content-type" and value.startswith(b"text/event-stream")
                 for name, value in message.get("headers", ())
             )
         elif message["type"] == "http.response.body":
             self._bytes += len(message.get("body", b""))
-            self.whole = not message.get("more_body", False)
+            self.complete = not message.get("more_body", False)
 
-    def tell(self, metrics: Metrics, route: str) -> None:
+    def write(self, metrics: Metrics, route: str) -> None:
         method = self._scope["method"] if route != "other" else "other"
-        seconds = time.monotonic() - self._began
-        until = self._answered if self._stream and self._answered else self._began + seconds
+        seconds = time.monotonic() - self._started
+        # An event stream lasts as long as its client wants: measure the time to its start.
+        until = self._responded if self._stream and self._responded else self._started + seconds
         metrics.requests.labels(method, route, str(self.status or "none")).inc()
-        metrics.seconds.labels(method, route).observe(until - self._began)
+        metrics.seconds.labels(method, route).observe(until - self._started)
         query = self._scope.get("query_string", b"").decode("latin-1")
         client = HTTPConnection(self._scope).client
         _LOG.info(
@@ -99,10 +102,10 @@ class _Heard:
                 "event": "request",
                 "method": self._scope["method"],
                 "path": self.path,
-                "query": _SECRET.sub(r"\1***", query)[:_LONGEST],
+                "query": _SECRET.sub(r"\1***", query)[:_MAX_LOGGED],
                 "route": route,
                 "status": self.status,
-                "whole": self.whole,
+                "whole": self.complete,
                 "seconds": round(seconds, 6),
                 "bytes": self._bytes,
                 "peer": client.host if client else None,

@@ -1,8 +1,7 @@
-"""Work in a thread that ends when nobody wants it any more.
+"""Long work in a thread that ends when the client disconnects or the server shuts down.
 
-A thread cannot be stopped from outside. So long work is given a function that it calls now and
-then, and that raises once the client has gone away or the server is to end: then its memory, its
-thread and its place among the requests under way are free for others.
+A thread cannot be stopped from outside. So long work gets a check function, which it calls now and
+then and which raises `Cancelled`: then its memory, its thread and its request slot become free.
 """
 
 from __future__ import annotations
@@ -27,22 +26,22 @@ class Cancelled(ClewError):
 
 
 async def run_cancellable(request: Request, work: Callable[[Check], Result]) -> Result:
-    """Do `work` in a thread, with its check. The body of the request must have been read."""
+    """Do `work(check)` in a thread. The body of the request must have been read already."""
     stopping: threading.Event = request.app.state.service.stopping
-    gone = threading.Event()
+    disconnected = threading.Event()
 
     def check() -> None:
-        if gone.is_set() or stopping.is_set():
+        if disconnected.is_set() or stopping.is_set():
             raise Cancelled("the request was cancelled", hint="send it again")
 
-    watching = asyncio.create_task(_disconnected(request))
-    watching.add_done_callback(lambda _: gone.set())
+    watcher = asyncio.create_task(_wait_for_disconnect(request))
+    watcher.add_done_callback(lambda _: disconnected.set())
     try:
         return await run_in_threadpool(work, check)
     finally:
-        watching.cancel()
+        watcher.cancel()
 
 
-async def _disconnected(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

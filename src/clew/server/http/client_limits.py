@@ -1,8 +1,7 @@
-"""What one client may take of the server, so that there is enough for the others.
+"""Limits on what clients may use of the server, so that none can exhaust it.
 
-A body may be only so large and take only so long; requests under way are bounded, and so are
-those that go on for long as streams, each by a number of their own. Who is refused is told why,
-and when to come again.
+The size and duration of request bodies is limited, and so is the number of concurrent requests and,
+separately, of event streams. A refused client learns why, and when to try again.
 """
 
 from __future__ import annotations
@@ -20,52 +19,52 @@ from clew.server.http.identity import PUBLIC_PATHS
 from clew.server.http.problems import KUBEFLOW_PREFIXES, problem_response
 
 MB = 1 << 20
-_BODIES = {
+_LARGE_BODIES = {
     "/api/v1/content": 128 * MB,
     **{
-        f"{place}/pipelines/upload": 33 * MB for place in KUBEFLOW_PREFIXES
-    },  # a file of 32, and its form
+        f"{prefix}/pipelines/upload": 33 * MB for prefix in KUBEFLOW_PREFIXES
+    },  # a file of 32 MB, and its form
 }
-_RAW = ("/api/v1/events", "/api/v1/content/blake3:", *_BODIES)
-"""Where bodies are no JSON documents, or are bounded by what reads them."""
-_DOCUMENTS = ("/api/v1/content/missing", "/api/v1/content/records", "/api/v1/content/chunks")
+_RAW_PATHS = ("/api/v1/events", "/api/v1/content/blake3:", *_LARGE_BODIES)
+"""Paths whose bodies are not JSON documents, or whose routes limit them."""
+_JSON_PATHS = ("/api/v1/content/missing", "/api/v1/content/records", "/api/v1/content/chunks")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes are bytes, times seconds."""
+    """Sizes are in bytes."""
 
-    head: int = 64 << 10
-    """The first line of a request with its headers."""
+    head_bytes: int = 64 << 10
+    """The request line and the headers."""
     head_seconds: float = 20
-    """Until they must be there, from the first byte of a request or of the connection."""
+    """For receiving the head, from the first byte of the request or from connecting."""
     idle_seconds: float = 65
     """Between two requests of one connection."""
-    taken_seconds: float = 60
-    """In which a reader must take something of what it asked for."""
-    body: int = 32 * MB
-    bodies: Mapping[str, int] = field(default_factory=lambda: dict(_BODIES))
-    """Where larger bodies are taken, by the beginning of the path."""
-    nested: int = 500_000
-    """Objects and lists in a body of JSON: each takes many times its size in memory."""
+    write_seconds: float = 60
+    """For the client to read something of a response that it has fallen behind with."""
+    body_bytes: int = 32 * MB
+    path_body_bytes: Mapping[str, int] = field(default_factory=lambda: dict(_LARGE_BODIES))
+    """Exceptions to `body_bytes`, by path prefix."""
+    json_containers: int = 500_000
+    """Objects and lists in a JSON body: in memory each takes many times its size."""
     body_seconds: float = 30
-    """Until a body must be there, and more by what comes:"""
+    """For receiving a body, plus the time that its bytes take at `body_rate`."""
     body_rate: int = 1024
-    """Bytes in a second, at least."""
+    """The lowest accepted rate, in bytes per second."""
     requests: int = 256
-    """Answers under way at once."""
+    """Concurrent requests."""
     streams: int = 1024
-    """Streams of events at once."""
+    """Concurrent event streams."""
     grace_seconds: int = 3
-    """That answers under way have to end when the server is told to; then they are cut off."""
+    """For responses to finish at shutdown; then their connections are closed."""
 
 
 class _Refused(HTTPException):
-    """The body was not taken; what the routes make of it is not what is answered."""
+    """The body was refused: `_Body.refusal` is the response, whatever the route makes of this."""
 
 
 class RequestLimiter:
-    """Holds the limits that can be held for each request."""
+    """Enforces the limits on bodies, requests and streams."""
 
     def __init__(self, app: ASGIApp, limits: Limits) -> None:
         self._app = app
@@ -76,95 +75,97 @@ class RequestLimiter:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in PUBLIC_PATHS:
             await self._app(scope, receive, send)
-        elif self._requests >= self._limits.requests or (self._full() and _asks_for_stream(scope)):
+        elif self._requests >= self._limits.requests or (
+            self._streams_full() and _asks_for_stream(scope)
+        ):
             await _busy(scope["path"])(scope, receive, send)
         else:
-            await self._counted(scope, receive, send)
+            await self._forward(scope, receive, send)
 
-    def _full(self) -> bool:
-        """Whether there can be no more streams: then one counts as a request, to its end."""
+    def _streams_full(self) -> bool:
+        """Whether there are too many streams: then a further one counts as a request."""
         return self._streams >= self._limits.streams
 
-    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _forward(self, scope: Scope, receive: Receive, send: Send) -> None:
         body = _Body(scope, receive, self._limits)
-        begun = streams = False
+        started = is_stream = False
 
-        async def sending(message: Message) -> None:
-            nonlocal begun, streams
-            if body.refusal is not None and not begun:
-                return  # that is the answer
-            begins = message["type"] == "http.response.start"
-            begun = begun or begins
-            if begins and _is_stream(message) and not self._full():
-                streams = True
+        async def send_counted(message: Message) -> None:
+            nonlocal started, is_stream
+            if body.refusal is not None and not started:
+                return  # the refusal is sent instead
+            is_start = message["type"] == "http.response.start"
+            started = started or is_start
+            if is_start and _is_stream(message) and not self._streams_full():
+                is_stream = True
                 self._requests -= 1
                 self._streams += 1
             await send(message)
 
         self._requests += 1
         try:
-            await self._app(scope, body.receive, sending)
+            await self._app(scope, body.receive, send_counted)
         except _Refused:
-            if begun:
-                raise  # half an answer: the connection is closed
+            if started:
+                raise  # closes the connection, so that the client sees a truncated response
         finally:
-            if streams:
+            if is_stream:
                 self._streams -= 1
             else:
                 self._requests -= 1
-        if body.refusal is not None and not begun:
+        if body.refusal is not None and not started:
             await body.refusal(scope, receive, send)
 
 
 class _Body:
-    """What a request sends, as far as it may."""
+    """The body of a request, received within the limits."""
 
     def __init__(self, scope: Scope, receive: Receive, limits: Limits) -> None:
         self.refusal: Response | None = None
         self._path: str = scope["path"]
         self._receive = receive
-        self._most = next(
-            (size for path, size in limits.bodies.items() if self._path.startswith(path)),
-            limits.body,
+        self._max_bytes = next(
+            (size for path, size in limits.path_body_bytes.items() if self._path.startswith(path)),
+            limits.body_bytes,
         )
-        self._declared = _length(scope)
+        self._declared = _content_length(scope)
         self._limits = limits
-        self._began: float | None = None
-        self._taken = 0
-        self._is_document = not self._path.startswith(_RAW) or self._path in _DOCUMENTS
-        self._nested = 0
-        self._whole = False
+        self._started: float | None = None
+        self._received = 0
+        self._is_document = not self._path.startswith(_RAW_PATHS) or self._path in _JSON_PATHS
+        self._containers = 0
+        self._complete = False
 
     async def receive(self) -> Message:
-        if self._whole:
+        if self._complete:
             return await self._receive()
-        if self._declared > self._most:
-            raise self._refuse(_too_large, self._most)
+        if self._declared > self._max_bytes:
+            raise self._refuse(_too_large, self._max_bytes)
         now = time.monotonic()
-        self._began = self._began or now  # before, nobody waited for it
-        may_take = self._limits.body_seconds + self._taken / self._limits.body_rate
+        self._started = self._started or now  # the time starts when the route first waits
+        allowed = self._limits.body_seconds + self._received / self._limits.body_rate
         try:
-            async with asyncio.timeout(max(self._began + may_take - now, 0)):
+            async with asyncio.timeout(max(self._started + allowed - now, 0)):
                 message = await self._receive()
         except TimeoutError:
             raise self._refuse(_too_slow) from None
         body = message.get("body", b"")
-        self._taken += len(body)
-        if self._taken > self._most:
-            raise self._refuse(_too_large, self._most)
+        self._received += len(body)
+        if self._received > self._max_bytes:
+            raise self._refuse(_too_large, self._max_bytes)
         if self._is_document:
-            self._nested += body.count(b"{") + body.count(b"[")
-            if self._nested > self._limits.nested:
-                raise self._refuse(_too_nested, self._limits.nested)
-        self._whole = not message.get("more_body", False)
+            self._containers += body.count(b"{") + body.count(b"[")
+            if self._containers > self._limits.json_containers:
+                raise self._refuse(_too_nested, self._limits.json_containers)
+        self._complete = not message.get("more_body", False)
         return message
 
-    def _refuse(self, refusal: Callable[..., Response], *about: int) -> _Refused:
-        self.refusal = refusal(self._path, *about)
+    def _refuse(self, make_refusal: Callable[..., Response], *limit: int) -> _Refused:
+        self.refusal = make_refusal(self._path, *limit)
         return _Refused(self.refusal.status_code)
 
 
-def _length(scope: Scope) -> int:
+def _content_length(scope: Scope) -> int:
     for name, value in scope["headers"]:
         if name == b"content-length" and value.isdigit():
             return int(value)
@@ -184,27 +185,27 @@ def _is_stream(message: Message) -> bool:
     )
 
 
-def _too_large(path: str, most: int) -> Response:
-    said = f"at most {most} bytes are taken here"
+def _too_large(path: str, limit: int) -> Response:
+    message = f"the request body is larger than {limit} bytes"
     return problem_response(
-        path, 413, "too-large", said, hint="send less", headers={"Connection": "close"}
+        path, 413, "too-large", message, hint="send less", headers={"Connection": "close"}
     )
 
 
-def _too_nested(path: str, most: int) -> Response:
-    said = f"at most {most} objects and lists are taken here"
+def _too_nested(path: str, limit: int) -> Response:
+    message = f"the request body contains more than {limit} objects and lists"
     return problem_response(
-        path, 413, "too-large", said, hint="send less", headers={"Connection": "close"}
+        path, 413, "too-large", message, hint="send less", headers={"Connection": "close"}
     )
 
 
 def _too_slow(path: str) -> Response:
-    said = "the request did not come to its end in time"
+    message = "the request body was not received in time"
     return problem_response(
-        path, 408, "too-slow", said, hint="send faster", headers={"Connection": "close"}
+        path, 408, "too-slow", message, hint="send faster", headers={"Connection": "close"}
     )
 
 
 def _busy(path: str) -> Response:
-    said, hint = "as many requests as can be are under way", "ask again in a second"
-    return problem_response(path, 503, "busy", said, hint=hint, headers={"Retry-After": "1"})
+    message, hint = "the server is handling too many requests", "try again in a second"
+    return problem_response(path, 503, "busy", message, hint=hint, headers={"Retry-After": "1"})

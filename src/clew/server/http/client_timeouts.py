@@ -1,9 +1,8 @@
-"""Connections that cannot be held for nothing: each must say what it wants, and take what it gets.
+"""Timeouts and size limits of connections that uvicorn lacks.
 
-HTTP itself is uvicorn's. It lacks these limits: a time until the head of a request must be there,
-a bound for the length of that head and of the trailers behind a chunked body, a time in which a
-reader must take something, and a time after which a connection is closed whose request was answered
-before its body came.
+They are: a timeout for receiving the head of a request, a size limit for the head and for the
+trailers of a chunked body, a timeout for a client that does not read its response, and one for a
+connection whose request was answered before its body arrived.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from clew.server.http.client_limits import Limits
 
-_TOO_LONG = (
+_HEAD_TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-length: 0\r\nconnection: close\r\n\r\n"
 )
@@ -23,94 +22,94 @@ _TOO_LONG = (
 class TimeoutProtocol(HttpToolsProtocol):
     limits = Limits()
     _in_head = True
-    _unused = 0
-    """Bytes since a head was complete or part of a body came: a head, trailers, extensions."""
-    _used = False
-    _handed_over = False
-    _until: asyncio.TimerHandle | None = None
-    _stuck: asyncio.TimerHandle | None = None
+    _unparsed = 0
+    """Bytes since the last complete head or part of a body: a head, trailers, extensions."""
+    _progressed = False
+    _is_websocket = False
+    _head_timer: asyncio.TimerHandle | None = None
+    _write_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         # uvicorn narrows the type of the transport as well
         super().connection_made(transport)
-        self._expect_head()
+        self._start_head_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_is_there()
-        self._is_taken()
+        self._end_head()
+        self._cancel_write_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        self._used = False
+        self._progressed = False
         super().data_received(data)
-        if not self._used:
-            self._unused += len(data)
-        if self._unused > self.limits.head and not self.transport.is_closing():
+        if not self._progressed:
+            self._unparsed += len(data)
+        if self._unparsed > self.limits.head_bytes and not self.transport.is_closing():
             if self._in_head:
-                self.transport.write(_TOO_LONG)
+                self.transport.write(_HEAD_TOO_LARGE)
                 self.transport.close()
             else:
                 self.transport.abort()
-        elif self._until is None and self._between_requests():
-            # uvicorn stops its own timer whatever comes, and starts it only after an answer.
-            self._expect_head()
+        elif self._head_timer is None and self._is_idle():
+            # Any data stops uvicorn's keep-alive timer; only a response starts it again.
+            self._start_head_timer()
 
     def handle_websocket_upgrade(self) -> None:
         super().handle_websocket_upgrade()
-        self._handed_over = True
+        self._is_websocket = True
 
-    def _between_requests(self) -> bool:
-        """Whether nothing is being answered, and the connection is still one for requests."""
+    def _is_idle(self) -> bool:
+        """Whether no response is in progress, and the connection still takes requests."""
         cycle: RequestResponseCycle | None = self.cycle
-        return not self._handed_over and cycle is not None and cycle.response_complete
+        return not self._is_websocket and cycle is not None and cycle.response_complete
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._in_head = True
-        self._expect_head()
+        self._start_head_timer()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # else it is a trailer: unchecked, and nothing here uses one
+        if self._in_head:  # ignore trailers: they are not checked, and not used here
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._head_is_there()
-        self._use()
+        self._end_head()
+        self._mark_progress()
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        self._use()
+        self._mark_progress()
         super().on_body(body)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._stuck = self.loop.call_later(self.limits.taken_seconds, self.transport.abort)
+        self._write_timer = self.loop.call_later(self.limits.write_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        self._is_taken()
+        self._cancel_write_timer()
         super().resume_writing()
 
-    def _is_taken(self) -> None:
-        if self._stuck is not None:
-            self._stuck.cancel()
+    def _cancel_write_timer(self) -> None:
+        if self._write_timer is not None:
+            self._write_timer.cancel()
 
-    def _use(self) -> None:
-        self._used, self._unused = True, 0
+    def _mark_progress(self) -> None:
+        self._progressed, self._unparsed = True, 0
 
-    def _expect_head(self) -> None:
-        self._stop_waiting()
-        self._until = self.loop.call_later(self.limits.head_seconds, self.transport.abort)
+    def _start_head_timer(self) -> None:
+        self._cancel_head_timer()
+        self._head_timer = self.loop.call_later(self.limits.head_seconds, self.transport.abort)
 
-    def _head_is_there(self) -> None:
+    def _end_head(self) -> None:
         self._in_head = False
-        self._stop_waiting()
+        self._cancel_head_timer()
 
-    def _stop_waiting(self) -> None:
-        if self._until is not None:
-            self._until.cancel()
-            self._until = None
+    def _cancel_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
 
 def make_protocol(limits: Limits) -> type[TimeoutProtocol]:
-    """The protocol of a server with these limits."""
+    """The uvicorn protocol class that enforces these limits."""
     return type("TimeoutProtocol", (TimeoutProtocol,), {"limits": limits})

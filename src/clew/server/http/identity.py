@@ -1,9 +1,9 @@
-"""Who may ask: one user, who has the token, or a browser in which that user has logged in.
+"""Authentication: by the token of the project's one user, or by a session of a browser.
 
 A program sends the token with every request. A browser opens `/?token=` once and gets a session
-cookie. A cookie is also sent when some other page makes the browser ask: one of another site, or,
-since ports of a host are one site, a notebook's. So a request with a cookie is answered only if the
-browser says that one of this origin's own pages made it, or that the user navigated here.
+cookie. Browsers send cookies also when a page of another site makes the request, or a notebook,
+since all ports of a host are one site. So a request with a cookie is accepted only if the browser
+states that a page of this origin made it, or that the user navigated here.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from clew.server.http.problems import error_response, problem_response
 from clew.server.http.sessions import API_AUDIENCE, SESSION_SECONDS, Session, Sessions
 
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
-_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
-_SECURE = "__Host-"
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_SECURE_PREFIX = "__Host-"
 
 
 class Authentication:
-    """Answers nobody without the token or a session, except where everybody may ask.
+    """Refuses requests without the token or a session, except to the public paths.
 
-    `cookie` is its name without `__Host-`; `audience` says for what a session must be valid.
+    `cookie`: its name without `__Host-`; `audience`: what the session must be valid for.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Authentication:
                 request.url.path,
                 401,
                 "unauthorised",
-                "no valid token was sent, and no session that still lasts",
+                "the request has neither a valid token nor a valid session",
                 hint="Authorization: Bearer TOKEN, or open the address that clew server printed",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        if not _asked_by_own_page(request):
+        if not _is_same_origin(request):
             return problem_response(
                 request.url.path,
                 403,
@@ -91,7 +91,7 @@ class Authentication:
 
 
 class TokenLogin:
-    """Turns `/?token=` into a session, and takes the token out of the address."""
+    """Turns `/?token=` into a session, and redirects to the URL without the token."""
 
     def __init__(self, app: ASGIApp, *, token: str, sessions: Sessions, cookie: str) -> None:
         self._app = app
@@ -108,78 +108,78 @@ class TokenLogin:
         await self._app(scope, receive, send)
 
     def _log_in(self, request: HTTPConnection) -> Response:
-        asked = parse_qs(request.url.query, keep_blank_values=True)
-        if not any(is_token(value, self._token) for value in asked.pop("token")):
-            return problem_response("/", 401, "unauthorised", "this token is not the server's")
-        rest = urlencode(asked, doseq=True)
-        found = redirect(f"/?{rest}" if rest else "/")
+        query = parse_qs(request.url.query, keep_blank_values=True)
+        if not any(is_token(value, self._token) for value in query.pop("token")):
+            return problem_response("/", 401, "unauthorised", "the token is not valid")
+        rest = urlencode(query, doseq=True)
+        response = redirect(f"/?{rest}" if rest else "/")
         session = self._sessions.begin()
         value = self._sessions.value(session, API_AUDIENCE)
-        set_cookie(found, request.scope, self._cookie, value, same_site="strict")
-        return found
+        set_cookie(response, request.scope, self._cookie, value, same_site="strict")
+        return response
 
 
 def is_token(value: str, token: str) -> bool:
     return hmac.compare_digest(value.encode("utf-8", "replace"), token.encode())
 
 
-def redirect(address: str) -> Response:
-    """To an address that nobody else may learn or keep."""
+def redirect(url: str) -> Response:
+    """Redirect without leaking the URL to other sites or caches."""
     headers = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
-    return RedirectResponse(address, 303, headers)
+    return RedirectResponse(url, 303, headers)
 
 
 def set_cookie(response: Response, scope: Scope, name: str, value: str, *, same_site: str) -> None:
     secure = is_secure(scope)
-    written = [
-        f"{_SECURE if secure else ''}{name}={value}",
+    attributes = [
+        f"{_SECURE_PREFIX if secure else ''}{name}={value}",
         "Path=/",
         f"Max-Age={SESSION_SECONDS if value else 0}",
         "HttpOnly",
         f"SameSite={same_site}",
         *(["Secure"] if secure else []),
     ]
-    response.headers.append("Set-Cookie", "; ".join(written))
+    response.headers.append("Set-Cookie", "; ".join(attributes))
 
 
 def is_secure(scope: Scope) -> bool:
-    """Whether the browser speaks HTTPS, to us or to a proxy in front of us."""
+    """Whether the browser uses HTTPS, to this server or to a proxy in front of it."""
     return (
         scope["scheme"] in ("https", "wss") or (b"x-forwarded-proto", b"https") in scope["headers"]
     )
 
 
 def session_of(scope: Scope) -> Session | None:
-    """The session with which a request came; None: it came with the token."""
-    found: Session | None = HTTPConnection(scope).state.session
-    return found
+    """The session of a request; None if it was made with the token."""
+    session: Session | None = HTTPConnection(scope).state.session
+    return session
 
 
 def _cookies(request: HTTPConnection, name: str) -> Iterator[str]:
-    """The values of all cookies of this name: a page on another port may have added one."""
+    """The values of all cookies of this name: a page on another port may have set one too."""
     for header in request.headers.getlist("cookie"):
         for part in header.split(";"):
-            found, _, value = part.strip().partition("=")
-            if found in (name, _SECURE + name):
+            key, _, value = part.strip().partition("=")
+            if key in (name, _SECURE_PREFIX + name):
                 yield value
 
 
-def _asked_by_own_page(request: HTTPConnection) -> bool:
+def _is_same_origin(request: HTTPConnection) -> bool:
     """Whether the request comes from a page of this very origin, or from the user.
 
-    Browsers state `Origin` with every WebSocket, every change and every answer that a page of
-    another origin could read, and `Sec-Fetch-…` with everything, but only to HTTPS or this machine.
-    A WebSocket is opened by a GET, but can do whatever its other end can: it has no method here.
+    Browsers send `Origin` with every WebSocket, every unsafe method and every CORS request, and
+    `Sec-Fetch-…` with every request, but only over HTTPS or to localhost. A WebSocket is opened by
+    a GET but can change things, so its scope has no method and counts as unsafe.
     """
     headers, method = request.headers, request.scope.get("method")
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
     if origin is not None:
         host = headers.get("host", "").lower()
         by_https = f"https://{host}"
-        own = (by_https,) if is_secure(request.scope) else (by_https, f"http://{host}")
-        return origin.lower() in own
+        allowed = (by_https,) if is_secure(request.scope) else (by_https, f"http://{host}")
+        return origin.lower() in allowed
     if site is None:
-        return method in _SAFE
+        return method in _SAFE_METHODS
     if site in ("same-origin", "none"):
         return True
     opened = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest"))

@@ -1,8 +1,8 @@
-"""Headers that keep other pages away from every answer of the server itself.
+"""Security headers that isolate the server's own responses from other pages.
 
-No page may frame them (clickjacking), load them as a script or picture, or keep a handle on their
-window; a browser does not guess their type, and runs nothing in them. A page of ours that needs
-more says so in its own Content-Security-Policy.
+No page may frame them (clickjacking), load them as a script or image, or keep a handle on their
+window; browsers do not guess their type and run no scripts in them. A page that needs more sets its
+own Content-Security-Policy.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class SecurityHeaders:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, sending)
+        await self._app(scope, receive, send_with_headers)

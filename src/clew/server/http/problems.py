@@ -1,7 +1,7 @@
-"""Errors as HTTP says them: problem+json on our own routes, Kubeflow's shape on Kubeflow's.
+"""Error responses: problem+json on our own routes, Kubeflow's format on Kubeflow's routes.
 
-Every error of Clew carries its code, its status, a sentence and a hint; what is no error of ours
-is a bug, told in the log and not to the client.
+Every `ClewError` has a code, an HTTP status, a message and a hint. Any other exception is a bug:
+its details go to the log, not to the client.
 """
 
 from __future__ import annotations
@@ -16,15 +16,27 @@ from starlette.responses import JSONResponse
 from clew.errors import ClewError
 
 KUBEFLOW_PREFIXES = ("/apis/v2beta1", "/pipeline/apis/v2beta1")
-"""Where Kubeflow's own client asks."""
-_GRPC = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 409: 6, 413: 3, 429: 8, 501: 12, 503: 14}
-_UNKNOWN = 13
-_AGAIN = "2"
-"""Seconds after which a database may be back."""
+"""The path prefixes that Kubeflow's client uses."""
+_GRPC_CODES = {
+    400: 3,
+    401: 16,
+    403: 7,
+    404: 5,
+    405: 12,
+    408: 4,
+    409: 6,
+    413: 3,
+    429: 8,
+    501: 12,
+    503: 14,
+}
+_GRPC_INTERNAL = 13
+_RETRY_AFTER = "2"
+"""Seconds, while the database does not answer."""
 
 
-class _Escaped(JSONResponse):
-    """What somebody typed may be no UTF-8, and is told of all the same."""
+class _AsciiJSONResponse(JSONResponse):
+    """Escapes all other characters: a message may quote input that is not valid UTF-8."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content).encode()
@@ -39,19 +51,21 @@ def problem_response(
     hint: str = "",
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """An error, in the shape that whoever asks at `path` reads."""
+    """An error response, in the format of the API that `path` belongs to."""
     if path.startswith(KUBEFLOW_PREFIXES):
-        said = f"{message} ({hint})" if hint else message
-        document = {"error": said, "code": _GRPC.get(status, _UNKNOWN), "message": said}
-        return _Escaped({**document, "details": []}, status, headers)
+        text = f"{message} ({hint})" if hint else message
+        document = {"error": text, "code": _GRPC_CODES.get(status, _GRPC_INTERNAL), "message": text}
+        return _AsciiJSONResponse({**document, "details": []}, status, headers)
     document = {"type": f"urn:clew:{code}", "title": message, "status": status, "code": code}
-    return _Escaped(
+    return _AsciiJSONResponse(
         {**document, "detail": hint}, status, headers, media_type="application/problem+json"
     )
 
 
 def error_response(path: str, error: ClewError) -> JSONResponse:
-    headers = {"Retry-After": _AGAIN} if error.http_status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    headers = (
+        {"Retry-After": _RETRY_AFTER} if error.http_status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    )
     return problem_response(
         path, error.http_status, error.code, error.message, hint=error.hint, headers=headers
     )

@@ -1,8 +1,8 @@
-"""Refuse requests whose head can be understood in more than one way, before anything uses it.
+"""Refuses requests with an ambiguous head, before anything else reads it.
 
-The proxy passes requests on to other servers. Where two servers disagree about where a request
-ends, one client's request becomes part of another's (request smuggling); where they disagree about
-the host, one is asked for what another should answer. So neither is guessed: 400.
+The proxy forwards requests to other servers. If two servers disagree about where a request ends,
+one client's request can become part of another's (request smuggling); if they disagree about the
+host, a request reaches the wrong server. So ambiguous requests get a 400.
 """
 
 from __future__ import annotations
@@ -50,29 +50,29 @@ class HeadCheck:
                 await refusal(scope, receive, send)
                 return
         if scope["type"] == "http" and any(name == b"upgrade" for name, _ in scope["headers"]):
-            send = _closing(send)
+            send = _close_after(send)
         await self._app(scope, receive, send)
 
 
-def _closing(send: Send) -> Send:
-    """Close the connection after the answer: the server's parser reads no further requests on one
-    where another protocol was asked for, though we go on with this one."""
+def _close_after(send: Send) -> Send:
+    """Close the connection after the response: after an Upgrade header the server's parser reads
+    no further requests, although we answer this one."""
 
-    async def sending(message: Message) -> None:
+    async def send_closing(message: Message) -> None:
         if message["type"] == "http.response.start":
             MutableHeaders(scope=message)["Connection"] = "close"
         await send(message)
 
-    return sending
+    return send_closing
 
 
 def parse_host(scope: Scope) -> str:
     """The host, and the port if it is stated, that the client means to talk to."""
-    found = [value for name, value in scope["headers"] if name == b"host"]
-    if len(found) != 1:
+    values = [value for name, value in scope["headers"] if name == b"host"]
+    if len(values) != 1:
         raise Malformed("a request must have exactly one Host header")
-    if _HOST.fullmatch(found[0]):
-        text = str(found[0], "ascii").lower()
+    if _HOST.fullmatch(values[0]):
+        text = str(values[0], "ascii").lower()
         try:
             if urlsplit(f"//{text}").port != 0:
                 return text
@@ -89,7 +89,7 @@ def body_length(headers: Iterable[tuple[bytes, bytes]]) -> int | None:
         raise Malformed("the length of the body is stated more than once")
     if codings:
         if codings[0].lower() != b"chunked":
-            raise Malformed("the only transfer coding understood here is chunked")
+            raise Malformed("the only supported transfer coding is chunked")
         return None
     if lengths and not _DIGITS.fullmatch(lengths[0]):
         raise Malformed("the Content-Length header is not a number")
@@ -100,7 +100,7 @@ def _check(headers: Iterable[tuple[bytes, bytes]]) -> None:
     length = body_length(headers)
     for name, value in headers:
         if name == b"upgrade" and length != 0:
-            # The server's parser ends such a request with its head, others read the body.
-            raise Malformed("a request for another protocol cannot have a body")
+            # The server's parser ends such a request after its head; other servers read the body.
+            raise Malformed("a request with an Upgrade header cannot have a body")
         if not _TEXT.fullmatch(value):
-            raise Malformed("a header holds a control character")
+            raise Malformed("a header contains a control character")

@@ -1,4 +1,4 @@
-"""Server-sent events: how they are written, and what every stream of them does alike."""
+"""Server-sent events: their encoding, and the response that streams them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from starlette.responses import StreamingResponse
 
 MEDIA_TYPE = "text/event-stream"
 KEEPALIVE = b":\n\n"
-"""Says no more than that somebody is still there."""
+"""A comment, which clients ignore."""
 RETRY = b"retry: 1000\n\n"
-"""A second after the server went, ask again from where you were."""
+"""Tells clients to reconnect after a second; they continue from `Last-Event-ID`."""
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -22,7 +22,7 @@ def encode_event(
     kind: str | None = None,
     id: str | None = None,  # noqa: A002
 ) -> bytes:
-    """One event. JSON has no line breaks of its own, so it is one line."""
+    """Encode one event. The JSON contains no line breaks, so it is one `data` line."""
     lines = []
     if id is not None:
         lines.append(f"id: {id}")
@@ -46,4 +46,4 @@ OPENAPI_CONTENT: dict[str, Any] = {
         }
     }
 }
-"""The content of a stream, in OpenAPI's words."""
+"""The OpenAPI description of a stream."""

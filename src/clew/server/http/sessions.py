@@ -1,9 +1,9 @@
-"""Sessions of browsers: signed values that expire, are valid for one origin, and can be revoked.
+"""Browser sessions: signed values that expire, are valid for one origin, and can be revoked.
 
-A value is its fields and a signature by a key made from the token, so that any server of the
-project can check it, and a new token ends all sessions. It is not the token, and the token cannot
-be computed from it. The database holds only what was revoked; every server reads that again every
-two seconds, and goes on with what it read last while the database does not answer.
+A value consists of its fields and a signature. The signing key is derived from the token, so any
+server of the project can check it, and a new token ends all sessions; the token cannot be computed
+from a value. The database holds only the revoked sessions. Every server reads them every two
+seconds, and uses the last list while the database does not answer.
 
 The fields are signed together with an audience. The API's sessions are not valid where notebooks
 are served, nor the other way round: a browser sends cookies to every port of a host. A ticket
@@ -35,11 +35,11 @@ API_AUDIENCE = "api"
 
 
 def apps_audience(host: str) -> str:
-    """The audience of sessions for what is served at this host and port."""
+    """The audience of sessions for the apps at this host and port."""
     return f"apps {host}"
 
 
-def _ticket(host: str) -> str:
+def _ticket_audience(host: str) -> str:
     return f"ticket {host}"
 
 
@@ -51,31 +51,31 @@ class Session:
 
 
 class Sessions:
-    """Those of one project. To be used from one event loop."""
+    """The sessions of one project. Use from one event loop."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
         subject = f"clew sessions of {service.folder.uid}".encode()
         self._key = hmac.digest(service.token.encode(), subject, hashlib.sha256)
         self._revoked: frozenset[str] = frozenset()
-        self._read: float | None = None
+        self._last_read: float | None = None
         self._reading = asyncio.Lock()
 
     def begin(self) -> Session:
         return Session(secrets.token_hex(16), int(time.time()) + SESSION_SECONDS)
 
     def value(self, session: Session, audience: str) -> str:
-        """The value of the cookie that stands for this session."""
-        return self._signed(audience, session.id, session.expires)
+        """The cookie value of this session."""
+        return self._sign(audience, session.id, session.expires)
 
     async def find(self, values: Iterable[str], audience: str) -> Session | None:
-        """The session that one of these values stands for."""
+        """The first valid session among these cookie values."""
         for value in values:
-            fields = self._fields(audience, value, 2)
+            fields = self._verify(audience, value, 2)
             if fields is None:
                 continue
             session = Session(fields[0], int(fields[1]))
-            if session.expires > time.time() and await self._holds(session):
+            if session.expires > time.time() and await self._is_valid(session):
                 return session
         return None
 
@@ -85,28 +85,28 @@ class Sessions:
         self._revoked |= {session.id}
 
     def ticket(self, session: Session, host: str) -> str:
-        """A value that opens the session once more, at this host and port."""
+        """A single-use value that carries the session to this host and port."""
         until = int(time.time()) + TICKET_SECONDS
-        return self._signed(
-            _ticket(host), secrets.token_hex(16), until, session.id, session.expires
+        return self._sign(
+            _ticket_audience(host), secrets.token_hex(16), until, session.id, session.expires
         )
 
     async def redeem(self, ticket: str, host: str) -> Session | None:
-        """The session of a ticket that nobody has used yet."""
-        fields = self._fields(_ticket(host), ticket, 4)
+        """The session of a valid ticket that was not used before."""
+        fields = self._verify(_ticket_audience(host), ticket, 4)
         if fields is None or int(fields[1]) <= time.time():
             return None
         session = Session(fields[2], int(fields[3]))
         if not await self._revoke(fields[0], int(fields[1])):
             return None
-        return session if await self._holds(session) else None
+        return session if await self._is_valid(session) else None
 
-    def _signed(self, audience: str, *fields: object) -> str:
+    def _sign(self, audience: str, *fields: object) -> str:
         text = ".".join(map(str, fields))
         return f"{text}.{self._signature(audience, text)}"
 
-    def _fields(self, audience: str, value: str, number: int) -> list[str] | None:
-        """The fields of a value that we signed for this audience."""
+    def _verify(self, audience: str, value: str, number: int) -> list[str] | None:
+        """The fields of a value, if it was signed for this audience."""
         text, _, signature = value.rpartition(".")
         expected = self._signature(audience, text)
         if not hmac.compare_digest(signature.encode("utf-8", "replace"), expected.encode()):
@@ -118,9 +118,9 @@ class Sessions:
         signed = f"{audience}\n{text}".encode("utf-8", "replace")
         return hmac.new(self._key, signed, hashlib.sha256).hexdigest()
 
-    async def _holds(self, session: Session) -> bool:
-        if self._read is None or (
-            time.monotonic() - self._read > _REREAD_SECONDS and not self._reading.locked()
+    async def _is_valid(self, session: Session) -> bool:
+        if self._last_read is None or (
+            time.monotonic() - self._last_read > _REREAD_SECONDS and not self._reading.locked()
         ):
             async with self._reading:
                 await self._reread()
@@ -128,14 +128,14 @@ class Sessions:
 
     async def _reread(self) -> None:
         try:
-            self._revoked = await run_in_threadpool(self._every)
+            self._revoked = await run_in_threadpool(self._list_revoked)
         except ClewError as error:
-            if self._read is None:
+            if self._last_read is None:
                 raise
-            _LOG.error("revoked sessions cannot be read: %s", error.message)
-        self._read = time.monotonic()
+            _LOG.error("cannot read the revoked sessions: %s", error.message)
+        self._last_read = time.monotonic()
 
-    def _every(self) -> frozenset[str]:
+    def _list_revoked(self) -> frozenset[str]:
         with self._service.graph() as graph:
             return revoked_sessions.list_revoked(graph, now=int(time.time()))
 

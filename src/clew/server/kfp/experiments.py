@@ -19,57 +19,59 @@ from clew.server.kfp.responses import empty_response, json_response, without_emp
 router = APIRouter()
 
 
-def _shown(found: Experiment) -> dict[str, Any]:
+def _experiment_response(experiment: Experiment) -> dict[str, Any]:
     return without_empty(
-        experiment_id=found.id,
-        display_name=found.name,
-        description=found.description,
-        created_at=format_time(found.created),
-        last_run_created_at=format_time(found.last_run),
-        storage_state="ARCHIVED" if found.archived else "AVAILABLE",
+        experiment_id=experiment.id,
+        display_name=experiment.name,
+        description=experiment.description,
+        created_at=format_time(experiment.created),
+        last_run_created_at=format_time(experiment.last_run),
+        storage_state="ARCHIVED" if experiment.archived else "AVAILABLE",
     )
 
 
-def _rows(rows: list[Row]) -> list[dict[str, Any]]:
-    return [_shown(experiments.from_row(row)) for row in rows]
+def _list_response(rows: list[Row]) -> list[dict[str, Any]]:
+    return [_experiment_response(experiments.from_row(row)) for row in rows]
 
 
 @router.post("/experiments")
-def create(service: ServiceDep, asked: BodyFields) -> Response:
-    name, description = asked.named("display_name"), asked.text("description")
+def create(service: ServiceDep, body: BodyFields) -> Response:
+    name, description = body.required_name("display_name"), body.text("description")
     with service.graph() as graph:
-        made = experiments.create(graph, name, description)
-        return json_response(_shown(experiments.get(graph, made)))
+        experiment_id = experiments.create(graph, name, description)
+        return json_response(_experiment_response(experiments.get(graph, experiment_id)))
 
 
 @router.get("/experiments")
-def list_(service: ServiceDep, asked: UrlFields) -> Response:
+def list_(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        return json_response(list_page(graph, EXPERIMENTS, asked, "experiments", _rows))
+        return json_response(list_page(graph, EXPERIMENTS, params, "experiments", _list_response))
 
 
 @router.get("/experiments/{experiment_id}")
-def get(service: ServiceDep, asked: UrlFields) -> Response:
+def get(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        return json_response(_shown(experiments.get(graph, asked.id("experiment_id"))))
+        return json_response(
+            _experiment_response(experiments.get(graph, params.id("experiment_id")))
+        )
 
 
 @router.delete("/experiments/{experiment_id}")
-def delete(service: ServiceDep, asked: UrlFields) -> Response:
+def delete(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        experiments.delete(graph, asked.id("experiment_id"))
+        experiments.delete(graph, params.id("experiment_id"))
     return empty_response()
 
 
 @router.post("/experiments/{experiment_id}:archive")
-def archive(service: ServiceDep, asked: UrlFields) -> Response:
+def archive(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        experiments.archive(graph, asked.id("experiment_id"))
+        experiments.archive(graph, params.id("experiment_id"))
     return empty_response()
 
 
 @router.post("/experiments/{experiment_id}:unarchive")
-def unarchive(service: ServiceDep, asked: UrlFields) -> Response:
+def unarchive(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        experiments.unarchive(graph, asked.id("experiment_id"))
+        experiments.unarchive(graph, params.id("experiment_id"))
     return empty_response()

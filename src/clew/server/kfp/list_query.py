@@ -1,7 +1,7 @@
-"""What a list is asked for: how many, in which order, which of them, and from where on.
+"""The parameters of list requests: page size, sorting, filter and page token.
 
-A page token is opaque to clients; it holds the end of its page with the order and the filter it
-was made under, so that the next page needs nothing else, and another question is noticed.
+A page token is opaque to clients. It contains the last row of its page, the sorting and the filter,
+so that the next page needs nothing else, and a change of sorting or filter is refused.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from clew.server.catalogue.list_pages import (
     Value,
     fetch_page,
 )
-from clew.server.kfp.request_fields import Fields, parse_timestamp, parsed
+from clew.server.kfp.request_fields import Fields, parse_json, parse_timestamp
 
 DEFAULT_SIZE, MAX_SIZE = 20, 200
-_ORDER = "created_at"
-_NUMBERS = {
+_DEFAULT_SORT = "created_at"
+_OPERATIONS = {
     1: "EQUALS",
     2: "NOT_EQUALS",
     3: "GREATER_THAN",
@@ -40,155 +40,167 @@ _NUMBERS = {
     8: "IN",
     9: "IS_SUBSTRING",
 }
-_ONE = ("string_value", "timestamp_value", "int_value", "long_value")
-_MANY = ("string_values", "int_values", "long_values")
-_MOST_VALUES = 500
-_MOST_PREDICATES = 50
+_SINGLE_VALUES = ("string_value", "timestamp_value", "int_value", "long_value")
+_VALUE_LISTS = ("string_values", "int_values", "long_values")
+_MAX_VALUES = 500
+_MAX_PREDICATES = 50
 
 
 def list_page(
     graph: Graph,
     table: Table,
-    asked: Fields,
+    params: Fields,
     key: str,
     show: Callable[[list[Row]], list[dict[str, Any]]],
     **within: str,
 ) -> dict[str, Any]:
-    """A page of `table` as it is answered, its rows under `key`."""
-    order, wanted = asked.text("sort_by"), asked.text("filter")
-    token = asked.text("page_token")
+    """The response with one page of `table`, its rows under `key`."""
+    sort_by, filter_text = params.text("sort_by"), params.text("filter")
+    token = params.text("page_token")
     end = None
     if token:
-        before = _read(token)
-        if (order and order != before.order) or (wanted and wanted != before.wanted):
+        previous = _decode_token(token)
+        if (sort_by and sort_by != previous.sort_by) or (
+            filter_text and filter_text != previous.filter_text
+        ):
             raise UsageError("page_token belongs to another sort_by or filter")
-        order, wanted, end = before.order, before.wanted, Cursor(before.value, before.id)
-    question = ListQuery(
-        *_sorting(table, order),
-        size=_size(asked.whole("page_size")),
-        conditions=_conditions(table, wanted),
+        sort_by, filter_text = previous.sort_by, previous.filter_text
+        end = Cursor(previous.value, previous.id)
+    query = ListQuery(
+        *_parse_sort(table, sort_by),
+        size=_page_size(params.integer("page_size")),
+        conditions=_parse_filter(table, filter_text),
         after=end,
     )
-    if end is not None and isinstance(end.value, int) != (question.sort.kind == "moment"):
-        raise _no_token()
-    found = fetch_page(graph, table, question, **within)
-    document: dict[str, Any] = {key: show(found.rows)} if found.rows else {}
-    document["total_size"] = found.total
-    if found.end is not None:
-        document["next_page_token"] = _written(_Token(order, wanted, found.end.value, found.end.id))
+    if end is not None and isinstance(end.value, int) != (query.sort.kind == "moment"):
+        raise _invalid_token()
+    page = fetch_page(graph, table, query, **within)
+    document: dict[str, Any] = {key: show(page.rows)} if page.rows else {}
+    document["total_size"] = page.total
+    if page.end is not None:
+        document["next_page_token"] = _encode_token(
+            _Token(sort_by, filter_text, page.end.value, page.end.id)
+        )
     return document
 
 
 class _Token(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
-    order: str
-    wanted: str
+    sort_by: str
+    filter_text: str
     value: Value
     id: str
 
 
-def _written(token: _Token) -> str:
+def _encode_token(token: _Token) -> str:
     return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode()
 
 
-def _read(token: str) -> _Token:
+def _decode_token(token: str) -> _Token:
     try:
-        found = msgspec.json.decode(base64.urlsafe_b64decode(token.encode()), type=_Token)
+        decoded = msgspec.json.decode(base64.urlsafe_b64decode(token.encode()), type=_Token)
     except (binascii.Error, msgspec.MsgspecError, UnicodeError) as error:
-        raise _no_token() from error
-    if "\0" in f"{found.value}{found.id}":
-        raise _no_token()
-    if isinstance(found.value, int) and not -(2**63) <= found.value < 2**63:
-        raise _no_token()
-    return found
+        raise _invalid_token() from error
+    if "\0" in f"{decoded.value}{decoded.id}":
+        raise _invalid_token()
+    if isinstance(decoded.value, int) and not -(2**63) <= decoded.value < 2**63:
+        raise _invalid_token()
+    return decoded
 
 
-def _no_token() -> UsageError:
-    return UsageError("page_token is none that was given out here")
+def _invalid_token() -> UsageError:
+    return UsageError("page_token is not valid")
 
 
-def _size(asked: int | None) -> int:
-    if asked is not None and asked < 0:
+def _page_size(requested: int | None) -> int:
+    if requested is not None and requested < 0:
         raise UsageError("page_size is negative")
-    return min(asked or DEFAULT_SIZE, MAX_SIZE)
+    return min(requested or DEFAULT_SIZE, MAX_SIZE)
 
 
-def _sorting(table: Table, text: str) -> tuple[Field, bool]:
-    words = (text or _ORDER).split()
-    way = words[1].lower() if len(words) > 1 else "asc"
+def _parse_sort(table: Table, text: str) -> tuple[Field, bool]:
+    words = (text or _DEFAULT_SORT).split()
+    direction = words[1].lower() if len(words) > 1 else "asc"
     field = table.fields.get(words[0]) if words else None
-    if field is None or field.kind == "pairs" or len(words) > 2 or way not in ("asc", "desc"):
-        known = ", ".join(name for name, one in table.fields.items() if one.kind != "pairs")
-        raise UsageError(f"sort_by {text!r} is no field with asc or desc", hint=f"one of {known}")
-    return field, way == "desc"
+    if field is None or field.kind == "pairs" or len(words) > 2 or direction not in ("asc", "desc"):
+        known = ", ".join(name for name, field in table.fields.items() if field.kind != "pairs")
+        raise UsageError(
+            f"sort_by {text!r} must be a field, optionally with asc or desc", hint=f"one of {known}"
+        )
+    return field, direction == "desc"
 
 
-def _conditions(table: Table, text: str) -> tuple[Condition, ...]:
+def _parse_filter(table: Table, text: str) -> tuple[Condition, ...]:
     if not text:
         return ()
-    found = parsed(text, "filter")
-    predicates = found.get("predicates", []) if isinstance(found, dict) else None
-    if not isinstance(predicates, list) or not all(isinstance(one, dict) for one in predicates):
-        raise UsageError("filter has no predicates: a list of objects")
-    if len(predicates) > _MOST_PREDICATES:
-        raise UsageError(f"filter has more than {_MOST_PREDICATES} predicates")
-    return tuple(_condition(table, Fields(one, "filter.")) for one in predicates)
+    document = parse_json(text, "filter")
+    predicates = document.get("predicates", []) if isinstance(document, dict) else None
+    if not isinstance(predicates, list) or not all(isinstance(item, dict) for item in predicates):
+        raise UsageError("filter: predicates must be a list of objects")
+    if len(predicates) > _MAX_PREDICATES:
+        raise UsageError(f"filter has more than {_MAX_PREDICATES} predicates")
+    return tuple(_parse_predicate(table, Fields(item, "filter.")) for item in predicates)
 
 
-def _condition(table: Table, asked: Fields) -> Condition:
-    key, operation = asked.text("key"), asked.value("operation")
+def _parse_predicate(table: Table, params: Fields) -> Condition:
+    key, operation = params.text("key"), params.value("operation")
     if isinstance(operation, int) and not isinstance(operation, bool):
-        operation = _NUMBERS.get(operation, operation)
-    if operation not in _NUMBERS.values():
-        known = ", ".join(_NUMBERS.values())
+        operation = _OPERATIONS.get(operation, operation)
+    if operation not in _OPERATIONS.values():
+        known = ", ".join(_OPERATIONS.values())
         raise UsageError(f"filter: there is no operation {operation!r}", hint=f"one of {known}")
     name, _, tag = key.partition(".")
     field = table.fields.get(name)
     if field is None or bool(tag) != (field.kind == "pairs"):
-        raise UsageError(f"filter: {key!r} is no field", hint=f"one of {', '.join(table.fields)}")
-    values = [_value(field, one) for one in _values(asked, operation)]
+        raise UsageError(
+            f"filter: there is no field {key!r}", hint=f"one of {', '.join(table.fields)}"
+        )
+    values = [_convert_value(field, value) for value in _read_values(params, operation)]
     if field.kind != "text" and operation == "IS_SUBSTRING":
-        raise UsageError(f"filter: {key} is no text that could hold another")
+        raise UsageError(f"filter: {key} is not a string: IS_SUBSTRING does not apply")
     if field.kind == "pairs":
         if operation in COMPARISONS and operation.removeprefix("NOT_") != "EQUALS":
-            raise UsageError(f"filter: tags are equal or not, not {operation}")
-        values = [_pair(tag, str(one)) for one in values]
+            raise UsageError(f"filter: {operation} does not apply to tags")
+        values = [_tag_fragment(tag, str(value)) for value in values]
     return Condition(field, operation, tuple(values))
 
 
-def _pair(tag: str, value: str) -> str:
-    """As it stands in the JSON of all tags; no text within a value can look like it."""
+def _tag_fragment(tag: str, value: str) -> str:
+    """One tag as it appears in the stored JSON of all tags; a value cannot contain this text,
+    because its quotes are escaped."""
     return msgspec.json.encode({tag: value}).decode()[1:-1].replace('":"', '": "', 1)
 
 
-def _values(asked: Fields, operation: str) -> list[Value]:
+def _read_values(params: Fields, operation: str) -> list[Value]:
     if operation == "IN":
-        for name in _MANY:
-            if (several := asked.part(name)) is not None:
-                found = several.value("values")
-                if not isinstance(found, list) or len(found) > _MOST_VALUES:
-                    raise UsageError(f"filter: {name} holds no list of at most {_MOST_VALUES}")
-                return [_one(Fields({name: value}, "filter."), name) for value in found]
+        for name in _VALUE_LISTS:
+            if (several := params.object(name)) is not None:
+                values = several.value("values")
+                if not isinstance(values, list) or len(values) > _MAX_VALUES:
+                    raise UsageError(f"filter: {name} must be a list of at most {_MAX_VALUES}")
+                return [_read_value(Fields({name: value}, "filter."), name) for value in values]
         raise UsageError("filter: IN needs string_values, int_values or long_values")
-    for name in _ONE:
-        if asked.value(name) is not None:
-            return [_one(asked, name)]
-    raise UsageError(f"filter: {operation} needs a value: {', '.join(_ONE)}")
+    for name in _SINGLE_VALUES:
+        if params.value(name) is not None:
+            return [_read_value(params, name)]
+    raise UsageError(f"filter: {operation} needs a value: {', '.join(_SINGLE_VALUES)}")
 
 
-def _one(asked: Fields, name: str) -> Value:
+def _read_value(params: Fields, name: str) -> Value:
     if name.startswith(("int", "long")):
-        return asked.whole(name) or 0
+        return params.integer(name) or 0
     if name == "timestamp_value":
-        asked.moment(name)
-    return asked.text(name)
+        params.timestamp(name)
+    return params.text(name)
 
 
-def _value(field: Field, value: Value) -> Value:
+def _convert_value(field: Field, value: Value) -> Value:
     if field.kind != "moment":
         return str(value)
-    if isinstance(value, int):  # seconds
+    if isinstance(value, int):  # seconds since 1970
         return max(min(value, 2**33), -(2**33)) * 10**9
     try:
         return parse_timestamp(value)
     except ValueError as error:
-        raise UsageError(f"filter: {value[:80]!r} is no time like 2030-01-31T09:00:00Z") from error
+        raise UsageError(
+            f"filter: {value[:80]!r} is not a time like 2030-01-31T09:00:00Z"
+        ) from error

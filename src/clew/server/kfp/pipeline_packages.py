@@ -1,7 +1,7 @@
-"""Packages that pipelines come in: YAML, alone or in a zip or tar.gz.
+"""Reads uploaded pipeline packages: YAML, plain or in a zip or tar.gz archive.
 
-What a package is, is seen by its first bytes. Nothing is unpacked further than a pipeline can be
-large, whatever an archive says of itself.
+The first bytes tell the format. Unpacking stops at the size limit of a pipeline, whatever sizes the
+archive declares.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from clew.errors import UsageError
 from clew.server.parsing import compiled_pipelines
 
 MAX_BYTES = 32 << 20
-"""Bytes of a package, and of the pipeline in it."""
-_MOST_UNPACKED = 256 << 20
-"""Bytes of a tar that are gone through to find it."""
+"""The largest package, and the largest pipeline in it."""
+_MAX_UNPACKED_BYTES = 256 << 20
+"""How much of a tar is read to find the pipeline."""
 _YAML = (".yaml", ".yml")
-_FIRST = "pipeline.yaml"
-"""Which it is where there are several."""
-_CENTRAL = b"PK\x01\x02"
+_DEFAULT_NAME = "pipeline.yaml"
+"""The pipeline, if the archive contains several YAML files."""
+_ZIP_ENTRY = b"PK\x01\x02"
 _HINT = "upload what the kfp SDK compiles: .yaml, .yml, .zip or .tar.gz"
 
 
 def read_package(file: IO[bytes]) -> str:
-    """The pipeline in a package, as the catalogue keeps it."""
+    """The pipeline in a package, as the text that the catalogue stores."""
     first = file.read(4)
     file.seek(0)
     try:
@@ -37,72 +37,71 @@ def read_package(file: IO[bytes]) -> str:
         elif first == b"PK\x03\x04":
             data = _from_zip(file)
         else:
-            data = _bounded(file)
+            data = _read_limited(file)
     except (tarfile.TarError, zipfile.BadZipFile, zlib.error, OSError, EOFError) as error:
         raise UsageError(f"the package cannot be unpacked: {error}", hint=_HINT) from error
-    except (NotImplementedError, RuntimeError) as error:  # how it is packed, or a password
+    except (NotImplementedError, RuntimeError) as error:  # unsupported compression, or a password
         raise UsageError(f"the package cannot be unpacked: {error}", hint=_HINT) from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError("the package is no text in UTF-8", hint=_HINT) from error
+        raise UsageError("the pipeline is not UTF-8 text", hint=_HINT) from error
     return compiled_pipelines.normalize_text(text)
 
 
 def _from_zip(file: IO[bytes]) -> bytes:
-    whole = file.read()
-    if whole.count(_CENTRAL) > BoundedTar.most_members:
-        raise UsageError("the package holds too many files", hint=_HINT)
+    if file.read().count(_ZIP_ENTRY) > BoundedTar.most_members:
+        raise UsageError("the package contains too many files", hint=_HINT)
     file.seek(0)
     with zipfile.ZipFile(file) as archive:
-        names = [one.filename for one in archive.infolist() if not one.is_dir()]
-        with archive.open(_chosen(names)) as member:
-            return _bounded(member)
+        names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+        with archive.open(_find_pipeline(names)) as member:
+            return _read_limited(member)
 
 
 def _from_tar(file: IO[bytes]) -> bytes:
     names: list[str] = []
     first = b""
-    unpacked = _Counted(fileobj=file, mode="rb")
+    unpacked = _LimitedGzip(fileobj=file, mode="rb")
     with BoundedTar.open(fileobj=unpacked, mode="r|") as archive:
         for member in archive:
             name = member.name.removeprefix("./")
-            inside = archive.extractfile(member) if name.endswith(_YAML) else None
-            if inside is None:
+            content = archive.extractfile(member) if name.endswith(_YAML) else None
+            if content is None:
                 continue
             names.append(name)
-            if name == _FIRST:
-                return _bounded(inside)
-            first = first or _bounded(inside)
-    _chosen(names)
+            if name == _DEFAULT_NAME:
+                return _read_limited(content)
+            first = first or _read_limited(content)
+    _find_pipeline(names)
     return first
 
 
-class _Counted(gzip.GzipFile):
-    """A stream that ends with an error when it goes on for too long."""
+class _LimitedGzip(gzip.GzipFile):
+    """Fails when the unpacked data becomes too large."""
 
-    _left = _MOST_UNPACKED
+    _left = _MAX_UNPACKED_BYTES
 
     def read(self, size: int | None = -1) -> bytes:
-        found = super().read(size)
-        self._left -= len(found)
+        data = super().read(size)
+        self._left -= len(data)
         if self._left < 0:
-            raise UsageError("the package unpacks to more than a pipeline can be", hint=_HINT)
-        return found
+            raise UsageError("the unpacked package is too large", hint=_HINT)
+        return data
 
 
-def _chosen(names: list[str]) -> str:
-    found = [name for name in names if name.endswith(_YAML)]
-    if _FIRST in found:
-        return _FIRST
-    if len(found) != 1:
-        what = "several YAML files and no pipeline.yaml" if found else "no YAML file"
-        raise UsageError(f"the package holds {what}", hint=_HINT)
-    return found[0]
+def _find_pipeline(names: list[str]) -> str:
+    yaml_names = [name for name in names if name.endswith(_YAML)]
+    if _DEFAULT_NAME in yaml_names:
+        return _DEFAULT_NAME
+    if len(yaml_names) != 1:
+        what = "several YAML files and no pipeline.yaml" if yaml_names else "no YAML file"
+        raise UsageError(f"the package contains {what}", hint=_HINT)
+    return yaml_names[0]
 
 
-def _bounded(file: IO[bytes]) -> bytes:
-    found = file.read(MAX_BYTES + 1)
-    if len(found) > MAX_BYTES:
+def _read_limited(file: IO[bytes]) -> bytes:
+    data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
         raise UsageError(f"the pipeline is larger than {MAX_BYTES >> 20} MB", hint=_HINT)
-    return found
+    return data

@@ -1,5 +1,4 @@
-"""What a run, or every run of a schedule, is of: a pipeline that was sent along, or one that is
-known here by its version."""
+"""The pipeline of a new run or schedule: body with the request, or a stored pipeline version."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from clew.server.parsing import compiled_pipelines
 
 @dataclass(frozen=True)
 class Source:
-    """`spec` is a text that was sent; without one the version has it."""
+    """`spec` is the text body with the request; if None, `version` and `digest` are set."""
 
     spec: str | None = None
     pipeline: str | None = None
@@ -26,38 +25,38 @@ class Source:
     def text(self, graph: Graph) -> str:
         if self.spec is not None:
             return self.spec
-        found = pipeline_specs.texts_of(graph, [self.digest]).get(self.digest)
-        if found is None:
+        text = pipeline_specs.texts_of(graph, [self.digest]).get(self.digest)
+        if text is None:
             raise NotFound(f"the pipeline version {self.version} was just deleted")
-        return found
+        return text
 
 
-def found(graph: Graph, sent: Fields) -> Source:
-    """What was asked for; there is one, or it is refused."""
-    spec = sent.value("pipeline_spec")
-    named = sent.part("pipeline_version_reference") or Fields({})
-    pipeline, version = named.id("pipeline_id"), named.id("pipeline_version_id")
-    version = version or sent.id("pipeline_version_id")
+def find_source(graph: Graph, body: Fields) -> Source:
+    """The pipeline that the request names. It must name exactly one."""
+    spec = body.value("pipeline_spec")
+    reference = body.object("pipeline_version_reference") or Fields({})
+    pipeline, version = reference.id("pipeline_id"), reference.id("pipeline_version_id")
+    version = version or body.id("pipeline_version_id")
     if spec is not None and (pipeline or version):
-        raise UsageError("both pipeline_spec and pipeline_version_reference are given")
+        raise UsageError("give pipeline_spec or pipeline_version_reference, not both")
     if spec is not None:
         return Source(compiled_pipelines.normalize_object(spec))
     if not pipeline and not version:
-        raise UsageError("neither pipeline_spec nor pipeline_version_reference is given")
+        raise UsageError("pipeline_spec or pipeline_version_reference is missing")
     if pipeline:
         pipelines.get(graph, pipeline)
-    one = versions.resolve(graph, pipeline, version)
-    return Source(pipeline=one.pipeline, version=one.id, digest=one.spec)
+    resolved = versions.resolve(graph, pipeline, version)
+    return Source(pipeline=resolved.pipeline, version=resolved.id, digest=resolved.spec)
 
 
 def reference(pipeline: str | None, version: str | None) -> dict[str, Any]:
     return without_empty(pipeline_id=pipeline, pipeline_version_id=version)
 
 
-def config(sent: Fields) -> dict[str, Any]:
-    """What a run is given."""
-    given = sent.part("runtime_config") or Fields({})
-    parameters = given.value("parameters")
+def read_config(body: Fields) -> dict[str, Any]:
+    """The parameters and the pipeline root of a run."""
+    config = body.object("runtime_config") or Fields({})
+    parameters = config.value("parameters")
     if parameters is not None and not isinstance(parameters, dict):
-        raise UsageError("runtime_config.parameters is no object")
-    return without_empty(parameters=parameters, pipeline_root=given.text("pipeline_root"))
+        raise UsageError("runtime_config.parameters must be an object")
+    return without_empty(parameters=parameters, pipeline_root=config.text("pipeline_root"))

@@ -24,161 +24,166 @@ from clew.server.parsing import compiled_pipelines
 router = APIRouter()
 
 
-def pipeline_response(found: Pipeline) -> dict[str, Any]:
+def pipeline_response(pipeline: Pipeline) -> dict[str, Any]:
     return without_empty(
-        pipeline_id=found.id,
-        name=found.name,
-        display_name=found.display_name,
-        description=found.description,
-        created_at=format_time(found.created),
-        tags=found.tags,
+        pipeline_id=pipeline.id,
+        name=pipeline.name,
+        display_name=pipeline.display_name,
+        description=pipeline.description,
+        created_at=format_time(pipeline.created),
+        tags=pipeline.tags,
     )
 
 
-def version_response(found: Version, text: str) -> dict[str, Any]:
+def version_response(version: Version, text: str) -> dict[str, Any]:
     return without_empty(
-        pipeline_id=found.pipeline,
-        pipeline_version_id=found.id,
-        name=found.name,
-        display_name=found.display_name,
-        description=found.description,
-        created_at=format_time(found.created),
+        pipeline_id=version.pipeline,
+        pipeline_version_id=version.id,
+        name=version.name,
+        display_name=version.display_name,
+        description=version.description,
+        created_at=format_time(version.created),
         pipeline_spec=compiled_pipelines.to_response(text),
-        tags=found.tags,
+        tags=version.tags,
     )
 
 
-def read_metadata(sent: Fields, *, otherwise: str = "") -> Metadata:
-    """What something shall be called: by a name, or by how it is shown, or else `otherwise`."""
-    display_name = sent.text("display_name", longest=MAX_NAME)
-    name = sent.text("name", longest=MAX_NAME) or display_name or otherwise
+def read_metadata(body: Fields, *, default: str = "") -> Metadata:
+    """The metadata of a new object; `name` falls back to `display_name`, then to `default`."""
+    display_name = body.text("display_name", max_length=MAX_NAME)
+    name = body.text("name", max_length=MAX_NAME) or display_name or default
     return Metadata(
-        name=Fields({"name": name}).named("name"),
+        name=Fields({"name": name}).required_name("name"),
         display_name=display_name,
-        description=sent.text("description"),
-        tags=sent.pairs("tags"),
+        description=body.text("description"),
+        tags=body.string_map("tags"),
     )
 
 
-def _spec(sent: Fields) -> str:
-    if (found := sent.value("pipeline_spec")) is not None:
-        return compiled_pipelines.normalize_object(found)
+def _read_spec(body: Fields) -> str:
+    if (spec := body.value("pipeline_spec")) is not None:
+        return compiled_pipelines.normalize_object(spec)
     raise UsageError(
-        "no pipeline_spec was sent; packages elsewhere are not fetched",
+        "pipeline_spec is missing; packages at other addresses are not downloaded",
         hint="POST the package to /apis/v2beta1/pipelines/upload_version",
     )
 
 
-def _changed(sent: Fields, found: Any) -> Any:
-    """With what was sent instead of what it was."""
-    name = sent.text("display_name", longest=MAX_NAME)
-    said = None if sent.value("description") is None else sent.text("description")
-    tags = None if sent.value("tags") is None else sent.pairs("tags")
+def _with_changes(body: Fields, stored: Any) -> Any:
+    """`stored` with the fields that the body contains."""
+    name = body.text("display_name", max_length=MAX_NAME)
+    description = None if body.value("description") is None else body.text("description")
+    tags = None if body.value("tags") is None else body.string_map("tags")
     return replace(
-        found,
-        display_name=name or found.display_name,
-        description=found.description if said is None else said,
-        tags=found.tags if tags is None else tags,
+        stored,
+        display_name=name or stored.display_name,
+        description=stored.description if description is None else description,
+        tags=stored.tags if tags is None else tags,
     )
 
 
 @router.post("/pipelines")
-def create(service: ServiceDep, sent: BodyFields) -> Response:
+def create(service: ServiceDep, body: BodyFields) -> Response:
     with service.graph() as graph:
-        made = pipelines.create(graph, read_metadata(sent))
-        return json_response(pipeline_response(pipelines.get(graph, made)))
+        created = pipelines.create(graph, read_metadata(body))
+        return json_response(pipeline_response(pipelines.get(graph, created)))
 
 
 @router.post("/pipelines/create")
-def create_with_version(service: ServiceDep, sent: BodyFields) -> Response:
-    called, first = sent.part("pipeline") or Fields({}), sent.part("pipeline_version") or Fields({})
-    spec = _spec(first)
+def create_with_version(service: ServiceDep, body: BodyFields) -> Response:
+    pipeline, version = (
+        body.object("pipeline") or Fields({}),
+        body.object("pipeline_version") or Fields({}),
+    )
+    spec = _read_spec(version)
     with service.graph() as graph:
-        made = pipelines.create(graph, read_metadata(called), spec=spec)
-        return json_response(pipeline_response(pipelines.get(graph, made)))
+        created = pipelines.create(graph, read_metadata(pipeline), spec=spec)
+        return json_response(pipeline_response(pipelines.get(graph, created)))
 
 
 @router.get("/pipelines")
-def list_(service: ServiceDep, asked: UrlFields) -> Response:
+def list_(service: ServiceDep, params: UrlFields) -> Response:
     def show(rows: list[Row]) -> list[dict[str, Any]]:
         return [pipeline_response(pipelines.from_row(row)) for row in rows]
 
     with service.graph() as graph:
-        return json_response(list_page(graph, PIPELINES, asked, "pipelines", show))
+        return json_response(list_page(graph, PIPELINES, params, "pipelines", show))
 
 
 @router.get("/pipelines/names/{name:path}")
-def by_name(service: ServiceDep, asked: UrlFields) -> Response:
+def by_name(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        return json_response(pipeline_response(pipelines.get_by_name(graph, asked.named("name"))))
+        return json_response(
+            pipeline_response(pipelines.get_by_name(graph, params.required_name("name")))
+        )
 
 
 @router.get("/pipelines/{pipeline_id}")
-def get(service: ServiceDep, asked: UrlFields) -> Response:
+def get(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        return json_response(pipeline_response(pipelines.get(graph, asked.id("pipeline_id"))))
+        return json_response(pipeline_response(pipelines.get(graph, params.id("pipeline_id"))))
 
 
 @router.patch("/pipelines/{pipeline_id}")
-def update(service: ServiceDep, asked: UrlFields, sent: BodyFields) -> Response:
+def update(service: ServiceDep, params: UrlFields, body: BodyFields) -> Response:
     with service.graph() as graph:
-        changed = _changed(sent, pipelines.get(graph, asked.id("pipeline_id")))
+        changed = _with_changes(body, pipelines.get(graph, params.id("pipeline_id")))
         pipelines.update(graph, changed)
         return json_response(pipeline_response(changed))
 
 
 @router.delete("/pipelines/{pipeline_id}")
-def delete(service: ServiceDep, asked: UrlFields) -> Response:
+def delete(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        pipelines.delete(graph, asked.id("pipeline_id"), cascade=asked.flag("cascade"))
+        pipelines.delete(graph, params.id("pipeline_id"), cascade=params.flag("cascade"))
     return empty_response()
 
 
 @router.post("/pipelines/{pipeline_id}/versions")
-def create_version(service: ServiceDep, asked: UrlFields, sent: BodyFields) -> Response:
-    spec = _spec(sent)
+def create_version(service: ServiceDep, params: UrlFields, body: BodyFields) -> Response:
+    spec = _read_spec(body)
     with service.graph() as graph:
-        of = asked.id("pipeline_id")
-        made = pipelines.add_version(graph, of, read_metadata(sent), spec=spec)
-        return json_response(version_response(versions.get(graph, of, made), spec))
+        pipeline = params.id("pipeline_id")
+        created = pipelines.add_version(graph, pipeline, read_metadata(body), spec=spec)
+        return json_response(version_response(versions.get(graph, pipeline, created), spec))
 
 
 @router.get("/pipelines/{pipeline_id}/versions")
-def list_versions(service: ServiceDep, asked: UrlFields) -> Response:
-    of = asked.id("pipeline_id")
+def list_versions(service: ServiceDep, params: UrlFields) -> Response:
+    pipeline = params.id("pipeline_id")
     with service.graph() as graph:
-        pipelines.get(graph, of)
+        pipelines.get(graph, pipeline)
 
         def show(rows: list[Row]) -> list[dict[str, Any]]:
-            found = [versions.from_row(row) for row in rows]
-            texts = pipeline_specs.texts_of(graph, {one.spec for one in found})
-            return [version_response(one, texts[one.spec]) for one in found]
+            listed = [versions.from_row(row) for row in rows]
+            texts = pipeline_specs.texts_of(graph, {version.spec for version in listed})
+            return [version_response(version, texts[version.spec]) for version in listed]
 
-        document = list_page(graph, VERSIONS, asked, "pipeline_versions", show, pipeline=of)
+        document = list_page(graph, VERSIONS, params, "pipeline_versions", show, pipeline=pipeline)
         return json_response(document)
 
 
 @router.get("/pipelines/{pipeline_id}/versions/{pipeline_version_id}")
-def get_version(service: ServiceDep, asked: UrlFields) -> Response:
+def get_version(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        return json_response(_version(graph, asked))
+        return json_response(_get_version(graph, params))
 
 
 @router.patch("/pipelines/{pipeline_id}/versions/{pipeline_version_id}")
-def update_version(service: ServiceDep, asked: UrlFields, sent: BodyFields) -> Response:
+def update_version(service: ServiceDep, params: UrlFields, body: BodyFields) -> Response:
     with service.graph() as graph:
-        of, which = asked.id("pipeline_id"), asked.id("pipeline_version_id")
-        versions.update(graph, _changed(sent, versions.get(graph, of, which)))
-        return json_response(_version(graph, asked))
+        pipeline, version = params.id("pipeline_id"), params.id("pipeline_version_id")
+        versions.update(graph, _with_changes(body, versions.get(graph, pipeline, version)))
+        return json_response(_get_version(graph, params))
 
 
 @router.delete("/pipelines/{pipeline_id}/versions/{pipeline_version_id}")
-def delete_version(service: ServiceDep, asked: UrlFields) -> Response:
+def delete_version(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        versions.delete(graph, asked.id("pipeline_id"), asked.id("pipeline_version_id"))
+        versions.delete(graph, params.id("pipeline_id"), params.id("pipeline_version_id"))
     return empty_response()
 
 
-def _version(graph: Graph, asked: Fields) -> dict[str, Any]:
-    found = versions.get(graph, asked.id("pipeline_id"), asked.id("pipeline_version_id"))
-    return version_response(found, pipeline_specs.text_of(graph, found.spec))
+def _get_version(graph: Graph, params: Fields) -> dict[str, Any]:
+    version = versions.get(graph, params.id("pipeline_id"), params.id("pipeline_version_id"))
+    return version_response(version, pipeline_specs.text_of(graph, version.spec))

@@ -1,4 +1,4 @@
-"""`/recurringruns`: schedules, in Kubeflow's words."""
+"""`/recurringruns`, which is what Kubeflow calls schedules."""
 
 from __future__ import annotations
 
@@ -22,135 +22,136 @@ from clew.server.parsing import compiled_pipelines, cron
 
 router = APIRouter()
 _MODES = {"": True, "MODE_UNSPECIFIED": True, "ENABLE": True, "DISABLE": False}
-_MOST_AT_ONCE = 10
-_LONGEST = 100 * 366 * 24 * 3600
-"""Seconds: an interval of a century is a mistake."""
+_MAX_CONCURRENCY = 10
+_MAX_INTERVAL = 100 * 366 * 24 * 3600
+"""Seconds. An interval of a century or more is surely a mistake."""
 
 
-def _shown(found: Schedule, **more: Any) -> dict[str, Any]:
-    times = {"start_time": format_time(found.starts), "end_time": format_time(found.ends)}
-    if found.cron is not None:
-        trigger = {"cron_schedule": without_empty(**times, cron=found.cron)}
+def _schedule_response(schedule: Schedule, **more: Any) -> dict[str, Any]:
+    times = {"start_time": format_time(schedule.starts), "end_time": format_time(schedule.ends)}
+    if schedule.cron is not None:
+        trigger = {"cron_schedule": without_empty(**times, cron=schedule.cron)}
     else:
-        trigger = {"periodic_schedule": without_empty(**times, interval_second=str(found.interval))}
+        trigger = {
+            "periodic_schedule": without_empty(**times, interval_second=str(schedule.interval))
+        }
     return without_empty(
-        recurring_run_id=found.id,
-        display_name=found.name,
-        description=found.description,
-        pipeline_version_reference=pipeline_sources.reference(found.pipeline, found.version),
-        runtime_config=found.config,
-        service_account=found.service_account,
-        max_concurrency=str(found.most),
+        recurring_run_id=schedule.id,
+        display_name=schedule.name,
+        description=schedule.description,
+        pipeline_version_reference=pipeline_sources.reference(schedule.pipeline, schedule.version),
+        runtime_config=schedule.config,
+        service_account=schedule.service_account,
+        max_concurrency=str(schedule.most),
         trigger=trigger,
-        mode="ENABLE" if found.enabled else "DISABLE",
-        status="ENABLED" if found.enabled else "DISABLED",
-        created_at=format_time(found.created),
-        updated_at=format_time(found.updated),
-        no_catchup=not found.catchup,
-        experiment_id=found.experiment,
+        mode="ENABLE" if schedule.enabled else "DISABLE",
+        status="ENABLED" if schedule.enabled else "DISABLED",
+        created_at=format_time(schedule.created),
+        updated_at=format_time(schedule.updated),
+        no_catchup=not schedule.catchup,
+        experiment_id=schedule.experiment,
         **more,
     )
 
 
-def _whole(graph: Graph, schedule: str) -> dict[str, Any]:
-    found = schedules.get(graph, schedule)
-    if found.spec is None:
-        return _shown(found)
-    return _shown(
-        found,
-        pipeline_spec=compiled_pipelines.to_response(pipeline_specs.text_of(graph, found.spec)),
-    )
+def _full_response(graph: Graph, schedule_id: str) -> dict[str, Any]:
+    """With the pipeline, which lists leave out because it may be large."""
+    schedule = schedules.get(graph, schedule_id)
+    if schedule.spec is None:
+        return _schedule_response(schedule)
+    text = pipeline_specs.text_of(graph, schedule.spec)
+    return _schedule_response(schedule, pipeline_spec=compiled_pipelines.to_response(text))
 
 
-def _when(sent: Fields) -> dict[str, Any]:
-    """The trigger: looked at here, so that none is kept that cannot tick."""
-    trigger = sent.part("trigger") or Fields({})
-    by_cron, by_time = trigger.part("cron_schedule"), trigger.part("periodic_schedule")
-    if (by_cron is None) == (by_time is None):
+def _read_trigger(body: Fields) -> dict[str, Any]:
+    """Read and check the trigger, so that every stored schedule has a next time."""
+    trigger = body.object("trigger") or Fields({})
+    by_cron, periodic = trigger.object("cron_schedule"), trigger.object("periodic_schedule")
+    if (by_cron is None) == (periodic is None):
         raise UsageError("trigger needs one of cron_schedule and periodic_schedule")
-    inner = by_cron or by_time
+    inner = by_cron or periodic
     assert inner is not None, "one of them is given"
-    starts, ends = inner.moment("start_time"), inner.moment("end_time")
+    starts, ends = inner.timestamp("start_time"), inner.timestamp("end_time")
     if starts is not None and ends is not None and ends <= starts:
         raise UsageError("trigger: end_time is not after start_time")
-    when: dict[str, Any] = {"starts": starts, "ends": ends}
+    times: dict[str, Any] = {"starts": starts, "ends": ends}
     if by_cron is not None:
-        cron.check(by_cron.named("cron"))
-        return {**when, "cron": by_cron.text("cron")}
-    interval = inner.whole("interval_second")
-    if interval is None or not 1 <= interval <= _LONGEST:
-        raise UsageError("trigger: interval_second is no number of seconds from 1 on")
-    return {**when, "interval": interval}
+        cron.check(by_cron.required_name("cron"))
+        return {**times, "cron": by_cron.text("cron")}
+    interval = inner.integer("interval_second")
+    if interval is None or not 1 <= interval <= _MAX_INTERVAL:
+        raise UsageError("trigger: interval_second must be a positive number of seconds")
+    return {**times, "interval": interval}
 
 
-def _most(sent: Fields) -> int:
-    found = sent.whole("max_concurrency")
-    if found is not None and not 1 <= found <= _MOST_AT_ONCE:
-        raise UsageError(f"max_concurrency is not from 1 to {_MOST_AT_ONCE}")
-    return found or 1
+def _read_concurrency(body: Fields) -> int:
+    value = body.integer("max_concurrency")
+    if value is not None and not 1 <= value <= _MAX_CONCURRENCY:
+        raise UsageError(f"max_concurrency must be from 1 to {_MAX_CONCURRENCY}")
+    return value or 1
 
 
 @router.post("/recurringruns")
-def create(service: ServiceDep, sent: BodyFields) -> Response:
-    name, mode = sent.named("display_name"), sent.text("mode")
+def create(service: ServiceDep, body: BodyFields) -> Response:
+    name, mode = body.required_name("display_name"), body.text("mode")
     if mode not in _MODES:
-        raise UsageError(f"mode {mode[:80]!r} is neither ENABLE nor DISABLE")
-    when, most = _when(sent), _most(sent)
+        raise UsageError(f"mode {mode[:80]!r} must be ENABLE or DISABLE")
+    trigger, most = _read_trigger(body), _read_concurrency(body)
     with service.graph() as graph:
-        source = pipeline_sources.found(graph, sent)
-        version = (sent.part("pipeline_version_reference") or sent).id("pipeline_version_id")
-        asked = NewSchedule(
-            experiment=experiments.require_active(graph, sent.id("experiment_id")),
+        source = pipeline_sources.find_source(graph, body)
+        version = (body.object("pipeline_version_reference") or body).id("pipeline_version_id")
+        schedule = NewSchedule(
+            experiment=experiments.require_active(graph, body.id("experiment_id")),
             name=name,
-            description=sent.text("description"),
+            description=body.text("description"),
             enabled=_MODES[mode],
             most=most,
-            catchup=not sent.flag("no_catchup"),
+            catchup=not body.flag("no_catchup"),
             spec=source.spec,
             pipeline=source.pipeline,
-            version=version or None,  # without one, the newest there is at each tick
-            service_account=sent.text("service_account"),
-            config=pipeline_sources.config(sent),
-            **when,
+            version=version or None,  # None: each run uses the latest version at that time
+            service_account=body.text("service_account"),
+            config=pipeline_sources.read_config(body),
+            **trigger,
         )
-        return json_response(_whole(graph, schedules.create(graph, asked)))
+        return json_response(_full_response(graph, schedules.create(graph, schedule)))
 
 
 @router.get("/recurringruns")
-def list_(service: ServiceDep, asked: UrlFields) -> Response:
+def list_(service: ServiceDep, params: UrlFields) -> Response:
     def show(rows: list[Row]) -> list[dict[str, Any]]:
-        return [_shown(schedules.from_row(row)) for row in rows]
+        return [_schedule_response(schedules.from_row(row)) for row in rows]
 
-    of = asked.id("experiment_id")
-    within = {"experiment": of} if of else {}
+    experiment = params.id("experiment_id")
+    within = {"experiment": experiment} if experiment else {}
     with service.graph() as graph:
-        return json_response(list_page(graph, SCHEDULES, asked, "recurringRuns", show, **within))
+        return json_response(list_page(graph, SCHEDULES, params, "recurringRuns", show, **within))
 
 
 @router.get("/recurringruns/{recurring_run_id}")
-def get(service: ServiceDep, asked: UrlFields) -> Response:
+def get(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        return json_response(_whole(graph, asked.id("recurring_run_id")))
+        return json_response(_full_response(graph, params.id("recurring_run_id")))
 
 
 @router.delete("/recurringruns/{recurring_run_id}")
-def delete(service: ServiceDep, asked: UrlFields) -> Response:
+def delete(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        schedules.delete(graph, asked.id("recurring_run_id"))
+        schedules.delete(graph, params.id("recurring_run_id"))
     return empty_response()
 
 
 @router.post("/recurringruns/{recurring_run_id}:enable")
-def enable(service: ServiceDep, asked: UrlFields) -> Response:
+def enable(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        found = schedules.get(graph, asked.id("recurring_run_id"))
-        experiments.require_active(graph, found.experiment)
-        schedules.enable(graph, found.id)
+        schedule = schedules.get(graph, params.id("recurring_run_id"))
+        experiments.require_active(graph, schedule.experiment)
+        schedules.enable(graph, schedule.id)
     return empty_response()
 
 
 @router.post("/recurringruns/{recurring_run_id}:disable")
-def disable(service: ServiceDep, asked: UrlFields) -> Response:
+def disable(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        schedules.disable(graph, asked.id("recurring_run_id"))
+        schedules.disable(graph, params.id("recurring_run_id"))
     return empty_response()

@@ -1,8 +1,8 @@
-"""What a client sends, read with care.
+"""Reads and checks the fields of a request.
 
-Kubeflow's API takes every field by two spellings, `display_name` and `displayName`, and whole
-numbers as numbers or as texts. What is of the wrong kind, too long, or cannot be kept in a
-database is refused with the name of the field.
+Kubeflow's API accepts two spellings of every field, `display_name` and `displayName`, and integers
+as numbers or strings. A value of the wrong type, one that is too long, or one that a database
+cannot store is refused with the name of its field.
 """
 
 from __future__ import annotations
@@ -21,152 +21,156 @@ from clew.server.service import Service
 
 MAX_NAME = 255
 MAX_TEXT = 64 << 10
-_MOST = 2**63
+_INT64_END = 2**63
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}", re.ASCII)
-_WHOLE = re.compile(r"[+-]?\d{1,20}", re.ASCII)
+_INTEGER = re.compile(r"[+-]?\d{1,20}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Fields:
-    """A JSON object, or the parameters of an address."""
+    """A JSON object, or the parameters of a URL. `prefix`: of field names in error messages."""
 
-    def __init__(self, words: Mapping[str, Any], place: str = "") -> None:
-        self._words = words
-        self._place = place
+    def __init__(self, values: Mapping[str, Any], prefix: str = "") -> None:
+        self._values = values
+        self._prefix = prefix
 
     def value(self, name: str) -> Any:
-        found = self._words.get(name)
-        return self._words.get(_camel(name)) if found is None else found
+        value = self._values.get(name)
+        return self._values.get(_camel_case(name)) if value is None else value
 
-    def text(self, name: str, *, longest: int = MAX_TEXT) -> str:
-        """Empty where there is none."""
-        found = self.value(name)
-        if found is None:
+    def text(self, name: str, *, max_length: int = MAX_TEXT) -> str:
+        """A string; empty if the field is missing."""
+        value = self.value(name)
+        if value is None:
             return ""
-        if not isinstance(found, str):
-            raise self._refused(name, "is no text")
-        return self._kept(name, found, longest)
+        if not isinstance(value, str):
+            raise self._error(name, "must be a string")
+        return self._check_text(name, value, max_length)
 
-    def named(self, name: str) -> str:
-        """A text that must be there, and be short."""
-        found = self.text(name, longest=MAX_NAME)
-        if not found.strip():
-            raise self._refused(name, "is missing")
-        return found
+    def required_name(self, name: str) -> str:
+        """A short string that must be present."""
+        value = self.text(name, max_length=MAX_NAME)
+        if not value.strip():
+            raise self._error(name, "is missing")
+        return value
 
     def id(self, name: str) -> str:
-        """The id of something; what cannot be one names nothing."""
-        found = self.value(name)
-        if found is None or found == "":
+        """An id, or empty; a string that cannot be an id is not found."""
+        value = self.value(name)
+        if value is None or value == "":
             return ""
-        if not isinstance(found, str):
-            raise self._refused(name, "is no text")
-        if not _ID.fullmatch(found):
-            raise NotFound(f"{self._place}{name}: there is no {found[:80]!r}")
-        return found
+        if not isinstance(value, str):
+            raise self._error(name, "must be a string")
+        if not _ID.fullmatch(value):
+            raise NotFound(f"{self._prefix}{name}: there is no {value[:80]!r}")
+        return value
 
-    def whole(self, name: str) -> int | None:
-        found = self.value(name)
-        if found is None or found == "":
+    def integer(self, name: str) -> int | None:
+        value = self.value(name)
+        if value is None or value == "":
             return None
-        if isinstance(found, str) and _WHOLE.fullmatch(found):
-            found = int(found)
-        if not isinstance(found, int) or isinstance(found, bool) or not -_MOST <= found < _MOST:
-            raise self._refused(name, "is no whole number")
-        return found
+        if isinstance(value, str) and _INTEGER.fullmatch(value):
+            value = int(value)
+        if (
+            not isinstance(value, int)
+            or isinstance(value, bool)
+            or not -_INT64_END <= value < _INT64_END
+        ):
+            raise self._error(name, "must be a 64-bit integer")
+        return value
 
     def flag(self, name: str) -> bool:
-        found = self.value(name)
-        if found in (None, "", False, "false", "False", "0"):
+        value = self.value(name)
+        if value in (None, "", False, "false", "False", "0"):
             return False
-        if found in (True, "true", "True", "1"):
+        if value in (True, "true", "True", "1"):
             return True
-        raise self._refused(name, "is neither true nor false")
+        raise self._error(name, "must be true or false")
 
-    def moment(self, name: str) -> int | None:
-        """Nanoseconds since 1970, from a time as RFC 3339 writes it."""
-        found = self.text(name)
-        if not found:
+    def timestamp(self, name: str) -> int | None:
+        """Nanoseconds since 1970, from an RFC 3339 time."""
+        value = self.text(name)
+        if not value:
             return None
         try:
-            return parse_timestamp(found)
+            return parse_timestamp(value)
         except ValueError as error:
-            raise self._refused(name, "is no time like 2030-01-31T09:00:00Z") from error
+            raise self._error(name, "must be a time like 2030-01-31T09:00:00Z") from error
 
-    def part(self, name: str) -> Fields | None:
-        found = self.value(name)
-        if found is None:
+    def object(self, name: str) -> Fields | None:
+        value = self.value(name)
+        if value is None:
             return None
-        if not isinstance(found, dict):
-            raise self._refused(name, "is no object")
-        return Fields(found, f"{self._place}{name}.")
+        if not isinstance(value, dict):
+            raise self._error(name, "must be an object")
+        return Fields(value, f"{self._prefix}{name}.")
 
-    def pairs(self, name: str) -> dict[str, str]:
-        """Names with a text each, as an object or as its JSON."""
-        found = self.value(name)
-        if isinstance(found, str) and found:
-            found = parsed(found, f"{self._place}{name}")
-        if not found:
+    def string_map(self, name: str) -> dict[str, str]:
+        """An object of strings, or its JSON text."""
+        value = self.value(name)
+        if isinstance(value, str) and value:
+            value = parse_json(value, f"{self._prefix}{name}")
+        if not value:
             return {}
-        if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
-            raise self._refused(name, "is no object of texts")
-        inside = Fields(found, f"{self._place}{name}.")
+        if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+            raise self._error(name, "must be an object of strings")
+        entries = Fields(value, f"{self._prefix}{name}.")
         return {
-            inside._kept(key, key, MAX_NAME): inside._kept(key, value, MAX_NAME)
-            for key, value in found.items()
+            entries._check_text(key, key, MAX_NAME): entries._check_text(key, text, MAX_NAME)
+            for key, text in value.items()
         }
 
-    def _kept(self, name: str, text: str, longest: int) -> str:
-        if len(text) > longest:
-            raise self._refused(name, f"is longer than {longest} characters")
-        if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise self._refused(name, "holds what is no character")
+    def _check_text(self, name: str, text: str, max_length: int) -> str:
+        if len(text) > max_length:
+            raise self._error(name, f"is longer than {max_length} characters")
+        if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+            raise self._error(name, "contains invalid characters")
         return text
 
-    def _refused(self, name: str, why: str) -> UsageError:
-        return UsageError(f"{self._place}{name} {why}")
+    def _error(self, name: str, why: str) -> UsageError:
+        return UsageError(f"{self._prefix}{name} {why}")
 
 
-def parsed(text: bytes | str, what: str) -> Any:
-    """The JSON that somebody sent."""
+def parse_json(text: bytes | str, what: str) -> Any:
+    """Parse JSON within the limits on its depth; `what` names it in errors."""
     return load_json(text, what)
 
 
 def parse_timestamp(text: str) -> int:
-    """Nanoseconds since 1970; a ValueError for what is no time, or too far away."""
-    found = datetime.fromisoformat(text)
-    since = found.replace(tzinfo=found.tzinfo or UTC) - _EPOCH
+    """Nanoseconds since 1970; ValueError if it is not a time, or out of range."""
+    time = datetime.fromisoformat(text)
+    since = time.replace(tzinfo=time.tzinfo or UTC) - _EPOCH
     nanoseconds = (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000
-    if not -_MOST <= nanoseconds < _MOST:
+    if not -_INT64_END <= nanoseconds < _INT64_END:
         raise ValueError(text)
     return nanoseconds
 
 
-def _camel(name: str) -> str:
+def _camel_case(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.capitalize() for word in rest)
 
 
 async def _service(request: Request) -> Service:
-    found = request.app.state.service
-    assert isinstance(found, Service)
-    return found
+    service = request.app.state.service
+    assert isinstance(service, Service)
+    return service
 
 
-async def _address(request: Request) -> Fields:
+async def _url_fields(request: Request) -> Fields:
     return Fields({**request.query_params, **request.path_params})
 
 
-async def _body(request: Request) -> Fields:
+async def _body_fields(request: Request) -> Fields:
     try:
-        found = parsed(await request.body(), "the body")
+        value = parse_json(await request.body(), "the body")
     except ClientDisconnect as error:
-        raise UsageError("the request broke off") from error
-    if not isinstance(found, dict):
-        raise UsageError("the body is no JSON object")
-    return Fields(found)
+        raise UsageError("the client disconnected") from error
+    if not isinstance(value, dict):
+        raise UsageError("the body must be a JSON object")
+    return Fields(value)
 
 
 ServiceDep = Annotated[Service, Depends(_service)]
-UrlFields = Annotated[Fields, Depends(_address)]
-BodyFields = Annotated[Fields, Depends(_body)]
+UrlFields = Annotated[Fields, Depends(_url_fields)]
+BodyFields = Annotated[Fields, Depends(_body_fields)]

@@ -1,4 +1,4 @@
-"""How answers are written: nothing that is empty is in them."""
+"""JSON responses, which leave out empty fields, as Kubeflow's do."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def empty_response() -> Response:
 
 
 def without_empty(**fields: Any) -> dict[str, Any]:
-    """The fields that there is something to say of."""
+    """The fields that are not empty."""
     return {name: value for name, value in fields.items() if value not in _EMPTY}
 
 
 def grpc_status(message: str | None) -> dict[str, Any] | None:
-    """Why something went wrong, as a status of gRPC: aborted."""
+    """An error message as a gRPC status with the code ABORTED."""
     return None if message is None else {"code": 10, "message": message}

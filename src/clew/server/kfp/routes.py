@@ -1,4 +1,4 @@
-"""All of Kubeflow's routes, at both places where its clients look for them."""
+"""All of Kubeflow's routes, under both path prefixes that its clients use."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from clew.server.http.problems import KUBEFLOW_PREFIXES
 from clew.server.kfp import experiments, pipelines, recurring_runs, runs, uploads
 from clew.server.kfp.responses import json_response
 
-_ALL = APIRouter()
+_routes = APIRouter()
 
 
-@_ALL.get("/healthz")
+@_routes.get("/healthz")
 async def healthz() -> Response:
     return json_response({"multi_user": False})
 
 
-for one in (uploads, pipelines, experiments, runs, recurring_runs):
-    _ALL.include_router(one.router)
+for module in (uploads, pipelines, experiments, runs, recurring_runs):
+    _routes.include_router(module.router)
 
 router = APIRouter(include_in_schema=False)
-for place in KUBEFLOW_PREFIXES:
-    router.include_router(_ALL, prefix=place)
+for path_prefix in KUBEFLOW_PREFIXES:
+    router.include_router(_routes, prefix=path_prefix)

@@ -27,14 +27,14 @@ _STATES = {"queued": "PENDING", "running": "RUNNING", "succeeded": "SUCCEEDED"}
 
 
 def _state(run: Run) -> str:
-    """The stock client waits for no end called CANCELED, so whatever was ended has failed."""
+    """Canceled runs are reported as FAILED: Kubeflow's client does not stop waiting at CANCELED."""
     if run.state == "running" and run.stop:
         return "CANCELING"
     return _STATES.get(run.state, "FAILED")
 
 
-def _shown(run: Run, **more: Any) -> dict[str, Any]:
-    over = run.state in FINAL_STATES
+def _run_response(run: Run, **details: Any) -> dict[str, Any]:
+    finished = run.state in FINAL_STATES
     return without_empty(
         experiment_id=run.experiment,
         run_id=run.id,
@@ -46,48 +46,50 @@ def _shown(run: Run, **more: Any) -> dict[str, Any]:
         service_account=run.service_account,
         created_at=format_time(run.created),
         scheduled_at=format_time(run.scheduled if run.scheduled is not None else run.created),
-        finished_at=format_time(run.finished) if over else None,
+        finished_at=format_time(run.finished) if finished else None,
         state=_state(run),
-        error=grpc_status(run.error) if over else None,
+        error=grpc_status(run.error) if finished else None,
         recurring_run_id=run.schedule,
         state_history=_history(run),
-        **more,
+        **details,
     )
 
 
 def _history(run: Run) -> list[dict[str, Any]]:
-    found = [without_empty(update_time=format_time(run.created), state="PENDING")]
+    history = [without_empty(update_time=format_time(run.created), state="PENDING")]
     if run.began is not None:
-        found.append(without_empty(update_time=format_time(run.began), state="RUNNING"))
+        history.append(without_empty(update_time=format_time(run.began), state="RUNNING"))
     if run.state in FINAL_STATES:
         last = {"update_time": format_time(run.finished), "state": _state(run)}
-        found.append(without_empty(**last, error=grpc_status(run.error)))
-    return found
+        history.append(without_empty(**last, error=grpc_status(run.error)))
+    return history
 
 
-def _whole(project: LocalProject, run: str) -> dict[str, Any]:
-    """All there is to say of a run: also what it is of, and how its tasks went."""
+def _full_response(project: LocalProject, run_id: str) -> dict[str, Any]:
+    """With the pipeline and the tasks."""
     graph = project.graph
-    found = runs.get(graph, run)
-    more: dict[str, Any] = {}
-    if found.pipeline is None:
-        more["pipeline_spec"] = compiled_pipelines.to_response(
-            pipeline_specs.text_of(graph, found.spec)
+    run = runs.get(graph, run_id)
+    details: dict[str, Any] = {}
+    if run.pipeline is None:
+        details["pipeline_spec"] = compiled_pipelines.to_response(
+            pipeline_specs.text_of(graph, run.spec)
         )
-    with suppress(NotFound):  # of one that has not begun nothing is recorded
-        more["run_details"] = {"task_details": tasks.task_details(run, project.pipelines.show(run))}
-    return _shown(found, **more)
+    with suppress(NotFound):  # a run that has not started has no record
+        details["run_details"] = {
+            "task_details": tasks.task_details(run_id, project.pipelines.show(run_id))
+        }
+    return _run_response(run, **details)
 
 
 @router.post("/runs")
-def create(service: ServiceDep, sent: BodyFields) -> Response:
-    name, description = sent.named("display_name"), sent.text("description")
-    config, account = pipeline_sources.config(sent), sent.text("service_account")
+def create(service: ServiceDep, body: BodyFields) -> Response:
+    name, description = body.required_name("display_name"), body.text("description")
+    config, account = pipeline_sources.read_config(body), body.text("service_account")
     with service.project() as project:
         graph = project.graph
-        source = pipeline_sources.found(graph, sent)
-        asked = NewRun(
-            experiment=experiments.require_active(graph, sent.id("experiment_id")),
+        source = pipeline_sources.find_source(graph, body)
+        new_run = NewRun(
+            experiment=experiments.require_active(graph, body.id("experiment_id")),
             name=name,
             description=description,
             spec=source.text(graph),
@@ -96,75 +98,75 @@ def create(service: ServiceDep, sent: BodyFields) -> Response:
             config=config,
             service_account=account,
         )
-        made = runs.create(graph, asked)
-        service.work.set()
-        return json_response(_whole(project, made))
+        created = runs.create(graph, new_run)
+        service.work_available.set()
+        return json_response(_full_response(project, created))
 
 
 @router.get("/runs")
-def list_(service: ServiceDep, asked: UrlFields) -> Response:
-    """Without what each is of: these may be large, and are given by the run itself."""
+def list_(service: ServiceDep, params: UrlFields) -> Response:
+    """Without the pipelines, which may be large: a request for a single run returns its own."""
 
     def show(rows: list[Row]) -> list[dict[str, Any]]:
-        return [_shown(runs.from_row(row)) for row in rows]
+        return [_run_response(runs.from_row(row)) for row in rows]
 
-    of = asked.id("experiment_id")
-    within = {"experiment": of} if of else {}
+    experiment = params.id("experiment_id")
+    within = {"experiment": experiment} if experiment else {}
     with service.graph() as graph:
-        return json_response(list_page(graph, RUNS, asked, "runs", show, **within))
+        return json_response(list_page(graph, RUNS, params, "runs", show, **within))
 
 
 @router.get("/runs/{run_id}")
-def get(service: ServiceDep, asked: UrlFields) -> Response:
+def get(service: ServiceDep, params: UrlFields) -> Response:
     with service.project() as project:
-        return json_response(_whole(project, asked.id("run_id")))
+        return json_response(_full_response(project, params.id("run_id")))
 
 
 @router.delete("/runs/{run_id}")
-def delete(service: ServiceDep, asked: UrlFields) -> Response:
+def delete(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        runs.delete(graph, asked.id("run_id"))
+        runs.delete(graph, params.id("run_id"))
     return empty_response()
 
 
 @router.post("/runs/{run_id}:terminate")
-def terminate(service: ServiceDep, asked: UrlFields) -> Response:
-    """Also of one that is over, which stays as it is: whoever cleans up need not ask before."""
+def terminate(service: ServiceDep, params: UrlFields) -> Response:
+    """Does nothing if the run has ended, so that clean-up scripts need not check first."""
     with service.graph() as graph:
-        runs.cancel(graph, asked.id("run_id"))
-    service.work.set()
+        runs.cancel(graph, params.id("run_id"))
+    service.work_available.set()
     return empty_response()
 
 
 @router.post("/runs/{run_id}:retry")
-def retry(service: ServiceDep, asked: UrlFields) -> Response:
+def retry(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        runs.resume(graph, asked.id("run_id"))
-    service.work.set()
+        runs.resume(graph, params.id("run_id"))
+    service.work_available.set()
     return empty_response()
 
 
 @router.post("/runs/{run_id}:archive")
-def archive(service: ServiceDep, asked: UrlFields) -> Response:
+def archive(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        runs.archive(graph, asked.id("run_id"), archived=True)
+        runs.archive(graph, params.id("run_id"), archived=True)
     return empty_response()
 
 
 @router.post("/runs/{run_id}:unarchive")
-def unarchive(service: ServiceDep, asked: UrlFields) -> Response:
+def unarchive(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        found = runs.get(graph, asked.id("run_id"))
-        if _archived(graph, found.experiment):
+        run = runs.get(graph, params.id("run_id"))
+        if _is_archived(graph, run.experiment):
             raise UsageError(
                 "the run's experiment is archived",
-                hint=f"kfp experiment unarchive --experiment-id {found.experiment}",
+                hint=f"kfp experiment unarchive --experiment-id {run.experiment}",
             )
-        runs.archive(graph, found.id, archived=False)
+        runs.archive(graph, run.id, archived=False)
     return empty_response()
 
 
-def _archived(graph: Graph, experiment: str) -> bool:
+def _is_archived(graph: Graph, experiment: str) -> bool:
     try:
         return experiments.get(graph, experiment).archived
     except NotFound:

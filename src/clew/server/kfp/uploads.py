@@ -1,7 +1,7 @@
-"""`/pipelines/upload`: packages, as one file of a form.
+"""`/pipelines/upload`: packages, uploaded as a file pipeline a form.
 
-The file goes to the disk as it comes, and is looked at when it is whole; what is made of it is
-made in one transaction. So an upload that breaks off leaves nothing.
+The file is written to disk as it arrives, then parsed, and its pipeline stored in one transaction.
+So an interrupted upload leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -25,56 +25,56 @@ from clew.server.kfp.responses import json_response
 from clew.server.service import Service
 
 router = APIRouter()
-_PART = "uploadfile"
-_ENDINGS = (".tar.gz", ".tgz", ".yaml", ".yml", ".zip")
+_FORM_FIELD = "uploadfile"
+_SUFFIXES = (".tar.gz", ".tgz", ".yaml", ".yml", ".zip")
 Work = Callable[[Service, Fields, str, IO[bytes]], dict[str, Any]]
 
 
 @router.post("/pipelines/upload")
-async def upload(request: Request, service: ServiceDep, asked: UrlFields) -> Response:
-    return await _taken(request, service, asked, _pipeline)
+async def upload(request: Request, service: ServiceDep, params: UrlFields) -> Response:
+    return await _receive(request, service, params, _add_pipeline)
 
 
 @router.post("/pipelines/upload_version")
-async def upload_version(request: Request, service: ServiceDep, asked: UrlFields) -> Response:
-    return await _taken(request, service, asked, _version)
+async def upload_version(request: Request, service: ServiceDep, params: UrlFields) -> Response:
+    return await _receive(request, service, params, _add_version)
 
 
-async def _taken(request: Request, service: Service, asked: Fields, work: Work) -> Response:
+async def _receive(request: Request, service: Service, params: Fields, work: Work) -> Response:
     try:
         async with request.form(max_files=1, max_fields=8) as form:
-            part = form.get(_PART)
+            part = form.get(_FORM_FIELD)
             if not isinstance(part, UploadFile):
-                raise UsageError(f"there is no file in the form: the part {_PART} is missing")
+                raise UsageError(f"the form has no file field {_FORM_FIELD}")
             if part.size is not None and part.size > pipeline_packages.MAX_BYTES:
                 raise HTTPException(
                     413, f"the file is larger than {pipeline_packages.MAX_BYTES >> 20} MB"
                 )
             name = part.filename or ""
-            return json_response(await run_in_threadpool(work, service, asked, name, part.file))
+            return json_response(await run_in_threadpool(work, service, params, name, part.file))
     except ClientDisconnect as error:
-        raise UsageError("the upload broke off") from error
+        raise UsageError("the client disconnected during the upload") from error
 
 
-def _pipeline(service: Service, asked: Fields, name: str, file: IO[bytes]) -> dict[str, Any]:
-    called = read_metadata(asked, otherwise=_stem(name))
+def _add_pipeline(service: Service, params: Fields, name: str, file: IO[bytes]) -> dict[str, Any]:
+    metadata = read_metadata(params, default=_stem(name))
     spec = pipeline_packages.read_package(file)
     with service.graph() as graph:
-        return pipeline_response(pipelines.get(graph, pipelines.create(graph, called, spec=spec)))
+        return pipeline_response(pipelines.get(graph, pipelines.create(graph, metadata, spec=spec)))
 
 
-def _version(service: Service, asked: Fields, name: str, file: IO[bytes]) -> dict[str, Any]:
-    of = asked.id("pipelineid")
-    if not of:
-        raise UsageError("pipelineid is missing: the pipeline that this is a version of")
-    called = read_metadata(asked, otherwise=_stem(name))
+def _add_version(service: Service, params: Fields, name: str, file: IO[bytes]) -> dict[str, Any]:
+    pipeline = params.id("pipelineid")
+    if not pipeline:
+        raise UsageError("pipelineid is missing: the id of the version's pipeline")
+    metadata = read_metadata(params, default=_stem(name))
     spec = pipeline_packages.read_package(file)
     with service.graph() as graph:
-        made = pipelines.add_version(graph, of, called, spec=spec)
-        return version_response(versions.get(graph, of, made), spec)
+        created = pipelines.add_version(graph, pipeline, metadata, spec=spec)
+        return version_response(versions.get(graph, pipeline, created), spec)
 
 
 def _stem(name: str) -> str:
-    """The name of a file without what says how it is packed."""
-    ending = next((one for one in _ENDINGS if name.lower().endswith(one)), "")
+    """The name of a file without the suffixes of packages."""
+    ending = next((suffix for suffix in _SUFFIXES if name.lower().endswith(suffix)), "")
     return name.removesuffix(name[-len(ending) :] if ending else "")

@@ -1,4 +1,4 @@
-"""Schedules are looked at as long as the server lives."""
+"""The thread that queues the runs of due schedules."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from clew.server.catalogue import due_schedules
 from clew.server.service import Service
 
 _LOG = logging.getLogger("clew.server.run_workers")
-_LOOK = 1.0
-"""Seconds between looks; a tick that comes sooner is awaited."""
-_PAUSE = 5.0
-"""Seconds to wait when the database cannot be reached."""
+_CHECK_SECONDS = 1.0
+"""Between two checks, unless a schedule is due earlier."""
+_RETRY_SECONDS = 5.0
+"""Pause while the database does not answer."""
 
 
 class ScheduleLoop:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._go, name="ticking")
+        self._thread = threading.Thread(target=self._run, name="schedules")
 
     def start(self) -> None:
         self._thread.start()
@@ -30,23 +30,23 @@ class ScheduleLoop:
         self._ending.set()
         self._thread.join()
 
-    def _go(self) -> None:
+    def _run(self) -> None:
         pause = 0.0
         while not self._ending.wait(pause):
             try:
-                pause = self._look()
+                pause = self._check()
             except ClewError as error:
-                _LOG.error("schedules cannot be looked at: %s", error.message)
-                pause = _PAUSE
+                _LOG.error("cannot check the schedules: %s", error.message)
+                pause = _RETRY_SECONDS
 
-    def _look(self) -> float:
+    def _check(self) -> float:
         with self._service.graph() as graph:
-            asked = due_schedules.queue_due_runs(graph, time.time_ns())
-            soonest = due_schedules.next_due(graph)
-        if asked:
-            _LOG.info("schedules asked for runs", extra={"runs": asked})
-            self._service.work.set()
-        if soonest is None:
-            return _LOOK
-        left = (soonest - time.time_ns()) / 1e9
-        return min(_LOOK, left) if left > 0 else _LOOK / 10
+            queued = due_schedules.queue_due_runs(graph, time.time_ns())
+            next_due = due_schedules.next_due(graph)
+        if queued:
+            _LOG.info("schedules queued runs", extra={"runs": queued})
+            self._service.work_available.set()
+        if next_due is None:
+            return _CHECK_SECONDS
+        remaining = (next_due - time.time_ns()) / 1e9
+        return min(_CHECK_SECONDS, remaining) if remaining > 0 else _CHECK_SECONDS / 10

@@ -1,16 +1,17 @@
-"""A process that takes runs from the catalogue, one at a time, and does them.
+"""A worker process: claims queued runs from the catalogue and performs them, one at a time.
 
     python -m clew.server.run_workers.worker PROJECT
 
-The first line of its input says who it is, and where the graph is; an empty one wakes it; `end`
-lets it put away what it is at, for whoever claims it next; when its input ends, so does it, since
-nobody is left to look after it. It holds a run by a lease that it keeps up, and ends at once when
-another runner has claimed the run. It can be killed at any time: the next runner that claims a run
-goes on with it.
+Input, from the server: the first line is JSON with the worker's id and the address of the graph;
+an empty line means that work is available; `end` means to requeue the current run and exit. When
+the input ends, the server is gone, and the worker exits at once.
 
-While the database is away, tasks that run go on, no task begins, and what happened is kept in
-memory and told when the database answers. The lease is over by then, but no other runner claims the
-run before this one had the time to keep it up again (see `catalogue.leases`).
+The worker holds its run by a lease, which it renews, and exits at once when another worker has
+claimed the run. It can be killed at any time: the next worker that claims the run resumes it.
+
+While the database does not answer, running tasks go on, no task starts, and events are kept in
+memory until the database is back. The lease has expired by then, but other workers leave this one
+the time to renew it (see `catalogue.leases`).
 """
 
 from __future__ import annotations
@@ -35,50 +36,52 @@ from clew.server.catalogue.runs import Run
 from clew.server.log_format import configure
 
 LEASE_SECONDS = 15.0
-"""Seconds that a run is held for without a word from its holder."""
-_BEAT = 1.0
-"""Seconds between its words."""
-_LISTEN = 0.1
-"""Seconds between looks at what it is told."""
-_LOOK = 1.0
-"""Seconds between looks for work that nobody woke it for: another server may be gone."""
-_MOST = 100
-"""Runs of one process: then a fresh one takes its place."""
-_PAUSE = 2.0
-"""Seconds to wait when the database cannot be reached."""
+"""How long a lease lasts without renewal."""
+_RENEW_SECONDS = 1.0
+"""Between two renewals of the lease."""
+_INPUT_SECONDS = 0.1
+"""Between two checks of the input during a run."""
+_POLL_SECONDS = 1.0
+"""Between two checks for work without notice, such as runs of a server that is gone."""
+_MAX_RUNS = 100
+"""Runs of one process; then a new process replaces it."""
+_RETRY_SECONDS = 2.0
+"""Pause while the database does not answer."""
 
 _LOG = logging.getLogger("clew.server.run_workers")
 
 
-class _Runner:
+class _Worker:
     def __init__(self, project: LocalProject, holder: str, *, on_host: bool) -> None:
         self._project = project
         self._holder = holder
         self._on_host = on_host
-        self._waiting = StandbyWorkers(project)
+        self._standby = StandbyWorkers(project)
         self._leases = LeaseWatcher()
         self._ending = False
 
     def work(self) -> None:
-        for _ in range(_MOST):
-            self._waiting.prepare()
-            run = self._next()
+        for _ in range(_MAX_RUNS):
+            self._standby.prepare()
+            run = self._claim_next()
             if run is None:
                 break
-            over = threading.Event()
-            keeper = threading.Thread(target=self._keep, args=(run.id, over), daemon=True)
-            keeper.start()
-            self._do(run)
-            over.set()
-            keeper.join()
+            finished = threading.Event()
+            lease_thread = threading.Thread(
+                target=self._hold_lease, args=(run.id, finished), daemon=True
+            )
+            lease_thread.start()
+            self._process(run)
+            finished.set()
+            lease_thread.join()
 
-    # -- finding work
+    # -- claiming runs
 
-    def _next(self) -> Run | None:
-        """The next run; wait until there is one. None: it is to end."""
+    def _claim_next(self) -> Run | None:
+        """Wait for a run and claim it; None when the worker must exit."""
         while not self._ending:
             now = time.time_ns()
-            pause = _LOOK
+            pause = _POLL_SECONDS
             try:
                 lease = now + _ns(LEASE_SECONDS)
                 run = runs.claim(
@@ -87,53 +90,55 @@ class _Runner:
                 if run is not None:
                     return run
             except ClewError as error:
-                _LOG.error("no work can be looked for: %s", error.message)
+                _LOG.error("cannot claim a run: %s", error.message)
                 self._project.close()
-                pause = _PAUSE
-            self._listen(pause)
+                pause = _RETRY_SECONDS
+            self._read_input(pause)
         return None
 
-    def _listen(self, seconds: float) -> None:
-        """Until it is told something, or the time is over."""
+    def _read_input(self, seconds: float) -> None:
+        """Wait for input, at most this long."""
         if select.select([0], [], [], seconds)[0]:
-            told = os.read(0, 4096)
-            if not told:
+            data = os.read(0, 4096)
+            if not data:
                 os._exit(0)
-            self._ending = self._ending or b"end" in told
+            self._ending = self._ending or b"end" in data
 
-    # -- doing it
+    # -- performing a run
 
-    def _do(self, run: Run) -> None:
+    def _process(self, run: Run) -> None:
         if run.tries > runs.MAX_TRIES:
-            self._settle(run, "failed", f"given up: its runner was lost {runs.MAX_TRIES} times")
+            self._finish(run, "failed", f"given up: its worker was lost {runs.MAX_TRIES} times")
             return
-        words = {"run": run.id}
+        extra = {"run": run.id}
         while True:
             try:
                 state, error = self._perform(run)
                 break
-            except NoDatabase as failure:  # what is done stays done, and is found at the next try
-                self._await_database("a run cannot go on", failure, run)
+            except (
+                NoDatabase
+            ) as failure:  # finished tasks are recorded: the next try resumes after them
+                self._await_database("the run is waiting for the database", failure, run)
             except Busy as failure:
-                _LOG.error("run put back: %s", failure.message, extra=words)
+                _LOG.error("run requeued: %s", failure.message, extra=extra)
                 state, error = "busy", None
                 break
             except ClewError as failure:
                 state, error = "failed", failure.message
                 break
             except Exception as failure:
-                _LOG.exception("run failed", extra=words)
+                _LOG.exception("run failed", extra=extra)
                 state, error = "failed", f"{type(failure).__name__}: {failure}"
                 break
-        self._settle(run, state, error)
+        self._finish(run, state, error)
 
     def _perform(self, run: Run) -> tuple[str, str | None]:
-        graph, words = self._project.graph, {"run": run.id}
+        graph, extra = self._project.graph, {"run": run.id}
         runs.mark_started(graph, run.id, self._holder)
-        _LOG.info("run begins", extra={**words, "tries": run.tries})
+        _LOG.info("run started", extra={**extra, "tries": run.tries})
         return perform_run(
             self._project,
-            self._waiting,
+            self._standby,
             uid=run.id,
             name=run.name,
             text=pipeline_specs.text_of(graph, run.spec),
@@ -143,67 +148,69 @@ class _Runner:
             since=run.finished,
             stopped=run.stop,
             on_host=self._on_host,
-            say=lambda text: _LOG.info("%s", text, extra=words),
+            say=lambda text: _LOG.info("%s", text, extra=extra),
         )
 
-    def _settle(self, run: Run, state: str, error: str | None) -> None:
-        """Say how it ended, as soon as the database can be told."""
+    def _finish(self, run: Run, state: str, error: str | None) -> None:
+        """Store the result, as soon as the database answers."""
         while True:
             try:
                 graph = self._project.graph
-                stopped = state == "canceled" and self._ending and not runs.get(graph, run.id).stop
-                if stopped or state == "busy":
+                interrupted = (
+                    state == "canceled" and self._ending and not runs.get(graph, run.id).stop
+                )
+                if interrupted or state == "busy":
                     runs.requeue(graph, run.id, self._holder)
-                    state = "put away"
+                    state = "requeued"
                 else:
-                    why = runs.TERMINATED if state == "canceled" else error
-                    runs.finish(graph, run.id, self._holder, state=state, error=why)
+                    reason = runs.TERMINATED if state == "canceled" else error
+                    runs.finish(graph, run.id, self._holder, state=state, error=reason)
                 _LOG.info("run %s", state, extra={"run": run.id, "state": state})
                 return
             except ClewError as failure:
-                self._await_database("a run cannot be settled", failure, run)
+                self._await_database("cannot store the result of the run", failure, run)
 
     def _await_database(self, what: str, failure: ClewError, run: Run) -> None:
-        """Pause before the next try. A runner that is to end does not wait: the run's next runner
+        """Pause before the next try. A worker that must exit does not wait: the next worker
         finds in the graph what was done."""
         _LOG.error("%s: %s", what, failure.message, extra={"run": run.id})
         self._project.close()
         if self._ending:
             os._exit(1)
-        time.sleep(_PAUSE)
+        time.sleep(_RETRY_SECONDS)
 
-    # -- holding it
+    # -- holding the lease
 
-    def _keep(self, run: str, over: threading.Event) -> None:
-        """Keep the lease up until the run is over, and listen."""
+    def _hold_lease(self, run: str, finished: threading.Event) -> None:
+        """Renew the lease and read the input until the run has finished."""
         folder = self._project.directory
-        with LocalProject(folder, self._project.settings) as own:
-            beat = time.monotonic() + _BEAT
-            while not over.is_set():
-                self._listen(_LISTEN)
+        with LocalProject(folder, self._project.settings) as project:
+            next_renewal = time.monotonic() + _RENEW_SECONDS
+            while not finished.is_set():
+                self._read_input(_INPUT_SECONDS)
                 if self._ending:
                     stop(folder, run)
-                if time.monotonic() < beat:
+                if time.monotonic() < next_renewal:
                     continue
                 try:
-                    wanted = runs.renew_lease(
-                        own.graph, run, self._holder, lease=time.time_ns() + _ns(LEASE_SECONDS)
+                    cancel = runs.renew_lease(
+                        project.graph, run, self._holder, lease=time.time_ns() + _ns(LEASE_SECONDS)
                     )
-                except ClewError:  # while the database is away nobody can claim the run
-                    own.close()
-                    wanted = False
-                beat = time.monotonic() + _BEAT
-                if over.is_set():
+                except ClewError:  # without the database no other worker can claim the run
+                    project.close()
+                    cancel = False
+                next_renewal = time.monotonic() + _RENEW_SECONDS
+                if finished.is_set():
                     break
-                if wanted is None:
-                    _LOG.error("another runner has claimed the run", extra={"run": run})
+                if cancel is None:
+                    _LOG.error("another worker has claimed the run", extra={"run": run})
                     os._exit(1)
-                if wanted:
+                if cancel:
                     stop(folder, run)
 
 
-def _line() -> bytes:
-    """The first line; nothing of what follows is taken."""
+def _read_first_line() -> bytes:
+    """Read byte by byte, so that `select` sees the input that follows."""
     line = b""
     while not line.endswith(b"\n"):
         if not (byte := os.read(0, 1)):
@@ -218,9 +225,9 @@ def _ns(seconds: float) -> int:
 
 def main(root: str) -> None:
     configure()
-    told = json.loads(_line())
-    project = open_local_project(replace(settings.load(), graph=told["graph"]), root)
-    _Runner(project, told["holder"], on_host=told["on_host"]).work()
+    config = json.loads(_read_first_line())
+    project = open_local_project(replace(settings.load(), graph=config["graph"]), root)
+    _Worker(project, config["holder"], on_host=config["on_host"]).work()
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""The processes that do the runs, kept at hand as long as the server lives."""
+"""The pool of worker processes: starts them, restarts those that end, and stops them."""
 
 from __future__ import annotations
 
@@ -18,64 +18,64 @@ from clew.server.service import Service
 from clew.settings import without_own
 
 _LOG = logging.getLogger("clew.server.run_workers")
-_LOOK = 0.5
-"""Seconds between looks at whether all are there."""
-_GRACE = 10.0
-"""Seconds that they have to put away what they are at."""
-_DYING = 1.0
-"""Seconds in which all that a runner started ends with it."""
-_PAUSE = 5.0
-"""Seconds before one that has hardly begun when it ended is started again."""
+_CHECK_SECONDS = 0.5
+"""Between two checks that all workers are alive."""
+_GRACE_SECONDS = 10.0
+"""How long workers may take to requeue their runs at shutdown."""
+_DYING_SECONDS = 1.0
+"""How long the child processes of a dead worker may take to end."""
+_RESTART_SECONDS = 5.0
+"""Pause before a worker that died this early is replaced."""
 
 
 @dataclass
-class _Runner:
+class _Worker:
     holder: str
     process: subprocess.Popen[bytes]
-    since: float
+    started: float
 
 
 class WorkerPool:
-    """As many as runs may go on at once."""
+    """`count` workers: as many runs can be in progress at once."""
 
     def __init__(self, service: Service, count: int, *, on_host: bool) -> None:
         self._service = service
         self._count = count
         self._on_host = on_host
-        self._all: list[_Runner] = []
+        self._workers: list[_Worker] = []
         self._ending = threading.Event()
-        self._thread = threading.Thread(target=self._look_after, name="runners")
+        self._thread = threading.Thread(target=self._supervise, name="workers")
 
     def start(self) -> None:
         self._thread.start()
 
     def close(self) -> None:
-        """They put away what they are at, for others to go on with; one that will not is killed."""
+        """Let the workers requeue their runs and exit; kill those that take too long."""
         self._ending.set()
-        self._service.work.set()
+        self._service.work_available.set()
         self._thread.join()
-        self._tell(b"end\n")
-        until = time.monotonic() + _GRACE
-        for runner in self._all:
+        self._send(b"end\n")
+        deadline = time.monotonic() + _GRACE_SECONDS
+        for worker in self._workers:
             try:
-                runner.process.wait(max(0.0, until - time.monotonic()))
+                worker.process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                runner.process.kill()
-                runner.process.wait()
-            self._let_go(runner, blame=False)
+                worker.process.kill()
+                worker.process.wait()
+            self._release(worker, blame=False)
 
-    def _look_after(self) -> None:
+    def _supervise(self) -> None:
         while not self._ending.is_set():
-            for runner in [one for one in self._all if one.process.poll() is not None]:
-                self._all.remove(runner)
-                self._gone(runner)
-            while len(self._all) < self._count and not self._ending.is_set():
-                self._all.append(self._started())
-            if self._service.work.wait(_LOOK):
-                self._service.work.clear()
-                self._tell(b"\n")
+            for worker in [w for w in self._workers if w.process.poll() is not None]:
+                self._workers.remove(worker)
+                self._handle_exit(worker)
+            while len(self._workers) < self._count and not self._ending.is_set():
+                self._workers.append(self._start_worker())
+            if self._service.work_available.wait(_CHECK_SECONDS):
+                self._service.work_available.clear()
+                self._send(b"\n")
 
-    def _started(self) -> _Runner:
+    def _start_worker(self) -> _Worker:
         holder = os.urandom(16).hex()
         root = os.fspath(self._service.folder.root)
         command = [sys.executable, "-m", "clew.server.run_workers.worker", root]
@@ -83,37 +83,41 @@ class WorkerPool:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            env=without_own(),  # no task may find what lets one into the server or the graph
-            start_new_session=True,  # an interrupt at the terminal is the server's to deal with
+            env=without_own(),  # tasks must not see the credentials of the server and the graph
+            start_new_session=True,  # Ctrl-C must reach only the server
             bufsize=0,
         )
         assert process.stdin is not None
-        told = {
+        config = {
             "holder": holder,
             "graph": self._service.settings.graph,
             "on_host": self._on_host,
         }
         with suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(told).encode() + b"\n")
-        return _Runner(holder, process, time.monotonic())
+            process.stdin.write(json.dumps(config).encode() + b"\n")
+        return _Worker(holder, process, time.monotonic())
 
-    def _gone(self, runner: _Runner) -> None:
-        assert runner.process.stdin is not None
-        runner.process.stdin.close()
-        if not runner.process.returncode:
+    def _handle_exit(self, worker: _Worker) -> None:
+        assert worker.process.stdin is not None
+        worker.process.stdin.close()
+        if not worker.process.returncode:
             return
-        _LOG.error("a runner ended with status %s", runner.process.returncode)
-        self._ending.wait(_PAUSE if time.monotonic() - runner.since < _PAUSE else _DYING)
-        self._let_go(runner, blame=True)
+        _LOG.error("a worker ended with status %s", worker.process.returncode)
+        self._ending.wait(
+            _RESTART_SECONDS
+            if time.monotonic() - worker.started < _RESTART_SECONDS
+            else _DYING_SECONDS
+        )
+        self._release(worker, blame=True)
 
-    def _tell(self, word: bytes) -> None:
-        for runner in self._all:
-            assert runner.process.stdin is not None
+    def _send(self, line: bytes) -> None:
+        for worker in self._workers:
+            assert worker.process.stdin is not None
             with suppress(BrokenPipeError, BlockingIOError):
-                runner.process.stdin.write(word)
+                worker.process.stdin.write(line)
 
-    def _let_go(self, runner: _Runner, *, blame: bool) -> None:
-        """It is dead: what it held is free. `blame`: that may be what ended it."""
+    def _release(self, worker: _Worker, *, blame: bool) -> None:
+        """Requeue the run of a dead worker. `blame`: the run may have killed it, so count a try."""
         with suppress(ClewError), self._service.graph() as graph:
-            runs.release(graph, runner.holder, blame=blame)
-        self._service.work.set()
+            runs.release(graph, worker.holder, blame=blame)
+        self._service.work_available.set()

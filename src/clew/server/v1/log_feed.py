@@ -53,7 +53,7 @@ class LogFeed(Feed):
         self._name = task.partition("/")[2]
         self._seen: object = None
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         before = self.last
         for _ in range(_AT_ONCE):
             found = self._read(self.last.end)
@@ -83,7 +83,7 @@ class LogFeed(Feed):
         data = (last.data + found.data)[-_KEPT:]
         start = last.end + len(found.data) - len(data)
         self.last = LogChunk(found.attempt or last.attempt, start, data, found.over)
-        self.over = found.over
+        self.finished = found.over
         return bool(found.data)
 
 
@@ -125,7 +125,7 @@ async def follow_log(
                 yield at
             if at.over:
                 return
-            if not new and not await service.feeds.changed(change):
+            if not new and not await service.feeds.wait(change):
                 yield None
 
 

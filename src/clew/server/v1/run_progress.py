@@ -45,7 +45,7 @@ class RunFeed(Feed):
         self._uid = uid
         self._seen: object = None
 
-    def look(self) -> bool:
+    def poll(self) -> bool:
         with self._service.project() as project:
             seen = (database_version(self._service), project.is_alive(self._uid))
             if seen == self._seen:
@@ -64,7 +64,7 @@ class RunFeed(Feed):
         self.events += [
             (one["n"], encode_event(one, kind=one["kind"], id=str(one["n"]))) for one in found
         ]
-        self.over = over
+        self.finished = over
         return bool(found) or over
 
 
@@ -128,7 +128,7 @@ async def _told(service: Service, uid: str, heard: int) -> AsyncIterator[bytes]:
     async with service.feeds.follow(("run", uid), lambda: RunFeed(service, uid)) as feed:
         at = 0
         while True:
-            change, over = feed.change(), feed.over
+            change, over = feed.change(), feed.finished
             events = feed.events[at:]
             at += len(events)
             if fresh := b"".join(one for n, one in events if n > heard):
@@ -138,7 +138,7 @@ async def _told(service: Service, uid: str, heard: int) -> AsyncIterator[bytes]:
                 return
             if service.feeds.ending:
                 return
-            if not await service.feeds.changed(change):
+            if not await service.feeds.wait(change):
                 yield KEEPALIVE
 
 

@@ -54,7 +54,7 @@ def create_run(service: ServiceDep, project: ProjectDep, wanted: run_schemas.Run
             hint="clew server --on-host, there, lets them be processes of its machine",
         )
     uid = run_requests.queue_run(project.graph, **words)
-    service.work.set()
+    service.work_available.set()
     return run_requests.run_document(project, uid)
 
 
@@ -88,7 +88,7 @@ def resume_run(
             f"{id} was run by hand, not asked of a server", hint=f"clew pipeline resume {id}"
         )
     runs.resume(project.graph, uid, jobs=wanted.jobs if wanted else None)
-    service.work.set()
+    service.work_available.set()
     return run_requests.run_document(project, uid)
 
 

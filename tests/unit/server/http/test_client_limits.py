@@ -19,18 +19,18 @@ from clew.server.http.client_limits import Limits, RequestLimiter
 from clew.server.http.client_timeouts import make_protocol
 
 TIGHT = Limits(
-    head=4096,
+    head_bytes=4096,
     head_seconds=0.3,
-    taken_seconds=0.3,
-    body=1000,
-    bodies={"/large": 100_000},
-    nested=100,
+    write_seconds=0.3,
+    body_bytes=1000,
+    path_body_bytes={"/large": 100_000},
+    json_containers=100,
     body_seconds=0.3,
     body_rate=1000,
     requests=2,
     streams=1,
 )
-PATIENT = replace(TIGHT, head_seconds=30, taken_seconds=30, body_seconds=30)
+PATIENT = replace(TIGHT, head_seconds=30, write_seconds=30, body_seconds=30)
 
 
 class App:

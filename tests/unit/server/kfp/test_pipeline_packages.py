@@ -130,8 +130,8 @@ def test_nothing_is_unpacked_without_end(monkeypatch: pytest.MonkeyPatch) -> Non
         read(zipped(**{"pipeline.yaml": much}))
     with pytest.raises(UsageError, match="larger"):
         read(tarred(**{"pipeline.yaml": much}))
-    monkeypatch.setattr(pipeline_packages._Counted, "_left", 1 << 20)
-    with pytest.raises(UsageError, match="unpacks"):
+    monkeypatch.setattr(pipeline_packages._LimitedGzip, "_left", 1 << 20)
+    with pytest.raises(UsageError, match="too large"):
         read(tarred(**{"first.bin": b"\0" * (2 << 20), "pipeline.yaml": TEXT}))
 
 
