@@ -96,7 +96,7 @@ def test_nothing_was_changed(clew: Project) -> None:
     assert (done["execution"]["id"], done["of"], done["verdict"]) == ("e1", "e1", "identical")
     assert (done["ran"], done["differences"]) == ([], [])
     said = clew("commit", "work")
-    assert (said.stdout, said.stderr) == ("", "clew: nothing was changed since e1: nothing ran\n")
+    assert (said.stdout, said.stderr) == ("", "clew: no changes since e1; nothing was run\n")
     assert len(clew.json("list")) == 1
 
 

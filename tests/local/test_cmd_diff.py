@@ -130,7 +130,7 @@ def test_rules_of_the_project(project: Project) -> None:
     assert (ran.returncode, names[0]) == (0, "run")
     assert {"zip", "tar", "gzip", "pyc", "times", "durations"} <= set(names)
     shown = project.command("diff", "--rules").stdout.decode().splitlines()
-    assert shown[:2] == ["name\tpaths\twhat is overlooked", "run\t*/report\tWhat matches run \\d+"]
+    assert shown[:2] == ["name\tpaths\twhat is ignored", "run\t*/report\tWhat matches run \\d+"]
 
 
 def test_bad_rules_are_named(project: Project) -> None:

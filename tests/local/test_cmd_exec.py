@@ -51,7 +51,7 @@ def test_the_status_is_the_command_s_own(clew: Project) -> None:
 def test_outside_a_project_one_is_made(tmp_path: Path, graph: dict[str, str]) -> None:
     clew = Project(tmp_path, init=False, **graph)
     ran = clew("exec", "--", "true")
-    assert ran.stderr.startswith(f"clew: made a project in {clew.folder}\n")
+    assert ran.stderr.startswith(f"clew: created a project in {clew.folder}\n")
     assert [found["id"] for found in clew.json("list")] == ["e1"]
 
 

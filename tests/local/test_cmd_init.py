@@ -37,7 +37,7 @@ def test_a_project_that_is_there_stays(tmp_path: Path, graph: dict[str, str]) ->
     first = clew.json("init")
     again = clew.json("init")
     assert again == {**first, "created": False}
-    assert "is a project already" in clew("init").stderr
+    assert "is already a project" in clew("init").stderr
 
 
 def test_another_folder_may_be_named(tmp_path: Path, graph: dict[str, str]) -> None:

@@ -56,7 +56,7 @@ def test_the_signer_is_named(tmp_path: Path, signer: Project, remote: Shared) ->
     unknown = f"unknown key {key['fingerprint']}"
     assert [e["signed_by"] for e in reader.json("list")] == [unknown]
     assert reader("key", "list").stderr == (
-        "no signer is known; begin with: clew key allow NAME KEY\n"
+        "there are no known signers; add one with: clew key allow NAME KEY\n"
     )
     (tmp_path / "ann.pub").write_text(key["public"])
     reader("key", "allow", "ann@example.org", str(tmp_path / "ann.pub"))

@@ -125,7 +125,7 @@ def test_twice_changes_nothing(clew: Project, other: Project, remote: Shared) ->
     clew("push", remote.url)
     other("pull", remote.url)
     before = whole(other), other.json("note", "e1")
-    assert "all is here" in other("pull", remote.url).stderr
+    assert "nothing to pull" in other("pull", remote.url).stderr
     assert other.json("pull", remote.url, "e1", "clean")["bytes"] < 100_000  # events, no content
     assert (whole(other), other.json("note", "e1")) == before
 

@@ -55,7 +55,7 @@ def test_all_that_is_not_there_goes(clew: Project, remote: Shared, tmp_path: Pat
     assert set(done["executions"][0]) >= EXECUTION
     assert done["bytes"] == remote.size() - remote.size(["format"])
     there = remote.objects()
-    assert "all is there" in clew("push", remote.url).stderr
+    assert "nothing to push" in clew("push", remote.url).stderr
     assert clew.json("push", remote.url)["bytes"] == 0
     assert remote.objects() == there
     clew.shell("cat count")

@@ -56,7 +56,7 @@ def test_makers_run_in_order(clew: Project) -> None:
         "e1  sh -c 'sort raw.txt > a.mid'  makes a.mid",
         "e2  sh -c 'cat a.mid a.mid > b.mid'  makes b.mid",
     ]
-    assert ran.stderr == "made b.mid (12 B) from 2 executions\n"
+    assert ran.stderr == "recreated b.mid (12 B) from 2 executions\n"
     assert (clew.folder / "b.mid").read_text() == "1\n2\n3\n1\n2\n3\n"
     assert not (clew.folder / "a.mid").exists()  # the others ran in isolation
     made = clew.json("list")[3:]
@@ -158,7 +158,7 @@ def test_what_would_be_lost_stops_it_before_it_starts(clew: Project) -> None:
     remove(clew, "a.mid")
     path = clew.write("b.mid", "precious\n")
     code, message, hint = clew.error("recreate", "e2:b.mid", status=4)
-    assert (code, "stored nowhere" in message, "--to" in hint) == ("not-allowed", True, True)
+    assert (code, "content is not stored" in message, "--to" in hint) == ("not-allowed", True, True)
     assert path.read_text() == "precious\n"
     assert count(clew) == 3
     clew("recreate", "e2:b.mid", "--to", "new/b.mid")

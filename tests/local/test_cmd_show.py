@@ -84,7 +84,7 @@ def test_what_surrounded_it(clew: Project) -> None:
     assert environment["cpu"]["model"] in Path("/proc/cpuinfo").read_text()
     assert environment["timezone"]
     text = clew("show", run).stdout
-    assert f"{shown['git']['commit']}, with changes not committed" in text
+    assert f"{shown['git']['commit']}, with uncommitted changes" in text
     assert f"{shown['processes']} process, {shown['inputs']} inputs" in text
     (clew.folder / ".git").rename(clew.folder.parent / "git")
 

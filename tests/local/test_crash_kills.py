@@ -315,7 +315,7 @@ def test_a_record_that_cannot_be_read_is_reported(clew: Marked) -> None:
     trace.unlink()
     trace.mkdir()  # cannot be read, as on a bad disk
     said = clew("list").stderr
-    assert "clew: warning: the record of e1 is not complete: IsADirectoryError" in said
+    assert "clew: warning: the record of e1 is incomplete: IsADirectoryError" in said
     shown = clew.json("show", "e1")
     assert shown["state"] == "broken"
     (gap,) = shown["gaps"]
@@ -324,7 +324,7 @@ def test_a_record_that_cannot_be_read_is_reported(clew: Marked) -> None:
     assert "Is a directory" in (clew.folder / ".clew" / "log").read_text()
     assert not clew.json("fsck", status=3)["ok"]
     clew("rm", "e1", "--yes")
-    assert clew("list").stderr == "nothing is recorded yet; begin with: clew exec -- COMMAND\n"
+    assert clew("list").stderr == "no executions recorded yet; start with: clew exec -- COMMAND\n"
     clew.is_well()
 
 

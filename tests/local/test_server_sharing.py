@@ -73,7 +73,7 @@ def test_pull_brings_it_to_the_server(both: Twins, tmp_path: Path) -> None:
         (noted,) = both.json("note", "e1", **where)["notes"]
         assert noted["key"] == "verdict"
         assert both.asked("pull", "../remote", **where).returncode == 0
-        assert both.asked("pull", "../remote", **where).stderr == b"all is here\n"
+        assert both.asked("pull", "../remote", **where).stderr == b"nothing to pull\n"
         listed = both.json("pull", "../remote", "--list", **where)
         assert {one["uid"]: one["here"] for one in listed} == {
             uid: name for name, uid in uids(both.json("list", **where)).items()
@@ -91,7 +91,7 @@ def test_notes_that_were_made_later_travel_too(both: Twins, tmp_path: Path) -> N
     assert other.command("pull", both.far / "remote").returncode == 0
     assert other.command("note", "second", "later=yes").returncode == 0
     assert other.command("push", both.far / "remote").returncode == 0
-    assert both.asked("pull", "remote").stderr == b"all is here\n"
+    assert both.asked("pull", "remote").stderr == b"nothing to pull\n"
     assert [note["key"] for note in both.json("note", "second")["notes"]] == ["verdict", "later"]
 
 

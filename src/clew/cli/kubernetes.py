@@ -1,14 +1,14 @@
-"""What every command that speaks Kubernetes says where it cannot."""
+"""The check that the optional Kubernetes packages are installed."""
 
 from __future__ import annotations
 
 
-def needed() -> None:
-    """Whether what that takes is installed."""
+def require_kubernetes() -> None:
+    """Raise an error if the packages of `clew[kubernetes]` are not installed."""
     from clew.errors import ClewError
 
     try:
-        import lightkube  # noqa: F401 - it is there, and the rest with it
+        import lightkube  # noqa: F401 - stands for all packages of the extra
     except ImportError as error:
         raise ClewError(
             f"{error.name} is not installed", hint="pip install 'clew[kubernetes]'"

@@ -1,7 +1,7 @@
-"""`clew`: the group of commands, and the one place where an error becomes an exit status.
+"""`clew`: the group of all commands. Only this module turns an exception into an exit status.
 
-Commands are loaded when they are called; until then only their one-line summaries in
-`COMMANDS` are known. So `clew --help` and `clew --version` load no database and no store.
+A command's module is imported when the command is called; `COMMANDS` has the one-line summaries.
+So `clew --help` and `clew --version` load no database and no store.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ from clew import __version__
 from clew.errors import ClewError, RecordingFailed, UsageError
 
 COMMANDS = {
-    "init": "Make a project.",
+    "init": "Create a project.",
     "exec": "Run a command and record what it reads and writes.",
-    "pipeline": "Run Kubeflow pipelines, and show their runs.",
-    "server": "Serve the project to the kfp client, and by an API of its own.",
-    "operator": "Keep notebooks, TensorBoards and volume viewers on a cluster.",
-    "viewer": "Show a folder in a browser, to look at it and to change it.",
+    "pipeline": "Run Kubeflow pipelines and show their runs.",
+    "server": "Serve the project over HTTP: the KFP API and Clew's own.",
+    "operator": "Manage notebooks, TensorBoards and volume viewers on Kubernetes.",
+    "viewer": "Browse and edit a directory in a web browser.",
     "list": "List the executions, oldest first.",
     "show": "Show one execution: processes, files, environment, packages.",
-    "trace": "Ask where a file came from, or what it went into.",
-    "restore": "Bring back a version of a file.",
+    "trace": "Show where a file came from, or what was made from it.",
+    "restore": "Restore a version of a file.",
     "cat": "Print a version of a file.",
-    "repeat": "Run an execution again in isolation, and compare.",
+    "repeat": "Run an execution again in isolation and compare the results.",
     "given": "Repeat an execution with other parameters.",
     "diff": "Compare two executions.",
-    "checkout": "Get the files of an execution, to change them.",
-    "status": "Show what was changed in a checkout.",
-    "commit": "Run a checkout again with what was changed.",
-    "recreate": "Make a file again from its lineage.",
-    "note": "Add a remark to a file or an execution.",
-    "source": "Say where a file was taken from.",
+    "checkout": "Write the input files of an execution to a directory, to edit them.",
+    "status": "Show the changes in a checkout.",
+    "commit": "Run a checkout with its changes and record it.",
+    "recreate": "Recreate a file from its lineage.",
+    "note": "Add a note to a file or an execution.",
+    "source": "Record the URL a file was downloaded from.",
     "export": "Write an execution as W3C PROV, an RO-Crate or an image.",
-    "push": "Send executions to a folder or an S3 bucket.",
-    "pull": "Fetch executions from where they were pushed.",
-    "key": "Sign what is pushed, and know who signed what is pulled.",
-    "rm": "Forget executions.",
-    "gc": "Free the space of what was forgotten.",
-    "fsck": "Prove that every stored byte is what it says.",
+    "push": "Send executions to a directory or an S3 bucket.",
+    "pull": "Fetch executions from a remote.",
+    "key": "Manage the signing key and the known signers.",
+    "rm": "Remove executions from the record.",
+    "gc": "Delete stored content that no execution uses.",
+    "fsck": "Verify the stored content and the signatures.",
 }
 
-_RECORDING = ("exec", "repeat", "given", "commit")
+_RECORDING_COMMANDS = ("exec", "repeat", "given", "commit")
 
 CLOSED_PIPE = 128 + signal.SIGPIPE
-"""What a shell reports for a program that SIGPIPE ended: the reader of our stdout went away."""
+"""The status a shell reports for a program that SIGPIPE ended: the reader of stdout went away."""
 
 
-class _ReaderGone(Exception):
-    """Whoever read our stdout does so no more."""
+class _StdoutClosed(Exception):
+    """The reader of stdout closed it."""
 
 
 class Group(click.Group):
-    """Commands by name, each imported when it is first asked for."""
+    """Imports a command's module when the command is first looked up."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -84,7 +84,7 @@ class Group(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise _ReaderGone from error  # click would make it an exit status of its own
+            raise _StdoutClosed from error  # click would exit with its own status
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -98,31 +98,31 @@ class Group(click.Group):
 )
 @click.version_option(__version__, message="clew %(version)s")
 def clew() -> None:
-    """Run a command, and from then on know where every file came from."""
+    """Run commands and record where every file comes from."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line; the exit status is returned, never raised."""
+    """Run one command line and return its exit status; never raises."""
     if arguments is not None:
         return _run(list(arguments))
     words = sys.argv[1:]
-    if _command(words) in _RECORDING:
-        gc.disable()  # they make a great many plain values, and keep them all to their end
+    if _command_name(words) in _RECORDING_COMMANDS:
+        gc.disable()  # they create many objects and keep them all until the end
     try:
         return _run(words)
     finally:
-        gc.freeze()  # Python's end would look through everything for cycles, several times
+        gc.freeze()  # spares the interpreter's search for cycles at exit
 
 
 def _run(words: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # what a terminal cannot show is shown escaped
+        if isinstance(stream, io.TextIOWrapper):  # escape what the encoding cannot represent
             stream.reconfigure(errors="backslashreplace")
     try:
         result: Any = clew.main(words, prog_name="clew", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except (BrokenPipeError, _ReaderGone):
+    except (BrokenPipeError, _StdoutClosed):
         _drop_stdout()
         return CLOSED_PIPE
     except (click.Abort, KeyboardInterrupt):
@@ -131,9 +131,9 @@ def _run(words: list[str]) -> int:
         _write(sys.stderr, f"{error.format_message()}\n")
         return error.exit_code
     except (ClewError, click.ClickException) as error:
-        found = error if isinstance(error, ClewError) else _of_click(error)
-        _log(found)
-        return _report(words, found)
+        clew_error = error if isinstance(error, ClewError) else _convert_click_error(error)
+        _log(clew_error)
+        return _report(words, clew_error)
     except Exception as error:
         import traceback
 
@@ -145,7 +145,7 @@ def _run(words: list[str]) -> int:
 
 
 def _log(error: Exception) -> str | None:
-    """Enter what the command ends with into the project's log; where that is."""
+    """Write the error to the project's log and return the path of the log."""
     with suppress(Exception):  # the error itself is what matters
         from clew import log, project_directory, settings
 
@@ -156,7 +156,7 @@ def _log(error: Exception) -> str | None:
     return None
 
 
-def _of_click(error: click.ClickException) -> ClewError:
+def _convert_click_error(error: click.ClickException) -> ClewError:
     message = error.format_message().rstrip(".")
     message = message[:1].lower() + message[1:]
     if not isinstance(error, click.UsageError):
@@ -166,25 +166,28 @@ def _of_click(error: click.ClickException) -> ClewError:
 
 
 def _report(words: list[str], error: ClewError) -> int:
-    """Say what went wrong: to a person on stderr, to a program as JSON where it reads."""
-    is_exec = _command(words) == "exec"
+    """Print the error as text on stderr; with --json, as a document on stdout.
+
+    For `exec` the document goes to stderr too: stdout belongs to the recorded command.
+    """
+    is_exec = _command_name(words) == "exec"
     if "--json" in words[: words.index("--") if "--" in words else None]:
         import json
 
         document = json.dumps(error.as_json(), ensure_ascii=False)
         _write(sys.stderr if is_exec else sys.stdout, f"{document}\n")
     else:
-        from clew.cli.output import clean
+        from clew.cli.output import escape
 
-        message = "\n".join(map(clean, error.message.split("\n")))
-        hint = f"hint: {clean(error.hint)}\n" if error.hint else ""
+        message = "\n".join(map(escape, error.message.split("\n")))
+        hint = f"hint: {escape(error.hint)}\n" if error.hint else ""
         _write(sys.stderr, f"error: {message}\n{hint}")
     if is_exec and not isinstance(error, (RecordingFailed, UsageError)):
-        return RecordingFailed.exit_status  # a small status would read as the command's own
+        return RecordingFailed.exit_status  # a small status would look like the command's
     return error.exit_status
 
 
-def _command(words: list[str]) -> str:
+def _command_name(words: list[str]) -> str:
     return next((word for word in words if not word.startswith("-")), "")
 
 
@@ -197,7 +200,7 @@ def _write(stream: IO[str], text: str) -> None:
 
 
 def _drop_stdout() -> None:
-    """Let the interpreter's own flush at exit succeed although nobody reads any more."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    """Redirect stdout to /dev/null so that the interpreter's flush at exit succeeds."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)

@@ -1,4 +1,4 @@
-"""What commands share: the options all of them take, and what a shell may complete."""
+"""Options and arguments that commands share, and their shell completion."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def json_option(command: Command) -> Command:
 
 
 def yes_option(command: Command) -> Command:
-    return click.option("--yes", "-y", is_flag=True, help="Do not ask.")(command)
+    return click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")(command)
 
 
 def dry_run_option(command: Command) -> Command:
-    return click.option("--dry-run", is_flag=True, help="Say what would happen; do nothing.")(
+    return click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")(
         command
     )
 
@@ -28,19 +28,19 @@ def dry_run_option(command: Command) -> Command:
 def complete_executions(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Ids and names of executions; nothing at all where there is no project."""
+    """Complete ids and names of executions; nothing outside a project."""
     import clew
-    from clew.cli.output import command_line
+    from clew.cli.output import format_command
     from clew.errors import ClewError
 
     try:
         with clew.open() as project:
-            known = project.executions()
+            executions = project.executions()
     except ClewError:
         return []
     return [
-        CompletionItem(word, help=command_line(execution.command)[:60])
-        for execution in reversed(known)
+        CompletionItem(word, help=format_command(execution.command)[:60])
+        for execution in reversed(executions)
         for word in (execution.id, execution.name)
         if word and word.startswith(incomplete)
     ]
@@ -49,9 +49,9 @@ def complete_executions(
 def complete_targets(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Executions, or files: the shell itself knows those."""
-    found = complete_executions(ctx, param, incomplete)
-    return found or [CompletionItem(incomplete, type="file")]
+    """Complete executions, or let the shell complete files."""
+    executions = complete_executions(ctx, param, incomplete)
+    return executions or [CompletionItem(incomplete, type="file")]
 
 
 def execution_argument(command: Command) -> Command:

@@ -1,4 +1,4 @@
-"""How far a transfer is: a bar on a terminal, a line now and then elsewhere."""
+"""The progress of a transfer on stderr: a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from clew.cli.output import remark, size
+from clew.cli.output import format_size, print_message
 
-BETWEEN = 10.0
+LINE_INTERVAL = 10.0
 """Seconds between two lines where there is no terminal."""
 _WIDTH = 30
 
 
 @contextmanager
 def progress(verb: str) -> Iterator[Callable[[int, int], None]]:
-    """Something to call with the bytes that are done, and of how many; on stderr."""
+    """Yield a function to call with the bytes transferred so far and the total."""
     terminal = sys.stderr.isatty()
     last = 0.0
     drawn = False
@@ -29,16 +29,16 @@ def progress(verb: str) -> Iterator[Callable[[int, int], None]]:
         if terminal:
             full = _WIDTH * done // total
             bar = "━" * full + " " * (_WIDTH - full)
-            sys.stderr.write(f"\r\x1b[K{verb} {bar} {size(done)} of {size(total)}")
+            sys.stderr.write(f"\r\x1b[K{verb} {bar} {format_size(done)} of {format_size(total)}")
             sys.stderr.flush()
             drawn = True
-        elif time.monotonic() - last > BETWEEN:
+        elif time.monotonic() - last > LINE_INTERVAL:
             last = time.monotonic()
-            remark(f"{verb}: {size(done)} of {size(total)}")
+            print_message(f"{verb}: {format_size(done)} of {format_size(total)}")
 
     try:
         yield draw
     finally:
-        if drawn:  # what is said next stands alone
+        if drawn:  # erase the bar before other output
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()

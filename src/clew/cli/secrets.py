@@ -1,4 +1,4 @@
-"""`--secret NAME[=FILE]`, `--secret PATH[=FILE]`: what a user gives to a repeat."""
+"""The option `--secret NAME[=FILE]` or `--secret PATH[=FILE]`: secrets for a repeat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from clew.cli.output import clean
+from clew.cli.output import escape
 from clew.errors import SecretsNeeded, UsageError
 from clew.replay.repeat.secret_values import is_path, read_file
 
@@ -27,30 +27,30 @@ def secret_option(command: Command) -> Command:
         "secrets",
         metavar="NAME[=FILE]",
         multiple=True,
-        help="Give it this secret: the variable NAME, or what FILE holds; if NAME is an absolute "
-        "path, the credential file there; repeatable.",
+        help="Provide a secret: the value of the variable NAME, or the content of FILE. An "
+        "absolute path as NAME provides a credential file. Repeatable.",
     )(command)
 
 
 def run_with_secrets(
-    project: Project, words: Iterable[str], action: Callable[[], Result]
+    project: Project, options: Iterable[str], action: Callable[[], Result]
 ) -> Result:
-    """Do `action` with the secrets that `words` name; on a terminal, ask for those it lacks."""
-    project.give_secrets(dict(map(_read, words)))
+    """Call `action` with the secrets of the options; on a terminal, prompt for missing ones."""
+    project.give_secrets(dict(map(_read_secret, options)))
     try:
         return action()
     except SecretsNeeded as error:
         if not (error.names and sys.stdin.isatty()):
             raise
-        click.echo(f"clew: {clean(error.message)}", err=True)
-        project.give_secrets({name: _ask(name) for name in error.names})
+        click.echo(f"clew: {escape(error.message)}", err=True)
+        project.give_secrets({name: _prompt_secret(name) for name in error.names})
         return action()
 
 
-def _read(word: str) -> tuple[str, str]:
-    name, equals, file = word.partition("=")
+def _read_secret(option: str) -> tuple[str, str]:
+    name, equals, file = option.partition("=")
     if is_path(name):
-        return name, _content(name, file or name)
+        return name, _read_credential_file(name, file or name)
     if equals:
         try:
             return name, Path(file).read_text(errors="surrogateescape").rstrip("\n")
@@ -62,28 +62,28 @@ def _read(word: str) -> tuple[str, str]:
     if name in os.environ:
         return name, os.environ[name]
     if sys.stdin.isatty():
-        return name, _ask(name)
+        return name, _prompt_secret(name)
     raise UsageError(
         f"the secret {name} is not set",
         hint=f"set it first (export {name}=…), or read it from a file: --secret {name}=FILE",
     )
 
 
-def _content(path: str, file: str) -> str:
-    """The content of `file`, to be given as the credential file `path`."""
+def _read_credential_file(path: str, file: str) -> str:
+    """The content of `file`, which the repeat gets as the credential file `path`."""
     content = read_file(file)
     if content is None:
         raise UsageError(
-            f"{file} cannot be read, to be given as {path}",
+            f"{file} cannot be read, so it cannot be provided as {path}",
             hint=f"name a readable file: --secret {path}=FILE",
         )
     return content
 
 
-def _ask(name: str) -> str:
+def _prompt_secret(name: str) -> str:
     if is_path(name):
-        question = f"file to give as {clean(name)} (Ctrl-C gives nothing)"
-        return _content(name, str(click.prompt(question, err=True)))
+        question = f"file to give as {escape(name)} (Ctrl-C gives nothing)"
+        return _read_credential_file(name, str(click.prompt(question, err=True)))
     return str(
-        click.prompt(f"value of {clean(name)} (Ctrl-C gives nothing)", hide_input=True, err=True)
+        click.prompt(f"value of {escape(name)} (Ctrl-C gives nothing)", hide_input=True, err=True)
     )

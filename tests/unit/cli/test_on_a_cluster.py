@@ -13,7 +13,7 @@ import yaml
 from click.testing import CliRunner
 
 from clew.cli.commands.operator import command as operator
-from clew.cli.commands.operator import options
+from clew.cli.commands.operator import parse_options
 from clew.cli.commands.server import command as server
 from clew.errors import UsageError
 from clew.kube.controller.options import GATEWAY, Culling, Istio, Options
@@ -55,7 +55,7 @@ def told(monkeypatch: pytest.MonkeyPatch, **variables: str) -> Options:
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with operator.make_context("operator", []) as context:
-        return options(context.params)
+        return parse_options(context.params)
 
 
 def installed() -> dict[str, str]:

@@ -12,21 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.output import clean, duration, nearest, size
+from clew.cli.output import escape, format_duration, format_size, shorten_path
 
 
 @given(st.text())
 def test_cleaned_text_is_one_printable_line(text: str) -> None:
-    assert clean(text).isprintable()
+    assert escape(text).isprintable()
 
 
 @given(st.text(st.characters(exclude_categories=("C", "Z"))))
 def test_printable_text_stays_as_it_is(text: str) -> None:
-    assert clean(text) == text
+    assert escape(text) == text
 
 
 def test_escape_codes_become_visible() -> None:
-    assert clean("a\x1b[31mb\tc\nd") == "a\\e[31mb\\tc\\nd"
+    assert escape("a\x1b[31mb\tc\nd") == "a\\e[31mb\\tc\\nd"
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_escape_codes_become_visible() -> None:
      (3 * 10**15, "3000.0 TB")],
 )  # fmt: skip
 def test_size(count: int | None, told: str) -> None:
-    assert size(count) == told
+    assert format_size(count) == told
 
 
 @pytest.mark.parametrize(
@@ -44,16 +44,16 @@ def test_size(count: int | None, told: str) -> None:
     [(None, ""), (0.04, "0.0 s"), (3.21, "3.2 s"), (75, "1 min 15 s"), (3_725, "1 h 02 min")],
 )
 def test_duration(seconds: float | None, told: str) -> None:
-    assert duration(seconds) == told
+    assert format_duration(seconds) == told
 
 
 def test_paths_are_told_from_here_where_that_is_shorter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert nearest(str(tmp_path / "a" / "b")) == "a/b"
-    assert nearest("/etc/hosts") == "/etc/hosts"
-    assert nearest("stdout") == "stdout"
+    assert shorten_path(str(tmp_path / "a" / "b")) == "a/b"
+    assert shorten_path("/etc/hosts") == "/etc/hosts"
+    assert shorten_path("stdout") == "stdout"
 
 
 TABLE = """

@@ -59,7 +59,7 @@ def test_what_would_be_lost_is_not_overwritten(project: clew.Project, tmp_path: 
     project.exec(["cat", "raw.txt"])
     (tmp_path / "raw.txt").write_text("precious")
     assert project.restore("e1:raw.txt", dry_run=True).loses
-    with pytest.raises(clew.ClewError, match="stored nowhere"):
+    with pytest.raises(clew.ClewError, match="content is not stored"):
         project.restore("e1:raw.txt")
     assert (tmp_path / "raw.txt").read_text() == "precious"
     project.restore("e1:raw.txt", overwrite=True)

@@ -112,14 +112,14 @@ def deliver(
     try:
         recover(folder, project.settings)
     except ClewError as error:
-        found.waiting = dict.fromkeys(unsent.unsent(folder), error.message)
+        found.waiting = dict.fromkeys(unsent.list_unsent(folder), error.message)
         return found
-    for uid in unsent.unsent(folder):
+    for uid in unsent.list_unsent(folder):
         try:
             with ExitStack() as claim:
                 with server.bounded():
                     wait = server.left(_PATIENCE) if uid == own else 0
-                    place = claim.enter_context(unsent.claimed(folder, uid, wait=wait))
+                    place = claim.enter_context(unsent.claim(folder, uid, wait=wait))
                 if place is None or project.is_alive(uid):
                     continue
                 if (folder.spool / uid).exists():
@@ -132,7 +132,7 @@ def deliver(
         except ClewError as error:
             found.waiting[uid] = error.message
             if isinstance(error, Unreachable):
-                found.waiting |= dict.fromkeys(unsent.unsent(folder), error.message)
+                found.waiting |= dict.fromkeys(unsent.list_unsent(folder), error.message)
                 break
     server.hang_up()
     return found
@@ -154,7 +154,7 @@ def deliver_execution(project: ProjectState, own: str, progress: Progress) -> di
     if waits:
         return {"waiting": waits}
     sent = found.sent.get(own)
-    if sent is None and own in unsent.unsent(project.directory):
+    if sent is None and own in unsent.list_unsent(project.directory):
         return {"waiting": "another process is sending it"}
     if sent is None:  # another process has sent it
         with suppress(ClewError):

@@ -26,19 +26,19 @@ from clew.errors import ClewError, Damaged, NotAllowed, SecretsNeeded, UsageErro
 from clew.settings import Settings
 from clew.store.errors import Unreachable
 
-PATIENCE = 5.0
+RETRY_SECONDS = 5.0
 """Seconds that a server which has too much to do is asked again."""
-_CONNECT = 5.0
-_ANSWER = 60.0
-_FRESH = 20.0
+_CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 60.0
+_KEEP_ALIVE_SECONDS = 20.0
 """Seconds that an idle connection is believed to be open."""
-_PIECE = 1 << 18
+_CHUNK_BYTES = 1 << 18
 """Bytes that are read, or sent, at once; each piece has the whole time-out."""
-_LARGEST = 1 << 30
+_MAX_ANSWER_BYTES = 1 << 30
 """Bytes of an answer that is read into memory."""
-_LONGEST = 128 << 20
+_MAX_LINE_BYTES = 128 << 20
 """Bytes of one line of an answer."""
-_STATUS = {400: 2, 422: 2, 403: 4, 404: 5}
+_EXIT_STATUSES = {400: 2, 422: 2, 403: 4, 404: 5}
 
 
 class Server:
@@ -75,7 +75,7 @@ class Server:
         document: Any = None,
         *,
         query: Mapping[str, str] | None = None,
-        seconds: float = _ANSWER,
+        seconds: float = _ANSWER_SECONDS,
     ) -> Any:
         """Ask, with a document, for one."""
         body = None if document is None else json.dumps(document).encode()
@@ -91,15 +91,15 @@ class Server:
         *,
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
-        seconds: float = _ANSWER,
+        seconds: float = _ANSWER_SECONDS,
     ) -> Response:
         """Ask, and read the answer piece by piece; an error is raised as what it is."""
         asked = "&".join(f"{quote(name)}={quote(value)}" for name, value in (query or {}).items())
         target = f"{self._path}{path}{'?' if asked else ''}{asked}"
-        until = time.monotonic() + self.left(PATIENCE)
+        until = time.monotonic() + self.left(RETRY_SECONDS)
         while True:
             response = self._request(method, target, body, dict(headers or {}), seconds)
-            pause = _seconds(response.headers.get("Retry-After"))
+            pause = _retry_seconds(response.headers.get("Retry-After"))
             if response.status not in (429, 503) or time.monotonic() + pause > until:
                 break
             self._drain(response)
@@ -140,19 +140,19 @@ class Server:
         try:
             connection = self._connection(seconds)
             with self.bounded():
-                connection.request(method, target, _pieces(body), headers)
+                connection.request(method, target, _split_body(body), headers)
                 return connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             raise self.unreachable(error) from error
 
     def _connection(self, seconds: float) -> http.client.HTTPConnection:
         local = self._local.__dict__
-        if time.monotonic() - local.get("used", 0) > _FRESH:
+        if time.monotonic() - local.get("used", 0) > _KEEP_ALIVE_SECONDS:
             self.hang_up()
         connection: http.client.HTTPConnection | None = local.get("connection")
         if connection is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            connection = kind(self._host, self._port, timeout=_CONNECT)
+            connection = kind(self._host, self._port, timeout=_CONNECT_SECONDS)
             self._connect(connection)
             local["connection"] = connection
         local["socket"] = connection.sock
@@ -176,7 +176,7 @@ class Server:
         thread = threading.Thread(target=connect, daemon=True)
         with self.bounded():
             thread.start()
-            thread.join(self.left(_CONNECT))
+            thread.join(self.left(_CONNECT_SECONDS))
         if thread.is_alive():
             raise TimeoutError
         if failures:
@@ -197,7 +197,9 @@ class Server:
         if self._limit is None:
             yield
             return
-        timer = threading.Timer(self.left(_ANSWER), _cut, [self._local.__dict__.get("socket")])
+        timer = threading.Timer(
+            self.left(_ANSWER_SECONDS), _shut_down, [self._local.__dict__.get("socket")]
+        )
         timer.daemon = True
         begun = time.monotonic()
         timer.start()
@@ -252,7 +254,7 @@ class Response:
     def header(self, name: str) -> str:
         return self._response.headers.get(name, "")
 
-    def whole(self, *, most: int = _LARGEST) -> bytes:
+    def whole(self, *, most: int = _MAX_ANSWER_BYTES) -> bytes:
         """All of it, if that is not more than `most` bytes."""
         body = bytearray()
         with self._server.bounded():
@@ -266,17 +268,19 @@ class Response:
     def line(self) -> bytes:
         """The next line; nothing at the end."""
         try:
-            found = self._response.readline(_LONGEST + 1)
+            found = self._response.readline(_MAX_LINE_BYTES + 1)
         except (OSError, http.client.HTTPException) as error:
             raise self._server.unreachable(error) from error
-        if len(found) > _LONGEST:
+        if len(found) > _MAX_LINE_BYTES:
             self._server.hang_up()
-            raise Damaged(f"{self._server.url} answers with a line of more than {_LONGEST} bytes")
+            raise Damaged(
+                f"{self._server.url} answers with a line of more than {_MAX_LINE_BYTES} bytes"
+            )
         return found
 
     def pieces(self) -> Iterator[bytes]:
         try:
-            while piece := self._response.read1(_PIECE):
+            while piece := self._response.read1(_CHUNK_BYTES):
                 yield piece
             if self._response.length:
                 raise http.client.IncompleteRead(b"", self._response.length)
@@ -295,7 +299,7 @@ def connect_server(settings: Settings, token: Path | None, *, limit: float | Non
     `limit`: as of `Server`."""
     assert settings.server is not None
     server = Server(settings.server, settings.token, limit=limit)
-    if server._token is None and token is not None and _is_here(server._host):
+    if server._token is None and token is not None and _is_loopback(server._host):
         with contextlib.suppress(OSError):
             server._token = token.read_text().strip()
     return server
@@ -305,41 +309,41 @@ def error_from(
     code: str, message: str, hint: str, status: int, secrets: Iterable[str] = ()
 ) -> ClewError:
     """The error that a server told of, as it would be raised here."""
-    kind = _kinds(ClewError).get(code)
+    kind = _error_types(ClewError).get(code)
     if kind is SecretsNeeded:
         return SecretsNeeded(message, hint=hint, names=map(str, secrets))
     if kind is not None:
         return kind(message, hint=hint)
     error = ClewError(message, hint=hint)
-    error.code, error.exit_status = code, _STATUS.get(status, ClewError.exit_status)
+    error.code, error.exit_status = code, _EXIT_STATUSES.get(status, ClewError.exit_status)
     return error
 
 
-def _kinds(kind: type[ClewError]) -> dict[str, type[ClewError]]:
+def _error_types(kind: type[ClewError]) -> dict[str, type[ClewError]]:
     found = {kind.code: kind}
     for below in kind.__subclasses__():
-        found = {**_kinds(below), **found}
+        found = {**_error_types(below), **found}
     return found
 
 
-def _pieces(body: bytes | None) -> Iterator[bytes] | None:
+def _split_body(body: bytes | None) -> Iterator[bytes] | None:
     if body is None:
         return None
     view = memoryview(body)
-    return (bytes(view[at : at + _PIECE]) for at in range(0, len(view), _PIECE))
+    return (bytes(view[at : at + _CHUNK_BYTES]) for at in range(0, len(view), _CHUNK_BYTES))
 
 
-def _cut(connected: socket.socket | None) -> None:
+def _shut_down(connected: socket.socket | None) -> None:
     if connected is not None:
         with contextlib.suppress(OSError):
             connected.shutdown(socket.SHUT_RDWR)
 
 
-def _seconds(text: str | None) -> float:
-    return float(text) if text and text.isdigit() else PATIENCE + 1
+def _retry_seconds(text: str | None) -> float:
+    return float(text) if text and text.isdigit() else RETRY_SECONDS + 1
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

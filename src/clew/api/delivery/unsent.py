@@ -17,13 +17,13 @@ from pathlib import Path
 from clew.project_directory import Folder
 
 
-def mark(folder: Folder, uid: str) -> None:
+def mark_unsent(folder: Folder, uid: str) -> None:
     """This execution is to be sent."""
     folder.unsent.mkdir(mode=0o700, exist_ok=True)
     (folder.unsent / uid).touch()
 
 
-def unsent(folder: Folder) -> list[str]:
+def list_unsent(folder: Folder) -> list[str]:
     """Those that are to be sent, the oldest first."""
     found = []
     for path in folder.unsent.glob("*"):
@@ -33,7 +33,7 @@ def unsent(folder: Folder) -> list[str]:
 
 
 @contextmanager
-def claimed(folder: Folder, uid: str, *, wait: float) -> Iterator[Path | None]:
+def claim(folder: Folder, uid: str, *, wait: float) -> Iterator[Path | None]:
     """The file of an execution, for the one who sends it; None: another process does, and has not
     ended within `wait` seconds, or did."""
     place = folder.unsent / uid
@@ -43,12 +43,12 @@ def claimed(folder: Folder, uid: str, *, wait: float) -> Iterator[Path | None]:
         yield None
         return
     try:
-        yield place if _locked(descriptor, wait) and os.fstat(descriptor).st_nlink else None
+        yield place if _try_lock(descriptor, wait) and os.fstat(descriptor).st_nlink else None
     finally:
         os.close(descriptor)
 
 
-def _locked(descriptor: int, wait: float) -> bool:
+def _try_lock(descriptor: int, wait: float) -> bool:
     until = time.monotonic() + wait
     while True:
         try:

@@ -236,7 +236,7 @@ def commit(
 ) -> dict[str, Any]:
     """Run the checked-out execution again with what was changed: the document of `clew commit
     --json`. The checkout is one of the new execution then, if that ended well."""
-    notes.check({"message": message or ""})
+    notes.check_notes({"message": message or ""})
     found = find(owner_of(project), folder)
     with atomic_directory.lock_directory(found.folder), Store(project.directory.store) as store:
         now = store_files(found, store, project.directory.credentials, say)
@@ -292,7 +292,9 @@ def commit_files(
         settle(execution)
 
     with Store(project.directory.store) as store:
-        record, plan = _plan(project, found, list(now.values()), store, network=network, gpu=gpu)
+        record, plan = _plan_commit(
+            project, found, list(now.values()), store, network=network, gpu=gpu
+        )
         for warning in plan.warnings:
             say(warning)
         document = run_plan(
@@ -322,7 +324,7 @@ def unchanged_result(execution: dict[str, Any], found: Checkout) -> dict[str, An
     return verdict.as_json() | {"changes": Changes((), (), ()).as_json()}
 
 
-def _plan(
+def _plan_commit(
     project: ProjectState,
     found: Checkout,
     now: list[TrackedFile],

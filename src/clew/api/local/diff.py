@@ -15,7 +15,7 @@ from clew.store import Store
 if TYPE_CHECKING:
     from clew.api.project_state import ProjectState
 
-CONFIRMING = 60.0
+CONFIRM_SECONDS = 60.0
 """For how many seconds the cause of a difference is looked for."""
 
 
@@ -74,6 +74,6 @@ def diff(project: ProjectState, a: str, b: str, *, confirm: bool) -> dict[str, A
     with open_contents(project) as read:
         comparison = compare(one, other, read, known)
         document = diff_executions(one, other, comparison, read, known)
-    seconds = CONFIRMING if confirm else 0
+    seconds = CONFIRM_SECONDS if confirm else 0
     divergence = explain_divergence(project, one, other, comparison, seconds=seconds)
     return {**document, "divergence": divergence}

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from clew.api.project_state import ProjectState
     from clew.run.recovery import UnrecoveredExecution
 
-_LOGGED = 100
+_MAX_LOGGED = 100
 """Problems of one check that are logged one by one."""
 
 
-def _settle(project: ProjectState) -> list[UnrecoveredExecution]:
+def _recover_executions(project: ProjectState) -> list[UnrecoveredExecution]:
     """Killed executions are told as far as they were seen: what they stored is named by that."""
     from clew.run.recovery import recover
 
@@ -78,7 +78,7 @@ def _gc(project: ProjectState, *, dry_run: bool) -> Reclaimed:
     from clew.replay.sandbox.file_cache import clear_cache
 
     cached = clear_cache(project.directory.cache, dry_run=dry_run)  # first: this needs no room
-    for left in _settle(project):
+    for left in _recover_executions(project):
         raise Busy(
             f"the record of the killed execution {left.uid[:8]} is not complete: {left.why}",
             hint=f"clew rm {left.uid} forgets it",
@@ -95,7 +95,7 @@ def _gc(project: ProjectState, *, dry_run: bool) -> Reclaimed:
 def fsck(project: ProjectState) -> Check:
     """Check the store; that whatever the graph says is stored is there; that no execution says
     anything about another; and that signed executions are as they were signed."""
-    unsettled = _settle(project)
+    unsettled = _recover_executions(project)
     with Store(project.directory.store) as store:
         report = store.fsck()
         problems = [Problem(what=found.what, where=found.where) for found in report.problems]
@@ -117,7 +117,7 @@ def fsck(project: ProjectState) -> Check:
         "error" if problems else "info",
         f"checked {report.checked} contents and chunks: {len(problems)} problems",
     )
-    for problem in problems[:_LOGGED]:
+    for problem in problems[:_MAX_LOGGED]:
         log.write(project.directory, "error", f"{problem.where}: {problem.what}")
     return Check(checked=report.checked, problems=tuple(problems))
 

@@ -14,7 +14,7 @@ from clew.witness.environment import user_name
 if TYPE_CHECKING:
     from clew.api.project_state import ProjectState
 
-LONGEST = 10_000
+MAX_LENGTH = 10_000
 
 
 def note(
@@ -25,7 +25,7 @@ def note(
     agent: str | None = None,
 ) -> list[dict[str, Any]]:
     """Add remarks, and answer with all there are."""
-    check(remarks)
+    check_notes(remarks)
     found = find_noted(project, target, here)
     agent = agent or user_name(os.getuid())
     for name, value in remarks.items():
@@ -33,10 +33,10 @@ def note(
     return notes.list_notes(project.graph, found)
 
 
-def check(remarks: Mapping[str, str]) -> None:
+def check_notes(remarks: Mapping[str, str]) -> None:
     """Whether these can be noted."""
     for name, value in remarks.items():
-        if not name.strip() or len(name) > LONGEST or len(value) > LONGEST:
+        if not name.strip() or len(name) > MAX_LENGTH or len(value) > MAX_LENGTH:
             raise UsageError(
-                f"a note needs a name, and at most {LONGEST} characters", hint="say less"
+                f"a note needs a name, and at most {MAX_LENGTH} characters", hint="say less"
             )

@@ -99,7 +99,7 @@ class LocalProject(ProjectState, Project):
             content=content,
             exclude=tuple(exclude),
             pins=Pins.chosen(pin),
-            begun=lambda uid: unsent.mark(self.directory, uid) if sends else None,
+            begun=lambda uid: unsent.mark_unsent(self.directory, uid) if sends else None,
         )
         if outcome.warning is not None:
             from clew import log

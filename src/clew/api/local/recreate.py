@@ -36,7 +36,7 @@ _UNKNOWN = "?"
 
 
 @dataclass(frozen=True)
-class _Run:
+class _PlannedRun:
     """One execution of the way."""
 
     work: Candidate
@@ -105,8 +105,8 @@ class Recreation:
         secrets, if not the project's."""
         self._project = project
         self._network = network
-        self.target = _target(project, text, elsewhere.here if elsewhere else None)
-        self._supply = _Supply(project, store, elsewhere)
+        self.target = _find_target(project, text, elsewhere.here if elsewhere else None)
+        self._supply = _Sources(project, store, elsewhere)
         self._runs = self._supply.way(
             self.target, values or project.secrets, network=network, gpu=gpu
         )
@@ -127,7 +127,7 @@ class Recreation:
         self._supply.take(self._runs)
         document = self.as_json()
         for number, run in enumerate(self._runs):
-            made, differences = _carry_out(self._project, run, self._network)
+            made, differences = _run_planned(self._project, run, self._network)
             document["runs"][number]["as"] = made["id"]
             if differences:
                 return document | {"verdict": "different", "differences": differences}
@@ -146,7 +146,7 @@ class ClientFiles:
     """(digest, path, size) of what would be taken, if it lay there."""
 
 
-def _target(project: ProjectState, text: str, here: versions.PathResolver | None) -> Target:
+def _find_target(project: ProjectState, text: str, here: versions.PathResolver | None) -> Target:
     """The version that `text` names; a path where nothing is any more names its last one."""
     try:
         found = versions.find_stored(project, text, here)
@@ -163,7 +163,7 @@ def _target(project: ProjectState, text: str, here: versions.PathResolver | None
     return found
 
 
-class _Supply:
+class _Sources:
     """What contents can be had without running anything, and who can make the others."""
 
     def __init__(self, project: ProjectState, store: Store, elsewhere: ClientFiles | None) -> None:
@@ -181,7 +181,9 @@ class _Supply:
 
     # -- deciding
 
-    def way(self, found: Target, values: SecretValues, *, network: bool, gpu: bool) -> list[_Run]:
+    def way(
+        self, found: Target, values: SecretValues, *, network: bool, gpu: bool
+    ) -> list[_PlannedRun]:
         """What is to be run, in order, so that the target is there."""
         wanted = found.digest
         assert wanted is not None
@@ -309,7 +311,7 @@ class _Supply:
         *,
         network: bool,
         gpu: bool,
-    ) -> list[_Run]:
+    ) -> list[_PlannedRun]:
         read_listing = listing_reader(self._store)
 
         def known(answer: str) -> list[bytes]:
@@ -319,7 +321,7 @@ class _Supply:
                 return []
 
         made: set[str] = set()
-        runs: list[_Run] = []
+        runs: list[_PlannedRun] = []
         for number, work in enumerate(works):
             later = {wanted}.union(*(other.inputs for other in works[number + 1 :]))
             record = load_record(self._project.graph, execution_id(work.number))
@@ -327,7 +329,7 @@ class _Supply:
             plan = repeat_plan.make_plan(
                 record, read_listing=known, values=values, network=network, gpu=gpu
             )
-            runs.append(_Run(work, record, plan, (work.outputs & later) - made))
+            runs.append(_PlannedRun(work, record, plan, (work.outputs & later) - made))
             made |= work.outputs & later
         return runs
 
@@ -341,7 +343,7 @@ class _Supply:
 
         return replace(record, versions={k: supplied(v) for k, v in record.versions.items()})
 
-    def take(self, runs: list[_Run]) -> None:
+    def take(self, runs: list[_PlannedRun]) -> None:
         """Make room for what is damaged and will come anew, and store what lies on disk."""
         coming = set(self.taken).union(*(run.wanted for run in runs))
         for digest, sound in self._sound.items():
@@ -363,8 +365,8 @@ def _readable(store: Store, digest: str) -> bool:
     return True
 
 
-def _carry_out(
-    project: ProjectState, run: _Run, network: bool
+def _run_planned(
+    project: ProjectState, run: _PlannedRun, network: bool
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Run it, keeping whatever it makes; the execution it became, and what did not come again."""
     uid = run.record.execution.uid

@@ -56,7 +56,9 @@ def repeat(
             gpu=gpu,
         )
     if parameters:
-        plan = _changed(plan, parameters, bring or (lambda word: _file(project, Path(word), say)))
+        plan = _with_parameters(
+            plan, parameters, bring or (lambda word: _import_file(project, Path(word), say))
+        )
     for warning in plan.warnings:
         say(warning)
     kind = "modification" if parameters else "repetition"
@@ -81,7 +83,7 @@ def run_plan(
 ) -> dict[str, Any]:
     """Carry out a plan made from `record`, and compare what came of it; `settle` is given the new
     execution as soon as it is recorded."""
-    from clew.api.local.diff import CONFIRMING, explain_divergence, open_contents
+    from clew.api.local.diff import CONFIRM_SECONDS, explain_divergence, open_contents
     from clew.prov.queries.execution_record import load_record
     from clew.replay.compare.output_comparison import compare
     from clew.replay.compare.volatile_rules import load_rules
@@ -93,7 +95,7 @@ def run_plan(
     derivation = Derivation(kind, parent=uid, collection=record.facets.get("collection", uid))
     project.close()  # nothing is held open while the command runs
     runner = ReplayRunner(project.directory, project.settings)
-    memo = _memo(project, record, plan) if incremental else None
+    memo = _incremental_decider(project, record, plan) if incremental else None
     outcome = runner.run(
         plan, derivation, network=network, show=None if quiet else (1, 2), decider=memo
     )
@@ -105,7 +107,7 @@ def run_plan(
     if comparison.significant:
         again = load_record(project.graph, outcome.execution["uid"])
         # what was changed on purpose needs no proof that it made the difference
-        seconds = CONFIRMING if kind == "repetition" else 0
+        seconds = CONFIRM_SECONDS if kind == "repetition" else 0
         divergence = explain_divergence(project, record, again, comparison, seconds=seconds)
     verdict = repeat_report.RepeatReport(
         execution=outcome.execution,
@@ -130,7 +132,9 @@ def _redactor(plan: RepeatPlan) -> Redactor:
     return redactor
 
 
-def _memo(project: ProjectState, record: ExecutionRecord, plan: RepeatPlan) -> IncrementalDecider:
+def _incremental_decider(
+    project: ProjectState, record: ExecutionRecord, plan: RepeatPlan
+) -> IncrementalDecider:
     """Who knows what need not run again."""
     from clew.replay.reuse.incremental import IncrementalDecider
 
@@ -143,7 +147,7 @@ def _memo(project: ProjectState, record: ExecutionRecord, plan: RepeatPlan) -> I
     )
 
 
-def _changed(plan: RepeatPlan, parameters: Mapping[int, str], bring: Bring) -> RepeatPlan:
+def _with_parameters(plan: RepeatPlan, parameters: Mapping[int, str], bring: Bring) -> RepeatPlan:
     """The plan with other words, and with the files these name, where the record has none."""
     from dataclasses import replace
 
@@ -158,7 +162,7 @@ def _changed(plan: RepeatPlan, parameters: Mapping[int, str], bring: Bring) -> R
     return changed.with_files(entries) if entries else changed
 
 
-def _file(project: ProjectState, path: Path, say: Say) -> Entry | None:
+def _import_file(project: ProjectState, path: Path, say: Say) -> Entry | None:
     from clew.store import Store
 
     if not may_import(path, project.directory.credentials, say):

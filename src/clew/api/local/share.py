@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from clew.api.project_state import ProjectState
 
 Progress = Callable[[int, int], None]
-SHORTEST = 6
+MIN_UID_PREFIX = 6
 """Digits of a uid that stand for it."""
 
 
@@ -148,16 +148,18 @@ def push(
     """`sign`: with the user's key, if there is one, what was recorded here."""
     end.settle()
     sign = sign and signing.signing_key(end.config) is not None
-    executions, remarks = _to_push(end, ids)
+    executions, remarks = _choose_executions(end, ids)
     with end.store("push") as store, end.remote(url, make=True) as remote:
         if ids is None:
-            offers, _ = _offers(remote, {execution.uid for execution in executions})
-            executions = [e for e in executions if not _is_told(end, e, offers, sign=sign)]
-        sent = _send(end, store, remote, executions, progress or _silent, sign=sign)
+            offers, _ = _read_documents(remote, {execution.uid for execution in executions})
+            executions = [e for e in executions if not _is_up_to_date(end, e, offers, sign=sign)]
+        sent = _send(end, store, remote, executions, progress or _ignore_progress, sign=sign)
     return Transfer(url=url, executions=tuple(executions), bytes=sent, remarks=tuple(remarks))
 
 
-def _to_push(end: Endpoint, ids: Iterable[str] | None) -> tuple[list[Execution], list[str]]:
+def _choose_executions(
+    end: Endpoint, ids: Iterable[str] | None
+) -> tuple[list[Execution], list[str]]:
     if ids is not None:
         chosen = {found.uid: found for found in map(end.execution, ids)}
         sources = {end.source(uid) for uid in chosen}
@@ -174,14 +176,14 @@ def _to_push(end: Endpoint, ids: Iterable[str] | None) -> tuple[list[Execution],
     return [execution for execution in known if execution.state != "running"], remarks
 
 
-def _is_told(end: Endpoint, execution: Execution, offers: Offers, *, sign: bool) -> bool:
+def _is_up_to_date(end: Endpoint, execution: Execution, offers: Offers, *, sign: bool) -> bool:
     """Whether the remote says all there is to say: what was witnessed never changes, notes do."""
     documents = offers.get(execution.uid)
     if not documents:
         return False
     if sign and end.recorded_here(execution.uid) and not any(d.signature for d in documents):
         return False
-    told = set(_remarks(documents))
+    told = set(_all_notes(documents))
     names = {document.execution.get("name") for document in documents} | {None}
     return execution.name in names and told.issuperset(end.remarks(execution.uid))
 
@@ -223,18 +225,18 @@ def _send(
 def shared(end: Endpoint, url: str, warn: Callable[[str], None] | None) -> list[dict[str, Any]]:
     here = {execution.uid: execution.id for execution in end.executions()}
     with end.remote(url) as remote:
-        offers, damaged = _offers(remote)
+        offers, damaged = _read_documents(remote)
     if warn is not None:
         for name in damaged:
-            warn(_left_out(name))
+            warn(_describe_damaged(name))
     return [{**offers[uid][-1].execution, "here": here.get(uid)} for uid in _oldest_first(offers)]
 
 
 def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress | None) -> Transfer:
     here = {execution.uid for execution in end.executions()}
     with end.store("pull") as store, end.remote(url) as remote:
-        offers, damaged = _offers(remote)
-        remarks = list(map(_left_out, damaged))
+        offers, damaged = _read_documents(remote)
+        remarks = list(map(_describe_damaged, damaged))
         lost = [name for name in damaged if name[:32] not in offers.keys() | here]
         if ids is None:
             wanted = offers.keys() - here
@@ -243,17 +245,17 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
                 wanted = {choose(offers, text, url) for text in ids}
             except NotFound as error:
                 if lost:  # it may be one of these
-                    raise _lost(url, lost) from error
+                    raise _damaged_error(url, lost) from error
                 raise
             lost = []
             sources = {document.inherits for uid in wanted for document in offers[uid]}
             wanted |= {uid for uid in sources if uid in offers} - here
-        receiving = store.receiving(remote, progress or _silent)
+        receiving = store.receiving(remote, progress or _ignore_progress)
         came = [uid for uid in _oldest_first(offers) if uid in wanted]
-        failures: list[ClewError] = [_lost(url, lost)] if lost else []
+        failures: list[ClewError] = [_damaged_error(url, lost)] if lost else []
         for uid in came:
             try:
-                remarks += _bring(end, store, receiving, uid, offers[uid])
+                remarks += _import_execution(end, store, receiving, uid, offers[uid])
             except Rejected as error:  # it keeps no other execution from being pulled
                 failures.append(error)
             except Damaged as error:
@@ -262,10 +264,10 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
                 text = f"{uid[:8]} was not pulled: {error.message}"
                 failures.append(Damaged(text, hint=error.hint))
         for uid in sorted(offers.keys() & here - wanted):
-            if noted := _remarks(offers[uid]):
+            if noted := _all_notes(offers[uid]):
                 end.note(uid, noted)
     if failures:
-        raise _joined(failures)
+        raise _join_errors(failures)
     return Transfer(
         url=url,
         executions=tuple(map(end.execution, came)),
@@ -274,7 +276,7 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
     )
 
 
-def _bring(
+def _import_execution(
     end: Endpoint, store: Store, receiving: Receiving, uid: str, documents: list[Document]
 ) -> Iterator[str]:
     """One execution, whole; what is to be said about it.
@@ -282,11 +284,11 @@ def _bring(
     Several documents may have different events. Those that a known signer signed count alone;
     else none overrides another: the largest record is imported, and the others must agree.
     """
-    signatures = [_verified(uid, document) for document in documents if document.signature]
+    signatures = [_verify_signature(uid, document) for document in documents if document.signature]
     known = signing.allowed(end.config)
     believed = {signature.events for signature in signatures if signature.key in known}
     digests = sorted(believed or {document.events for document in documents})
-    read = {digest: _events(receiving, uid, digest) for digest in digests}
+    read = {digest: _read_events(receiving, uid, digest) for digest in digests}
     digests.sort(key=lambda digest: len(read[digest]), reverse=True)
     kept = end.keeps_signatures and not end.recorded_here(uid)
     signatures = [s for s in signatures if kept and s.events == digests[0]]
@@ -295,7 +297,7 @@ def _bring(
     named |= {signature.events for signature in signatures}
     contents = end.lacking(uid, sorted(named))
     receiving.receive(raw for name in contents if (raw := digest_of(name)))
-    end.take(store, uid, records, _remarks(documents), signatures)
+    end.take(store, uid, records, _all_notes(documents), signatures)
     arrived = end.execution(uid)
     for event in records[0]:
         if isinstance(event, Started) and event.activity == uid and event.name:
@@ -304,7 +306,7 @@ def _bring(
             return
 
 
-def _verified(uid: str, document: Document) -> Signature:
+def _verify_signature(uid: str, document: Document) -> Signature:
     text = document.signature or ""
     try:
         key = signing.verify(text, signing.message(uid, document.events))
@@ -313,13 +315,13 @@ def _verified(uid: str, document: Document) -> Signature:
     return Signature(key, document.events, text)
 
 
-_EVENTS = 512 << 20
+_MAX_EVENT_BYTES = 512 << 20
 """Bytes of the events of one execution: some millions of them."""
 
 
-def _events(receiving: Receiving, uid: str, digest: str) -> list[AnyEvent]:
+def _read_events(receiving: Receiving, uid: str, digest: str) -> list[AnyEvent]:
     try:
-        events = from_batch(receiving.read(digest_of(digest) or b"", most=_EVENTS))
+        events = from_batch(receiving.read(digest_of(digest) or b"", most=_MAX_EVENT_BYTES))
     except msgspec.DecodeError:
         events = []
     if not events or any(event.execution != uid for event in events):
@@ -335,7 +337,7 @@ def choose(offers: Offers, text: str, url: str) -> str:
         for uid, documents in offers.items()
         if any(text in (d.execution.get("id"), d.execution.get("name")) for d in documents)
     }
-    if not found and len(text) >= SHORTEST:
+    if not found and len(text) >= MIN_UID_PREFIX:
         found = {uid for uid in offers if uid.startswith(text)}
     if not found:
         raise NotFound(f"no execution {text} is at {url}", hint=f"clew pull {url} --list")
@@ -347,7 +349,7 @@ def choose(offers: Offers, text: str, url: str) -> str:
     return found.pop()
 
 
-def _remarks(documents: list[Document]) -> list[PortableNote]:
+def _all_notes(documents: list[Document]) -> list[PortableNote]:
     return [remark for document in documents for remark in document.remarks]
 
 
@@ -358,14 +360,14 @@ def _oldest_first(offers: Offers) -> list[str]:
     return sorted(offers, key=made)
 
 
-def _offers(remote: Remote, uids: set[str] | None = None) -> tuple[Offers, list[str]]:
+def _read_documents(remote: Remote, uids: set[str] | None = None) -> tuple[Offers, list[str]]:
     """What the intact documents say, and the names of the damaged ones."""
     names = [name for name in remote.documents() if uids is None or name[:32] in uids]
     read = remote.read(names)
     offers: Offers = {}
     damaged: list[str] = []
     for name in names:
-        document = _decoded(name, read.get(name))
+        document = _decode_document(name, read.get(name))
         if document is None:
             damaged.append(name)
         else:
@@ -373,7 +375,7 @@ def _offers(remote: Remote, uids: set[str] | None = None) -> tuple[Offers, list[
     return offers, damaged
 
 
-def _decoded(name: str, data: bytes | None) -> Document | None:
+def _decode_document(name: str, data: bytes | None) -> Document | None:
     """None when it is damaged, or not a document of the execution in its name."""
     try:
         document = msgspec.json.decode(data or b"", type=Document)
@@ -383,14 +385,14 @@ def _decoded(name: str, data: bytes | None) -> Document | None:
     return document if pushed.uid == name[:32] else None
 
 
-def _lost(url: str, names: list[str]) -> Damaged:
+def _damaged_error(url: str, names: list[str]) -> Damaged:
     """No intact document is left of some executions."""
     named = ", ".join(f"executions/{name}" for name in names[:5])
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return Damaged(f"the remote {url} is damaged: {named}{more} cannot be read", hint=REPAIR)
 
 
-def _joined(failures: list[ClewError]) -> ClewError:
+def _join_errors(failures: list[ClewError]) -> ClewError:
     """One error that says what keeps each execution from being pulled."""
     first, *others = failures
     if not others:
@@ -400,7 +402,7 @@ def _joined(failures: list[ClewError]) -> ClewError:
     return type(first)(text + more, hint=first.hint)
 
 
-def _left_out(name: str) -> str:
+def _describe_damaged(name: str) -> str:
     return f"executions/{name} is damaged, and was left out"
 
 
@@ -484,5 +486,5 @@ class LocalEndpoint:
         return find(self._project.graph, uid)
 
 
-def _silent(done: int, total: int) -> None:
+def _ignore_progress(done: int, total: int) -> None:
     pass

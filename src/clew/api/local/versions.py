@@ -172,7 +172,7 @@ def write_version(
 def check_overwrite(plan: Restored, *, overwrite: bool) -> None:
     if plan.loses and not overwrite:
         raise NotAllowed(
-            f"{plan.path} is different now, and its present content is stored nowhere",
+            f"{plan.path} has changed, and its current content is not stored",
             hint="restore it elsewhere with --to, or overwrite it with --yes",
         )
 

@@ -109,7 +109,7 @@ def commit(
     quiet: bool,
     say: Say,
 ) -> dict[str, Any]:
-    notes.check({"message": message or ""})
+    notes.check_notes({"message": message or ""})
     found = checkouts.find(_owner(client), folder)
     with (
         atomic_directory.lock_directory(found.folder),

@@ -21,9 +21,9 @@ from clew.safe_path import SafeFolder, check_escaped
 if TYPE_CHECKING:
     from clew.api.project import StrPath
 
-_WORK = 3600.0
+_WORK_SECONDS = 3600.0
 """Seconds in which even a large image is made."""
-_BEAT = 60.0
+_HEARTBEAT_SECONDS = 60.0
 """Seconds without a word after which a server that works is taken for gone: it says something
 every few."""
 
@@ -34,7 +34,7 @@ def open_stream(
 ) -> Iterator[tuple[dict[str, Any], Iterator[bytes]]]:
     """What is to be known of some bytes, and the bytes."""
     body = json.dumps(asked).encode()
-    with server.open("POST", f"/api/v1/commands/{name}", body, seconds=_WORK) as answer:
+    with server.open("POST", f"/api/v1/commands/{name}", body, seconds=_WORK_SECONDS) as answer:
         yield json.loads(answer.line()), answer.pieces()
 
 
@@ -63,7 +63,7 @@ def run_command(
     body = json.dumps(asked).encode()
     query = {"for": transfer} if transfer else {}
     path = f"/api/v1/commands/{name}"
-    with server.open("POST", path, body, query=query, seconds=_BEAT) as answer:
+    with server.open("POST", path, body, query=query, seconds=_HEARTBEAT_SECONDS) as answer:
         while line := answer.line():
             found = json.loads(line)
             if "said" in found:

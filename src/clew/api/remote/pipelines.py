@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from clew.pipelines.runs.live_logs import Said
     from clew.pipelines.runs.runner import Change
 
-_PAUSE = 0.3
+_POLL_SECONDS = 0.3
 """Seconds between looks at how a run goes, or at whether a task has said more."""
-_OVER = ("succeeded", "failed", "canceled")
-_GOES_ON = ("pending", "running")
+_FINAL_STATES = ("succeeded", "failed", "canceled")
+_ACTIVE_STATES = ("pending", "running")
 
 Watch = Callable[["Change"], None]
 
@@ -105,11 +105,11 @@ class RemotePipelines(Pipelines):
 
     def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
         found = self._now(id)
-        if found["state"] not in _GOES_ON:
+        if found["state"] not in _ACTIVE_STATES:
             raise not_running_error(found)
         self._client.server.json("POST", f"/api/v1/runs/{found['uid']}/cancel")
-        while found["state"] in _GOES_ON:
-            time.sleep(_PAUSE)
+        while found["state"] in _ACTIVE_STATES:
+            time.sleep(_POLL_SECONDS)
             found = self._now(found["uid"])
         return self.show(found["id"]) if found["id"] else found
 
@@ -158,9 +158,9 @@ class RemotePipelines(Pipelines):
             elif now.over or not follow:
                 break
             else:
-                time.sleep(_PAUSE)
+                time.sleep(_POLL_SECONDS)
         task = self.task(name)
-        if not printed and not task["execution"] and task["state"] not in _GOES_ON:
+        if not printed and not task["execution"] and task["state"] not in _ACTIVE_STATES:
             why = task["why"] or task["error"] or task["state"]
             raise NotFound(f"{name} has printed nothing: {why}", hint="clew pipeline show")
 
@@ -175,14 +175,14 @@ class RemotePipelines(Pipelines):
     ) -> dict[str, Any]:
         """Tell of every change of a task until the run is over; `known`: their states before."""
         try:
-            while (found := self._now(uid))["state"] not in _OVER:
-                _tell(found, known, watch)
-                time.sleep(_PAUSE)
+            while (found := self._now(uid))["state"] not in _FINAL_STATES:
+                _report_changes(found, known, watch)
+                time.sleep(_POLL_SECONDS)
         except KeyboardInterrupt:
             name = self._now(uid)["id"] or uid
             say(f"{name} goes on at {self._client.server.url}; clew pipeline cancel {name} ends it")
             raise
-        _tell(found, known, watch)
+        _report_changes(found, known, watch)
         if found["id"] is None:
             raise ClewError(found["error"] or f"it was {found['state']}", hint="clew pipeline list")
         document = self.show(found["id"])
@@ -191,7 +191,7 @@ class RemotePipelines(Pipelines):
         return document
 
 
-class _Seen(NamedTuple):
+class _TaskState(NamedTuple):
     """What is looked at of a task by whoever watches a run."""
 
     path: str
@@ -199,7 +199,7 @@ class _Seen(NamedTuple):
     error: str | None
 
 
-def _tell(run: dict[str, Any], known: dict[str, str], watch: Watch) -> None:
+def _report_changes(run: dict[str, Any], known: dict[str, str], watch: Watch) -> None:
     from clew.pipelines.runs.runner import Change
 
     for task in run["tasks"]:
@@ -210,7 +210,7 @@ def _tell(run: dict[str, Any], known: dict[str, str], watch: Watch) -> None:
         over = state != "running"
         watch(
             Change(
-                cast("Node", _Seen(task["name"], state, task["error"])),
+                cast("Node", _TaskState(task["name"], state, task["error"])),
                 execution=task["execution"],
                 seconds=task["seconds"] if over and task["execution"] else None,
                 why=task["why"] if state != "succeeded" else None,

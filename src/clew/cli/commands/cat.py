@@ -1,4 +1,4 @@
-"""`clew cat`: the bytes of a version on stdout."""
+"""`clew cat`: print a version of a file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from clew.cli.output import print_bytes, print_json
 @version_argument
 @json_option
 def command(version: str, as_json: bool) -> None:
-    """Print the bytes of VERSION.
+    """Print the content of VERSION.
 
-    e2:PATH is what execution e2 left there, e2:PATH@input what it found, e2:PATH@N the N-th it
-    met; a digest (blake3:…, 8 digits suffice) names bytes wherever they were. With --json the
-    bytes come base64-encoded in a document.
+    e2:PATH is the file as execution e2 left it, e2:PATH@input as e2 found it, and e2:PATH@N the
+    N-th version that e2 used. A digest (blake3:…, at least 8 digits) names content at any path.
+    With --json the content is base64-encoded in a document.
     """
     import clew
 

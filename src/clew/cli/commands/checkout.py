@@ -1,4 +1,4 @@
-"""`clew checkout`: get the files of an execution, to change them."""
+"""`clew checkout`: write the input files of an execution to a directory, to edit them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
-from clew.cli.output import clean, counted, nearest, print_json, remark, size
+from clew.cli.output import (
+    escape,
+    format_count,
+    format_size,
+    print_json,
+    print_message,
+    shorten_path,
+)
 
 
 @click.command(
@@ -20,21 +27,22 @@ from clew.cli.output import clean, counted, nearest, print_json, remark, size
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @json_option
 def command(execution: str, folder: Path | None, as_json: bool) -> None:
-    """Lay out in DIR the data, configuration and source files that an execution found.
+    """Write the data, configuration and source files that an execution read to DIR.
 
-    DIR is new or empty, or a checkout without changes, which is then switched to this
-    execution. Without DIR it is a folder here, called as you called the execution. What lay
-    outside the execution's working folder stands below _outside/.
+    DIR must be new, empty, or a checkout without changes, which is then switched to this
+    execution. The default is a directory here with the name or id you gave. Files from outside
+    the execution's working directory are written below _outside/.
     """
     import clew
 
     with clew.open() as project:
-        made = project.checkout(execution, folder)
+        checkout = project.checkout(execution, folder)
     if as_json:
-        print_json(made.as_json())
+        print_json(checkout.as_json())
         return
-    for path in made.missing:
-        remark(f"clew: not there, its bytes were not kept: {clean(path)}")
-    total = size(made.as_json()["bytes"])
-    files = counted(made.files, "file")
-    remark(f"checked out {made.execution} to {clean(nearest(made.folder))}: {files}, {total}")
+    for path in checkout.missing:
+        print_message(f"clew: missing, because its content was not stored: {escape(path)}")
+    total = format_size(checkout.as_json()["bytes"])
+    files = format_count(checkout.files, "file")
+    directory = escape(shorten_path(checkout.folder))
+    print_message(f"checked out {checkout.execution} to {directory}: {files}, {total}")

@@ -1,4 +1,4 @@
-"""`clew commit`: run a checked-out execution again, with what was changed."""
+"""`clew commit`: run a checkout with its changes and record it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from clew.cli.commands.repeat import report
+from clew.cli.commands.repeat import print_report
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import clean, print_json, remark
+from clew.cli.output import escape, print_json, print_message
 from clew.cli.secrets import run_with_secrets, secret_option
 from clew.errors import ClewError
 
@@ -35,16 +35,17 @@ def command(
     folder: Path | None,
     as_json: bool,
 ) -> int:
-    """Run the execution again with what was changed in the checkout that DIR, or the current
-    folder, lies in; record it as a new one that came from it, and compare.
+    """Run a checked-out execution with the changed files, record it as a new execution, and
+    compare the two.
 
-    It runs in isolation, as with `clew repeat`; nothing in the checkout is written. If it ends
-    well, the checkout is one of the new execution from then on.
+    The checkout is the one that contains DIR, or the current directory. The command runs in
+    isolation, as with `clew repeat`, and writes nothing in the checkout. If it succeeds, the
+    checkout moves to the new execution.
     """
     import clew
 
     with clew.open(folder, checkout=True) as project:
-        done = run_with_secrets(
+        result = run_with_secrets(
             project,
             secrets,
             lambda: project.commit(
@@ -53,17 +54,19 @@ def command(
                 network=network,
                 gpu=gpu,
                 quiet=as_json,
-                say=lambda text: remark(f"clew: {clean(text)}"),
+                say=lambda text: print_message(f"clew: {escape(text)}"),
             ),
         )
     if as_json:
-        print_json(done.as_json())
-    elif done.execution.id == done.of:
-        remark(f"clew: nothing was changed since {done.of}: nothing ran")
+        print_json(result.as_json())
+    elif result.execution.id == result.of:
+        print_message(f"clew: no changes since {result.of}; nothing was run")
     else:
-        report(done.as_json(), incremental=True)
-    if done.execution.state == "done" or done.execution.id == done.of:
+        print_report(result.as_json(), incremental=True)
+    if result.execution.state == "done" or result.execution.id == result.of:
         return 0
     if not as_json:
-        remark(f"clew: the command failed: the checkout stays at {done.of}, with its changes")
+        print_message(
+            f"clew: the command failed; the checkout stays at {result.of} and keeps its changes"
+        )
     return ClewError.exit_status

@@ -1,4 +1,4 @@
-"""`clew export`: an execution for other programs."""
+"""`clew export`: write an execution in a standard format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
-from clew.cli.output import clean, print_json, remark
+from clew.cli.output import escape, print_json, print_message
 
 FORMATS = ("prov-json", "prov-n", "ro-crate", "oci", "dockerfile")
 
@@ -26,7 +26,7 @@ FORMATS = ("prov-json", "prov-n", "ro-crate", "oci", "dockerfile")
     type=click.Choice(FORMATS),
     default="prov-json",
     show_default=True,
-    help="What to write.",
+    help="The format.",
 )
 @click.option(
     "-o",
@@ -34,30 +34,31 @@ FORMATS = ("prov-json", "prov-n", "ro-crate", "oci", "dockerfile")
     metavar="FILE|DIR|-",
     type=click.Path(),
     default="-",
-    help="Where to; - is stdout. An RO-Crate and a Dockerfile need a folder that does not exist"
-    " yet.",
+    help="Where to write; - is stdout. ro-crate and dockerfile need a new directory.",
 )
 @json_option
 def command(execution: str, format_: str, output: str, as_json: bool) -> None:
-    """Write execution ID as W3C PROV (prov-json, prov-n), as an RO-Crate, or to run elsewhere.
+    """Write execution ID as W3C PROV (prov-json, prov-n), an RO-Crate, an image or a Dockerfile.
 
-    An RO-Crate is a folder with the description and the files themselves. oci is an image of what
-    the execution needs, as one archive that container programs import; dockerfile a folder with a
-    Dockerfile that installs its packages, and its own files.
+    ro-crate writes a directory with the description and the files. oci writes a container image
+    with everything the execution needs, as one archive. dockerfile writes a directory with the
+    files of the execution and a Dockerfile that installs its packages.
     """
     import clew
 
     stdout = sys.stdout.buffer if output == "-" else None
     if as_json and stdout:
-        raise click.UsageError("--json says where the export went: give -o a file or a folder")
+        raise click.UsageError(
+            "--json prints where the export is: give a file or a directory with -o"
+        )
     if format_ == "oci" and stdout and sys.stdout.isatty():
-        raise click.UsageError("an image is not for a terminal: give -o a file")
-    told: list[str] = []
+        raise click.UsageError("an image cannot be printed on a terminal: give a file with -o")
+    warnings: list[str] = []
 
     def say(text: str) -> None:
-        told.append(text)
+        warnings.append(text)
         if not as_json:
-            remark(f"clew: {clean(text)}")
+            print_message(f"clew: {escape(text)}")
 
     with clew.open() as project:
         project.export(execution, format=format_, to=stdout or output, say=say)
@@ -65,6 +66,6 @@ def command(execution: str, format_: str, output: str, as_json: bool) -> None:
         stdout.flush()
     elif as_json:
         document = {"execution": execution, "format": format_, "path": output}
-        print_json({**document, "warnings": told})
+        print_json({**document, "warnings": warnings})
     else:
-        remark(f"wrote {output}")
+        print_message(f"wrote {output}")

@@ -1,4 +1,4 @@
-"""`clew fsck`: prove that every stored byte is what it says."""
+"""`clew fsck`: verify the stored content and the signatures."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import clean, print_json, remark, say
+from clew.cli.output import escape, print_json, print_line, print_message
 from clew.errors import Damaged
 
 
 @click.command("fsck", short_help=COMMANDS["fsck"], epilog="Example: clew fsck --json")
 @json_option
 def command(as_json: bool) -> int:
-    """Hash everything in the store again, and check that all the record names is there.
+    """Hash all stored content again, and check that everything the record refers to is stored.
 
     Signed executions are compared with what was signed.
 
@@ -27,7 +27,7 @@ def command(as_json: bool) -> int:
         print_json(check.as_json())
     else:
         for problem in check.problems:
-            say(f"{clean(problem.what)}\t{clean(problem.where)}")
-        found = f"{len(check.problems)} problems" if check.problems else "no problem"
-        remark(f"checked {check.checked} contents: {found}")
+            print_line(f"{escape(problem.what)}\t{escape(problem.where)}")
+        result = f"{len(check.problems)} problems" if check.problems else "no problem"
+        print_message(f"checked {check.checked} contents: {result}")
     return 0 if check.ok else Damaged.exit_status

@@ -1,4 +1,4 @@
-"""`clew gc`: free the space of what was forgotten."""
+"""`clew gc`: delete stored content that no execution uses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import dry_run_option, json_option, yes_option
-from clew.cli.output import confirm, counted, print_json, remark, size
+from clew.cli.output import confirm, format_count, format_size, print_json, print_message
 
 
 @click.command("gc", short_help=COMMANDS["gc"], epilog="Example: clew gc --dry-run")
@@ -14,31 +14,33 @@ from clew.cli.output import confirm, counted, print_json, remark, size
 @yes_option
 @json_option
 def command(dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Remove stored bytes that no execution has any more, and the cache of repeats.
+    """Delete stored content that no execution uses any more, and the cache of repeats.
 
-    What a running execution stores meanwhile is left alone.
+    Content that a running execution stores meanwhile is kept.
     """
     import clew
 
     with clew.open() as project:
-        found = project.gc(dry_run=True)
-        if found.files and not dry_run:
-            told = counted(found.files, "content")
+        reclaimed = project.gc(dry_run=True)
+        if reclaimed.files and not dry_run:
+            count = format_count(reclaimed.files, "content")
             confirm(
-                f"this removes {told} ({size(found.bytes)}) that no execution has",
-                "Remove?",
+                f"this deletes {count} ({format_size(reclaimed.bytes)}) that no execution uses",
+                "Delete?",
                 yes=yes,
-                hint="add --yes, or --dry-run to see only",
+                hint="add --yes to delete, or --dry-run to only show it",
             )
-        if (found.files or found.cached) and not dry_run:
-            found = project.gc()
+        if (reclaimed.files or reclaimed.cached) and not dry_run:
+            reclaimed = project.gc()
     if as_json:
-        print_json({**found.as_json(), "dry_run": dry_run})
+        print_json({**reclaimed.as_json(), "dry_run": dry_run})
         return
     verb = "would free" if dry_run else "freed"
-    if found.files:
-        remark(f"{verb} {size(found.bytes)} ({counted(found.files, 'content')})")
-    if found.cached:
-        remark(f"{verb} {size(found.cached)} of the cache of repeats")
-    if not found.files and not found.cached:
-        remark("nothing to free")
+    if reclaimed.files:
+        print_message(
+            f"{verb} {format_size(reclaimed.bytes)} ({format_count(reclaimed.files, 'content')})"
+        )
+    if reclaimed.cached:
+        print_message(f"{verb} {format_size(reclaimed.cached)} of the cache of repeats")
+    if not reclaimed.files and not reclaimed.cached:
+        print_message("nothing to free")

@@ -1,10 +1,10 @@
-"""`clew given`: Sciunit's way to say `repeat --set`."""
+"""`clew given`: `repeat --set` in the syntax of Sciunit."""
 
 from __future__ import annotations
 
 import click
 
-from clew.cli.commands.repeat import run
+from clew.cli.commands.repeat import repeat_execution
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
 
@@ -18,19 +18,20 @@ from clew.cli.options import json_option
 @json_option
 @click.argument("words", metavar="VALUE... repeat ID %N...", nargs=-1, type=click.UNPROCESSED)
 def command(as_json: bool, words: tuple[str, ...]) -> int:
-    """Repeat an execution with other parameters: the first %N becomes the first VALUE, and so on.
+    """Repeat an execution with other parameters: the first VALUE replaces word N of the command,
+    where %N is the first place given, and so on.
 
-    N counts the words of the command from 0, the program. A VALUE may be a file.
+    Words count from 0, which is the program. A VALUE may be a file.
     """
-    values, execution, places = _parts(words)
-    return run(execution, dict(zip(places, values, strict=True)), as_json=as_json)
+    values, execution, places = _parse_words(words)
+    return repeat_execution(execution, dict(zip(places, values, strict=True)), as_json=as_json)
 
 
-def _parts(words: tuple[str, ...]) -> tuple[list[str], str, list[int]]:
+def _parse_words(words: tuple[str, ...]) -> tuple[list[str], str, list[int]]:
     ctx = click.get_current_context()
     if "repeat" not in words:
         raise click.UsageError("Missing the word repeat", ctx)
-    at = len(words) - 1 - words[::-1].index("repeat")  # a value may be called so, too
+    at = len(words) - 1 - words[::-1].index("repeat")  # the last: a value may be "repeat" too
     values, rest = list(words[:at]), words[at + 1 :]
     places = [word[1:] for word in rest[1:] if word[:1] == "%" and word[1:].isdigit()]
     if not rest or len(places) != len(rest) - 1:

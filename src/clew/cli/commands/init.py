@@ -1,4 +1,4 @@
-"""`clew init`: make a project."""
+"""`clew init`: create a project."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import print_json, remark
+from clew.cli.output import print_json, print_message
 
 
 @click.command(
@@ -17,18 +17,18 @@ from clew.cli.output import print_json, remark
 @click.argument("folder", metavar="[DIR]", default=".", type=click.Path(file_okay=False))
 @json_option
 def command(folder: str, as_json: bool) -> None:
-    """Make a project in DIR, or in the current folder.
+    """Create a project in DIR, or in the current directory.
 
-    Commands find it by walking up from where they are called, as git does. A project that is
-    there already stays as it is.
+    Other commands look for it in the current directory and its parents, as git does. An existing
+    project is not changed.
     """
     import clew
 
-    there = (Path(folder) / ".clew").exists()
+    existed = (Path(folder) / ".clew").exists()
     with clew.init(folder) as project:
         if as_json:
-            print_json({"project": str(project.root), "uid": project.uid, "created": not there})
-        elif there:
-            remark(f"{project.root} is a project already")
+            print_json({"project": str(project.root), "uid": project.uid, "created": not existed})
+        elif existed:
+            print_message(f"{project.root} is already a project")
         else:
-            remark(f"made a project in {project.root}")
+            print_message(f"created a project in {project.root}")

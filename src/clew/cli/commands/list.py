@@ -1,4 +1,4 @@
-"""`clew list`: every execution on a line."""
+"""`clew list`: list the executions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,27 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import clean, command_line, duration, print_json, print_table, remark, when
+from clew.cli.output import (
+    escape,
+    format_command,
+    format_duration,
+    format_time,
+    print_json,
+    print_message,
+    print_table,
+)
 
 
 @click.command("list", short_help=COMMANDS["list"], epilog="Example: clew list --json | jq '.[-1]'")
-@click.option("--tree", is_flag=True, help="Show which came from which, and how.")
+@click.option(
+    "--tree", is_flag=True, help="Show which execution each one is derived from, and how."
+)
 @json_option
 def command(tree: bool, as_json: bool) -> None:
     """List the executions, oldest first: id, name, state, when, how long, command.
 
-    With --tree those that came from another stand below it: repetitions, runs with other
-    parameters, and commits of changed files.
+    With --tree, derived executions are shown below their origin: repetitions, executions with
+    other parameters, and commits.
     """
     import clew
 
@@ -27,33 +37,35 @@ def command(tree: bool, as_json: bool) -> None:
         executions = [execution.as_json() for execution in project.executions()]
         unrecovered = project.unrecovered
     if as_json:
-        print_json(families(executions) if tree else executions)
+        print_json(build_tree(executions) if tree else executions)
     elif not executions:
-        remark("nothing is recorded yet; begin with: clew exec -- COMMAND")
+        print_message("no executions recorded yet; start with: clew exec -- COMMAND")
     elif tree:
         columns = ("execution", "name", "state", "started", "took", "how", "command")
-        print_table(columns, branches(families(executions)))
+        print_table(columns, tree_rows(build_tree(executions)))
     else:
         headings = ("id", "name", "state", "started", "took", "command")
-        print_table(headings, map(row, executions))
+        print_table(headings, map(format_row, executions))
     ids = {execution["uid"]: execution["id"] for execution in executions}
     for uid, why in unrecovered.items():
-        remark(f"clew: warning: the record of {ids.get(uid, uid)} is not complete: {clean(why)}")
+        print_message(
+            f"clew: warning: the record of {ids.get(uid, uid)} is incomplete: {escape(why)}"
+        )
 
 
-def row(execution: dict[str, Any]) -> tuple[str, ...]:
+def format_row(execution: dict[str, Any]) -> tuple[str, ...]:
     return (
         execution["id"],
         execution["name"] or "",
-        state(execution) + (" (made elsewhere)" if execution["made_elsewhere"] else ""),
-        when(execution["started"]),
-        duration(execution["seconds"]),
-        command_line(execution["command"]),
+        format_state(execution) + (" (made elsewhere)" if execution["made_elsewhere"] else ""),
+        format_time(execution["started"]),
+        format_duration(execution["seconds"]),
+        format_command(execution["command"]),
     )
 
 
-def state(execution: dict[str, Any]) -> str:
-    """The state, and for a failure how: `failed 2`, `failed signal 9`."""
+def format_state(execution: dict[str, Any]) -> str:
+    """The state, with the cause of a failure: `failed 2`, `failed signal 9`."""
     if execution["state"] != "failed":
         return str(execution["state"])
     if execution["signal"]:
@@ -61,34 +73,34 @@ def state(execution: dict[str, Any]) -> str:
     return f"failed {execution['status']}"
 
 
-def families(executions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those that came from no other, each with its `children`, and how these came from it."""
-    known = {one["id"]: {**one, "how": None, "children": []} for one in executions}
+def build_tree(executions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The executions without a parent, with those derived from them as `children`."""
+    nodes = {item["id"]: {**item, "how": None, "children": []} for item in executions}
     roots = []
-    for one in known.values():
-        parent = known.get(one["parent"])
+    for node in nodes.values():
+        parent = nodes.get(node["parent"])
         if parent is None:
-            roots.append(one)
+            roots.append(node)
         else:
-            one["how"] = _how(one, parent)
-            parent["children"].append(one)
+            node["how"] = _relation(node, parent)
+            parent["children"].append(node)
     return roots
 
 
-def _how(one: dict[str, Any], parent: dict[str, Any]) -> str:
-    if one["kind"] == "repetition":
+def _relation(execution: dict[str, Any], parent: dict[str, Any]) -> str:
+    if execution["kind"] == "repetition":
         return "repetition"
-    return "commit" if one["command"] == parent["command"] else "parameters"
+    return "commit" if execution["command"] == parent["command"] else "parameters"
 
 
-def branches(
-    found: list[dict[str, Any]], lead: str = "", *, top: bool = True
+def tree_rows(
+    nodes: list[dict[str, Any]], lead: str = "", *, top: bool = True
 ) -> Iterator[tuple[str, ...]]:
-    """A row for each, with the lines of the tree before its id."""
-    for one in found:
-        last = one is found[-1]
+    """One row per execution, with the lines of the tree before its id."""
+    for node in nodes:
+        last = node is nodes[-1]
         mark = "" if top else "└─ " if last else "├─ "
-        _, *rest, words = row(one)
-        yield (f"{lead}{mark}{one['id']}", *rest, one["how"] or "", words)
+        _, *rest, command_line = format_row(node)
+        yield (f"{lead}{mark}{node['id']}", *rest, node["how"] or "", command_line)
         below = "" if top else lead + ("   " if last else "│  ")
-        yield from branches(one["children"], below, top=False)
+        yield from tree_rows(node["children"], below, top=False)

@@ -1,4 +1,4 @@
-"""`clew note`: what no witness can see."""
+"""`clew note`: add notes to an execution, a process or a file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option, target_argument
-from clew.cli.output import clean, print_json, say
+from clew.cli.output import escape, print_json, print_line
 
 
 @click.command(
@@ -16,10 +16,10 @@ from clew.cli.output import clean, print_json, say
 @click.argument("pairs", metavar="KEY=VALUE...", nargs=-1)
 @json_option
 def command(target: str, pairs: tuple[str, ...], as_json: bool) -> None:
-    """Add remarks to TARGET: an execution, a process, or a version of a file.
+    """Add notes to TARGET: an execution, a process, or a version of a file.
 
-    Nothing is overwritten: a key given again has several values. Without any pair the notes
-    that are there are shown.
+    Nothing is overwritten: a key may have several values. Without KEY=VALUE, the existing notes
+    are shown.
     """
     values = {}
     for pair in pairs:
@@ -35,4 +35,4 @@ def command(target: str, pairs: tuple[str, ...], as_json: bool) -> None:
         print_json({"target": target, "notes": notes})
         return
     for note in notes:
-        say(f"{clean(note['key'])}={clean(note['value'])}")
+        print_line(f"{escape(note['key'])}={escape(note['value'])}")

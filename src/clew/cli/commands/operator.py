@@ -1,4 +1,4 @@
-"""`clew operator`: keep notebooks, TensorBoards and volume viewers as they are wanted."""
+"""`clew operator`: manage notebooks, TensorBoards and volume viewers on Kubernetes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from clew import __version__
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import print_json, remark
+from clew.cli.output import print_json, print_message
 
 if TYPE_CHECKING:
     from clew.kube.controller.options import Options
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     "--namespace",
     multiple=True,
     metavar="NAME",
-    help="Only there, or where the name is like `team-*`; may be repeated.",
+    help="Manage only this namespace, or those that match a pattern like `team-*`; repeatable.",
 )
 @click.option(
     "--istio/--no-istio",
     envvar="USE_ISTIO",
     show_envvar=True,
-    help="Lead to each server by a VirtualService.",
+    help="Create a VirtualService for each server.",
 )
 @click.option(
     "--istio-gateway",
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     show_envvar=True,
     default="kubeflow/kubeflow-gateway",
     show_default=True,
-    help="The gateway that leads to them.",
+    help="The gateway of the VirtualServices.",
 )
 @click.option(
     "--istio-host",
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     show_envvar=True,
     default="*",
     show_default=True,
-    help="The name under which they are asked.",
+    help="The host of the VirtualServices.",
 )
 @click.option(
     "--allow-from",
@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     show_envvar=True,
     multiple=True,
     metavar="PEER",
-    help="Who may connect to the Pods beside the server: NAMESPACE, NAMESPACE/LABEL=VALUE or a "
-    "range of addresses; may be repeated. With Istio, the default is its gateway.",
+    help="Who else may connect to the Pods: NAMESPACE, NAMESPACE/LABEL=VALUE or a CIDR range; "
+    "repeatable. With Istio, the default is its gateway.",
 )
 @click.option(
     "--cluster-domain",
@@ -67,14 +67,14 @@ if TYPE_CHECKING:
     show_envvar=True,
     default="cluster.local",
     show_default=True,
-    help="What the names of Services end with.",
+    help="The DNS domain of the cluster.",
 )
 @click.option(
     "--fs-group/--no-fs-group",
     envvar="ADD_FSGROUP",
     show_envvar=True,
     default=True,
-    help="Let a notebook's volumes belong to the group 100, unless it says otherwise.",
+    help="Set fsGroup 100 on notebooks that set none.",
 )
 @click.option(
     "--tensorboard-image",
@@ -82,14 +82,14 @@ if TYPE_CHECKING:
     show_envvar=True,
     default=f"docker.io/clew/tensorboard:{__version__}",
     show_default=True,
-    help="What TensorBoards are made of.",
+    help="The image of TensorBoards.",
 )
 @click.option(
     "--rwo-scheduling/--no-rwo-scheduling",
     envvar="RWO_PVC_SCHEDULING",
     show_envvar=True,
     default=True,
-    help="Put a TensorBoard where the volume is that one node alone can hold.",
+    help="Schedule a TensorBoard on the node where its ReadWriteOnce volume is mounted.",
 )
 @click.option(
     "--viewer-image",
@@ -97,14 +97,14 @@ if TYPE_CHECKING:
     show_envvar=True,
     default=f"docker.io/clew/clew:{__version__}",
     show_default=True,
-    help="What viewers are made of.",
+    help="The image of viewers.",
 )
 @click.option(
     "--viewer-pod",
     envvar="DEFAULT_POD_SPEC_PATH",
     show_envvar=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A file with the Pod of viewers that have none of their own, in YAML.",
+    help="A YAML file with the Pod spec of viewers that define none.",
 )
 @click.option(
     "--culling/--no-culling",
@@ -119,7 +119,7 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0, min_open=True),
     default=1440,
     show_default=True,
-    help="Idle is what was not used for so long.",
+    help="Minutes without use after which a server is idle.",
 )
 @click.option(
     "--check-minutes",
@@ -128,44 +128,44 @@ if TYPE_CHECKING:
     type=click.FloatRange(min=0, min_open=True),
     default=1,
     show_default=True,
-    help="How often to look.",
+    help="Minutes between checks.",
 )
 @click.option(
     "--through-api/--direct",
     envvar="DEV",
     show_envvar=True,
-    help="Ask servers through the API server: for an operator outside of the cluster.",
+    help="Query servers through the API server: for an operator outside of the cluster.",
 )
 @click.option(
     "--prometheus",
     envvar="PROMETHEUS_URL",
     show_envvar=True,
     metavar="ADDRESS",
-    help="Where Istio's metrics say when a server was last used.",
+    help="The Prometheus with Istio's metrics, which show when a server was last used.",
 )
 @click.option(
     "--proxied",
     is_flag=True,
-    help="Count as use what passed through clew server: the one that CLEW_SERVER names.",
+    help="Count requests through the clew server that CLEW_SERVER names as use.",
 )
 @click.option(
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Holds the token for it; without it, CLEW_TOKEN.",
+    help="A file with the token of that server; default: CLEW_TOKEN.",
 )
 @click.option(
     "--metrics-port",
     default=8080,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="Where a Prometheus finds /metrics.",
+    help="The port of /metrics.",
 )
 @click.option(
     "--health-port",
     default=8081,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="Where /healthz answers.",
+    help="The port of /healthz.",
 )
 @json_option
 def command(
@@ -176,48 +176,52 @@ def command(
     as_json: bool,
     **given: Any,
 ) -> None:
-    """Make of each Notebook, Tensorboard and PVCViewer what it asks for, and keep it so.
+    """Reconcile the Notebooks, Tensorboards and PVCViewers of a cluster.
 
-    It works with the cluster that it runs in, else with the one that KUBECONFIG names.
+    The cluster is the one that the operator runs in, else the one that KUBECONFIG names.
     """
-    from clew.cli.kubernetes import needed
+    from clew.cli.kubernetes import require_kubernetes
 
-    needed()
+    require_kubernetes()
     from clew.kube.controller.operator import run_operator
     from clew.server.log_format import configure
 
-    told = options(given)
+    options = parse_options(given)
     configure()
     if as_json:
         ports = {"metrics_port": metrics_port, "health_port": health_port}
-        print_json({"namespaces": list(told.namespaces), **ports})
-    remark(f"clew: operating {', '.join(told.namespaces) or 'every namespace'}; end with Ctrl-C")
+        print_json({"namespaces": list(options.namespaces), **ports})
+    print_message(
+        f"clew: operating {', '.join(options.namespaces) or 'every namespace'}; stop with Ctrl-C"
+    )
     run_operator(
-        told,
+        options,
         metrics_port=metrics_port,
         health_port=health_port,
-        traffic=[_proxied(token_file)] if proxied else [],
+        traffic=[_proxied_source(token_file)] if proxied else [],
     )
 
 
-def _proxied(token_file: Path | None) -> TrafficSource:
+def _proxied_source(token_file: Path | None) -> TrafficSource:
     from clew.errors import UsageError
     from clew.kube.culling.activity import proxied_traffic
     from clew.settings import load
 
     settings = load()
     if settings.server is None:
-        raise UsageError("--proxied: through which server?", hint="CLEW_SERVER=http://clew-server")
-    own = settings.token or ""
+        raise UsageError(
+            "--proxied needs the address of the server", hint="CLEW_SERVER=http://clew-server"
+        )
+    default = settings.token or ""
 
     def token() -> str:
-        return token_file.read_text().strip() if token_file else own
+        return token_file.read_text().strip() if token_file else default
 
     return proxied_traffic(settings.server, token)
 
 
-def options(given: dict[str, Any]) -> Options:
-    """What was given on the command line or in the environment, as the operator takes it."""
+def parse_options(given: dict[str, Any]) -> Options:
+    """The operator's options from the command line and the environment."""
     from clew.errors import UsageError
     from clew.kube.controller.options import GATEWAY, Culling, Istio, Options
     from clew.kube.resources.network_policies import parse_peer
@@ -225,8 +229,8 @@ def options(given: dict[str, Any]) -> Options:
     for name in given["namespace"]:
         if not re.fullmatch(r"[a-z0-9*-]{1,63}", name):
             raise UsageError(
-                f"--namespace {name}: no namespace has such a name",
-                hint="small letters, digits and dashes; * stands for any of them",
+                f"--namespace {name} is not a valid name of a namespace",
+                hint="use lowercase letters, digits and dashes; * matches any of them",
             )
     allow_from = given["allow_from"] or ((GATEWAY,) if given["istio"] else ())
     for peer in allow_from:
@@ -248,21 +252,21 @@ def options(given: dict[str, Any]) -> Options:
         tensorboard_image=given["tensorboard_image"],
         rwo_scheduling=given["rwo_scheduling"],
         viewer_image=given["viewer_image"],
-        viewer_pod=_pod(given["viewer_pod"]) if given["viewer_pod"] else None,
+        viewer_pod=_read_pod(given["viewer_pod"]) if given["viewer_pod"] else None,
         culling=culling if given["culling"] else None,
         allow_from=tuple(allow_from),
     )
 
 
-def _pod(path: Path) -> dict[str, Any]:
+def _read_pod(path: Path) -> dict[str, Any]:
     import yaml
 
     from clew.errors import UsageError
 
     try:
-        found = yaml.safe_load(path.read_text())
+        pod = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict) or not found.get("containers"):
-        raise UsageError(f"{path} is no Pod: it names no containers")
-    return found
+    if not isinstance(pod, dict) or not pod.get("containers"):
+        raise UsageError(f"{path} is not a Pod spec: it has no containers")
+    return pod

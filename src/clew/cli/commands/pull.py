@@ -1,13 +1,21 @@
-"""`clew pull`: executions from others."""
+"""`clew pull`: fetch executions from a remote."""
 
 from __future__ import annotations
 
 import click
 
-from clew.cli.commands.list import state
+from clew.cli.commands.list import format_state
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import clean, command_line, print_json, print_table, remark, size, when
+from clew.cli.output import (
+    escape,
+    format_command,
+    format_size,
+    format_time,
+    print_json,
+    print_message,
+    print_table,
+)
 from clew.cli.progress import progress
 from clew.errors import UsageError
 
@@ -19,44 +27,47 @@ from clew.errors import UsageError
 )
 @click.argument("url", metavar="URL")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
-@click.option("--list", "list_them", is_flag=True, help="List what is there; fetch nothing.")
+@click.option("--list", "list_them", is_flag=True, help="List the executions there; fetch nothing.")
 @json_option
 def command(url: str, ids: tuple[str, ...], list_them: bool, as_json: bool) -> None:
-    """Fetch executions from URL, where they were pushed: all that are not here, or those named.
+    """Fetch executions from the remote URL: the given ones, or all that are not here yet.
 
-    An ID is a uid or its beginning, a name, or the number that the pusher has it by. Here an
-    execution gets a number of its own. All that arrives is verified; only content that is
-    missing here travels.
+    An ID is a uid or a prefix of one, a name, or the id the execution had where it was pushed.
+    It gets a new id here. Everything is verified, and only missing content is transferred.
     """
     if list_them:
         if ids:
-            raise UsageError("--list lists all that is there", hint=f"clew pull {url} --list")
-        _list(url, as_json)
+            raise UsageError("--list takes no ids", hint=f"clew pull {url} --list")
+        _print_shared(url, as_json)
         return
     import clew
 
     with clew.open() as project, progress("fetching") as draw:
-        done = project.pull(url, ids or None, progress=draw)
+        transfer = project.pull(url, ids or None, progress=draw)
     if as_json:
-        print_json(done.as_json())
+        print_json(transfer.as_json())
         return
-    for text in done.remarks:
-        remark(clean(text))
-    for execution in done.executions:
-        remark(f"{execution.id}  {command_line(execution.command)}")
-    count = f"{len(done.executions)} execution" + ("s" if len(done.executions) != 1 else "")
-    remark(f"pulled {count} ({size(done.bytes)} fetched)" if count[0] != "0" else "all is here")
+    for text in transfer.remarks:
+        print_message(escape(text))
+    for execution in transfer.executions:
+        print_message(f"{execution.id}  {format_command(execution.command)}")
+    count = f"{len(transfer.executions)} execution" + ("s" if len(transfer.executions) != 1 else "")
+    print_message(
+        f"pulled {count} ({format_size(transfer.bytes)} fetched)"
+        if count[0] != "0"
+        else "nothing to pull"
+    )
 
 
-def _list(url: str, as_json: bool) -> None:
+def _print_shared(url: str, as_json: bool) -> None:
     import clew
 
     with clew.open() as project:
-        found = project.shared(url, warn=remark)
+        executions = project.shared(url, warn=print_message)
     if as_json:
-        print_json(found)
-    elif not found:
-        remark(f"nothing is at {url}; begin with: clew push {url}")
+        print_json(executions)
+    elif not executions:
+        print_message(f"there are no executions at {url}; start with: clew push {url}")
     else:
         print_table(
             ("uid", "id", "name", "state", "started", "here", "command"),
@@ -65,11 +76,11 @@ def _list(url: str, as_json: bool) -> None:
                     execution["uid"][:8],
                     execution["id"],
                     execution["name"] or "",
-                    state(execution),
-                    when(execution["started"]),
+                    format_state(execution),
+                    format_time(execution["started"]),
                     execution["here"] or "",
-                    command_line(execution["command"]),
+                    format_command(execution["command"]),
                 )
-                for execution in found
+                for execution in executions
             ),
         )

@@ -1,4 +1,4 @@
-"""`clew push`: executions for others."""
+"""`clew push`: send executions to a remote."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import complete_executions, json_option
-from clew.cli.output import clean, command_line, print_json, remark, size
+from clew.cli.output import escape, format_command, format_size, print_json, print_message
 from clew.cli.progress import progress
 
 
@@ -17,26 +17,30 @@ from clew.cli.progress import progress
 )
 @click.argument("url", metavar="URL")
 @click.argument("ids", metavar="[ID]...", nargs=-1, shell_complete=complete_executions)
-@click.option("--no-sign", is_flag=True, help="Do not sign, although there is a key.")
+@click.option("--no-sign", is_flag=True, help="Do not sign, even if a key is set.")
 @json_option
 def command(url: str, ids: tuple[str, ...], no_sign: bool, as_json: bool) -> None:
-    """Send executions to URL, a folder or s3://bucket/prefix: all that are not there, or those
-    named.
+    """Send executions to URL, a directory or s3://bucket/prefix: the given ones, or all that are
+    not there yet.
 
-    Only content that is missing there travels. A push that was cut short goes on where it was.
-    What was recorded here is signed if there is a key (clew key create).
-    How S3 is reached is taken from the AWS_* variables of the environment.
+    Only missing content is transferred; an interrupted push continues where it stopped.
+    Executions recorded here are signed if a key is set (clew key create).
+    The AWS_* environment variables configure the access to S3.
     """
     import clew
 
     with clew.open() as project, progress("sending") as draw:
-        done = project.push(url, ids or None, sign=not no_sign, progress=draw)
+        transfer = project.push(url, ids or None, sign=not no_sign, progress=draw)
     if as_json:
-        print_json(done.as_json())
+        print_json(transfer.as_json())
         return
-    for text in done.remarks:
-        remark(clean(text))
-    for execution in done.executions:
-        remark(f"{execution.id}  {command_line(execution.command)}")
-    count = f"{len(done.executions)} execution" + ("s" if len(done.executions) != 1 else "")
-    remark(f"pushed {count} ({size(done.bytes)} sent)" if count[0] != "0" else "all is there")
+    for text in transfer.remarks:
+        print_message(escape(text))
+    for execution in transfer.executions:
+        print_message(f"{execution.id}  {format_command(execution.command)}")
+    count = f"{len(transfer.executions)} execution" + ("s" if len(transfer.executions) != 1 else "")
+    print_message(
+        f"pushed {count} ({format_size(transfer.bytes)} sent)"
+        if count[0] != "0"
+        else "nothing to push"
+    )

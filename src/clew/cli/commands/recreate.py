@@ -1,4 +1,4 @@
-"""`clew recreate`: make a file again from its lineage."""
+"""`clew recreate`: recreate a file from its lineage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ import click
 from clew.cli.commands.repeat import DIFFERENT
 from clew.cli.main import COMMANDS
 from clew.cli.options import dry_run_option, json_option, target_argument, yes_option
-from clew.cli.output import clean, command_line, confirm, nearest, print_json, remark, say, size
+from clew.cli.output import (
+    confirm,
+    escape,
+    format_command,
+    format_size,
+    print_json,
+    print_line,
+    print_message,
+    shorten_path,
+)
 from clew.cli.secrets import run_with_secrets, secret_option
 
 
@@ -18,7 +27,10 @@ from clew.cli.secrets import run_with_secrets, secret_option
 )
 @target_argument
 @click.option(
-    "--to", metavar="PATH", type=click.Path(), help="Write there instead; a folder keeps the name."
+    "--to",
+    metavar="PATH",
+    type=click.Path(),
+    help="Write there instead; in a directory, the file keeps its name.",
 )
 @click.option("--gpu", is_flag=True, help="Allow this machine's GPUs to executions that used them.")
 @click.option("--network", is_flag=True, help="Allow the network to executions that used it.")
@@ -36,12 +48,12 @@ def command(
     yes: bool,
     as_json: bool,
 ) -> int:
-    """Make TARGET again: a version (e2:PATH), or a file that is there no more.
+    """Recreate TARGET: a version (e2:PATH), or a file that was deleted.
 
-    Where its bytes are stored, or lie on disk as they were, they are taken. Where not, the
-    execution that made it is run again in isolation, and before that whatever made its inputs:
-    the fewest executions, in order. Each must make the very same bytes; exits with 3 when one
-    does not, and nothing is written then.
+    Content that is stored, or is still unchanged on disk, is used. Otherwise the execution that
+    made the file is run again in isolation, after the executions that made its missing inputs:
+    as few as possible, in order. Each must produce identical bytes. If one does not, nothing is
+    written and the exit status is 3.
     """
     import clew
 
@@ -53,11 +65,11 @@ def command(
         )
         if not as_json:
             for run in plan.runs:
-                makes = ", ".join(clean(nearest(path)) for path in run["makes"])
-                say(f"{run['execution']}  {command_line(run['command'])}  makes {makes}")
+                makes = ", ".join(escape(shorten_path(path)) for path in run["makes"])
+                print_line(f"{run['execution']}  {format_command(run['command'])}  makes {makes}")
         if plan.loses and not dry_run:
             confirm(
-                f"{nearest(plan.path)} is different now, and its present content is stored nowhere",
+                f"{shorten_path(plan.path)} has changed, and its current content is not stored",
                 "Overwrite it?",
                 yes=yes,
                 hint="add --yes to overwrite it, or --to PATH to write elsewhere",
@@ -70,21 +82,23 @@ def command(
                 overwrite=True,
                 network=network,
                 gpu=gpu,
-                say=lambda text: remark(f"clew: {clean(text)}"),
+                say=lambda text: print_message(f"clew: {escape(text)}"),
             )
     if as_json:
         print_json(done.as_json())
     elif done.verdict == "different":
-        for one in done.differences:
-            remark(f"{one['kind']:<8}  {clean(nearest(one['path']))}")
-        remark(f"clew: {clean(done.version)} did not come out the same: nothing was written")
+        for difference in done.differences:
+            path = escape(shorten_path(difference["path"]))
+            print_message(f"{difference['kind']:<8}  {path}")
+        print_message(f"clew: {escape(done.version)} came out different: nothing was written")
     else:
-        verb = "would make" if dry_run else "made"
-        remark(f"{verb} {clean(nearest(done.path))} ({size(done.size)}) from {_from(done.runs)}")
+        verb = "would recreate" if dry_run else "recreated"
+        path, sources = escape(shorten_path(done.path)), _describe_sources(done.runs)
+        print_message(f"{verb} {path} ({format_size(done.size)}) from {sources}")
     return DIFFERENT if done.verdict == "different" else 0
 
 
-def _from(runs: tuple[object, ...]) -> str:
+def _describe_sources(runs: tuple[object, ...]) -> str:
     if not runs:
-        return "what is kept: nothing is run"
+        return "stored content; nothing has to run"
     return "1 execution" if len(runs) == 1 else f"{len(runs)} executions"

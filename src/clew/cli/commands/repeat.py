@@ -1,4 +1,4 @@
-"""`clew repeat`: run an execution again in isolation, and say what came out differently."""
+"""`clew repeat`: run an execution again in isolation and compare the results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ import click
 from clew.api.pipeline_artifacts import is_run, task_of
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
-from clew.cli.output import clean, command_line, counted, duration, print_json, remark
+from clew.cli.output import (
+    escape,
+    format_command,
+    format_count,
+    format_duration,
+    print_json,
+    print_message,
+)
 from clew.cli.secrets import run_with_secrets, secret_option
 
 DIFFERENT = 3
@@ -22,8 +29,10 @@ DIFFERENT = 3
     epilog="Example: clew repeat e2 --set 2=0.01",
 )
 @execution_argument
-@click.option("--incremental", is_flag=True, help="Do not run again what is still valid.")
-@click.option("--keep", metavar="DIR", type=click.Path(path_type=Path), help="Put outputs there.")
+@click.option("--incremental", is_flag=True, help="Reuse results that are still valid.")
+@click.option(
+    "--keep", metavar="DIR", type=click.Path(path_type=Path), help="Write the outputs there."
+)
 @click.option("--gpu", is_flag=True, help="Allow this machine's GPUs, if the execution used them.")
 @click.option("--network", is_flag=True, help="Allow the network, if the execution used it.")
 @secret_option
@@ -45,23 +54,25 @@ def command(
     changes: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Run an execution again with exactly the files, variables and working folder it had, seeing
-    nothing else of this machine, and compare the results.
+    """Run an execution again with exactly the files, variables and working directory it had,
+    isolated from the rest of this machine, and compare the results.
 
-    With --set, N counts the words of the command from 0, the program. A value that names a file
-    which the record does not have is brought in. A pipeline run (r2) is repeated task by task, and
-    of an artifact (r2/train:model) the task that made it.
+    With --set, N counts the words of the command from 0, which is the program. If V is a file that
+    the record does not have, it is added. A pipeline run (r2) is repeated task by task; for an
+    artifact (r2/train:model), the task that made it is repeated.
 
-    A record made elsewhere gets no network and none of your variables unless you give them.
-    Exits with 3 when the results differ.
+    An execution that was recorded elsewhere gets no network and none of your variables unless you
+    allow them. The exit status is 3 when the results differ.
     """
-    parameters = dict(map(_parameter, changes))
+    parameters = dict(map(_parse_parameter, changes))
     execution = task_of(execution)
     if is_run(execution):
         if parameters or incremental or keep or network or gpu:
-            raise click.UsageError("a run is repeated as it was: name one of its tasks instead")
-        return _run(execution, secrets, as_json)
-    return run(
+            raise click.UsageError(
+                "these options do not apply to a pipeline run: name one of its tasks"
+            )
+        return _repeat_pipeline_run(execution, secrets, as_json)
+    return repeat_execution(
         execution,
         parameters,
         incremental=incremental,
@@ -73,25 +84,27 @@ def command(
     )
 
 
-def _run(text: str, secrets: tuple[str, ...], as_json: bool) -> int:
-    """A pipeline run, task by task."""
+def _repeat_pipeline_run(text: str, secrets: tuple[str, ...], as_json: bool) -> int:
+    """Repeat a pipeline run, task by task."""
     import clew
 
     with clew.open() as project:
         document = run_with_secrets(
             project,
             secrets,
-            lambda: project.pipelines.repeat(text, say=lambda said: remark(f"clew: {clean(said)}")),
+            lambda: project.pipelines.repeat(
+                text, say=lambda message: print_message(f"clew: {escape(message)}")
+            ),
         )
     if as_json:
         print_json(document)
     else:
-        count = counted(len(document["tasks"]), "task")
-        remark(f"clew: {document['of']} repeated: {document['verdict']} ({count})")
+        count = format_count(len(document["tasks"]), "task")
+        print_message(f"clew: {document['of']} repeated: {document['verdict']} ({count})")
     return DIFFERENT if document["verdict"] == "different" else 0
 
 
-def run(
+def repeat_execution(
     execution: str,
     parameters: dict[int, str],
     *,
@@ -102,7 +115,7 @@ def run(
     secrets: tuple[str, ...] = (),
     as_json: bool = False,
 ) -> int:
-    """Repeat, and print the verdict: on stderr, or as JSON in place of the command's output."""
+    """Repeat an execution and print the result on stderr; with --json, on stdout."""
     import clew
 
     with clew.open() as project:
@@ -117,44 +130,46 @@ def run(
                 incremental=incremental,
                 keep=keep,
                 quiet=as_json,
-                say=lambda text: remark(f"clew: {clean(text)}"),
+                say=lambda text: print_message(f"clew: {escape(text)}"),
             ),
         )
     document = repeated.as_json()
     if as_json:
         print_json(document)
     else:
-        report(document, incremental=incremental)
+        print_report(document, incremental=incremental)
     return DIFFERENT if repeated.verdict == "different" else 0
 
 
-def _parameter(text: str) -> tuple[int, str]:
+def _parse_parameter(text: str) -> tuple[int, str]:
     number, equals, value = text.partition("=")
     if not equals or not number.isdigit():
         raise click.BadParameter(f"{text!r} is not N=VALUE", param_hint="--set")
     return int(number), value
 
 
-def report(document: dict[str, Any], *, incremental: bool) -> None:
-    """The verdict in words; of an incremental run also what ran, and what did not have to."""
+def print_report(document: dict[str, Any], *, incremental: bool) -> None:
+    """Print the verdict and the differences; if `incremental`, also what ran and was reused."""
     execution, verdict = document["execution"], document["verdict"]
     how = {"repetition": "repeats", "modification": "modifies"}[execution["kind"]]
-    outputs = counted(execution["outputs"], "output")
-    took = duration(execution["seconds"])
-    remark(f"clew: {execution['id']} {how} {document['of']}: {verdict} ({outputs}, {took})")
-    for one in document["differences"]:
-        known = f" ({clean(one['rule'])})" if one.get("rule") else ""
-        remark(f"  {one['kind']:<10}  {clean(one['path'])}{known}")
-        for line in one.get("lines", ()):
-            remark(f"      {clean(line)}")
+    outputs = format_count(execution["outputs"], "output")
+    took = format_duration(execution["seconds"])
+    print_message(f"clew: {execution['id']} {how} {document['of']}: {verdict} ({outputs}, {took})")
+    for difference in document["differences"]:
+        rule = f" ({escape(difference['rule'])})" if difference.get("rule") else ""
+        print_message(f"  {difference['kind']:<10}  {escape(difference['path'])}{rule}")
+        for line in difference.get("lines", ()):
+            print_message(f"      {escape(line)}")
     divergence = document["divergence"]
     if divergence is not None:
-        words = command_line(divergence["command"])
-        remark(f"first to diverge: {divergence['process']}  {words}")
+        words = format_command(divergence["command"])
+        print_message(f"first to diverge: {divergence['process']}  {words}")
         for cause in divergence["causes"]:
-            remark(f"  {cause['confidence']}: {cause['cause']}: {clean(cause['detail'])}")
+            print_message(f"  {cause['confidence']}: {cause['cause']}: {escape(cause['detail'])}")
     if incremental:
-        for one in document["ran"]:
-            remark(f"  ran     {command_line(one['command'])}: {clean(one['why'])}")
-        for one in document["reused"]:
-            remark(f"  reused  {command_line(one['command'])}, from {one['from']}")
+        for program in document["ran"]:
+            command_line = format_command(program["command"])
+            print_message(f"  ran     {command_line}: {escape(program['why'])}")
+        for program in document["reused"]:
+            command_line = format_command(program["command"])
+            print_message(f"  reused  {command_line}, from {program['from']}")

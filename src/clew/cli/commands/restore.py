@@ -1,4 +1,4 @@
-"""`clew restore`: a version of a file, brought back."""
+"""`clew restore`: restore a version of a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import click
 from clew.api import pipeline_artifacts as artifacts
 from clew.cli.main import COMMANDS
 from clew.cli.options import dry_run_option, json_option, version_argument, yes_option
-from clew.cli.output import confirm, counted, nearest, print_json, print_table, remark, size, when
+from clew.cli.output import (
+    confirm,
+    format_count,
+    format_size,
+    format_time,
+    print_json,
+    print_message,
+    print_table,
+    shorten_path,
+)
 from clew.safe_path import check_relative
 
 if TYPE_CHECKING:
@@ -26,10 +35,16 @@ if TYPE_CHECKING:
 )
 @version_argument
 @click.option(
-    "--to", metavar="PATH", type=click.Path(), help="Write there instead; a folder keeps the name."
+    "--to",
+    metavar="PATH",
+    type=click.Path(),
+    help="Write there instead; in a directory, the file keeps its name.",
 )
 @click.option(
-    "--list", "list_them", is_flag=True, help="List all versions of that file, or of a PATH."
+    "--list",
+    "list_them",
+    is_flag=True,
+    help="List all versions of the file; VERSION may be a path.",
 )
 @dry_run_option
 @yes_option
@@ -37,64 +52,68 @@ if TYPE_CHECKING:
 def command(
     version: str, to: str | None, list_them: bool, dry_run: bool, yes: bool, as_json: bool
 ) -> None:
-    """Bring back VERSION, to where it was or to the path of --to.
+    """Restore VERSION to its original path or to --to.
 
-    A version of an execution that was made elsewhere goes below the current folder. e2:PATH is
-    what execution e2 left there, e2:PATH@input what it found, e2:PATH@N the N-th it met. A
-    different file that stands in the place is overwritten without a question only if its
-    content is stored, so that it can be brought back in turn. Of a pipeline run (r1), a task
-    (r1/train) or an artifact that is a folder, all files are brought back; below the folder of
-    --to, each has the name of its task before its own.
+    e2:PATH is the file as execution e2 left it, e2:PATH@input as e2 found it, and e2:PATH@N the
+    N-th version that e2 used. Versions of executions that were recorded elsewhere are written
+    below the current directory. An existing file is overwritten without a question only if its
+    content is stored, so that it can be restored too. For a pipeline run (r1), a task (r1/train)
+    or an artifact that is a directory, all files are restored; below --to they are grouped by
+    task.
     """
     if list_them:
-        _list(version, as_json)
+        _print_versions(version, as_json)
         return
     import clew
 
     with clew.open() as project:
-        aims = _aims(project, version, to)
-        plans = [project.restore(one, to=place, dry_run=True) for one, place in aims]
+        destinations = _list_destinations(project, version, to)
+        plans = [project.restore(item, to=path, dry_run=True) for item, path in destinations]
         if any(plan.loses for plan in plans) and not dry_run:
-            place = nearest(next(plan.path for plan in plans if plan.loses))
+            path = shorten_path(next(plan.path for plan in plans if plan.loses))
             confirm(
-                f"{place} is different now, and its present content is stored nowhere",
+                f"{path} has changed, and its current content is not stored",
                 "Overwrite it?",
                 yes=yes,
                 hint="add --yes to overwrite it, or --to PATH to write elsewhere",
             )
         if not dry_run:
-            plans = [project.restore(one, to=place, overwrite=True) for one, place in aims]
+            plans = [project.restore(item, to=path, overwrite=True) for item, path in destinations]
     if as_json:
-        told = [{**plan.as_json(), "dry_run": dry_run} for plan in plans]
-        print_json(told[0] if aims == [(version, to)] else told)
+        documents = [{**plan.as_json(), "dry_run": dry_run} for plan in plans]
+        print_json(documents[0] if destinations == [(version, to)] else documents)
         return
     for plan in plans:
-        _tell(plan, dry_run)
+        _print_restored(plan, dry_run)
     if len(plans) > 1:
-        remark(f"{counted(len(plans), 'file')} of {version}")
+        print_message(f"{format_count(len(plans), 'file')} of {version}")
 
 
-def _aims(project: Project, version: str, to: str | None) -> list[tuple[str, str | None]]:
-    """What is to be restored, each with where to."""
+def _list_destinations(
+    project: Project, version: str, to: str | None
+) -> list[tuple[str, str | None]]:
+    """The versions to restore, each with its destination."""
     if artifacts.is_run_item(version):
-        found = artifacts.list_files(project, version)
-        if len(found) > 1 or not artifacts.is_artifact(version):
-            for one in found:
-                check_relative(os.fsencode(one.name))
-            return [(one.version, os.path.join(to, one.name) if to else None) for one in found]
+        files = artifacts.list_files(project, version)
+        if len(files) > 1 or not artifacts.is_artifact(version):
+            for file in files:
+                check_relative(os.fsencode(file.name))
+            return [(file.version, os.path.join(to, file.name) if to else None) for file in files]
     return [(version, to)]
 
 
-def _tell(done: Restored, dry_run: bool) -> None:
+def _print_restored(done: Restored, dry_run: bool) -> None:
     verb = "would restore" if dry_run else "restored"
-    remark(f"{verb} {nearest(done.path)} ({size(done.size)}) from {done.version}")
+    print_message(
+        f"{verb} {shorten_path(done.path)} ({format_size(done.size)}) from {done.version}"
+    )
     if done.loses:
-        remark(f"its content before {'is' if dry_run else 'was'} stored nowhere")
+        print_message(f"its previous content {'is' if dry_run else 'was'} not stored")
     elif done.replaces:
-        remark(f"its content before: clew cat {done.replaces[:15]}")
+        print_message(f"its previous content: clew cat {done.replaces[:15]}")
 
 
-def _list(path: str, as_json: bool) -> None:
+def _print_versions(path: str, as_json: bool) -> None:
     import clew
     from clew.errors import NotFound
 
@@ -110,9 +129,9 @@ def _list(path: str, as_json: bool) -> None:
         (
             (
                 version.id,
-                when(version.document["at"]),
+                format_time(version.document["at"]),
                 "found" if version.found else "made",
-                size(version.size),
+                format_size(version.size),
                 (version.digest or "")[:15] + ("" if version.stored else " (not stored)"),
             )
             for version in versions

@@ -1,4 +1,4 @@
-"""`clew rm`: forget executions."""
+"""`clew rm`: remove executions from the record."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import complete_executions, dry_run_option, json_option, yes_option
-from clew.cli.output import command_line, confirm, print_json, remark
+from clew.cli.output import confirm, format_command, print_json, print_message
 
 
 @click.command("rm", short_help=COMMANDS["rm"], epilog="Example: clew rm e3 e4 && clew gc")
@@ -15,28 +15,28 @@ from clew.cli.output import command_line, confirm, print_json, remark
 @yes_option
 @json_option
 def command(ids: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Forget executions: their processes, files and notes leave the record.
+    """Remove executions from the record, with their processes, files and notes.
 
-    Files on disk stay as they are. The stored bytes are freed by `clew gc`, as far as no other
-    execution has them. An id is never given again.
+    Files on disk are not changed. `clew gc` then deletes stored content that no other execution
+    uses. Ids are never used again.
     """
     import clew
 
     with clew.open() as project:
-        doomed = project.remove(ids, dry_run=True)
+        removed = project.remove(ids, dry_run=True)
         if not as_json:
-            for execution in doomed:
-                remark(f"{execution.id}  {command_line(execution.command)}")
+            for execution in removed:
+                print_message(f"{execution.id}  {format_command(execution.command)}")
         if not dry_run:
-            count = f"{len(doomed)} execution" + ("s" if len(doomed) != 1 else "")
+            count = f"{len(removed)} execution" + ("s" if len(removed) != 1 else "")
             confirm(
-                f"this forgets {count} for good",
-                "Forget?",
+                f"this removes {count} permanently",
+                "Remove?",
                 yes=yes,
-                hint="add --yes, or --dry-run to see only",
+                hint="add --yes to remove, or --dry-run to only show it",
             )
             project.remove(ids)
     if as_json:
-        print_json({"removed": [execution.id for execution in doomed], "dry_run": dry_run})
+        print_json({"removed": [execution.id for execution in removed], "dry_run": dry_run})
     elif not dry_run:
-        remark("forgotten; clew gc frees the space")
+        print_message("removed; clew gc frees the space")

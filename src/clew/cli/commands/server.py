@@ -8,7 +8,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import print_json, remark, say
+from clew.cli.output import print_json, print_line, print_message
 
 
 @click.command(
@@ -22,44 +22,48 @@ from clew.cli.output import print_json, remark, say
     default=8100,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="The port to listen on; 0: any that is free.",
+    help="The port to listen on; 0: any free port.",
 )
-@click.option("--graph", metavar="ADDRESS", help="A PostgreSQL to keep the graph in: CLEW_GRAPH.")
+@click.option(
+    "--graph", metavar="ADDRESS", help="The PostgreSQL database of the graph; default: CLEW_GRAPH."
+)
 @click.option(
     "--runs",
     type=click.IntRange(min=0),
     metavar="N",
-    help="How many pipelines may run at once; default: one per core. 0: queue runs only.",
+    help="Pipeline runs at the same time; default: one per core. 0: only queue runs.",
 )
 @click.option(
-    "--on-host", is_flag=True, help="Run container components as processes, without their images."
+    "--on-host",
+    is_flag=True,
+    help="Run container components as processes of this machine, without their images.",
 )
 @click.option(
     "--targets",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="The notebooks, TensorBoards and viewers that are reached through the server.",
+    help="A list of notebooks, TensorBoards and viewers to proxy.",
 )
 @click.option(
     "--on-cluster",
     is_flag=True,
-    help="Those are what runs on the cluster: the one it runs in, else that of KUBECONFIG.",
+    help="Proxy those of the Kubernetes cluster: the surrounding one, else that of KUBECONFIG.",
 )
 @click.option(
     "--token-secret",
     metavar="NAME",
-    help="A Secret of its namespace that holds the token; where there is none, it is made.",
+    help="A Secret in the server's namespace for the token; it is created if missing.",
 )
 @click.option(
     "--apps-port",
     type=click.IntRange(0, 65535),
     metavar="N",
-    help="The port on which those are served; one more than --port.",
+    help="The port for proxied applications; default: --port plus 1.",
 )
 @click.option(
     "--apps-origin",
     metavar="ORIGIN",
-    help="How browsers see that port; {kind}, {namespace}, {name} and {id} give each its own.",
+    help="The origin of that port in browsers; {kind}, {namespace}, {name} and {id} are replaced.",
 )
 @json_option
 def command(
@@ -75,44 +79,45 @@ def command(
     apps_origin: str | None,
     as_json: bool,
 ) -> None:
-    """Serve this project: to the stock kfp client and command line, and by an API of its own.
+    """Serve this project over HTTP: the API of Kubeflow Pipelines, for the kfp client and command
+    line, and Clew's own API.
 
-    The address that is printed holds the token, without which nothing is answered; not where a
-    Secret holds it, since what a Pod prints is kept.
+    Every request needs a token. The printed address contains it, except with --token-secret, since
+    the output of a Pod is stored.
     """
     import clew
     from clew import settings
     from clew.api.local.project import open_local_project
-    from clew.cli.kubernetes import needed
+    from clew.cli.kubernetes import require_kubernetes
     from clew.errors import NoProject, UsageError
     from clew.server.listener import serve
 
     if on_cluster and targets:
-        raise UsageError("--targets and --on-cluster say different things", hint="leave one out")
+        raise UsageError("--targets and --on-cluster exclude each other", hint="leave one out")
     if not (on_cluster or targets) and (apps_port is not None or apps_origin):
         raise UsageError(
-            "--apps-port and --apps-origin: there is nothing to serve there",
-            hint="name it with --targets or --on-cluster",
+            "--apps-port and --apps-origin need applications to proxy",
+            hint="add --targets or --on-cluster",
         )
     if on_cluster or token_secret:
-        needed()
+        require_kubernetes()
 
     try:
         project = open_local_project(settings.load())
     except NoProject:
         project = clew.init(".")
-        remark(f"clew: made a project in {project.root}")
+        print_message(f"clew: created a project in {project.root}")
 
     def started(address: str, token: str, apps: str | None) -> None:
         if token_secret:
-            say(address)
+            print_line(address)
         elif as_json:
             print_json({"address": address, "token": token, "apps": apps})
         else:
-            say(f"{address}/?token={token}")
+            print_line(f"{address}/?token={token}")
         if apps:
-            remark(f"clew: notebooks, TensorBoards and viewers are served at {apps}")
-        remark(f"clew: serving {project.root}; end with Ctrl-C")
+            print_message(f"clew: notebooks, TensorBoards and viewers are served at {apps}")
+        print_message(f"clew: serving {project.root}; end with Ctrl-C")
 
     serve(
         project.directory,

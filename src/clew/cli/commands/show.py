@@ -1,4 +1,4 @@
-"""`clew show`: one execution."""
+"""`clew show`: show one execution or pipeline run."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 import click
 
 from clew.api.pipeline_artifacts import is_run
-from clew.cli.commands.list import state
+from clew.cli.commands.list import format_state
 from clew.cli.main import COMMANDS
 from clew.cli.options import execution_argument, json_option
 from clew.cli.output import (
-    clean,
-    command_line,
-    counted,
-    duration,
-    faint,
+    bold,
+    dim,
+    escape,
+    format_command,
+    format_count,
+    format_duration,
+    format_size,
+    format_time,
     print_json,
+    print_line,
     print_table,
-    say,
-    size,
-    strong,
-    when,
 )
 
 
@@ -33,13 +33,19 @@ from clew.cli.output import (
     "clew show e2 --requirements > requirements.txt",
 )
 @execution_argument
-@click.option("--detail", "part", flag_value="detail", help="Every file: role, class, package.")
-@click.option("--requirements", "part", flag_value="requirements", help="A requirements.txt.")
-@click.option("--packages", "part", flag_value="packages", help="The system packages it needs.")
-@click.option("--readme", "part", flag_value="readme", help="A README section: how to run it.")
+@click.option(
+    "--detail", "part", flag_value="detail", help="List every file: role, class, package."
+)
+@click.option("--requirements", "part", flag_value="requirements", help="Print a requirements.txt.")
+@click.option(
+    "--packages", "part", flag_value="packages", help="Print the system packages it needs."
+)
+@click.option(
+    "--readme", "part", flag_value="readme", help="Print a README section: how to run it."
+)
 @json_option
 def command(execution: str, part: str | None, as_json: bool) -> None:
-    """Show execution ID: its processes, environment, totals, and what could not be seen.
+    """Show execution ID: its processes, environment, totals, and what could not be recorded.
 
     --detail lists every file with its role (input, output, transient), its class (data,
     configuration, source, package, system) and the package that installed it.
@@ -47,9 +53,9 @@ def command(execution: str, part: str | None, as_json: bool) -> None:
     import clew
 
     if is_run(execution) and part is None:
-        from clew.cli.commands.pipeline.show import shown
+        from clew.cli.commands.pipeline.show import print_run
 
-        shown(execution, as_json)
+        print_run(execution, as_json)
         return
     with clew.open() as project:
         if part in ("requirements", "packages", "readme"):
@@ -57,61 +63,62 @@ def command(execution: str, part: str | None, as_json: bool) -> None:
             if as_json:
                 print_json({"execution": execution, part: text})
             else:
-                say(text.rstrip("\n"))
+                print_line(text.rstrip("\n"))
             return
         document = project.show(execution, detail=part == "detail")
     if as_json:
         print_json(document)
         return
-    for line in summary(document):
-        say(line)
+    for line in summarize(document):
+        print_line(line)
     if part == "detail":
-        say()
+        print_line()
         _print_files(document["files"])
         _print_network(document["network"])
 
 
-def summary(document: dict[str, Any]) -> Iterator[str]:
-    name = f"  {clean(document['name'])}" if document["name"] else ""
-    yield strong(document["id"] + name) + f"  {state(document)}"
-    yield command_line(document["command"])
-    took = duration(document["seconds"])
-    yield faint(
+def summarize(document: dict[str, Any]) -> Iterator[str]:
+    name = f"  {escape(document['name'])}" if document["name"] else ""
+    yield bold(document["id"] + name) + f"  {format_state(document)}"
+    yield format_command(document["command"])
+    took = format_duration(document["seconds"])
+    yield dim(
         " · ".join(
             word
             for word in (
-                f"in {clean(document['cwd'] or '')}",
-                when(document["started"]),
+                f"in {escape(document['cwd'] or '')}",
+                format_time(document["started"]),
                 f"took {took}" if took else "",
-                f"by {clean(document['agent'])}" if document["agent"] else "",
+                f"by {escape(document['agent'])}" if document["agent"] else "",
                 "made elsewhere" if document["made_elsewhere"] else "",
-                f"signed by {clean(document['signed_by'])}" if document["signed_by"] else "",
+                f"signed by {escape(document['signed_by'])}" if document["signed_by"] else "",
             )
             if word
         )
     )
     yield (
-        f"{counted(document['processes'], 'process', 'processes')}, "
-        f"{counted(document['inputs'], 'input')}, {counted(document['outputs'], 'output')}, "
-        f"{size(document['bytes'] or 0)} ({size(document['new_bytes'] or 0)} new)"
+        f"{format_count(document['processes'], 'process', 'processes')}, "
+        f"{format_count(document['inputs'], 'input')}, "
+        f"{format_count(document['outputs'], 'output')}, "
+        f"{format_size(document['bytes'] or 0)} ({format_size(document['new_bytes'] or 0)} new)"
     )
     yield ""
-    yield strong("Processes")
-    yield from processes(document["tree"])
+    yield bold("Processes")
+    yield from process_lines(document["tree"])
     yield ""
-    yield strong("Environment")
-    for word, value in environment(document):
-        yield f"  {clean(word):<12}{clean(value)}"
+    yield bold("Environment")
+    for word, value in environment_lines(document):
+        yield f"  {escape(word):<12}{escape(value)}"
     if document["gaps"]:
         yield ""
-        yield strong("Not seen")
+        yield bold("Not recorded")
         for gap in document["gaps"]:
-            where = f"  {clean(gap['path'])}" if gap["path"] else ""
-            yield f"  {clean(gap['what'])}{where}: {clean(gap['why'])}"
+            where = f"  {escape(gap['path'])}" if gap["path"] else ""
+            yield f"  {escape(gap['what'])}{where}: {escape(gap['why'])}"
 
 
-def processes(tree: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The processes as a tree; children stand below the one that started them."""
+def process_lines(tree: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The processes as a tree; children below the process that started them."""
     known = {process["id"] for process in tree}
     children: dict[str | None, list[dict[str, Any]]] = {}
     for process in tree:
@@ -123,7 +130,7 @@ def processes(tree: Sequence[dict[str, Any]]) -> Iterator[str]:
         lead, margin, process = stack.pop()
         drawn.add(process["id"])
         ending = f"  status {process['status']}" if process["status"] else ""
-        yield f"  {lead}{command_line(process['command'])}  {faint(process['id'])}{ending}"
+        yield f"  {lead}{format_command(process['command'])}  {dim(process['id'])}{ending}"
         below = [child for child in children.get(process["id"], []) if child["id"] not in drawn]
         for n, child in reversed(list(enumerate(below))):
             last = n == len(below) - 1
@@ -131,18 +138,18 @@ def processes(tree: Sequence[dict[str, Any]]) -> Iterator[str]:
             stack.append((branch, margin + ("   " if last else "│  "), child))
 
 
-def environment(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """One line a facet; what is long is counted, and there in full with --json."""
+def environment_lines(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """One line per facet; long values are only counted, and --json prints them."""
     if document["git"]:
         git = document["git"]
-        dirty = ", with changes not committed" if git.get("dirty") else ""
+        dirty = ", with uncommitted changes" if git.get("dirty") else ""
         yield "git", f"{git.get('commit')}{dirty}"
     for name, value in sorted(document["environment"].items()):
         if value in (None, "", [], {}):
             continue
         if isinstance(value, dict) and not any(isinstance(v, (dict, list)) for v in value.values()):
-            flat = ", ".join(f"{key} {told}" for key, told in value.items() if told is not None)
-            yield name, flat if name != "variables" else counted(len(value), "variable")
+            flat = ", ".join(f"{key} {item}" for key, item in value.items() if item is not None)
+            yield name, flat if name != "variables" else format_count(len(value), "variable")
         elif isinstance(value, (dict, list)):
             yield name, f"{len(value)} (with --json)"
         else:
@@ -157,9 +164,9 @@ def _print_files(files: Sequence[dict[str, Any]]) -> None:
                 file["role"],
                 file["class"],
                 ("r" if file["read"] else "-") + ("w" if file["written"] else "-"),
-                size(file["size"]),
+                format_size(file["size"]),
                 (file["digest"] or "")[:15],
-                package(file["package"]),
+                format_package(file["package"]),
                 file["path"],
             )
             for file in files
@@ -167,16 +174,16 @@ def _print_files(files: Sequence[dict[str, Any]]) -> None:
     )
 
 
-def package(found: dict[str, Any] | None) -> str:
-    if found is None:
+def format_package(package: dict[str, Any] | None) -> str:
+    if package is None:
         return ""
-    asked = "" if found["requested"] else " (came along)"
-    return f"{found['manager']} {found['name']} {found['version']}{asked}"
+    origin = "" if package["requested"] else " (dependency)"
+    return f"{package['manager']} {package['name']} {package['version']}{origin}"
 
 
 def _print_network(peers: Sequence[dict[str, Any]]) -> None:
     if peers:
-        say()
+        print_line()
         print_table(
             ("address", "host", "port", "by"),
             (

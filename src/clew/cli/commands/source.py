@@ -1,4 +1,4 @@
-"""`clew source`: where a file was taken from."""
+"""`clew source`: record the URL a file was downloaded from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import nearest, print_json, remark
+from clew.cli.output import print_json, print_message, shorten_path
 
 
 @click.command(
@@ -18,10 +18,10 @@ from clew.cli.output import nearest, print_json, remark
 @click.argument("url", metavar="URL")
 @json_option
 def command(path: str, url: str, as_json: bool) -> None:
-    """Say that the file at PATH, as it is now, was taken from URL.
+    """Record that the file at PATH, as it is now, was downloaded from URL.
 
-    Downloads by curl, wget, requests and huggingface under `clew exec` are found by
-    themselves; this is for the others.
+    `clew exec` detects downloads by curl, wget, requests and huggingface; this command is for
+    other files.
     """
     import clew
 
@@ -30,4 +30,4 @@ def command(path: str, url: str, as_json: bool) -> None:
     if as_json:
         print_json({"path": path, "source": url})
     else:
-        remark(f"{nearest(path)} comes from {url}")
+        print_message(f"{shorten_path(path)} comes from {url}")

@@ -1,4 +1,4 @@
-"""`clew status`: what was changed in a checkout."""
+"""`clew status`: show the changes in a checkout."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import clean, nearest, print_json, remark, say
+from clew.cli.output import escape, print_json, print_line, print_message, shorten_path
 
 
 @click.command("status", short_help=COMMANDS["status"], epilog="Example: clew status work")
@@ -18,28 +18,28 @@ from clew.cli.output import clean, nearest, print_json, remark, say
 )
 @json_option
 def command(folder: Path | None, as_json: bool) -> None:
-    """Show what was changed in the checkout that DIR, or the current folder, lies in."""
+    """Show the changes in the checkout that contains DIR, or the current directory."""
     import clew
 
     with clew.open(folder, checkout=True) as project:
-        found = project.status(folder)
+        status = project.status(folder)
     if as_json:
-        print_json(found.as_json())
+        print_json(status.as_json())
         return
-    at = f"{clean(nearest(found.folder))} is a checkout of {found.execution}"
-    if found.clean:
-        remark(f"{at}, without changes")
+    checkout = f"{escape(shorten_path(status.folder))} is a checkout of {status.execution}"
+    if status.clean:
+        print_message(f"{checkout}, without changes")
         return
-    remark(f"{at}; changed since:")
-    report(found.as_json())
+    print_message(f"{checkout}; changes:")
+    print_changes(status.as_json())
 
 
-def report(changes: dict[str, Any]) -> None:
-    """One line a file."""
-    for one in changes["modified"]:
-        mode = " ({} to {})".format(*one["mode"]) if one["mode"] else ""
-        word = "modified" if one["content"] else "mode"
-        say(f"{word:<8}  {clean(one['path'])}{mode}")
-    for word in ("added", "deleted"):
-        for one in changes[word]:
-            say(f"{word:<8}  {clean(one['path'])}")
+def print_changes(changes: dict[str, Any]) -> None:
+    """Print one line per changed file."""
+    for file in changes["modified"]:
+        mode = " ({} to {})".format(*file["mode"]) if file["mode"] else ""
+        change = "modified" if file["content"] else "mode"
+        print_line(f"{change:<8}  {escape(file['path'])}{mode}")
+    for change in ("added", "deleted"):
+        for file in changes[change]:
+            print_line(f"{change:<8}  {escape(file['path'])}")

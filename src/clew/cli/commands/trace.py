@@ -1,4 +1,4 @@
-"""`clew trace`: where a file came from, or what it went into."""
+"""`clew trace`: show where a file came from, or what was made from it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option, target_argument
-from clew.cli.output import print_bytes, print_json, remark, say
+from clew.cli.output import print_bytes, print_json, print_line, print_message
 
 
 @click.command(
@@ -20,12 +20,16 @@ from clew.cli.output import print_bytes, print_json, remark, say
     "clew trace model.pkl --html -o lineage.html",
 )
 @target_argument
-@click.option("--up", "direction", flag_value="up", default="up", help="Where it came from.")
-@click.option("--down", "direction", flag_value="down", help="What it went into.")
-@click.option("--depth", metavar="N", type=click.IntRange(min=1), help="At most N processes deep.")
-@click.option("--all", "everything", is_flag=True, help="Files of installed packages, too.")
+@click.option(
+    "--up", "direction", flag_value="up", default="up", help="Show where it came from (default)."
+)
+@click.option("--down", "direction", flag_value="down", help="Show what was made from it.")
+@click.option(
+    "--depth", metavar="N", type=click.IntRange(min=1), help="Follow at most N processes."
+)
+@click.option("--all", "everything", is_flag=True, help="Include files of installed packages.")
 @click.option("--dot", "form", flag_value="dot", help="Print Graphviz text.")
-@click.option("--html", "form", flag_value="html", help="Write a page to look at in a browser.")
+@click.option("--html", "form", flag_value="html", help="Write an HTML page.")
 @json_option
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write there; - is stdout.")
 def command(
@@ -40,8 +44,8 @@ def command(
     """Show the lineage of TARGET as a tree, across executions, back to the sources.
 
     TARGET is a file (PATH as it is now, e2:PATH as an execution left it), a process (e2.p3) or
-    an execution (e2). Where a file is not what the last recorded process left there, the
-    tree says "changed outside".
+    an execution (e2). "changed outside" marks a file that was changed after the last recorded
+    process wrote it.
     """
     if form and as_json:
         raise click.UsageError("--json, --dot and --html exclude each other")
@@ -72,9 +76,9 @@ def command(
         lines = tree.lines(lineage, everything=everything)
     _write(lines, output, form)
     if lineage["truncated"]:
-        remark("there is more: ask with --depth, or from a file further on")
+        print_message("the lineage is truncated: use --depth, or trace a file further along")
     if not lineage["edges"] and lineage["nodes"][0].get("changed_outside"):
-        remark(f"what was recorded of it: clew restore --list {target}")
+        print_message(f"its recorded versions: clew restore --list {target}")
 
 
 def _write(lines: Iterable[str], output: str | None, form: str | None) -> None:
@@ -85,7 +89,7 @@ def _write(lines: Iterable[str], output: str | None, form: str | None) -> None:
             print_bytes("\n".join(lines).encode())
             return
         for line in lines:
-            say(line)
+            print_line(line)
         return
     assert output is not None
     from clew.errors import NotAllowed
@@ -94,4 +98,4 @@ def _write(lines: Iterable[str], output: str | None, form: str | None) -> None:
         Path(output).write_text(click.unstyle("\n".join(lines)) + "\n", "utf-8")
     except OSError as error:
         raise NotAllowed(f"cannot write {output}: {error.strerror}", hint="-o FILE") from error
-    remark(f"wrote {output}")
+    print_message(f"wrote {output}")

@@ -1,4 +1,4 @@
-"""`clew viewer`: a folder in a browser."""
+"""`clew viewer`: browse and edit a directory in a web browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from clew.cli.main import COMMANDS
 from clew.cli.options import json_option
-from clew.cli.output import print_json, remark, say
+from clew.cli.output import print_json, print_line, print_message
 
 
 @click.command(
@@ -17,28 +17,26 @@ from clew.cli.output import print_json, remark, say
     epilog="Example: clew viewer /data --prefix /pvcviewer/me/data/",
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option(
-    "--prefix", default="/", show_default=True, help="What the addresses of its pages begin with."
-)
+@click.option("--prefix", default="/", show_default=True, help="The path prefix of its pages.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
     default=8110,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="The port to listen on; 0: any that is free.",
+    help="The port to listen on; 0: any free port.",
 )
 @click.option(
     "--known-as",
     "names",
     multiple=True,
     metavar="NAME",
-    help="A name that browsers reach it by through a proxy on this machine.",
+    help="A host name that a proxy on this machine serves it under.",
 )
 @click.option(
     "--access-digest",
     metavar="DIGEST",
-    help="Answer only requests whose header X-Clew-Access has this SHA-256: the operator sets it.",
+    help="Accept only requests whose X-Clew-Access header has this SHA-256; set by the operator.",
 )
 @json_option
 def command(
@@ -50,11 +48,11 @@ def command(
     access_digest: str | None,
     as_json: bool,
 ) -> None:
-    """Show a folder in a browser: look, fetch, send, rename, edit and delete files.
+    """Browse a directory in a web browser: view, download, upload, rename, edit and delete files.
 
-    Nothing outside the folder can be reached. Whoever can reach the viewer can change the folder:
-    it asks nobody who they are. So it listens to this machine alone unless told otherwise; `clew
-    server --targets` stands before it and does ask.
+    Nothing outside the directory is accessible. The viewer has no authentication: everyone who can
+    connect to it can change the directory. By default it listens on this machine only; `clew
+    server --targets` proxies it with authentication.
     """
     from clew.viewer.listener import serve
 
@@ -62,8 +60,8 @@ def command(
         if as_json:
             print_json({"address": address})
         else:
-            say(address)
-        remark(f"clew: showing {folder}, to whoever asks; end with Ctrl-C")
+            print_line(address)
+        print_message(f"clew: serving {folder} without authentication; stop with Ctrl-C")
 
     serve(
         folder,

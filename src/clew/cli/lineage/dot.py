@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clew.cli.lineage.drawing import Document, Point, shape, targets
-from clew.cli.output import nearest
+from clew.cli.lineage.drawing import Document, Point, build_points, find_targets
+from clew.cli.output import shorten_path
 
 _STYLES = {"used": "solid", "generated": "bold", "informed": "dashed"}
 
 
 def lines(document: Document, *, everything: bool = False) -> Iterator[str]:
-    """The graph, left to right along the flow of data; installed files only where asked for."""
-    points = shape(document, near=nearest)
-    aims = {point.id for point in targets(document, points)}
-    shown = [p for p in points if everything or p.id in aims or not p.installed]
-    numbers = {point.id: f"n{n}" for n, point in enumerate(shown)}
+    """The graph from left to right along the flow of data; installed files if `everything`."""
+    points = build_points(document, shorten=shorten_path)
+    target_ids = {point.id for point in find_targets(document, points)}
+    drawn = [p for p in points if everything or p.id in target_ids or not p.installed]
+    numbers = {point.id: f"n{n}" for n, point in enumerate(drawn)}
     yield "digraph lineage {"
     yield '  rankdir=LR; node [fontname="sans-serif", fontsize=11]; edge [color="#777777"];'
-    for point in shown:
-        width = ", penwidth=2" if point.id in aims else ""
+    for point in drawn:
+        width = ", penwidth=2" if point.id in target_ids else ""
         yield f"  {numbers[point.id]} [label={_quoted(_label(point))}, {_shape(point)}{width}];"
-    for point in shown:
+    for point in drawn:
         for kind, other in point.after:
             if other.id in numbers:
                 style = _STYLES.get(kind, "dotted")

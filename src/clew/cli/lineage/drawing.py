@@ -1,7 +1,7 @@
-"""What the drawings have in common: nodes with a caption and their neighbours.
+"""The model that all drawings share: nodes with captions and their neighbours.
 
-Edges of the `trace` document run the way data flows, from what was there before to what came
-of it; a drawing adds short words for each node and the two directions to walk in.
+Edges of the `trace` document follow the flow of data, from input to output. A `Point` adds
+captions to a node and links it to its neighbours in both directions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew.cli.output import clean, command_line, duration, size
+from clew.cli.output import escape, format_command, format_duration, format_size
 
 Document = Mapping[str, Any]
 
@@ -26,49 +26,49 @@ class Point:
     record: Document
     title: str
     where: str
-    """A file's path as seen from here; empty for other kinds."""
+    """A file's path relative to the current directory; empty for other kinds."""
     execution: str
     before: list[tuple[str, Point]] = field(default_factory=list, repr=False)
     after: list[tuple[str, Point]] = field(default_factory=list, repr=False)
 
     @property
     def family(self) -> str:
-        """data, configuration, source, package or system: what kind of file it is."""
+        """The class of a file: data, configuration, source, package or system."""
         return str(self.record.get("class") or ("data" if self.kind == "file" else ""))
 
     @property
     def installed(self) -> bool:
-        """Whether it belongs to a package or the system, and nobody here made it."""
+        """Whether the file belongs to a package or the system and no recorded process wrote it."""
         return self.family in ("package", "system") and not self.before
 
     @property
     def hidden(self) -> int:
-        """How many installed files a process used that the document counts and does not name."""
+        """The number of installed files a process used that the document only counts."""
         return int(self.record.get("hidden") or 0)
 
     @property
     def package(self) -> str:
-        given = self.record.get("package")
-        return str(given["name"]) if isinstance(given, Mapping) else ""
+        package = self.record.get("package")
+        return str(package["name"]) if isinstance(package, Mapping) else ""
 
     @property
     def mark(self) -> str:
-        """What breaks the chain here, if anything does."""
+        """A warning where the chain of provenance is broken, else empty."""
         return "changed outside" if self.record.get("changed_outside") else ""
 
     @property
     def source(self) -> str:
-        return clean(str(self.record.get("source") or ""))
+        return escape(str(self.record.get("source") or ""))
 
 
-def shape(document: Document, *, near: Callable[[str], str]) -> list[Point]:
-    """The document's nodes as points, joined along the flow of data, in the document's order."""
-    points = {node["id"]: _point(node, near) for node in document["nodes"]}
+def build_points(document: Document, *, shorten: Callable[[str], str]) -> list[Point]:
+    """The document's nodes as linked points, in the document's order."""
+    points = {node["id"]: _make_point(node, shorten) for node in document["nodes"]}
     seen: set[tuple[str, str, str]] = set()
     for edge in document["edges"]:
         kind, a, b = edge["kind"], points.get(edge["from"]), points.get(edge["to"])
         if kind == "part" and document["direction"] != "down":
-            a, b = b, a  # an execution that was asked for stands where a result would
+            a, b = b, a  # draw a traced execution in the place of a result
         if a is None or b is None or a is b or (kind, a.id, b.id) in seen:
             continue
         seen.add((kind, a.id, b.id))
@@ -77,73 +77,73 @@ def shape(document: Document, *, near: Callable[[str], str]) -> list[Point]:
     return list(points.values())
 
 
-def targets(document: Document, points: list[Point]) -> list[Point]:
-    """The points the question was about."""
+def find_targets(document: Document, points: list[Point]) -> list[Point]:
+    """The points that are the target of the trace."""
     named = [point for point in points if point.id == document["target"]]
     roots = set(document.get("roots", ()))
     return named or [point for point in points if point.id in roots] or points[:1]
 
 
-def _point(node: Document, near: Callable[[str], str]) -> Point:
+def _make_point(node: Document, shorten: Callable[[str], str]) -> Point:
     kind = str(node["kind"])
     execution = str(node.get("execution") or "")
-    where = clean(near(str(node["path"]))) if kind == "file" else ""
+    where = escape(shorten(str(node["path"]))) if kind == "file" else ""
     if kind == "process" and node.get("command") and not node.get("name"):
-        title = _cut(command_line(node["command"]))
+        title = _shorten(format_command(node["command"]))
     elif kind == "stream":
-        title = f"{clean(str(node['label']))} of {execution}"
+        title = f"{escape(str(node['label']))} of {execution}"
     else:
-        title = where or clean(str(node["label"]))
+        title = where or escape(str(node["label"]))
     return Point(str(node["id"]), kind, node, title, where, execution)
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= LONGEST_COMMAND else text[: LONGEST_COMMAND - 1] + "…"
 
 
-def facts(point: Point) -> list[tuple[str, str]]:
-    """Everything worth reading about a point, as (word, value), in reading order."""
+def list_facts(point: Point) -> list[tuple[str, str]]:
+    """The details of a point as (label, value), in reading order."""
     node = point.record
     package = node.get("package")
-    known = [
+    details = [
         ("Path", node.get("path")),
-        ("Command", command_line(node["command"]) if node.get("command") else None),
+        ("Command", format_command(node["command"]) if node.get("command") else None),
         ("Program", node.get("exe")),
-        ("Folder", node.get("cwd")),
+        ("Directory", node.get("cwd")),
         ("Id", node["id"]),
         ("Execution", node.get("execution")),
         ("Class", node.get("class")),
-        ("Size", _exact(node.get("size"))),
+        ("Size", _format_exact_size(node.get("size"))),
         ("Digest", node.get("digest")),
-        ("Package", _package(package) if isinstance(package, Mapping) else None),
+        ("Package", _format_package(package) if isinstance(package, Mapping) else None),
         ("Source", node.get("source")),
         ("Written", node.get("mtime")),
         ("Started", node.get("started")),
         ("Ended", node.get("ended")),
-        ("Took", duration(node["seconds"]) if node.get("seconds") is not None else None),
+        ("Took", format_duration(node["seconds"]) if node.get("seconds") is not None else None),
         ("Exit status", node.get("status")),
         ("Installed files", f"{point.hidden} (drawn with --all)" if point.hidden else None),
-        ("Environment", _variables(node.get("environment"))),
-        ("Notes", _variables(node.get("notes"))),
+        ("Environment", _format_variables(node.get("environment"))),
+        ("Notes", _format_variables(node.get("notes"))),
     ]
     return [
-        (word, "\n".join(map(clean, str(value).split("\n"))))
-        for word, value in known
+        (label, "\n".join(map(escape, str(value).split("\n"))))
+        for label, value in details
         if value not in (None, "", {})
     ]
 
 
-def _exact(count: int | None) -> str | None:
+def _format_exact_size(count: int | None) -> str | None:
     if count is None:
         return None
-    return size(count) if count < 1000 else f"{size(count)} ({count:,} bytes)"
+    return format_size(count) if count < 1000 else f"{format_size(count)} ({count:,} bytes)"
 
 
-def _package(package: Document) -> str:
+def _format_package(package: Document) -> str:
     return " ".join(str(package[key]) for key in ("manager", "name", "version") if package.get(key))
 
 
-def _variables(values: Any) -> str | None:
+def _format_variables(values: Any) -> str | None:
     if not isinstance(values, Mapping):
         return None
     return "\n".join(f"{name}={value}" for name, value in values.items())

@@ -1,8 +1,8 @@
-"""A lineage as one page that needs nothing else: no network, no other file.
+"""A lineage as one self-contained HTML page: it loads nothing from the network or other files.
 
-The page's own parts lie in `page/`; this module puts them and the data together. Whatever a
-file may be called, it stays data: the JSON is escaped so that nothing in it can end the
-script element that carries it, and the page builds its elements from text, never from markup.
+`page/` has the HTML, CSS and scripts; this module combines them with the data. File names are
+never treated as markup: the JSON is escaped so that nothing in it can end its script element,
+and the scripts build elements from text.
 """
 
 from __future__ import annotations
@@ -12,27 +12,41 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from clew.cli.lineage.drawing import LONGEST_COMMAND, Document, Point, facts, shape, targets
-from clew.cli.output import clean, command_line, duration, nearest, size
+from clew.cli.lineage.drawing import (
+    LONGEST_COMMAND,
+    Document,
+    Point,
+    build_points,
+    find_targets,
+    list_facts,
+)
+from clew.cli.output import (
+    escape,
+    format_command,
+    format_count,
+    format_duration,
+    format_size,
+    shorten_path,
+)
 
-BRIEF = 20
+SHORT_COMMAND = 20
 _SCRIPTS = ("model.js", "layout.js", "drawing.js", "panels.js", "app.js")
 
 
 def render(document: Document, *, version: str) -> str:
-    """The whole page as text."""
-    points = shape(document, near=nearest)
-    aims = targets(document, points)
-    name = aims[0].title if aims else str(document["target"])
+    """The page as text."""
+    points = build_points(document, shorten=shorten_path)
+    target_points = find_targets(document, points)
+    name = target_points[0].title if target_points else str(document["target"])
     up = document["direction"] != "down"
-    heading = f"Where {name} came from" if up else f"What {name} went into"
+    heading = f"Where {name} came from" if up else f"What was made from {name}"
     explanation = (
-        "Data flows from left to right: from the first sources to the result."
+        "Data flows from left to right: from the sources to the result."
         if up
-        else "Data flows from left to right: from the file to all that was made of it."
+        else "Data flows from left to right: from the file to everything made from it."
     )
     data = {
-        "targets": [point.id for point in aims],
+        "targets": [point.id for point in target_points],
         "direction": document["direction"],
         "explanation": explanation,
         "nodes": [_node(point) for point in points],
@@ -46,20 +60,20 @@ def render(document: Document, *, version: str) -> str:
         "title": html.escape(heading),
         "heading": html.escape(heading),
         "subtitle": html.escape(_subtitle(points, version)),
-        "style": _part("page.css"),
-        "data": _inert(json.dumps(data, ensure_ascii=False)),
-        "script": "\n".join(map(_part, _SCRIPTS)),
+        "style": _read_asset("page.css"),
+        "data": _escape_json(json.dumps(data, ensure_ascii=False)),
+        "script": "\n".join(map(_read_asset, _SCRIPTS)),
     }
-    pieces = _part("page.html").split("@@")
+    pieces = _read_asset("page.html").split("@@")
     return "".join(parts[piece] if n % 2 else piece for n, piece in enumerate(pieces))
 
 
-def _part(name: str) -> str:
+def _read_asset(name: str) -> str:
     return files("clew.cli.lineage").joinpath("page", name).read_text("utf-8")
 
 
-def _inert(text: str) -> str:
-    """JSON that no HTML parser can mistake for markup; it reads back the same."""
+def _escape_json(text: str) -> str:
+    """Escape JSON so that an HTML parser finds no markup in it; it decodes to the same value."""
     for char in "<>&\u2028\u2029":
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text.encode("utf-8", "replace").decode()
@@ -71,64 +85,60 @@ def _subtitle(points: list[Point], version: str) -> str:
     )
     executions = len({point.execution for point in points if point.execution})
     return (
-        f"{_count(files_, 'file')}, {_count(processes, 'process', 'processes')}, "
-        f"{_count(executions, 'execution')} · recorded by Clew {version}"
+        f"{format_count(files_, 'file')}, {format_count(processes, 'process', 'processes')}, "
+        f"{format_count(executions, 'execution')} · recorded by Clew {version}"
     )
 
 
-def _count(n: int, one: str, many: str = "") -> str:
-    return f"{n} {one if n == 1 else many or one + 's'}"
-
-
 def _node(point: Point) -> dict[str, Any]:
-    told = facts(point)
+    facts = list_facts(point)
     bytes_ = point.record.get("size")
-    name = _brief(point)
-    if point.where.startswith("/"):  # far from here: its own name says most
+    name = _short_title(point)
+    if point.where.startswith("/"):  # outside the current directory: show the file name only
         name = point.where.rsplit("/", 1)[-1] or point.where
     return {
         "id": point.id,
         "kind": point.kind,
         "title": name,
-        "sub": _sub(point),
+        "sub": _subtitle_of(point),
         "where": point.where,
         "family": point.family,
         "package_name": point.package,
         "mark": point.mark,
-        "like": _like(point),
+        "like": _group_key(point),
         "alone": bool(point.source),
         "program": _program(point),
         "execution": point.execution,
         "size": bytes_,
-        "size_text": size(bytes_),
+        "size_text": format_size(bytes_),
         "about": point.source or point.package or "",
-        "facts": told,
-        "text": " ".join([point.kind, point.title, *(value for _, value in told)]).lower(),
+        "facts": facts,
+        "text": " ".join([point.kind, point.title, *(value for _, value in facts)]).lower(),
     }
 
 
-def _sub(point: Point) -> str:
+def _subtitle_of(point: Point) -> str:
     if point.kind == "process":
-        return " · ".join(w for w in (point.id, duration(point.record.get("seconds"))) if w)
-    words = [point.execution, size(point.record.get("size")), point.source or point.package]
+        return " · ".join(w for w in (point.id, format_duration(point.record.get("seconds"))) if w)
+    words = [point.execution, format_size(point.record.get("size")), point.source or point.package]
     return " · ".join(word for word in words if word)
 
 
-def _brief(point: Point) -> str:
-    """A command without the folder of its program: that is in the details."""
+def _short_title(point: Point) -> str:
+    """A command without the directory of its program, which the details show."""
     words = point.record.get("command")
     if point.kind != "process" or not words or point.record.get("name"):
         return point.title
-    said = command_line([_program(point), *words[1:]])
-    first, _, rest = said.partition(" ")
+    text = format_command([_program(point), *words[1:]])
+    first, _, rest = text.partition(" ")
     second, more, _ = rest.partition(" ")
-    if more and len(first) + len(second) < BRIEF:  # whole words, where they say enough
+    if more and len(first) + len(second) < SHORT_COMMAND:  # prefer whole words
         return f"{first} {second} …"
-    return said[:LONGEST_COMMAND]
+    return text[:LONGEST_COMMAND]
 
 
-def _like(point: Point) -> str:
-    """What a point must share with others to stand in one group with them."""
+def _group_key(point: Point) -> str:
+    """Points with the same key are drawn as one group."""
     if point.kind == "process":
         return f"process {_program(point)}"
     if point.installed:
@@ -139,4 +149,4 @@ def _like(point: Point) -> str:
 
 def _program(point: Point) -> str:
     words = point.record.get("command") or [point.title]
-    return clean(str(words[0]).rsplit("/", 1)[-1])
+    return escape(str(words[0]).rsplit("/", 1)[-1])

@@ -7,15 +7,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from clew.api.local.notes import LONGEST, note
+from clew.api.local.notes import MAX_LENGTH, note
 from clew.server.v1 import schemas
 from clew.server.v1.dependencies import ProjectDep, Target, Text
 
 router = APIRouter(tags=["notes"])
 
-_Words = Annotated[str, StringConstraints(max_length=LONGEST, pattern=r"^[^\x00]*$")]
+_Words = Annotated[str, StringConstraints(max_length=MAX_LENGTH, pattern=r"^[^\x00]*$")]
 _Name = Annotated[
-    str, StringConstraints(max_length=LONGEST, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")
+    str, StringConstraints(max_length=MAX_LENGTH, pattern=r"^[^\x00]*[^\x00\s][^\x00]*$")
 ]
 
 

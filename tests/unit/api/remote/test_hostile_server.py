@@ -244,7 +244,7 @@ def test_what_a_server_gives_is_restored_below_the_current_folder(
 
 def test_a_server_overwrites_no_file_that_was_not_named(inside: Path, tmp_path: Path) -> None:
     (inside / "notes").write_text("mine")
-    with pytest.raises(NotAllowed, match="is different now"):
+    with pytest.raises(NotAllowed, match="has changed"):
         restore(tmp_path, "e1:x", f"{inside}/notes")
     assert (inside / "notes").read_text() == "mine"
     restore(tmp_path, "e1:notes", f"{inside}/notes")

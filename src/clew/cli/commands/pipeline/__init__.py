@@ -1,4 +1,4 @@
-"""`clew pipeline`: the group of commands about Kubeflow pipelines, each in a file of its own."""
+"""`clew pipeline`: the commands for Kubeflow pipelines, one module each."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from clew.cli.main import COMMANDS
     epilog="Example: clew pipeline run train.yaml -p rate=0.1",
 )
 def command() -> None:
-    """Run pipelines of the kfp SDK on this machine, every task recorded as an execution."""
+    """Run pipelines of the kfp SDK on this machine and record every task as an execution."""
 
 
-for _one in (run, list_runs, show, logs, why, cancel, resume):
-    command.add_command(_one)
+for _command in (run, list_runs, show, logs, why, cancel, resume):
+    command.add_command(_command)

@@ -1,11 +1,11 @@
-"""`clew pipeline list`: every run on a line."""
+"""`clew pipeline list`: list the runs."""
 
 from __future__ import annotations
 
 import click
 
 from clew.cli.options import json_option
-from clew.cli.output import duration, print_json, print_table, remark, when
+from clew.cli.output import format_duration, format_time, print_json, print_message, print_table
 
 
 @click.command("list", short_help="List the runs.", epilog="Example: clew pipeline list --json")
@@ -15,17 +15,17 @@ def command(as_json: bool) -> None:
     import clew
 
     with clew.open() as project:
-        found = project.pipelines.list()
+        runs = project.pipelines.list()
     if as_json:
-        print_json(found)
-    elif not found:
-        remark("no pipeline has been run yet; begin with: clew pipeline run FILE.yaml")
+        print_json(runs)
+    elif not runs:
+        print_message("no pipeline has been run yet; start with: clew pipeline run FILE.yaml")
     else:
         print_table(
             ("id", "pipeline", "state", "started", "took"),
             (
-                (run["id"], run["name"] or "", run["state"], when(run["started"]),
-                 duration(run["seconds"]))
-                for run in found
+                (run["id"], run["name"] or "", run["state"], format_time(run["started"]),
+                 format_duration(run["seconds"]))
+                for run in runs
             ),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`clew pipeline logs`: what a task printed."""
+"""`clew pipeline logs`: print the output of a task."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from clew.cli.output import print_bytes, print_json
 
 
 @click.command(
-    "logs", short_help="Print what a task printed.", epilog="Example: clew pipeline logs r1/train"
+    "logs", short_help="Print the output of a task.", epilog="Example: clew pipeline logs r1/train"
 )
 @click.argument("task", metavar="RUN/TASK")
-@click.option("--follow", "-f", is_flag=True, help="Go on until the task ends.")
+@click.option("--follow", "-f", is_flag=True, help="Follow the output until the task ends.")
 @json_option
 def command(task: str, follow: bool, as_json: bool) -> None:
-    """Print what a task printed in its last attempt, its errors included; so far, if it runs."""
+    """Print stdout and stderr of the last attempt of a task; of a running task, what there is."""
     import clew
 
     with clew.open() as project:
-        found = project.pipelines.logs(task, follow=follow)
+        output = project.pipelines.logs(task, follow=follow)
         if as_json:
-            text = b"".join(found).decode(errors="replace")
+            text = b"".join(output).decode(errors="replace")
             print_json({"task": project.pipelines.task(task)["id"], "log": text})
             return
-        for piece in found:
-            print_bytes(piece)
+        for chunk in output:
+            print_bytes(chunk)

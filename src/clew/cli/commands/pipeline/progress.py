@@ -1,4 +1,4 @@
-"""How a run goes: a line for each change; at a terminal, what runs now is shown below them."""
+"""The progress of a run on stderr: a line per change; on a terminal, the running tasks below."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from clew.cli.output import clean, duration, remark
+from clew.cli.output import escape, format_duration, print_message
 
 if TYPE_CHECKING:
     from clew.pipelines.runs.runner import Change
 
-_PAUSE = 0.1
-_MOST = 8
-_WIDTH = 80
-"""Of a terminal that does not say how wide it is."""
+_REDRAW_SECONDS = 0.1
+_MAX_TASKS = 8
+_DEFAULT_WIDTH = 80
+"""Columns, where the terminal reports none."""
 
 
 class Progress:
-    """Tells on stderr; `changed` and `say` may be called from any thread."""
+    """Prints on stderr; `changed` and `say` may be called from any thread."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
@@ -29,7 +29,7 @@ class Progress:
         self._counts: dict[str, int] = {}
         self._drawn = 0
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._draw_on, daemon=True)
+        self._thread = threading.Thread(target=self._redraw_loop, daemon=True)
 
     def __enter__(self) -> Progress:
         if self._live:
@@ -46,7 +46,7 @@ class Progress:
     def say(self, text: str) -> None:
         with self._lock:
             self._wipe()
-            remark(text)
+            print_message(text)
 
     def changed(self, change: Change) -> None:
         state = "reused" if change.reused else change.node.state
@@ -59,12 +59,12 @@ class Progress:
                 self._running.pop(change.node.path, None)
                 self._counts[state] = self._counts.get(state, 0) + 1
             self._wipe()
-            remark(_line(change, state))
+            print_message(_format_change(change, state))
 
-    # -- at a terminal
+    # -- on a terminal
 
-    def _draw_on(self) -> None:
-        while not self._over.wait(_PAUSE):
+    def _redraw_loop(self) -> None:
+        while not self._over.wait(_REDRAW_SECONDS):
             with self._lock:
                 self._wipe()
                 self._draw()
@@ -72,12 +72,12 @@ class Progress:
     def _draw(self) -> None:
         now = time.monotonic()
         lines = [
-            f"  running    {clean(path)}  {duration(now - since)}"
-            for path, since in list(self._running.items())[:_MOST]
+            f"  running    {escape(path)}  {format_duration(now - since)}"
+            for path, since in list(self._running.items())[:_MAX_TASKS]
         ]
         counts = {"running": len(self._running), **self._counts}
         lines.append("  " + ", ".join(f"{count} {state}" for state, count in counts.items()))
-        width = (os.get_terminal_size(sys.stderr.fileno()).columns or _WIDTH) - 1
+        width = (os.get_terminal_size(sys.stderr.fileno()).columns or _DEFAULT_WIDTH) - 1
         sys.stderr.write("".join(f"{line[:width]}\n" for line in lines))
         sys.stderr.flush()
         self._drawn = len(lines)
@@ -89,10 +89,10 @@ class Progress:
             self._drawn = 0
 
 
-def _line(change: Change, state: str) -> str:
+def _format_change(change: Change, state: str) -> str:
     node = change.node
-    took = f" in {duration(change.seconds)}" if change.seconds is not None else ""
+    took = f" in {format_duration(change.seconds)}" if change.seconds is not None else ""
     execution = f" ({change.execution})" if change.execution else ""
     reason = node.error or change.why
-    why = f": {clean(reason)}" if reason and state != "running" else ""
-    return f"  {state:<9}  {clean(node.path)}{took}{execution}{why}"
+    why = f": {escape(reason)}" if reason and state != "running" else ""
+    return f"  {state:<9}  {escape(node.path)}{took}{execution}{why}"

@@ -1,22 +1,24 @@
-"""`clew pipeline resume`: go on with a run that did not come to its end."""
+"""`clew pipeline resume`: resume a run that did not succeed."""
 
 from __future__ import annotations
 
 import click
 
-from clew.cli.commands.pipeline.run import carried_out, jobs_option
+from clew.cli.commands.pipeline.run import jobs_option, run_with_progress
 from clew.cli.options import json_option
 
 
-@click.command("resume", short_help="Go on with a run.", epilog="Example: clew pipeline resume r2")
+@click.command("resume", short_help="Resume a run.", epilog="Example: clew pipeline resume r2")
 @click.argument("run", metavar="RUN")
 @jobs_option
 @json_option
 def command(run: str, jobs: int | None, as_json: bool) -> int:
-    """Go on with a run that failed, was canceled or was killed. Tasks that are done stay done; all
-    others run. Exits as `clew pipeline run` does.
+    """Resume a run that failed, was canceled or was killed. Tasks that succeeded are not run again;
+    all others are. The exit statuses are those of `clew pipeline run`.
     """
     import clew
 
     with clew.open() as project:
-        return carried_out(lambda **more: project.pipelines.resume(run, jobs=jobs, **more), as_json)
+        return run_with_progress(
+            lambda **more: project.pipelines.resume(run, jobs=jobs, **more), as_json
+        )

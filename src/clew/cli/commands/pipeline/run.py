@@ -1,4 +1,4 @@
-"""`clew pipeline run`: run a pipeline, and tell on stderr how its tasks go."""
+"""`clew pipeline run`: run a pipeline and print its progress on stderr."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 
 from clew.cli.commands.pipeline.progress import Progress
 from clew.cli.options import json_option
-from clew.cli.output import clean, counted, duration, print_json, remark
+from clew.cli.output import escape, format_count, format_duration, print_json, print_message
 
 if TYPE_CHECKING:
     from clew.pipelines.runs.runner import Change
@@ -22,7 +22,10 @@ _STATUS = {"succeeded": 0, "failed": 1, "canceled": 130}
 
 
 jobs_option = click.option(
-    "--jobs", metavar="N", type=click.IntRange(min=1), help="Tasks at once; default: the cores."
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Tasks at the same time; default: one per core.",
 )
 
 
@@ -45,9 +48,9 @@ jobs_option = click.option(
     "--platform",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Which secrets, configuration maps and volumes are here; default: pipeline-platform.toml.",
+    help="Maps secrets, ConfigMaps and volumes to this machine; default: pipeline-platform.toml.",
 )
-@click.option("--no-cache", is_flag=True, help="Run every task, also those done before.")
+@click.option("--no-cache", is_flag=True, help="Run every task; reuse no results.")
 @json_option
 def command(
     file: Path,
@@ -60,21 +63,21 @@ def command(
 ) -> int:
     """Run a compiled pipeline, or the one that a Python file defines, and record every task.
 
-    Tasks are processes of this machine; those that do not need each other run side by side. Exits
-    with 1 when the run failed, 130 when it was canceled. Outside a project, one is made in the
-    current folder.
+    Tasks are processes of this machine; independent tasks run in parallel. The exit status is 1
+    when the run failed and 130 when it was canceled. Outside a project, one is created in the
+    current directory.
     """
     import clew
     from clew.errors import NoProject
 
-    given = dict(map(_parameter, parameters))
+    given = dict(map(_parse_parameter, parameters))
     try:
         project = clew.open()
     except NoProject:
         project = clew.init(".")
-        remark(f"clew: made a project in {project.root}")
+        print_message(f"clew: created a project in {project.root}")
     with project:
-        return carried_out(
+        return run_with_progress(
             lambda **more: project.pipelines.run(
                 file,
                 given,
@@ -88,27 +91,27 @@ def command(
         )
 
 
-def carried_out(run: Callable[..., dict[str, Any]], as_json: bool) -> int:
-    """Run it, tell how it goes, and answer with the status that tells how it ended."""
-    with _loading(), Progress() as progress:
+def run_with_progress(run: Callable[..., dict[str, Any]], as_json: bool) -> int:
+    """Call `run` with progress on stderr, print the result, and return the exit status."""
+    with _without_gc(), Progress() as progress:
 
         def watch(change: Change) -> None:
             gc.enable()
             progress.changed(change)
 
         def say(text: str) -> None:
-            progress.say(f"clew: {clean(text)}")
+            progress.say(f"clew: {escape(text)}")
 
         document = run(say=say, watch=watch, brief=not as_json)
     if as_json:
         print_json(document)
-    remark(summary(document))
+    print_message(summarize(document))
     return _STATUS[document["state"]]
 
 
 @contextmanager
-def _loading() -> Iterator[None]:
-    """What is loaded until the first task stays: nobody need look through it for what is over."""
+def _without_gc() -> Iterator[None]:
+    """Disable garbage collection until the first task starts: what is loaded before that stays."""
     gc.disable()
     try:
         yield
@@ -116,19 +119,19 @@ def _loading() -> Iterator[None]:
         gc.enable()
 
 
-def summary(document: dict[str, Any]) -> str:
-    """The one line at the end."""
+def summarize(document: dict[str, Any]) -> str:
+    """The summary line at the end."""
     counts = document.get("counts")
     if counts is None:
         counts = Counter(task["state"] for task in document["tasks"])
     each = ", ".join(f"{count} {state}" for state, count in counts.items())
-    tasks = f"{counted(sum(counts.values()), 'task')} ({each})" if counts else "no tasks"
-    took = duration(document["seconds"])
-    why = f": {clean(document['error'])}" if document["error"] else ""
+    tasks = f"{format_count(sum(counts.values()), 'task')} ({each})" if counts else "no tasks"
+    took = format_duration(document["seconds"])
+    why = f": {escape(document['error'])}" if document["error"] else ""
     return f"clew: {document['id']} {document['state']} in {took}, {tasks}{why}"
 
 
-def _parameter(text: str) -> tuple[str, str]:
+def _parse_parameter(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="-p")

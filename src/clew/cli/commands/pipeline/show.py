@@ -1,4 +1,4 @@
-"""`clew pipeline show`: one run, its parameters and its tasks."""
+"""`clew pipeline show`: show a run, its parameters and its tasks."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 import click
 
 from clew.cli.options import json_option
-from clew.cli.output import clean, duration, print_json, print_table, say
+from clew.cli.output import escape, format_duration, print_json, print_line, print_table
 
 
 @click.command("show", short_help="Show a run.", epilog="Example: clew pipeline show r1")
 @click.argument("run", metavar="RUN")
 @json_option
 def command(run: str, as_json: bool) -> None:
-    """Show a run: its parameters, what it gave, and how each of its tasks went."""
-    shown(run, as_json)
+    """Show a run: its inputs, its outputs, and the state of each task."""
+    print_run(run, as_json)
 
 
-def shown(run: str, as_json: bool) -> None:
+def print_run(run: str, as_json: bool) -> None:
     import clew
 
     with clew.open() as project:
@@ -27,18 +27,18 @@ def shown(run: str, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    took = f" in {duration(document['seconds'])}" if document["seconds"] is not None else ""
-    say(f"{document['id']}  {clean(document['name'] or '')}  {document['state']}{took}")
+    took = f" in {format_duration(document['seconds'])}" if document["seconds"] is not None else ""
+    print_line(f"{document['id']}  {escape(document['name'] or '')}  {document['state']}{took}")
     if document["error"]:
-        say(f"  {clean(document['error'])}")
+        print_line(f"  {escape(document['error'])}")
     for title, values in (("inputs", document["inputs"]), ("outputs", document["outputs"])):
         for name, value in values.items():
-            say(f"  {title[:-1]} {clean(name)} = {_short(value)}")
+            print_line(f"  {title[:-1]} {escape(name)} = {_format_json(value)}")
     print_table(("task", "state", "took", "execution", "what"), map(_row, document["tasks"]))
 
 
 def _row(task: dict[str, Any]) -> tuple[str, ...]:
-    made = [f"{name}={_short(value)}" for name, value in task["outputs"].items()]
+    made = [f"{name}={_format_json(value)}" for name, value in task["outputs"].items()]
     made += [f"{task['id']}:{name}" for name in task["artifacts"]]
     done = task["state"] in ("succeeded", "reused")
     reason = task["error"] or (None if done else task["why"])
@@ -46,12 +46,12 @@ def _row(task: dict[str, Any]) -> tuple[str, ...]:
     return (
         task["name"],
         task["state"],
-        duration(task["seconds"]) if task["execution"] else "",
+        format_duration(task["seconds"]) if task["execution"] else "",
         task["execution"] or "",
         reason or "  ".join(made),
     )
 
 
-def _short(value: Any) -> str:
-    text = clean(json.dumps(value, ensure_ascii=False))
+def _format_json(value: Any) -> str:
+    text = escape(json.dumps(value, ensure_ascii=False))
     return text if len(text) <= 60 else text[:59] + "…"

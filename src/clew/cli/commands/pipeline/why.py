@@ -1,4 +1,4 @@
-"""`clew pipeline why`: why a task ran, or did not have to."""
+"""`clew pipeline why`: explain why a task ran or was reused."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ import json
 import click
 
 from clew.cli.options import json_option
-from clew.cli.output import clean, print_json, print_table, say
+from clew.cli.output import escape, print_json, print_line, print_table
 
 
 @click.command(
-    "why", short_help="Tell why a task ran, or not.", epilog="Example: clew pipeline why r2/train"
+    "why",
+    short_help="Explain why a task ran or was reused.",
+    epilog="Example: clew pipeline why r2/train",
 )
 @click.argument("task", metavar="RUN/TASK")
 @json_option
 def command(task: str, as_json: bool) -> None:
-    """Tell why a task ran or was reused, what it was compared by, and every fact it relied on.
+    """Explain why a task ran or was reused: the parts of its cache key and the facts it depends on.
 
-    A fact is a file it read, a name it looked for in vain, a folder it listed: if one of them
-    changes, the task runs again.
+    A fact is a file that it read, a path that did not exist, or a directory that it listed. If
+    one of them changes, the task runs again.
     """
     import clew
 
@@ -28,11 +30,11 @@ def command(task: str, as_json: bool) -> None:
     if as_json:
         print_json(document)
         return
-    why = f": {clean(document['why'])}" if document["why"] else ""
-    say(f"{document['id']}  {document['state']}{why}")
+    why = f": {escape(document['why'])}" if document["why"] else ""
+    print_line(f"{document['id']}  {document['state']}{why}")
     for name, value in document["parts"].items():
-        say(f"  {name:<10}  {clean(json.dumps(value, ensure_ascii=False))}")
+        print_line(f"  {name:<10}  {escape(json.dumps(value, ensure_ascii=False))}")
     print_table(
         ("fact", "path", "answer"),
-        ((one["kind"], clean(one["path"]), one["answer"]) for one in document["facts"]),
+        ((fact["kind"], escape(fact["path"]), fact["answer"]) for fact in document["facts"]),
     )
