@@ -77,7 +77,7 @@ class ContentCapture:
         self._withheld: set[ContentKey] = set()
         self._known: dict[ContentKey, KnownContent] = {}
         self._attempted: set[Facts] = set()
-        self._why_missing: dict[ContentKey, tuple[bytes, str]] = {}
+        self._why_missing: dict[ContentKey, str] = {}
         self._same_content: dict[ContentKey, ContentKey] = {}
         self._listings: dict[Facts, tuple[list[bytes], bool]] = {}
         self._mapped: set[tuple[int, int]] = set()
@@ -101,9 +101,8 @@ class ContentCapture:
         """Store the files that these records say were read, if they are still unchanged."""
         reads: dict[Facts, bytes] = {}
         others: list[Saved | Change] = []
-        records = [
-            record for record in trace if not isinstance(record, Look)
-        ]  # looks name no content
+        # most records are looks, which name no content
+        records = [record for record in trace if not isinstance(record, Look)]
         for record in records:
             if isinstance(record, Change) and record.what == b"map" and record.before:
                 self._mapped.add(record.before[:2])  # its bytes may change without its mtime
@@ -154,31 +153,31 @@ class ContentCapture:
             stored = self._store.put_bytes(b"") if keep else Stored(_EMPTY_DIGEST, 0)
             self._known[key_of(facts)] = KnownContent(stored, keep)
         except ClewError as error:
-            self._fail(key_of(facts), path, error)
+            self._fail(key_of(facts), error)
 
     def _store_unchanged(self, reads: dict[Facts, bytes]) -> None:
         """Store each of these files if it is still in the state it was opened in. If the store
         knows the content of that state already, the file need not exist any more."""
         for keep, files in self._group_by_keep(reads):
-            for facts, path, answer in self._store_files(files, keep=keep):
+            for facts, answer in self._store_files(files, keep=keep):
                 if isinstance(answer, Changed):
                     why = "changed by another program before it could be stored"
-                    self._why_missing[key_of(facts)] = (path, why)
+                    self._why_missing[key_of(facts)] = why
                 elif isinstance(answer, ClewError):
-                    self._fail(key_of(facts), path, answer)
+                    self._fail(key_of(facts), answer)
                 else:
                     self._known[key_of(facts)] = KnownContent(answer, keep)
 
     def _store_files(
         self, files: list[tuple[Facts, bytes]], *, keep: bool
-    ) -> Iterator[tuple[Facts, bytes, Stored | ClewError]]:
+    ) -> Iterator[tuple[Facts, Stored | ClewError]]:
         signatures = [Signature(*facts[:5]) for facts, _ in files]
         unknown: list[int] = []
         for i, known in enumerate(self._store.recall(signatures)):
             if known is None:
                 unknown.append(i)
             else:
-                yield *files[i], known
+                yield files[i][0], known
         if unknown:
             answers = self._store.put_files(
                 [files[i][1] for i in unknown],
@@ -187,23 +186,23 @@ class ContentCapture:
                 within=self.files,
             )
             for i, answer in zip(unknown, answers, strict=True):
-                yield *files[i], answer
+                yield files[i][0], answer
 
     def _group_by_keep(
         self, reads: dict[Facts, bytes]
     ) -> Iterator[tuple[bool, list[tuple[Facts, bytes]]]]:
-        kept: dict[bool, list[tuple[Facts, bytes]]] = {True: [], False: []}
+        groups: dict[bool, list[tuple[Facts, bytes]]] = {True: [], False: []}
         for facts, path in reads.items():
             keep = self._keeps(path) and key_of(facts) not in self._withheld
-            kept[keep].append((facts, path))
-        yield from ((keep, files) for keep, files in kept.items() if files)
+            groups[keep].append((facts, path))
+        yield from ((keep, files) for keep, files in groups.items() if files)
 
-    def _fail(self, key: ContentKey, path: bytes, error: ClewError) -> None:
-        self._why_missing[key] = (path, error.message)
+    def _fail(self, key: ContentKey, error: ClewError) -> None:
+        self._why_missing[key] = error.message
         self._note_failure(error)
 
     def _note_failure(self, error: ClewError) -> None:
-        """Remember why content is no longer stored, unless only this file is concerned."""
+        """Remember why content is no longer stored, unless the error concerns only this file."""
         if not isinstance(error, NotFound | NotAllowed | TooSparse):
             self.failure = self.failure or error
 
@@ -211,22 +210,22 @@ class ContentCapture:
         key = key_of(record.facts)
         if record.error:
             why = f"could not be saved before it changed: {os.strerror(record.error)}"
-            self._why_missing.setdefault(key, (record.path, why))
+            self._why_missing.setdefault(key, why)
             return
         saved = os.fsencode(self._spool) + b"/" + record.name
         try:
             now = os.lstat(saved)
             if record.how == b"link" and (now.st_size, now.st_mtime_ns) != key[2:]:
-                self._why_missing.setdefault(key, (record.path, "written to after it was deleted"))
+                self._why_missing.setdefault(key, "written to after it was deleted")
             elif key not in self._known:
                 keep = self._keeps(record.path, saved=saved) and key not in self._withheld
                 self._known[key] = KnownContent(self._store.put_file(saved, keep=keep), keep)
             if self._last_alive is None:  # a failed recovery starts again and needs it
                 Path(os.fsdecode(saved)).unlink()
         except ClewError as error:
-            self._fail(key, record.path, error)
+            self._fail(key, error)
         except OSError as error:
-            self._why_missing.setdefault(key, (record.path, f"cannot be read: {error.strerror}"))
+            self._why_missing.setdefault(key, f"cannot be read: {error.strerror}")
 
     def _record_move(self, record: Change, before: Facts, after: Facts) -> None:
         """The file has the same bytes under a new name or with new times."""
@@ -263,8 +262,7 @@ class ContentCapture:
         return None
 
     def why_missing(self, facts: Facts) -> str:
-        reason = self._why_missing.get(key_of(facts))
-        return reason[1] if reason else "its content was never seen"
+        return self._why_missing.get(key_of(facts), "its content was never seen")
 
     def listing(self, facts: Facts) -> tuple[list[bytes], bool] | None:
         """The names in a directory soon after it was listed in this state, and whether it was still

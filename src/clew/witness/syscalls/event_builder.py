@@ -35,7 +35,7 @@ from clew.witness.syscalls.version_tracker import ObservedVersion, facts_of, key
 FinalContent = tuple[KnownContent, os.stat_result] | str
 """The content of a file at the end, with its `stat`; or why there is none."""
 
-_CHANGED_WHILE_OPEN = (
+_CHANGED_WHILE_READ = (
     "changed by another program while it was read: what was read may differ from this content"
 )
 _READ_WHILE_MAPPED = (
@@ -188,11 +188,8 @@ class EventBuilder:
         if isinstance(final, str):
             return observed, final
         now = final[1]
-        if (
-            not observed.uncertain
-            and observed.facts is not None
-            and observed.facts[:4] == facts_of(now)[:4]
-        ):
+        same = observed.facts is not None and key_of(observed.facts) == key_of(facts_of(now))
+        if same and not observed.uncertain:
             return observed, final
         # the opener may have written after its child
         opener = () if observed.opener is None else (observed.opener,)
@@ -247,16 +244,11 @@ class EventBuilder:
                 )
         if known is not None:
             source = self._origins.get(observed.path) if last else None
-            yield self._content(
-                version, known, mode, mtime, self._owners.get(observed.path), source
-            )
-            meanwhile = (
-                last
-                and observed.maker is None
-                and observed.read
-                and self._changed_while_read(observed)
-            )
-            missing = _CHANGED_WHILE_OPEN if meanwhile else ""
+            package = self._owners.get(observed.path)
+            yield self._content(version, known, mode, mtime, package, source)
+            is_input = last and observed.maker is None and observed.read
+            changed = is_input and self._changed_while_read(observed)
+            missing = _CHANGED_WHILE_READ if changed else ""
         if missing and missing != "gone":
             yield self._gap(self._context.execution, "content", missing, observed.path, observed.at)
 

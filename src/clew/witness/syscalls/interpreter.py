@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from clew.prov.event_kinds import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.content_capture import ContentCapture, is_file
-from clew.witness.syscalls.data_flows import peer_locator
+from clew.witness.syscalls.data_flows import READS, WRITES, peer_locator
 from clew.witness.syscalls.directory_changes import DirectoryChanges
 from clew.witness.syscalls.directory_listings import DirectoryListings, Listing
 from clew.witness.syscalls.observations import Observations, normalize_path
@@ -95,10 +95,10 @@ class Interpreter:
         for record in trace:
             if isinstance(record, trace_format.Look):
                 self._observations.add_look(record)
-        for event in trace_format.expand_opens(trace):
-            handler = handlers.get(type(event))
+        for entry in trace_format.expand_opens(trace):
+            handler = handlers.get(type(entry))
             if handler is not None:
-                handler(event)
+                handler(entry)
         for process_facts in self._facts_of_process.values():
             process_facts.merge()
         for listing, names in self._listings.resolve():
@@ -334,7 +334,7 @@ class Interpreter:
             self._invalidate(image, old, "rename", at)
 
     def _descriptor(self, record: trace_format.Descriptor) -> None:
-        image, name, at = record.image, record.name, record.at
+        image, name, facts, at = record.image, record.name, record.facts, record.at
         process = self._processes[image]
         stream = self._context.streams.get(name)
         if stream is not None:
@@ -344,20 +344,14 @@ class Interpreter:
         elif name.startswith(b"socket:"):
             if record.fd <= 2 and process.parent:
                 self._flows.add_shared_socket(image, process.parent)
-        elif (
-            record.facts
-            and stat.S_ISREG(record.facts.mode)
-            and not self._observations.is_ignored(name)
-        ):
-            if record.way & 1:
-                observed = self._versions.read(name, record.facts, at=at)
-                if (
-                    not self._facts_of_process[image].has_opened(observed)
-                    and observed.maker != image
-                ):
+        elif facts and stat.S_ISREG(facts.mode) and not self._observations.is_ignored(name):
+            if record.way & READS:
+                observed = self._versions.read(name, facts, at=at)
+                opened = self._facts_of_process[image].has_opened(observed)
+                if not opened and observed.maker != image:
                     self._record_use(image, observed, "inherited", at)
-            if record.way & 2:
-                self._versions.inherit(name, image, process.parent, record.facts, at=at)
+            if record.way & WRITES:
+                self._versions.inherit(name, image, process.parent, facts, at=at)
 
     def _net(self, record: trace_format.Net) -> None:
         locator = peer_locator(record.address, record.socket)
@@ -399,5 +393,4 @@ class Interpreter:
 
 
 def _access_bits(flags: int) -> int:
-    """1: for reading, 2: for writing, 3: both."""
-    return {os.O_RDONLY: 1, os.O_WRONLY: 2}.get(flags & os.O_ACCMODE, 3)
+    return {os.O_RDONLY: READS, os.O_WRONLY: WRITES}.get(flags & os.O_ACCMODE, READS | WRITES)

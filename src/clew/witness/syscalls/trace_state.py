@@ -77,19 +77,28 @@ class ProcessFacts(Struct, eq=False):
 
 
 class TraceState(Struct, eq=False):
+    """What the trace shows about one execution."""
+
     versions: VersionTracker = field(default_factory=VersionTracker)
     flows: DataFlows = field(default_factory=DataFlows)
     process_starts: ProcessStarts = field(default_factory=ProcessStarts)
     processes: dict[int, TracedProcess] = field(default_factory=dict)
     facts_of_process: dict[int, ProcessFacts] = field(default_factory=dict)
     invalidated: list[tuple[int, ObservedVersion, str, int]] = field(default_factory=list)
+    """(image, version, how, time)."""
     aliases: set[tuple[bytes, bytes]] = field(default_factory=set)
+    """Hard links: (path, new path)."""
     gaps: list[tuple[int, str, str, bytes | None, int]] = field(default_factory=list)
+    """(image, what, why, path, time)."""
     peers: dict[tuple[int, str, str], int] = field(default_factory=dict)
+    """(image, locator or URL, how) → time."""
     streams: dict[tuple[int, str, int], int] = field(default_factory=dict)
+    """(image, stream, access bits) → time."""
     variables: dict[int, dict[str, str]] = field(default_factory=dict)
+    """Redacted variables, by the number of the set in the trace; `seals` alike."""
     seals: dict[int, dict[str, str]] = field(default_factory=dict)
     links: dict[bytes, bytes] = field(default_factory=dict)
+    """Symbolic links that were followed: path → target."""
 
     def command(self, image: int) -> tuple[bytes, ...]:
         """The arguments of its program: its own, or those it was forked with."""
