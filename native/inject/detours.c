@@ -1,13 +1,14 @@
-/* Calls that the loader makes by itself: the tracer turned the instruction into a jump that ends here.
+/* Where the calls of the loader and the C library arrive that the tracer turned into jumps.
  *
- * What a system call leaves alone is left alone: all registers but three, the flags, and the bytes below
- * the stack's end, which a function that calls nobody may be using. The library uses no other registers
- * than these; it is compiled so. */
+ * The code around the jump expects a system call: all registers but rax, rcx and r11 must stay as they were,
+ * and so must the flags and the 128 bytes below the stack pointer (the red zone), which a leaf function may
+ * be using. The library is compiled to use no vector registers, so the general ones are all there is to save. */
 #include <fcntl.h>
 #include <sys/syscall.h>
 
 #include "inject.h"
 
+/* `used`: only the assembly below calls it. Other calls are made as they were: the tracer sees them. */
 __attribute__((used)) static long run_detoured_call(long nr, long a, long b, long c, long d)
 {
 	switch (nr) {
@@ -26,6 +27,8 @@ __attribute__((used)) static long run_detoured_call(long nr, long a, long b, lon
 	}
 }
 
+/* rcx holds the address of the clew_detour. The arguments move from the registers of a system call to those of
+ * a C function; the stack is aligned to 16 bytes, as the ABI wants. The last jump goes to return_to. */
 __asm__(".text\n"
 	".hidden detour_entry\n"
 	".globl detour_entry\n"

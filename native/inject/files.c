@@ -1,11 +1,9 @@
-/* The library that clew-trace injects into dynamically linked programs.
+/* The functions of the C library that open and query files, replaced by functions that record the call.
  *
- * It records in-process what is frequent and harmless: read-only opens, existence checks,
- * stat, readlink. It links against nothing, so that it loads under glibc and musl alike; what it needs of
- * the C library it names as weak symbols. Whatever it cannot record (no ring, a full one,
- * flags it does not know) it does by the traced_call `syscall` instruction, which the filter
- * stops for the tracer: slower, never unseen.
- */
+ * Frequent and harmless calls are recorded in-process: read-only opens, existence checks, stat, readlink.
+ * What cannot be recorded (no ring, a full one, unknown flags) is done by a plain `syscall` instruction, which
+ * the filter stops for the tracer: slower, never unseen. The library links against nothing, so that it loads
+ * under glibc and musl alike; what it needs of the C library it declares as weak symbols. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -14,6 +12,7 @@
 
 #include "inject.h"
 
+/* The same flags as in the filter (trace/filter.c), which stops these opens even when they come from here. */
 #define WRITES (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
 
 extern void *malloc(size_t) __attribute__((weak));
@@ -22,12 +21,13 @@ typedef struct opaque_dir DIR_;
 extern FILE_ *fdopen(int, const char *) __attribute__((weak));
 extern DIR_ *fdopendir(int) __attribute__((weak));
 
-/* Where randomness is pinned the tracer must know who has such a device open. */
+/* /dev/random and /dev/urandom: when randomness is pinned the tracer must see who opens them. */
 static int random_device(const struct stat *st)
 {
 	return S_ISCHR(st->st_mode) && (st->st_rdev == 0x108 || st->st_rdev == 0x109);
 }
 
+/* Makes the call first and records it afterwards: the record needs the result and the state of the file. */
 long recorded_open(int dirfd, const char *path, int flags, mode_t mode)
 {
 	char real[PATH_LIMIT];
@@ -45,11 +45,13 @@ long recorded_open(int dirfd, const char *path, int flags, mode_t mode)
 	f.result = fd < 0 ? (int)fd : 0;
 	if (!(f.stat && random_device(&st)) && record_call(r, &f, dirfd, fd))
 		return fd;
+	/* It could not be recorded: open it again in a way that the tracer sees. */
 	if (fd >= 0)
 		untraced_call(SYS_close, fd, 0, 0, 0);
 	return traced_call(SYS_openat, dirfd, (long)path, flags, mode, 0, 0);
 }
 
+/* An empty path with AT_EMPTY_PATH, and flags of newer kernels, are left to the tracer. */
 long recorded_stat(int dirfd, const char *path, struct stat *st, int flags)
 {
 	struct fact f = {.kind = CLEW_STAT, .path = path, .flags = flags & AT_SYMLINK_NOFOLLOW ? 1 : 0};
@@ -93,7 +95,7 @@ static long recorded_readlink(int dirfd, const char *path, char *buffer, size_t 
 
 static long recorded_statx(int dirfd, const char *path, int flags, unsigned mask, struct statx *buffer)
 {
-	/* A plain stat beside it says the same in the one form that is recorded. */
+	/* Records a plain stat made beside the statx: the record has one form. */
 	struct stat st;
 	int known = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_SYNC_TYPE;
 	struct fact f = {.kind = CLEW_STAT, .path = path, .flags = flags & AT_SYMLINK_NOFOLLOW ? 1 : 0};
@@ -114,7 +116,7 @@ static long recorded_statx(int dirfd, const char *path, int flags, unsigned mask
 	return result;
 }
 
-/* ---- what programs call ---- */
+/* ---- the functions that programs call ---- */
 
 static int open_mode(int flags, va_list more)
 {
@@ -149,7 +151,7 @@ EXPORT int __open64_2(const char *path, int flags) { return (int)libc_result(rec
 EXPORT int __openat_2(int fd, const char *path, int flags) { return (int)libc_result(recorded_open(fd, path, flags, 0)); }
 EXPORT int __openat64_2(int fd, const char *path, int flags) { return (int)libc_result(recorded_open(fd, path, flags, 0)); }
 
-/* Reading streams and folders: the C library would open these by calls of its own. */
+/* Streams and directories for reading: the C library would open them by system calls of its own, which stop. */
 static int read_mode(const char *mode)
 {
 	int flags = O_RDONLY;
@@ -163,6 +165,7 @@ static int read_mode(const char *mode)
 	return flags;
 }
 
+/* Other modes go to the next fopen: RTLD_NEXT is -1. */
 static FILE_ *recorded_fopen(const char *path, const char *mode, const char *name)
 {
 	int flags = read_mode(mode);
@@ -196,7 +199,7 @@ STAT(lstat, AT_FDCWD, AT_SYMLINK_NOFOLLOW)
 
 EXPORT int fstatat(int fd, const char *path, struct stat *st, int flags) { return (int)libc_result(recorded_stat(fd, path, st, flags)); }
 
-/* On x86-64 the names that end in 64 mean the same structure; the headers give it another type. */
+/* On x86-64 the names with 64 mean the same structure, but the headers give it another type. */
 int stat64_(const char *path, struct stat *st) __asm__("stat64");
 int lstat64_(const char *path, struct stat *st) __asm__("lstat64");
 int fstatat64_(int fd, const char *path, struct stat *st, int flags) __asm__("fstatat64");
@@ -204,7 +207,7 @@ STAT(stat64_, AT_FDCWD, 0)
 STAT(lstat64_, AT_FDCWD, AT_SYMLINK_NOFOLLOW)
 EXPORT int fstatat64_(int fd, const char *path, struct stat *st, int flags) { return (int)libc_result(recorded_stat(fd, path, st, flags)); }
 
-/* The names that programs built against an older C library call. */
+/* What programs built against glibc before 2.33 call instead of stat. */
 #define XSTAT(name, flags) \
 	EXPORT int name(int version, const char *path, struct stat *st) { (void)version; return (int)libc_result(recorded_stat(AT_FDCWD, path, st, flags)); }
 XSTAT(__xstat, 0)
@@ -234,7 +237,8 @@ static char *libc_realpath(const char *path, char *resolved)
 	return next ? next(path, resolved) : (libc_result(-ENOENT), NULL);
 }
 
-/* The kernel resolves a path in three calls where the C library asks for every component. */
+/* The kernel resolves a path in three calls, where the C library queries every component. The result is
+ * believed only if it leads to the same file: /proc may show a name that is gone. */
 EXPORT char *realpath(const char *path, char *resolved)
 {
 	struct fact f = {.kind = CLEW_REALPATH, .path = path};

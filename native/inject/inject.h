@@ -1,11 +1,13 @@
 /* What the parts of the injected library share.
  *
- * recording.c  the ring, and what is written into it
- * files.c      the C library's functions that ask for files
- * detours.c    calls that the loader makes by itself
- * fetches.c    the functions that ask for URLs
- * starting.c   setting up, before the program begins
- */
+ *   setup.c    opens the ring before the program begins, and cleans the environment
+ *   ring.c     writes records into the ring
+ *   files.c    the functions of the C library that open and query files
+ *   detours.c  calls that the loader and the C library make by themselves
+ *   urls.c     which URLs a program requests
+ *
+ * The library has no C library of its own and must not depend on that of the program: it is loaded into
+ * programs built against any. */
 #ifndef CLEW_INJECT_H
 #define CLEW_INJECT_H
 
@@ -16,15 +18,16 @@
 #include "wire.h"
 
 #define EXPORT __attribute__((visibility("default")))
-#define PATH_LIMIT 1024 /* kept small for programs with small stacks; longer paths are left to the tracer */
+#define PATH_LIMIT 1024 /* buffers lie on the stack, which may be small; calls with longer paths are left to the tracer */
 
+/* Weak: the C library of the program may not have them, and then they are NULL. */
 extern int *__errno_location(void) __attribute__((weak));
 extern void *dlsym(void *, const char *) __attribute__((weak));
 
-/* Which ring of the shared file is this process's own; see wire.h. */
+/* The page that says which ring belongs to this process (wire.h). Volatile: the tracer changes it. */
 #define LOCAL ((volatile struct clew_local *)CLEW_LOCAL)
 
-/* A system call as any other: the filter stops it where it is of interest. */
+/* A plain system call: the filter stops it if it is of interest, so the tracer sees it. */
 static inline long traced_call(long n, long a, long b, long c, long d, long e, long f)
 {
 	long result;
@@ -38,7 +41,7 @@ static inline long traced_call(long n, long a, long b, long c, long d, long e, l
 	return result;
 }
 
-/* The same through the page that the filter knows. */
+/* A system call through the page that the filter knows: it is not stopped, so the caller must record it. */
 static inline long untraced_call(long n, long a, long b, long c, long d)
 {
 	long result;
@@ -50,6 +53,7 @@ static inline long untraced_call(long n, long a, long b, long c, long d)
 	return result;
 }
 
+/* Turns the result of a system call into that of a C library function: -1 and errno on error. */
 static inline long libc_result(long result)
 {
 	if (result < 0 && result > -4096) {
@@ -68,37 +72,39 @@ static inline size_t length(const char *text)
 	return n;
 }
 
+/* Not memcpy: there is no C library to link against. */
 static inline void copy(char *to, const char *from, size_t n)
 {
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
 }
 
+/* What is recorded about one call. */
 struct fact {
 	enum clew_kind kind;
 	int result;
 	uint32_t flags;
 	const struct stat *stat;
-	const char *base; /* a folder that a relative path starts from, or NULL */
+	const char *base; /* the directory that a relative path starts from; NULL: the working directory */
 	size_t base_size;
 	const char *path;
 	const char *real;
 	size_t real_size;
 };
 
-/* Hidden: what is used before the library is relocated must be found without that. */
+/* Hidden: these are used before the library is relocated, and a hidden symbol needs no relocation. */
 #pragma GCC visibility push(hidden)
-extern int ring_ready;		 /* the two pages are mapped and are ours */
-struct clew_ring *ring_with_room(void);	 /* the ring, if there is room in it */
-size_t descriptor_path(int fd, char *to); /* the path behind a descriptor, not terminated; 0: it has none */
-/* Both return 0 when nothing could be written: then the caller makes an traced_call call that is seen. */
+extern int ring_ready;		 /* the two pages are mapped, and the ring is open */
+struct clew_ring *ring_with_room(void);	 /* NULL: none, or it stays half full */
+size_t descriptor_path(int fd, char *to); /* not terminated; 0: it has no path */
+/* Both return 0 when nothing could be written: then the caller makes a plain call, which the tracer sees. */
 int append(struct clew_ring *ring, const struct fact *fact);
 int record_call(struct clew_ring *ring, struct fact *fact, int dirfd, long result);
-/* As the system calls; each is recorded, or made in a way that is seen. */
+/* Like the system calls. Each call is either recorded or made in a way that the tracer sees. */
 long recorded_open(int dirfd, const char *path, int flags, mode_t mode);
 long recorded_stat(int dirfd, const char *path, struct stat *st, int flags);
 long recorded_access(int dirfd, const char *path, int mode);
-void detour_entry(void); /* where detours lead to; no function to call */
-/* Records that a URL was asked for; the text need not be terminated. */
+void detour_entry(void); /* detours jump here; not callable from C */
+/* Records that a URL was requested; the text need not be terminated. */
 void record_fetch(const char *url, size_t size);
 #pragma GCC visibility pop
 

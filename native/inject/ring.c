@@ -1,4 +1,8 @@
-/* The ring that this process records into, and what is written there. */
+/* Writes records into the ring of this process (wire.h).
+ *
+ * Several threads write at once, and signal handlers interrupt them, so there are no locks: a writer
+ * reserves its place by moving `head`, fills it, and publishes it by writing `size` last. The tracer reads up
+ * to the first record without a size. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -7,6 +11,7 @@
 
 int ring_ready;
 
+/* The slot is read each time: the tracer changes it after a fork, and sets it to 0 while memory is shared. */
 static struct clew_ring *ring(void)
 {
 	if (!ring_ready || !LOCAL->slot)
@@ -19,8 +24,9 @@ static int half_full(const struct clew_ring *r)
 	return __atomic_load_n(&r->head, __ATOMIC_RELAXED) - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) > CLEW_HALF;
 }
 
-/* The tracer drains a ring whenever it stops its process: so one that is half full makes a call that
- * is stopped, and asks for nothing. The caller's own would cost a second stop, at its end. */
+/* The tracer drains a ring whenever it stops its process. So when the ring is half full, this makes a call
+ * that stops and does nothing: access of a NULL path. If the call of the caller stopped instead, it would stop
+ * twice. */
 struct clew_ring *ring_with_room(void)
 {
 	struct clew_ring *r = ring();
@@ -32,6 +38,8 @@ struct clew_ring *ring_with_room(void)
 	return r;
 }
 
+/* Reserves room for a record, without locks. A record never wraps: when it does not fit before the end, a
+ * filler takes the rest. NULL: the ring is full. */
 static struct clew_record *reserve(struct clew_ring *r, uint32_t size)
 {
 	uint32_t head = __atomic_load_n(&r->head, __ATOMIC_RELAXED), pad, at;
@@ -43,7 +51,7 @@ static struct clew_record *reserve(struct clew_ring *r, uint32_t size)
 	} while (!__atomic_compare_exchange_n(&r->head, &head, head + pad + size, 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
 	if (pad) {
 		struct clew_record *filler = (struct clew_record *)(r->data + at);
-		/* A gap too small for a kind is known by its size alone. */
+		/* A filler too small for a kind is recognized by its size. */
 		if (pad >= offsetof(struct clew_record, seq))
 			filler->kind = CLEW_PAD;
 		__atomic_store_n(&filler->size, pad, __ATOMIC_RELEASE);
@@ -52,7 +60,7 @@ static struct clew_record *reserve(struct clew_ring *r, uint32_t size)
 	return (struct clew_record *)(r->data + at);
 }
 
-/* Returns 0 when there was no room: then the caller makes an traced_call call that is seen. */
+/* Returns 0 when there is no room: then the caller makes a plain call, which the tracer sees. */
 int append(struct clew_ring *r, const struct fact *f)
 {
 	size_t path_size = length(f->path), full = path_size + (f->base_size ? f->base_size + 1 : 0);
@@ -83,6 +91,7 @@ int append(struct clew_ring *r, const struct fact *f)
 	}
 	copy(text, f->path, path_size);
 	copy(text + path_size, f->real, f->real_size);
+	/* The sequence number is taken after the call was made, and the size written last: see wire.h. */
 	record->seq = __atomic_add_fetch((uint64_t *)LOCAL->base, 1, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&record->size, size, __ATOMIC_RELEASE);
 	return 1;
@@ -100,6 +109,7 @@ void record_fetch(const char *url, size_t size)
 	append(r, &f);
 }
 
+/* The kernel knows the path of a descriptor, with all links resolved: /proc/self/fd/N. */
 size_t descriptor_path(int fd, char *buffer)
 {
 	char link[32] = "/proc/self/fd/", digits[12];
@@ -114,7 +124,7 @@ size_t descriptor_path(int fd, char *buffer)
 	return size > 0 && size < PATH_LIMIT && buffer[0] == '/' ? (size_t)size : 0;
 }
 
-/* Fills in where a relative path starts, when that is not the working directory. */
+/* Fills in the directory that a relative path starts from, when that is not the working directory. */
 static int set_base(struct fact *f, int dirfd, char *buffer)
 {
 	if (dirfd == AT_FDCWD || f->path[0] == '/')
@@ -126,8 +136,8 @@ static int set_base(struct fact *f, int dirfd, char *buffer)
 	return f->base_size > 0;
 }
 
-/* The call comes first: only a path that the kernel could read is looked at here. Returns 0 when it
- * could not be recorded. */
+/* Records a call that was made; 0: it could not be recorded. The call comes first, so that only a path that
+ * the kernel could read is read here: a bad pointer must give EFAULT, not a crash. */
 int record_call(struct clew_ring *r, struct fact *f, int dirfd, long result)
 {
 	char base[PATH_LIMIT];

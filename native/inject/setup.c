@@ -1,4 +1,7 @@
-/* Setting up, before the program begins: the two pages, and an environment as it was. */
+/* Sets the library up before the program begins: maps the two pages, opens the ring, and removes the two
+ * variables that the tracer added to the environment.
+ *
+ * This happens in `early_entry`, where the tracer could arrange it, or else in the constructor. */
 #include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -8,7 +11,7 @@
 
 #define TEXT(x) #x
 #define NUMBER(x) TEXT(x)
-#define CLEW_RETURN_TO 0x111028 /* where LOCAL->back is */
+#define CLEW_RETURN_TO 0x111028 /* the address of LOCAL->return_to, as a number for the assembly below */
 _Static_assert(CLEW_LOCAL + offsetof(struct clew_local, return_to) == CLEW_RETURN_TO, "where early_entry goes back by");
 
 static int starts(const char *text, const char *with)
@@ -29,7 +32,7 @@ static unsigned number(const char **text)
 
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *) __attribute__((weak));
 
-/* Tells the tracer where the code of the C library is: that of the object which has its `errno`. */
+/* Tells the tracer where the code of the C library is: in the object that contains `__errno_location`. */
 static int find_libc(struct dl_phdr_info *object, size_t size, void *unused)
 {
 	uint64_t known = (uint64_t)__errno_location;
@@ -46,6 +49,8 @@ static int find_libc(struct dl_phdr_info *object, size_t size, void *unused)
 	return 0;
 }
 
+/* By plain calls: there is no page to go through yet. The magic number of the file is checked, because the
+ * path comes from the environment. */
 static void open_ring(const char *path, unsigned slot)
 {
 	static const unsigned char code[] = {0x0f, 0x05, 0xc3}; /* syscall; ret */
@@ -58,16 +63,18 @@ static void open_ring(const char *path, unsigned slot)
 		return;
 	if (((struct clew_head *)base)->magic != CLEW_MAGIC)
 		return;
+	/* Never writable and executable at once: some systems forbid it. */
 	copy((char *)CLEW_CODE, (const char *)code, sizeof code);
 	if (traced_call(SYS_mprotect, CLEW_CODE, 0x1000, PROT_READ | PROT_EXEC, 0, 0, 0))
 		return;
 	LOCAL->base = (uint64_t)base;
 	LOCAL->slot = slot;
 	LOCAL->handler = (uint64_t)detour_entry;
-	LOCAL->magic = CLEW_MAGIC;
+	LOCAL->magic = CLEW_MAGIC; /* last: from now on the tracer trusts this page */
 	ring_ready = 1;
 }
 
+/* NOREPLACE: if the program uses this address itself, the library stays inactive. */
 static void map(const char *path, unsigned slot)
 {
 	const long prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
@@ -75,10 +82,11 @@ static void map(const char *path, unsigned slot)
 		open_ring(path, slot);
 }
 
-/* The tracer mapped the two pages and sent the loader here. */
+/* The tracer mapped the two pages and sent the loader here. The library is not relocated yet. */
 __attribute__((used)) static void set_up_early(void) { open_ring((const char *)LOCAL->path, LOCAL->slot); }
 
-/* Leaves everything as it is, but for what the system call that comes next changes. */
+/* Keeps all registers and the red zone, except rcx and r11, which the system call that follows overwrites
+ * anyway. Then jumps back to the call. */
 __asm__(".text\n"
 	".hidden early_entry\n"
 	".globl early_entry\n"
@@ -113,7 +121,8 @@ __asm__(".text\n"
 	"	jmp *(%rcx)\n"
 	".size early_entry, .-early_entry\n");
 
-/* The program is not to see what was added to its environment: take it out again. */
+/* Removes what was added to the environment, so that the program and its children do not see it. Only the part
+ * of LD_PRELOAD before the first colon is ours. */
 __attribute__((constructor)) static void begin(int argc, char **argv, char **envp)
 {
 	const char *where = NULL; /* SLOT:PATH */
@@ -137,7 +146,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 		}
 		*keep++ = *entry;
 	}
-	/* All that is left over is empty: who looks behind the variables finds an end, not a stray pointer. */
+	/* Clears the rest: a program that reads behind the variables finds NULL, not a stray pointer. */
 	while (*keep)
 		*keep++ = NULL;
 	unsigned slot = number(&where);

@@ -1,9 +1,8 @@
-/* Which URLs a program asks for: read off the first line and the Host header of requests.
+/* Which URLs a program requests: read from the first line and the Host header of HTTP requests.
  *
- * Plain requests pass through send(). Encrypted ones pass through SSL_write_ex(), by which Python's
- * ssl module writes (requests, urllib, httpx, huggingface_hub). Only the method, host and path are
- * looked at; nothing else of what is sent is kept.
- */
+ * Plain requests pass through send(), encrypted ones through SSL_write_ex(), which Python's ssl module uses
+ * (requests, urllib, httpx, huggingface_hub). Only method, host and path are looked at; nothing else of what
+ * is sent is kept. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdint.h>
@@ -13,6 +12,7 @@
 
 #include "inject.h"
 
+/* Bytes of a URL: shorter than PATH_LIMIT, with room for the record. */
 #define LONGEST 900
 
 extern int dladdr(const void *, Dl_info *) __attribute__((weak));
@@ -33,6 +33,7 @@ static size_t until(const char *text, size_t size, char end)
 	return n;
 }
 
+/* Compares without case; `word` is in lower case. */
 static int same(const char *text, const char *word, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
@@ -41,6 +42,7 @@ static int same(const char *text, const char *word, size_t size)
 	return 1;
 }
 
+/* Records the URL of a GET request; other methods do not fetch a file. */
 static void record_request(const char *scheme, size_t scheme_size, const char *data, size_t size)
 {
 	char url[LONGEST];
@@ -66,7 +68,7 @@ static void record_request(const char *scheme, size_t scheme_size, const char *d
 EXPORT ssize_t send(int fd, const void *data, size_t size, int flags)
 {
 	long sent = traced_call(SYS_sendto, fd, (long)data, (long)size, flags, 0, 0);
-	if (sent > 0) /* then the kernel could read it, and so can we */
+	if (sent > 0) /* the kernel could read the buffer, so reading it here is safe */
 		record_request("http://", 7, data, (size_t)sent);
 	return libc_result(sent);
 }
@@ -74,8 +76,8 @@ EXPORT ssize_t send(int fd, const void *data, size_t size, int flags)
 typedef int write_fn(void *, const void *, size_t, size_t *);
 EXPORT write_fn SSL_write_ex;
 
-/* The function that the caller would have called without us: looked up from its own place,
- * because several copies of the library may be loaded side by side. */
+/* The function that the caller would have called without this library. Looked up from the object of the
+ * caller, because several copies of OpenSSL may be loaded side by side. */
 static write_fn *next_function(void *caller)
 {
 	static struct {
@@ -91,8 +93,9 @@ static write_fn *next_function(void *caller)
 		return NULL;
 	void *object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 	write_fn *found = object ? (write_fn *)dlsym(object, "SSL_write_ex") : NULL;
-	if (!found || found == SSL_write_ex) /* the program itself called: its libraries come after us */
+	if (!found || found == SSL_write_ex) /* the program itself called: its libraries come after this one */
 		found = (write_fn *)dlsym(RTLD_NEXT, "SSL_write_ex");
+	/* Threads may come here at once: each takes a place, and fills `caller` last. */
 	unsigned at = __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
 	if (found && at < 16) {
 		known[at].found = found;

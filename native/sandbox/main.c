@@ -1,25 +1,25 @@
-/* clew-sandbox --starter PID --tell FD --go FD --folder DIR --umask OCTAL [--keep FD]…
- *              [--tree FD=PATH]… [--read-only FD=PATH]… -- COMMAND…
+/* clew-sandbox prepares a sandbox and runs COMMAND (bwrap) in it. `clew repeat` starts it as the root user of a
+ * new user and mount namespace (`unshare -Urm`).
  *
- * Prepares a sandbox and runs COMMAND (bwrap) in it. Run as the root user of a new user and mount
- * namespace (`unshare -Urm`).
+ *   clew-sandbox --starter PID --tell FD --go FD --folder DIR --umask OCTAL [--keep FD]…
+ *                [--tree FD=PATH]… [--read-only FD=PATH]… -- COMMAND…
  *
  * It closes every descriptor that is not listed, mounts the overlay of DIR (lower, upper, work) on DIR/root,
  * writes the process id of its child to `--tell`, and waits for a byte on `--go`.
  *
- * `--tree` replaces the descriptor by one of PATH on a detached mount of its own, `--read-only` does the same
- * with a mount that nobody can write to. On such a mount `..` of PATH is PATH: nothing else of the file
- * system can be reached through the descriptor.
+ * `--tree` replaces the descriptor by one of PATH on a detached mount of its own; `--read-only` does the same
+ * with a read-only mount. On such a mount `..` of PATH is PATH: nothing else of the file system can be reached
+ * through the descriptor.
  *
  * COMMAND runs below a process that is the first of a new pid namespace (`init`). The kernel kills a pid
  * namespace as a whole with its first process, so nothing of the sandbox survives the end of any process:
  *
- *   our parent is killed             we are, by PR_SET_PDEATHSIG
- *   we are killed                    `init` is, by PR_SET_PDEATHSIG, and the namespace with it
- *   `init` is killed                 the namespace is; we see it and end
- *   COMMAND is killed                `init` sees it and ends, and the namespace with it
+ *   our parent is killed    PR_SET_PDEATHSIG kills us
+ *   we are killed           PR_SET_PDEATHSIG kills `init`, and the namespace with it
+ *   `init` is killed        the kernel kills the namespace; we see it and end
+ *   COMMAND is killed       `init` sees it and ends, and the namespace with it
  *
- * Our own end therefore means that no process is left, unless we were killed. */
+ * When we end, no process of the sandbox is left, unless we were killed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
@@ -38,8 +38,10 @@
 #include <unistd.h>
 
 #define MOST 64
+/* The exit status of our own failures, as of other programs that run commands (env, timeout). */
 #define FAILED 125
 
+/* The descriptors that stay open. */
 static int kept[MOST] = {0, 1, 2};
 static unsigned kept_count = 3;
 
@@ -71,6 +73,7 @@ static void keep(int fd)
 
 static int ascending(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
+/* A descriptor of the caller that leaked into the sandbox would be a way out of it. */
 static void close_others(void)
 {
 	unsigned from = 0;
@@ -83,7 +86,7 @@ static void close_others(void)
 	close_range(from, ~0u, 0);
 }
 
-/* FD=PATH */
+/*  is FD=PATH: replaces descriptor FD by one of PATH on a detached clone of its mount. */
 static void mount_apart(const char *word, unsigned long attributes)
 {
 	const char *path = strchr(word, '=');
@@ -100,15 +103,15 @@ static void mount_apart(const char *word, unsigned long attributes)
 	close(tree);
 }
 
-/* bwrap binds the machine's own device nodes, and root could change their modes and owners for all.
- * A node on a read-only mount can still be read and written, but not changed. */
+/* bwrap binds the device nodes of the machine, and root of the namespace could change their modes and owners
+ * for everyone. A node on a read-only mount can be read and written, but not changed. */
 static void protect_devices(void)
 {
 	struct mount_attr read_only = {.attr_set = MOUNT_ATTR_RDONLY};
 	if (mount("/dev", "/dev", NULL, MS_BIND | MS_REC, NULL) ||
 	    syscall(SYS_mount_setattr, AT_FDCWD, "/dev", AT_RECURSIVE, &read_only, sizeof read_only))
 		fail("cannot protect /dev");
-	for (int fd = 0; fd < 3; fd++) { /* /dev/null, opened outside, would still be on the other mount */
+	for (int fd = 0; fd < 3; fd++) { /* /dev/null that was opened outside would still be on the other mount: open it again */
 		struct stat status;
 		if (fstat(fd, &status) || !S_ISCHR(status.st_mode) || isatty(fd))
 			continue;
@@ -125,7 +128,8 @@ static void end(int signal)
 	_exit(FAILED);
 }
 
-/* Any of these ends the sandbox. The first process of a namespace gets only signals that it handles. */
+/* Each of these ends the sandbox. They are handled explicitly, because the first process of a pid namespace
+ * gets no signal that it does not handle. */
 static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 static void handle_signals(void (*handler)(int))
@@ -136,8 +140,8 @@ static void handle_signals(void (*handler)(int))
 			sigaction(ending[i], &action, NULL);
 }
 
-/* The first process of the namespace. Its word to `starter` says that it ends with that one; the
- * answer, that `starter` lived to hear it. */
+/* The first process of the namespace. It writes a byte after PR_SET_PDEATHSIG, so that its parent knows it
+ * will end with it, and waits for one: if the parent died before, the read fails. */
 static void init(int starter, char **command)
 {
 	char byte = 0;
@@ -152,9 +156,10 @@ static void init(int starter, char **command)
 		execv(command[0], command);
 		fail(command[0]);
 	}
+	/* Keep only stderr: an open pipe here would hide the end of the command from its reader. */
 	close_range(0, 1, 0);
 	close_range(3, ~0u, 0);
-	for (;;) {
+	for (;;) { /* also reaps orphans of the namespace */
 		pid_t ended = wait(&status);
 		if (ended == child)
 			_exit(WIFEXITED(status) ? WEXITSTATUS(status) : FAILED);
@@ -172,6 +177,7 @@ static void report(int tell, pid_t pid)
 	close(tell);
 }
 
+/* Starts `init` and returns the exit status of the command. */
 static int run(int tell, int go, char **command)
 {
 	int pair[2], status;
@@ -188,12 +194,13 @@ static int run(int tell, int go, char **command)
 		init(pair[1], command);
 	}
 	close(pair[1]);
+	/* From here on `init` decides when the sandbox ends. */
 	handle_signals(SIG_IGN);
 	if (read(pair[0], &byte, 1) != 1)
 		return FAILED;
 	report(tell, child);
 	if (read(go, &byte, 1) != 1 || write(pair[0], &byte, 1) != 1)
-		return FAILED; /* the child reads the end of our socket, and ends */
+		return FAILED; /* our socket closes, so the read in `init` fails, and it ends */
 	close_range(0, 1, 0);
 	close_range(3, ~0u, 0);
 	while (waitpid(child, &status, 0) < 0)
@@ -210,7 +217,7 @@ int main(int argc, char **argv)
 	const char *folder = NULL, *apart[MOST];
 	unsigned long attributes[MOST];
 	unsigned count = 0;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* first: see the check of the parent below */
 	for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
 		char *value = argv[at + 1];
 		bool tree = !strcmp(argv[at], "--tree");
@@ -237,18 +244,21 @@ int main(int argc, char **argv)
 		return FAILED;
 	}
 	if (getppid() != starter)
-		return FAILED; /* it was killed before PR_SET_PDEATHSIG */
+		return FAILED; /* the starter was killed before PR_SET_PDEATHSIG took effect */
 	for (unsigned i = 0; i < count; i++)
 		keep(number(apart[i]));
+	/* Before anything else is opened or mounted. */
 	close_others();
 	fcntl(tell, F_SETFD, FD_CLOEXEC);
 	fcntl(go, F_SETFD, FD_CLOEXEC);
 	for (unsigned i = 0; i < count; i++)
 		mount_apart(apart[i], attributes[i]);
 	protect_devices();
-	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* the user's keys stay outside */
+	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* a new keyring: the keys of the user stay outside */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		fail("cannot give up privileges");
+	/* Relative paths, so that DIR may hold characters that mount options cannot (comma, colon). volatile: the
+	 * overlay is thrown away, so nothing needs to be synced. */
 	if (chdir(folder) ||
 	    mount("overlay", "root", "overlay", 0, "lowerdir=lower,upperdir=upper,workdir=work,userxattr,volatile"))
 		fail("cannot mount the overlay");
