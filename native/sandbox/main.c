@@ -86,7 +86,7 @@ static void close_others(void)
 	close_range(from, ~0u, 0);
 }
 
-/*  is FD=PATH: replaces descriptor FD by one of PATH on a detached clone of its mount. */
+/* The word is FD=PATH: replaces descriptor FD by one of PATH on a detached clone of its mount. */
 static void mount_apart(const char *word, unsigned long attributes)
 {
 	const char *path = strchr(word, '=');

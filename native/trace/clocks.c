@@ -4,7 +4,9 @@
  * times out (timeouts.c). A new thread or child begins with the clock of its maker, and after waiting for a
  * child a thread is at least as late as the child was. So the clock depends on what is done and not on how
  * long it takes, never goes back, and loops that wait for a time end. The other clocks are real. */
-#include "trace.h"
+#include "memory.h"
+#include "pinning.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <linux/audit.h>

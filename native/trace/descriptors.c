@@ -3,7 +3,10 @@
  * see of files behave alike.
  *
  * The list is filled for one program at a time, then written. */
-#include "trace.h"
+#include "exec.h"
+#include "library.h"
+#include "memory.h"
+#include "records.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -13,7 +13,8 @@
  * - while no second thread can be about to run them.
  *
  * Everywhere else nothing changes, and the call stops. */
-#include "trace.h"
+#include "library.h"
+#include "memory.h"
 
 #include <fcntl.h>
 #include <linux/audit.h>

@@ -7,7 +7,8 @@
  *   SECCOMP_RET_ALLOW   the call runs; the tracer never knows of it
  *   SECCOMP_RET_TRACE   the call stops (PTRACE_EVENT_SECCOMP) before it runs
  *   SECCOMP_RET_ERRNO   the call fails; used for calls that would bypass the tracer */
-#include "trace.h"
+#include "pinning.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>

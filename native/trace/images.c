@@ -3,7 +3,12 @@
  * An image is one program that ran in a process: each exec begins a new one. Before the exec this module
  * reads the arguments and finds what the kernel will load (script, interpreter, loader). After it, it
  * records the new image and its inherited descriptors, and injects the library (stack.c). */
-#include "trace.h"
+#include "exec.h"
+#include "library.h"
+#include "memory.h"
+#include "pinning.h"
+#include "records.h"
+#include "syscalls.h"
 
 #include <dirent.h>
 #include <elf.h>

@@ -23,8 +23,21 @@
  * The tracer runs until the command and all its descendants have ended, and exits with the command's
  * status: 128+n when signal n ended it, 126 or 127 when it could not be run, 125 when the tracer failed.
  * Tracer and command end together: the kernel kills the command when the tracer is killed
- * (PTRACE_O_EXITKILL), and signals the tracer when the starter is killed (PR_SET_PDEATHSIG). */
-#include "trace.h"
+ * (PTRACE_O_EXITKILL), and signals the tracer when the starter is killed (PR_SET_PDEATHSIG).
+ *
+ * Headers, and the modules that they declare:
+ *   tasks.h     tasks.c (threads and processes), serial.c (one process after the other), main.c (event loop)
+ *   syscalls.h  syscalls.c (table), filter.c (seccomp), syscall_entry.c, syscall_exit.c
+ *   records.h   trace_file.c (format), records.c, observations.c, snapshots.c, output_ranges.c
+ *   exec.h      images.c (exec), stack.c (injection), descriptors.c, reuse.c
+ *   library.h   rings.c, detours.c, early_setup.c, isolation.c
+ *   pinning.h   pinning.c, clocks.c, timeouts.c, random.c, random_devices.c
+ *   memory.h    memory.c */
+#include "exec.h"
+#include "library.h"
+#include "pinning.h"
+#include "records.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>

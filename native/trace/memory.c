@@ -2,7 +2,7 @@
  *
  * A path means what it means to the process: relative to its working directory, its descriptors, its
  * /proc/self. The functions here turn it into a path that the tracer can use. */
-#include "trace.h"
+#include "memory.h"
 
 #include <fcntl.h>
 #include <limits.h>

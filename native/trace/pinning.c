@@ -3,7 +3,10 @@
  * The filter stops the calls that read them, only in a pinned run, and the tracer answers. So it works in
  * static and Go programs, too. clocks.c has the clock, timeouts.c the waits, random.c the random numbers,
  * random_devices.c /dev/urandom. */
-#include "trace.h"
+#include "exec.h"
+#include "memory.h"
+#include "pinning.h"
+#include "syscalls.h"
 
 #include <linux/audit.h>
 #include <stdio.h>

@@ -3,7 +3,8 @@
  * A process that has one of them open is stopped at every call until it closes it, and its reads from the
  * device are answered from its stream. That is slow but rare: programs use getrandom. The device is
  * recognized by its number, so it does not matter by what name it was opened or how it was inherited. */
-#include "trace.h"
+#include "memory.h"
+#include "pinning.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,11 @@
  *
  * What an image observes is recorded once per image: a program that stats a file a thousand times in the
  * same state learns nothing new. */
-#include "trace.h"
+#include "exec.h"
+#include "library.h"
+#include "memory.h"
+#include "records.h"
+#include "syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,9 @@
  * turned into an exit with the status that the program would have had. The question has the form of a
  * record (R_ASK, docs/formats/trace.md) and carries copies of the descriptors that the program would write
  * to; the answer is a `struct answer`. Nothing is asked about a file that cannot be executed. */
-#include "trace.h"
+#include "exec.h"
+#include "memory.h"
+#include "records.h"
 
 #include <errno.h>
 #include <fcntl.h>

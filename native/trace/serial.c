@@ -4,7 +4,7 @@
  * Some processes need each other: the ends of a pipe, a server and its clients, a child and the parent that
  * feeds it. So when no process moves any more, the one that was held last goes on. It also goes on after a
  * while in which all others only sleep, or after a long time in any case: a process may be polling for it. */
-#include "trace.h"
+#include "tasks.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,9 @@
  * inject the library the tracer adds LD_PRELOAD and CLEW_RING to the variables. It does so here and not in
  * the arguments of execve: no other thread can use this memory yet, and the calling process, which may share
  * its memory with a parent that goes on (vfork), is never changed. */
-#include "trace.h"
+#include "exec.h"
+#include "library.h"
+#include "memory.h"
 
 #include <elf.h>
 #include <fcntl.h>

@@ -2,7 +2,12 @@
  *
  * A call that succeeded is a use or a change. A call that failed is recorded, too: that a file was absent
  * or could not be created is something the program learnt, and a repeat must find it the same. */
-#include "trace.h"
+#include "exec.h"
+#include "library.h"
+#include "memory.h"
+#include "pinning.h"
+#include "records.h"
+#include "syscalls.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  * Columns: numbers, what the call does, when the filter stops it; then the numbers of the arguments that
  * hold directory descriptor, path and flags, and for calls with two paths the second directory and path.
  * -1: there is none. Flags -2: the call never follows a link (lstat). */
-#include "trace.h"
+#include "syscalls.h"
 
 #include <linux/audit.h>
 
