@@ -65,7 +65,7 @@ struct clew_head {
 /* Every other slot: a ring of records with several writers (the threads of a process) and one reader (the
  * tracer). */
 struct clew_ring {
-	uint32_t head; /* writers have reserved up to here; never wraps to 0 */
+	uint32_t head; /* writers have reserved up to here; only grows, the position is head % CLEW_DATA */
 	uint32_t tail; /* the tracer has read up to here */
 	uint8_t pad[56];
 	uint8_t data[CLEW_DATA];

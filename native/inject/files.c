@@ -78,6 +78,7 @@ long recorded_access(int dirfd, const char *path, int mode)
 	return traced_call(SYS_faccessat, dirfd, (long)path, mode, 0, 0, 0);
 }
 
+/* The target is recorded, too: a link that leads elsewhere in a repeat matters. */
 static long recorded_readlink(int dirfd, const char *path, char *buffer, size_t size)
 {
 	struct fact f = {.kind = CLEW_READLINK, .path = path};
@@ -118,6 +119,7 @@ static long recorded_statx(int dirfd, const char *path, int flags, unsigned mask
 
 /* ---- the functions that programs call ---- */
 
+/* The mode is passed only with these flags. */
 static int open_mode(int flags, va_list more)
 {
 	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(more, int) : 0;

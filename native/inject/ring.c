@@ -19,6 +19,7 @@ static struct clew_ring *ring(void)
 	return (struct clew_ring *)(LOCAL->base + (uint64_t)LOCAL->slot * CLEW_SLOT_SIZE);
 }
 
+/* Both counters only grow, so their difference is what the tracer has not read yet. */
 static int half_full(const struct clew_ring *r)
 {
 	return __atomic_load_n(&r->head, __ATOMIC_RELAXED) - __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE) > CLEW_HALF;
@@ -97,6 +98,7 @@ int append(struct clew_ring *r, const struct fact *f)
 	return 1;
 }
 
+/* A URL that cannot be recorded is dropped: the connection is seen by the tracer anyway. */
 void record_fetch(const char *url, size_t size)
 {
 	char text[PATH_LIMIT];

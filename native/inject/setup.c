@@ -14,6 +14,7 @@
 #define CLEW_RETURN_TO 0x111028 /* the address of LOCAL->return_to, as a number for the assembly below */
 _Static_assert(CLEW_LOCAL + offsetof(struct clew_local, return_to) == CLEW_RETURN_TO, "where early_entry goes back by");
 
+/* No strncmp: there is no C library. */
 static int starts(const char *text, const char *with)
 {
 	while (*with)
@@ -150,6 +151,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	while (*keep)
 		*keep++ = NULL;
 	unsigned slot = number(&where);
+	/* early_entry may have done it already. */
 	if (!ring_ready && *where == ':' && slot && slot < CLEW_SLOTS)
 		map(where + 1, slot);
 	if (ring_ready && __errno_location && dl_iterate_phdr)

@@ -25,6 +25,7 @@ static size_t put(char *to, size_t at, const char *text, size_t size)
 	return at;
 }
 
+/* The length up to `end` or the end of the line. */
 static size_t until(const char *text, size_t size, char end)
 {
 	size_t n = 0;
@@ -65,6 +66,7 @@ static void record_request(const char *scheme, size_t scheme_size, const char *d
 	}
 }
 
+/* The C library sends by the same call; a request may be cut here, and then only what was sent counts. */
 EXPORT ssize_t send(int fd, const void *data, size_t size, int flags)
 {
 	long sent = traced_call(SYS_sendto, fd, (long)data, (long)size, flags, 0, 0);

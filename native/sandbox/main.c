@@ -111,7 +111,8 @@ static void protect_devices(void)
 	if (mount("/dev", "/dev", NULL, MS_BIND | MS_REC, NULL) ||
 	    syscall(SYS_mount_setattr, AT_FDCWD, "/dev", AT_RECURSIVE, &read_only, sizeof read_only))
 		fail("cannot protect /dev");
-	for (int fd = 0; fd < 3; fd++) { /* /dev/null that was opened outside would still be on the other mount: open it again */
+	/* /dev/null that was opened outside would still be on the other mount: open it again. */
+	for (int fd = 0; fd < 3; fd++) {
 		struct stat status;
 		if (fstat(fd, &status) || !S_ISCHR(status.st_mode) || isatty(fd))
 			continue;
@@ -122,6 +123,7 @@ static void protect_devices(void)
 	}
 }
 
+/* Ends `init`, and with it every process of the namespace. */
 static void end(int signal)
 {
 	(void)signal;
@@ -168,6 +170,7 @@ static void init(int starter, char **command)
 	}
 }
 
+/* The starter waits for this line. */
 static void report(int tell, pid_t pid)
 {
 	char text[32];
@@ -245,6 +248,7 @@ int main(int argc, char **argv)
 	}
 	if (getppid() != starter)
 		return FAILED; /* the starter was killed before PR_SET_PDEATHSIG took effect */
+	/* These descriptors are replaced below, so they must not be closed. */
 	for (unsigned i = 0; i < count; i++)
 		keep(number(apart[i]));
 	/* Before anything else is opened or mounted. */
@@ -254,7 +258,8 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < count; i++)
 		mount_apart(apart[i], attributes[i]);
 	protect_devices();
-	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL); /* a new keyring: the keys of the user stay outside */
+	/* A new keyring: the keys of the user stay outside. */
+	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		fail("cannot give up privileges");
 	/* Relative paths, so that DIR may hold characters that mount options cannot (comma, colon). volatile: the

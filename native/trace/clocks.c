@@ -22,6 +22,7 @@ struct child_clock {
 	struct child_clock *next;
 };
 
+/* Every read returns a later time: a loop that waits for time to pass ends. */
 static int64_t advance_clock(struct task *task) { return pins.start + (task->clock += READ_COST); }
 
 /* Whether the call uses 64-bit times: on x86-64 all do, on i386 those that have no x86-64 number. */
@@ -99,6 +100,7 @@ void clock_free_children(struct proc *proc)
 	}
 }
 
+/* Each child is waited for once: its entry is removed. */
 static void catch_up(struct task *task, pid_t child)
 {
 	for (struct child_clock **at = &task->proc->child_clocks; *at; at = &(*at)->next)
@@ -118,10 +120,10 @@ static pid_t waited_child(struct task *task, int64_t result)
 	int32_t pid = 0;
 	if (task->call->op != OP_WAITID)
 		return (pid_t)result;
-	uint64_t told = argument(task, 2), at = told + (task->info.arch == AUDIT_ARCH_X86_64 ? 16 : 12);
-	if (result < 0 || (told && peek(task->tid, at, &pid, sizeof pid) != sizeof pid))
+	uint64_t siginfo = argument(task, 2), at = siginfo + (task->info.arch == AUDIT_ARCH_X86_64 ? 16 : 12);
+	if (result < 0 || (siginfo && peek(task->tid, at, &pid, sizeof pid) != sizeof pid))
 		return 0;
-	return told ? pid : argument(task, 0) == P_PID ? (pid_t)argument(task, 1) : 0;
+	return siginfo ? pid : argument(task, 0) == P_PID ? (pid_t)argument(task, 1) : 0;
 }
 
 /* ---- */

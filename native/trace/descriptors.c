@@ -19,6 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Further descriptors are left out. */
 #define MAX_DESCRIPTORS 256
 
 /* One list for all: a program is recorded at a time, and each entry holds a whole path. */

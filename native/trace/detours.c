@@ -124,6 +124,7 @@ static struct known {
 } known[CLEW_MAX_DETOURS];
 static unsigned known_count;
 
+/* Only sites in the loader, by offset: it is mapped at another address in each process. */
 static void remember_site(const struct proc *proc, uint64_t site, const uint8_t *code)
 {
 	struct known *place = &known[known_count];
@@ -137,6 +138,7 @@ static void remember_site(const struct proc *proc, uint64_t site, const uint8_t 
 	known_count++;
 }
 
+/* Detours lie one behind the other on the first page. */
 static uint32_t detour_address(unsigned number) { return CLEW_DETOURS + number * sizeof(struct clew_detour); }
 
 /* Installs all known sites of this loader, before the loader continues. The bytes are compared again: another
@@ -208,5 +210,6 @@ void detour_try(struct task *task)
 	if (peek(task->tid, CLEW_LOCAL, &local, sizeof local) != sizeof local || local.magic != CLEW_MAGIC || !local.handler)
 		return;
 	if (site - proc->loader <= LOADER || (local.libc && site - local.libc < local.libc_end - local.libc))
-		install_detour(task, site, proc->detours++); /* counted also when it fails, so that it is not tried for ever */
+		/* Counted also when it fails, so that it is not tried for ever. */
+		install_detour(task, site, proc->detours++);
 }

@@ -21,7 +21,8 @@
 
 struct early {
 	struct user_regs_struct registers; /* at the call that is replaced */
-	uint64_t site, entry;		   /* where the instructions of the call begin; the entry point of the library */
+	/* Where the instructions of the call begin; the entry point of the library. */
+	uint64_t site, entry;
 };
 
 static uint64_t entry_offset; /* offset of the entry point in the library; 0: unknown */

@@ -79,7 +79,9 @@ static void add_rule(const struct call *call)
 	case PASS:
 		pass_from_library();
 		break;
-	case PASS_FLAGS: /* an open: only one for reading may pass, because the tracer must hold a write-open while it keeps the old content */
+	/* An open: only one for reading may pass, because the tracer must hold a write-open while it keeps the
+	 * old content. */
+	case PASS_FLAGS:
 		load(ARGUMENT(call->flags));
 		add(BPF_JMP | BPF_JSET | BPF_K, WRITES, 0, 1);
 		ret(SECCOMP_RET_TRACE);

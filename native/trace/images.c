@@ -25,6 +25,7 @@
 #define MAX_LOADED 6	      /* a script, its interpreter, the interpreter of that, … and the loader */
 #define LONGEST_LIST (2u << 20) /* bytes of all arguments, or of all variables: above what the kernel accepts */
 
+/* An exec between its entry and its outcome. */
 struct image {
 	struct list arguments;
 	char *loaded[MAX_LOADED];
@@ -45,7 +46,8 @@ static void read_strings(pid_t tid, const uint64_t *addresses, unsigned count, c
 	static char room[BATCH][SHORT];
 	struct iovec here[BATCH], there[BATCH];
 	for (unsigned i = 0; i < count; i++) {
-		size_t page = 4096 - addresses[i] % 4096; /* do not read into the next page: it may not be mapped, and the whole read would end there */
+		/* Do not read into the next page: it may not be mapped, and the whole read would end there. */
+		size_t page = 4096 - addresses[i] % 4096;
 		there[i] = (struct iovec){(void *)addresses[i], page < SHORT ? page : SHORT};
 		here[i] = (struct iovec){room[i], there[i].iov_len};
 	}
@@ -135,6 +137,7 @@ static int64_t variables_number(const struct list *list)
 
 /* ---- what the kernel will load ---- */
 
+/* Takes ownership of `path`. */
 static void load(struct image *image, char *path)
 {
 	if (image->loaded_count < MAX_LOADED)
@@ -270,8 +273,10 @@ void image_failed(struct task *task)
 	image_free(task);
 }
 
+/* An exec of an absent file: its outcome is known at the next stop. */
 bool image_outcome_pending(const struct task *task) { return task->image && task->image->absent; }
 
+/* The kernel opened these files itself: no open call will be seen for them. */
 static void emit_loaded(struct proc *proc, uint64_t seq, const struct image *image)
 {
 	for (unsigned i = 0; i < image->loaded_count; i++) {
@@ -296,6 +301,7 @@ void image_started(struct task *task)
 {
 	struct proc *proc = task->proc;
 	struct image *image = task->image;
+	/* The record of the new image names the one before it. */
 	uint32_t previous = proc->image;
 	char link[64], exe[PATH_MAX_];
 	if (!image)
@@ -408,6 +414,7 @@ static void record_descriptor(struct proc *proc, const char *folder, int fd, boo
 	} else if (name[0] != '/' && strncmp(name, "socket:", 7))
 		return;
 	uint64_t hash = hash_bytes(R_FD + (uint64_t)access_mode, name, strlen(name));
+	/* A directory that is merely open was not listed. */
 	if (known && S_ISDIR(facts.mode))
 		return;
 	if (known && S_ISREG(facts.mode) && access_mode & 2)

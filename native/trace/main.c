@@ -63,7 +63,9 @@
 	 PTRACE_O_TRACEEXIT | PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL)
 
 static pid_t root;
+/* 125 unless the command itself ended: the tracer failed. */
 static int root_status = 125;
+/* Options that only this module needs. */
 static bool prompt, isolated;
 static pid_t holder; /* the process that holds library and ring for an isolated command; 0: none */
 
@@ -182,7 +184,8 @@ static void run_command(char **command, int go)
 	restore_signals();
 	if (read(go, &byte, 1) != 1)
 		_exit(125);
-	open_files(); /* after the byte, so after the tracer made itself undumpable: an isolated command chose these paths */
+	/* After the byte, so after the tracer made itself undumpable: an isolated command chose these paths. */
+	open_files();
 	if (filter_install())
 		_exit(125);
 	close(go);
@@ -206,6 +209,7 @@ static void start_command(char **command)
 		run_command(command, go[0]);
 	}
 	close(go[0]);
+	/* Attach before the byte is written: the child must not run the command untraced. */
 	if (ptrace(PTRACE_SEIZE, root, NULL, OPTIONS))
 		fail("cannot trace (is ptrace allowed here?)");
 	/* Only now: the forked child would have inherited it, and then could not be attached to. */
@@ -222,7 +226,8 @@ void resume(struct task *task, int request, int signal)
 {
 	if (request == PTRACE_CONT && task->proc && task->proc->has_random_device)
 		request = PTRACE_SYSCALL;
-	ptrace(request, task->tid, NULL, (long)signal); /* fails when the task was killed meanwhile: wait4 reports that */
+	/* Fails when the task was killed meanwhile: wait4 reports that. */
+	ptrace(request, task->tid, NULL, (long)signal);
 }
 
 /* Whether two processes share their memory. The event does not say: a plain clone may share memory or not.
@@ -328,6 +333,7 @@ static void handle_end(struct task *task, int status, const struct rusage *usage
 		out_end();
 		if (proc->pid == root)
 			root_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+		/* The reader wants to know of each child as soon as it has ended. */
 		if (prompt && proc->parent && proc->parent->pid == root)
 			out_flush();
 	}
@@ -427,6 +433,7 @@ static void event_loop(void)
 		 * in doubt. */
 		if (tid == holder) {
 			out_flush();
+			/* errno for the message: no system call has failed. */
 			errno = ESRCH;
 			fail("the holder of the library was killed");
 		}
@@ -435,7 +442,8 @@ static void event_loop(void)
 			if (task)
 				handle_end(task, status, &usage);
 		} else if (!task) {
-			task_new(tid, NULL)->awaits_parent = true; /* stopped before the event of its parent: keep it stopped until handle_fork */
+			/* Stopped before the event of its parent: keep it stopped until handle_fork. */
+			task_new(tid, NULL)->awaits_parent = true;
 		} else if (task->proc) {
 			handle_stop(task, status);
 		}
@@ -446,9 +454,10 @@ int main(int argc, char **argv)
 {
 	const char *out = NULL, *exclude[256];
 	char *library = NULL;
-	struct snapshot_options saving = {.exclude = exclude};
+	struct snapshot_options snapshots = {.exclude = exclude};
 	int notify = -1, at = 1;
 	bool session = false;
+	/* The timer starts last, once everything it collects from is set up. */
 	struct itimerval timer = {{0, TICK}, {0, TICK}};
 	struct sigaction on_tick = {.sa_handler = tick}; /* without SA_RESTART: the tick must interrupt wait4 */
 	for (; at + 1 < argc && strcmp(argv[at], "--"); at += 2) {
@@ -456,7 +465,7 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[at], "--out"))
 			out = held_path(value);
 		else if (!strcmp(argv[at], "--spool"))
-			saving.folder = held_path(value);
+			snapshots.folder = held_path(value);
 		else if (!strcmp(argv[at], "--environment"))
 			environment_read(held_path(value));
 		else if (!strcmp(argv[at], "--notify"))
@@ -481,8 +490,8 @@ int main(int argc, char **argv)
 			isolated = true;
 		else if (!strcmp(argv[at], "--pin-clock") ? pin_clock(value) : !strcmp(argv[at], "--pin-random") && pin_random(value))
 			continue;
-		else if (!strcmp(argv[at], "--exclude") && saving.exclude_count < 256)
-			exclude[saving.exclude_count++] = value;
+		else if (!strcmp(argv[at], "--exclude") && snapshots.exclude_count < 256)
+			exclude[snapshots.exclude_count++] = value;
 		else
 			break;
 	}
@@ -501,8 +510,9 @@ int main(int argc, char **argv)
 	if (notify >= 0)
 		fcntl(notify, F_SETFD, FD_CLOEXEC);
 	out_open(out, notify);
+	/* The rings before the first process: its number in the sequence comes from there. */
 	rings_open();
-	snapshots_start(&saving);
+	snapshots_start(&snapshots);
 	if (isolated) {
 		holder = holder_start(library ? held_descriptor(library) : -1, rings_file());
 		rings_set_holder(holder);

@@ -68,6 +68,7 @@ bool link_path(const char *link, char *to)
 	return true;
 }
 
+/* The path of a descriptor of a process; pipes and sockets have names such as pipe:[123]. */
 bool descriptor_path(pid_t pid, int fd, char *to)
 {
 	char link[64];
@@ -154,6 +155,7 @@ void facts_from(const struct stat *st, struct clew_facts *facts)
 	facts->ctime = st->st_ctim.tv_sec * 1000000000l + st->st_ctim.tv_nsec;
 }
 
+/* The state of the file at a path; false: there is none. */
 bool facts_of(const char *path, bool follow, struct clew_facts *facts)
 {
 	struct stat st;

@@ -32,6 +32,7 @@ struct output_state {
 };
 
 static volatile struct output_state *output;
+/* Device and inode of the two streams: how descriptors of other processes are recognized. */
 static struct stat identity[2];
 static struct proc *holders; /* all processes that have the output open */
 static unsigned holder_exits;	     /* ends of holders that had written something */
@@ -128,6 +129,7 @@ static int64_t bytes_written_by_others(const struct proc *proc)
 	return all;
 }
 
+/* Adds a process to the holders, once. */
 static void add_holder(struct proc *proc, unsigned streams)
 {
 	if (!proc->streams) {
@@ -219,6 +221,7 @@ void output_exiting(struct proc *proc)
 	proc->exit_seen = true;
 }
 
+/* The process has ended. */
 void output_exited(struct proc *proc)
 {
 	if (!proc->streams)

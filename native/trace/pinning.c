@@ -26,6 +26,7 @@ bool pin_clock(const char *nanoseconds)
 	return pins.clock;
 }
 
+/* The seed: 32 hexadecimal digits. */
 bool pin_random(const char *hex)
 {
 	pins.random = strlen(hex) == 2 * SEED;
@@ -100,6 +101,7 @@ void call_skip(struct task *task, int64_t result)
 	call_set_result(task, result);
 }
 
+/* Sets what the program finds as the result of its call. */
 void call_set_result(struct task *task, int64_t result) { ptrace(PTRACE_POKEUSER, task->tid, AT(rax), result); }
 
 void argument_set(struct task *task, int n, uint64_t value)

@@ -113,7 +113,8 @@ int64_t random_fill(struct task *task, uint64_t address, uint64_t size)
 bool getrandom_enter(struct task *task)
 {
 	uint64_t flags = argument(task, 2);
-	if (!(flags & ~(uint64_t)(GRND_NONBLOCK | GRND_RANDOM | GRND_INSECURE))) /* unknown flags: let the kernel refuse them */
+	/* Unknown flags: let the kernel refuse them. */
+	if (!(flags & ~(uint64_t)(GRND_NONBLOCK | GRND_RANDOM | GRND_INSECURE)))
 		call_skip(task, random_fill(task, argument(task, 0), argument(task, 1)));
 	return false;
 }

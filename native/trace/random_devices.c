@@ -42,6 +42,7 @@ static bool is_device(pid_t pid, int fd)
 	return !stat(link, &st) && S_ISCHR(st.st_mode) && major(st.st_rdev) == 1 && (minor(st.st_rdev) == 8 || minor(st.st_rdev) == 9);
 }
 
+/* Whether the process has such a device open by any descriptor. */
 static bool holds_device(pid_t pid)
 {
 	char folder[64];
@@ -103,6 +104,7 @@ static enum use use_of(uint32_t arch, uint64_t nr)
 	return NOTHING;
 }
 
+/* Answers the call if it reads from a device; notes a close, whose outcome matters. */
 static void enter(struct task *task, const struct __ptrace_syscall_info *info)
 {
 	const uint64_t *given = (const uint64_t *)info->entry.args;
@@ -112,6 +114,7 @@ static void enter(struct task *task, const struct __ptrace_syscall_info *info)
 	task->device = use == CLOSE ? DEVICE_CLOSED : DEVICE_READ;
 	if (use == CLOSE)
 		return;
+	/* read_parts and random_fill look at the architecture of this call. */
 	task->info.arch = info->arch;
 	task->answer = use == READ ? random_fill(task, given[1], given[2])
 		     : use == READ_PARTS ? read_parts(task, given[1], given[2]) : -EINVAL; /* EINVAL for splice and its like: programs then fall back to read and write */
@@ -126,7 +129,8 @@ void device_stop(struct task *task, const struct __ptrace_syscall_info *info)
 		return;
 	}
 	if (task->device == DEVICE_READ)
-		call_set_result(task, task->answer); /* the filter answers ENOSYS to number -1: set the result again */
+		/* The filter answers ENOSYS to number -1: set the result again. */
+		call_set_result(task, task->answer);
 	else if (task->device == DEVICE_CLOSED)
 		devices_inherited(task->proc);
 	task->device = DEVICE_NONE;

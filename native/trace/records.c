@@ -25,6 +25,7 @@ static uint64_t hash_facts(uint64_t hash, const struct clew_facts *facts)
 
 static uint64_t hash_text(uint64_t hash, const char *text) { return text ? hash_bytes(hash, text, strlen(text)) : hash; }
 
+/* number 0: an open for writing, which is never shared between images. */
 static void write_open(uint64_t seq, uint32_t image, const char *path, const char *real, uint32_t flags,
 		       const struct clew_facts *facts, const struct clew_facts *before, uint32_t number)
 {

@@ -19,6 +19,7 @@
 #include <sys/user.h>
 #include <unistd.h>
 
+/* Descriptors in one question. */
 #define MAX_SENT 16
 
 struct answer {
@@ -152,6 +153,7 @@ bool reuse_instead_of_exec(struct task *task, const struct list *arguments, cons
 	/* What was written between `before` and `after` is the output that the other process replayed. */
 	uint32_t previous = proc->image;
 	output_positions(after);
+	/* The process ran a program before: that image ends here, as at a real exec. */
 	if (proc->execed) {
 		image_ending(proc);
 		output_end(proc);

@@ -19,9 +19,11 @@ uint64_t *sequence = &local_sequence;
 static char path[64];
 static int file = -1;
 static uint8_t *base;
+/* The process of each slot; slots of processes that ended are used again. */
 static struct proc *owners[CLEW_SLOTS];
 static uint32_t highest, free_slots[CLEW_SLOTS], free_count;
 
+/* Atomic: the libraries of all processes count with the same counter. */
 uint64_t next_seq(void) { return __atomic_add_fetch(sequence, 1, __ATOMIC_SEQ_CST); }
 
 /* The file is a memfd without a name: processes open it through /proc, and it disappears with the tracer,
@@ -153,6 +155,7 @@ static void write_record(struct proc *proc, const struct clew_record *record, co
 	if (record->kind == CLEW_OPEN)
 		strip_deleted_mark(real);
 	const char *path = given;
+	/* The library records paths as they were passed: the tracer knows the working directory. */
 	if (given[0] != '/' && record->kind != CLEW_FETCH) {
 		snprintf(joined, sizeof joined, "%s/%s", strcmp(proc->cwd, "/") ? proc->cwd : "", given);
 		path = joined;
@@ -188,13 +191,16 @@ void ring_drain(struct proc *proc)
 	struct clew_ring *ring = ring_of(proc);
 	uint32_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED), drained = 0;
 	while (tail % 8 == 0 && drained < CLEW_DATA) {
+		/* Acquire: the record was complete when its size was written. */
 		uint32_t at = tail % CLEW_DATA, size = __atomic_load_n((uint32_t *)(ring->data + at), __ATOMIC_ACQUIRE);
+		/* Not written yet, or forged: stop here, and try again at the next drain. */
 		if (!size || size % 8 || size > CLEW_DATA - at)
 			break;
 		if (size >= sizeof(struct clew_record)) {
 			struct clew_record record;
 			memcpy(&record, ring->data + at, sizeof record);
-			__asm__ volatile("" : : : "memory"); /* compiler barrier: never read the shared record again */
+			/* Compiler barrier: never read the shared record again. */
+			__asm__ volatile("" : : : "memory");
 			if (is_valid(&record, size))
 				write_record(proc, &record, (const char *)(ring->data + at + sizeof record));
 		}
@@ -205,6 +211,7 @@ void ring_drain(struct proc *proc)
 	}
 }
 
+/* All rings: before a change, and at every tick. */
 void rings_drain(void)
 {
 	for (uint32_t slot = 1; slot <= highest; slot++)

@@ -17,6 +17,7 @@
 static bool serial;
 static struct task *last_held; /* a stack of held tasks, linked by next_held */
 static unsigned asleep, waited;
+/* The context switches of all tasks at the last tick. */
 static uint64_t switches_before;
 
 void serial_start(void) { serial = true; }
@@ -79,7 +80,8 @@ static bool sleeps(const struct task *task)
 		call = -1;
 	if (file)
 		fclose(file);
-	return call == 35 || call == 230 || call == 162 || call == 267 || call == 407; /* nanosleep, clock_nanosleep */
+	/* Nanosleep, clock_nanosleep. */
+	return call == 35 || call == 230 || call == 162 || call == 267 || call == 407;
 }
 
 /* Adds one task to the picture: its state and its count of context switches. A task that is asleep at both

@@ -77,6 +77,7 @@ void snapshots_note_write(const struct clew_facts *facts)
 	}
 }
 
+/* Whether an --exclude pattern matches the path. */
 static bool excluded(const char *path)
 {
 	for (unsigned i = 0; i < options.exclude_count; i++)
@@ -115,6 +116,7 @@ static int copy_range(int from, int to, off_t at, off_t end)
 /* Copies a file; holes stay holes, so a sparse file of terabytes costs what it holds. */
 static int copy_file(int from, int to, off_t size)
 {
+	/* A reflink shares the blocks and takes no time, on file systems that have it (btrfs, XFS). */
 	if (!ioctl(to, FICLONE, from))
 		return 0;
 	if (ftruncate(to, size))
@@ -143,6 +145,7 @@ static int keep_content(const char *path, const char *to, bool loses_name, struc
 		return 0;
 	}
 	*how = "copy";
+	/* O_NONBLOCK: opening a named pipe must not block the tracer. */
 	int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (from < 0)
 		return errno;

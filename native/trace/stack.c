@@ -155,7 +155,8 @@ static bool add(struct stack *stack, pid_t pid, const struct list *list, const c
 		}
 	if (asprintf(&preload, CLEW_ENV_PRELOAD "%s%s%s", library, theirs && *theirs ? ":" : "", theirs ? theirs : "") < 0)
 		fail("out of memory");
-	size_t preload_size = strlen(preload) + 1, ring_size = RING; /* always the same size: it moves the stack, and addresses must not differ between runs */
+	/* Always the same size: it moves the stack, and addresses must not differ between runs. */
+	size_t preload_size = strlen(preload) + 1, ring_size = RING;
 	size_t table_size = (stack->items + 2) * 8, size = table_size + preload_size + ring_size;
 	/* 128: the red zone. The ABI wants the stack aligned to 16 bytes. */
 	uint64_t at = (stack->at - 128 - size) & ~15ull, texts = at + table_size;
@@ -171,6 +172,7 @@ static bool add(struct stack *stack, pid_t pid, const struct list *list, const c
 	table_size = count * 8;
 	memcpy((char *)all + (texts - at), preload, preload_size);
 	memcpy((char *)all + (texts - at) + preload_size, ring, ring_size);
+	/* The stack pointer moves only after the table is complete: on failure the program starts as it was. */
 	bool done = poke(pid, at, all, size);
 	free(all);
 	free(preload);
@@ -189,6 +191,7 @@ bool stack_inject(struct stack *stack, struct proc *proc, const struct list *lis
 	if (!library || !rings_path()[0] || proc->other_root || stack->word != 8 || stack_auxv(stack, AT_SECURE) ||
 	    stack_auxv(stack, AT_EUID) != geteuid())
 		return false;
+	/* The slot must be known before: it is part of the variable. */
 	ring_assign(proc);
 	if (!proc->slot)
 		return false;

@@ -53,6 +53,7 @@ uint32_t open_flags(struct task *task)
 	}
 }
 
+/* An open. False: its outcome is of no interest. */
 static bool enter_open(struct task *task)
 {
 	uint32_t flags = open_flags(task);
@@ -182,6 +183,7 @@ bool syscall_enter(struct task *task)
 	task->path2 = NULL;
 	task->existed = false;
 	task->call = call;
+	/* Taken at entry: a record of another process that follows from this call gets a later number. */
 	task->seq = next_seq();
 	task->path = call->path >= 0 ? read_path(task, call->dir, call->path) : NULL;
 	switch (call->op) {
@@ -217,6 +219,7 @@ bool syscall_enter(struct task *task)
 	case OP_TRUNCATE:
 		enter_content(task, argument(task, call->flags) > 0);
 		return task->path != NULL;
+	/* Also fallocate, which has no length to compare and keeps content. */
 	case OP_FTRUNCATE:
 		if (!use_descriptor_path(task, (int)argument(task, 0)))
 			return false;

@@ -19,6 +19,7 @@
 
 #define MAX_MOVED 1000000 /* entries below one renamed directory that are recorded */
 
+/* An open for reading or writing has returned. */
 static void leave_open(struct task *task, int64_t result)
 {
 	uint32_t flags = open_flags(task);
@@ -93,6 +94,7 @@ static void leave_root(struct task *task)
 	ring_set_up_child(proc);
 }
 
+/* The kernel resolved the path: read the result instead of repeating the work. */
 static void leave_chdir(struct proc *proc)
 {
 	char link[64];
@@ -135,11 +137,13 @@ static void emit_moved(struct task *task, const char *from, const char *to, unsi
 		closedir(list);
 }
 
+/* Both states are recorded for the directory itself; its entries follow. */
 static void leave_rename(struct task *task)
 {
 	unsigned left = MAX_MOVED;
 	bool exchange = argument(task, task->call->flags) & RENAME_EXCHANGE;
-	if (argument(task, task->call->flags) & RENAME_NOREPLACE) /* it succeeded, so the program learnt that the target was absent */
+	/* It succeeded, so the program learnt that the target was absent. */
+	if (argument(task, task->call->flags) & RENAME_NOREPLACE)
 		emit_look(task->proc, task->seq, CLEW_STAT, task->path2, ENOENT, 1, NULL, NULL);
 	emit_change(task, exchange ? "exchange" : "rename", exchange ? task->path : task->path2);
 	if (!task->existed || !S_ISDIR(task->before.mode))
@@ -213,7 +217,8 @@ static void leave_refused(struct task *task, int64_t result)
 		leave_not_empty(task, two ? task->path2 : task->path);
 }
 
-#define RESTARTS 512 /* ERESTARTSYS and the four codes after it: a signal interrupted the call, and the kernel makes it again */
+/* ERESTARTSYS and the four codes after it: a signal interrupted the call, and the kernel makes it again. */
+#define RESTARTS 512
 
 void syscall_leave(struct task *task, int64_t result)
 {
@@ -264,6 +269,7 @@ void syscall_leave(struct task *task, int64_t result)
 	case OP_SOCKETCALL:
 		leave_socketcall(task, result);
 		break;
+	/* chroot, pivot_root, setns */
 	case OP_ROOT:
 		if (result >= 0)
 			leave_root(task);

@@ -14,6 +14,7 @@
  * do not move the clock. */
 #define SHORTEST (SECOND / 20)
 
+/* The real clock, for waits that the kernel performs. */
 static int64_t real_now(clockid_t clock)
 {
 	struct timespec now = {0};
@@ -35,6 +36,7 @@ static int64_t round_up(int64_t nanoseconds)
 	return nanoseconds > 0 ? round[at] * unit : 0;
 }
 
+/* The clocks that are pinned; the filter lists the same (filter.c). */
 static bool is_wall_clock(clockid_t clock)
 {
 	return clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_REALTIME_ALARM || clock == CLOCK_TAI;
