@@ -33,6 +33,8 @@ _READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_", "GLIBC_")
 """Prefixes of the variables that have their effect before Python runs any of our code."""
 _USUAL = ("C.UTF-8", "en_US.UTF-8", "C", "POSIX")
 """Locales in which Python reads and writes UTF-8, as in the fork server's own."""
+_INHERITED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+"""Signals that a command ignores if its caller does."""
 _LIMIT = 100_000
 """Bytes of a request; a socket takes about twice as much at once."""
 
@@ -137,7 +139,9 @@ class _Server:
         """The pid, and where the status will be sent; None: it takes a plain subprocess."""
         variables = dict(os.environ if environment is None else environment)
         folder = os.fsencode(cwd or os.curdir)
-        request = (os.path.abspath(folder), variables, [os.fsdecode(word) for word in words])
+        ignored = [number for number in _INHERITED if signal.getsignal(number) is signal.SIG_IGN]
+        words = [os.fsdecode(word) for word in words]
+        request = (os.path.abspath(folder), variables, words, ignored)
         message = pickle.dumps(request)
         if _at_start(variables) != _at_start(self._environment) or len(message) > _LIMIT:
             return None
@@ -214,11 +218,18 @@ def _send_statuses(statuses: dict[int, socket.socket]) -> None:
 
 
 def _become(
-    folder: bytes, variables: dict[str, str], words: list[str], files: list[int]
+    folder: bytes,
+    variables: dict[str, str],
+    words: list[str],
+    ignored: list[signal.Signals],
+    files: list[int],
 ) -> NoReturn:
     """Run `clew` in this process, as if Python had just been started for it."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for inherited in _INHERITED:
+        default = signal.default_int_handler if inherited == signal.SIGINT else signal.SIG_DFL
+        signal.signal(inherited, signal.SIG_IGN if inherited in ignored else default)
     for number, file in enumerate(files):
         os.dup2(file, number)
     os.closerange(3, 1024)

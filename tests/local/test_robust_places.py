@@ -307,8 +307,8 @@ sys.exit(main(sys.argv[1:]))
         ran = run(*words)
         assert ran.returncode in (5, 125)
         assert ran.stderr.splitlines() == [
-            "error: the current folder no longer exists",
-            "hint: cd to a folder that does",
+            "error: the current directory no longer exists",
+            "hint: cd to one that does",
         ]
     ran = run("exec", "--", "true", CLEW_PROJECT=str(clew.folder))
     assert ran.returncode == 125

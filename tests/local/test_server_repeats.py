@@ -68,7 +68,7 @@ def test_output_is_live_and_each_where_it_belongs(both: Twins) -> None:
     slow.terminate()
     slow.communicate()
     await_("its end there", lambda: not _sleeping())
-    assert "running" not in [one["state"] for one in both.json("list")]
+    await_("its record", lambda: "running" not in [one["state"] for one in both.json("list")])
 
 
 def _sleeping() -> bool:
