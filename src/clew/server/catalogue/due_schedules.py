@@ -1,8 +1,7 @@
-"""Which ticks of schedules are due, and the runs they ask for.
+"""Queues the runs of schedules that are due. A *tick* is a time at which a schedule is due.
 
-A tick's run has a uid that is made from the tick, and is created in the transaction that moves its
-schedule on: so none is lost and none is run twice, however many servers tick, and whenever one is
-killed.
+The uid of a run is derived from its tick, and the run is created in the transaction that advances
+its schedule. So no tick is lost or run twice, with any number of servers, whenever one is killed.
 """
 
 from __future__ import annotations
@@ -18,58 +17,59 @@ from clew.server.parsing.cron import SECOND
 _DUE = """
 SELECT id, next FROM schedule WHERE project = ? AND enabled = 1 AND next <= ? ORDER BY next LIMIT 50
 """
-_SOONEST = "SELECT MIN(next) FROM schedule WHERE project = ? AND enabled = 1"
+_NEXT_DUE = "SELECT MIN(next) FROM schedule WHERE project = ? AND enabled = 1"
 _HOLD = """
 UPDATE schedule SET enabled = 1 WHERE id = ? AND next = ? AND enabled = 1 RETURNING id
 """
 _ACTIVE = "SELECT COUNT(*) FROM run WHERE schedule = ? AND state IN ('queued', 'running')"
-_MOVE_ON = "UPDATE schedule SET next = ? WHERE id = ?"
+_ADVANCE = "UPDATE schedule SET next = ? WHERE id = ?"
 _OF_VERSION = "SELECT id, spec FROM pipeline_version WHERE id = ?"
 _NEWEST = """
 SELECT id, spec FROM pipeline_version WHERE pipeline = ? ORDER BY created DESC, id DESC LIMIT 1
 """
 _FAIL = "UPDATE run SET state = 'failed', error = ?, finished = ? WHERE id = ?"
-_GONE = "the pipeline that it was to run is deleted"
+_PIPELINE_DELETED = "the pipeline of the schedule was deleted"
 
 
 def queue_due_runs(graph: Graph, now: int) -> int:
-    """Ask for the runs that are due; the answer is how many these are."""
+    """Queue the runs that are due, and return how many."""
     due = graph.connection.rows(_DUE, (graph.project, now))
     return sum(_tick(graph, str(schedule), int(next_), now) for schedule, next_ in due)
 
 
 def next_due(graph: Graph) -> int | None:
-    """When the next tick of all is due."""
-    row = graph.connection.one(_SOONEST, (graph.project,))
+    """The time of the next tick of all schedules."""
+    row = graph.connection.one(_NEXT_DUE, (graph.project,))
     return None if row is None or row[0] is None else int(row[0])
 
 
 def choose_ticks(schedule: Schedule, *, now: int, active: int) -> tuple[list[int], int | None]:
-    """Which ticks are run now, beside `active` runs that still go on; and the one that is next.
+    """The ticks to run now, besides `active` unfinished runs; and the next tick.
 
-    A tick for which there is no room waits; one that does not catch up then runs the latest alone.
+    A tick beyond the concurrency limit waits. A schedule that does not catch up then runs only its
+    latest tick.
     """
     ticks: list[int] = []
     tick = schedule.next
     if tick is not None and tick <= now and not schedule.catchup:
-        tick = _latest(schedule, tick, now)
+        tick = _latest_tick(schedule, tick, now)
     while tick is not None and tick <= now and active + len(ticks) < schedule.most:
         ticks.append(tick)
         tick = schedule.after(tick)
     return ticks, tick
 
 
-def _latest(schedule: Schedule, tick: int, now: int) -> int:
-    """The last tick from `tick` until now: there may have been millions."""
+def _latest_tick(schedule: Schedule, tick: int, now: int) -> int:
+    """The last tick from `tick` until now, without computing each: there may be millions."""
     until = now if schedule.ends is None else min(now, schedule.ends)
     if schedule.interval is not None:
         step = schedule.interval * SECOND
         return tick + (until - tick) // step * step
     back = SECOND
     while until - back > tick:
-        found = schedule.after(until - back)
-        if found is not None and found <= until:
-            tick = found
+        candidate = schedule.after(until - back)
+        if candidate is not None and candidate <= until:
+            tick = candidate
             break
         back *= 2
     while (later := schedule.after(tick)) is not None and later <= until:
@@ -78,24 +78,24 @@ def _latest(schedule: Schedule, tick: int, now: int) -> int:
 
 
 def _tick(graph: Graph, schedule: str, expected: int, now: int) -> int:
-    def move_on() -> int:
+    def advance() -> int:
         if graph.connection.one(_HOLD, (schedule, expected)) is None:
-            return 0  # somebody else has
-        found = schedules.get(graph, schedule)
+            return 0  # another server has advanced it
+        current = schedules.get(graph, schedule)
         row = graph.connection.one(_ACTIVE, (schedule,))
-        ticks, later = choose_ticks(found, now=now, active=int(row[0]) if row else 0)
-        for one in ticks:
-            _ask(graph, found, one)
-        graph.connection.rows(_MOVE_ON, (later, schedule))
+        ticks, later = choose_ticks(current, now=now, active=int(row[0]) if row else 0)
+        for tick in ticks:
+            _queue_run(graph, current, tick)
+        graph.connection.rows(_ADVANCE, (later, schedule))
         return len(ticks)
 
-    return graph.connection.atomically(move_on)
+    return graph.connection.atomically(advance)
 
 
-def _ask(graph: Graph, schedule: Schedule, at: int) -> None:
-    version, spec = _what(graph, schedule)
+def _queue_run(graph: Graph, schedule: Schedule, at: int) -> None:
+    version, spec = _find_version(graph, schedule)
     due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at // SECOND))
-    made = runs.insert(
+    run = runs.insert(
         graph,
         runs.NewRun(
             id=uuid.uuid5(uuid.UUID(schedule.id), str(at)).hex,
@@ -112,11 +112,11 @@ def _ask(graph: Graph, schedule: Schedule, at: int) -> None:
         ),
     )
     if spec is None:
-        graph.connection.rows(_FAIL, (_GONE, time.time_ns(), made))
+        graph.connection.rows(_FAIL, (_PIPELINE_DELETED, time.time_ns(), run))
 
 
-def _what(graph: Graph, schedule: Schedule) -> tuple[str | None, str | None]:
-    """The version that is run, and its spec; none where it was deleted."""
+def _find_version(graph: Graph, schedule: Schedule) -> tuple[str | None, str | None]:
+    """The version to run and the digest of its spec; None if it was deleted."""
     if schedule.spec is not None:
         return schedule.version, schedule.spec
     if schedule.version is not None:

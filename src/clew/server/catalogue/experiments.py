@@ -1,4 +1,4 @@
-"""Experiments: runs and schedules that belong together, by a name."""
+"""Experiments: named groups of runs and schedules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from clew.errors import Exists, NotFound, UsageError
 from clew.prov.graph import Graph
 
 DEFAULT_NAME = "Default"
-"""Where runs go that name no experiment."""
+"""The experiment of runs that name none."""
 
 COLUMNS = "id, name, description, created, last_run, archived"
 _CREATE = """
@@ -38,10 +38,10 @@ class Experiment:
 
 def create(graph: Graph, name: str, description: str = "") -> str:
     row = (uuid.uuid4().hex, graph.project, name, description, time.time_ns())
-    made = graph.connection.one(_CREATE, row)
-    if made is None:
-        raise Exists(f"there is an experiment {name!r} already", hint="kfp experiment list")
-    return str(made[0])
+    created = graph.connection.one(_CREATE, row)
+    if created is None:
+        raise Exists(f"the experiment {name!r} already exists", hint="kfp experiment list")
+    return str(created[0])
 
 
 def get(graph: Graph, experiment: str) -> Experiment:
@@ -53,23 +53,23 @@ def get(graph: Graph, experiment: str) -> Experiment:
 
 def from_row(row: tuple[Any, ...]) -> Experiment:
     """A row of `COLUMNS`."""
-    words = list(row)
-    words[5] = bool(words[5])
-    return Experiment(*words)
+    values = list(row)
+    values[5] = bool(values[5])
+    return Experiment(*values)
 
 
 def get_default(graph: Graph) -> str:
-    """The experiment of whatever names none; it is made when it is first needed."""
+    """The default experiment, created when first needed."""
     row = (uuid.uuid4().hex, graph.project, DEFAULT_NAME, "", time.time_ns())
     found = graph.connection.one(_BY_NAME, (graph.project, DEFAULT_NAME))
     found = found or graph.connection.one(_CREATE, row)
     found = found or graph.connection.one(_BY_NAME, (graph.project, DEFAULT_NAME))
-    assert found is not None, "somebody has made it"
+    assert found is not None, "this server or another has created it"
     return str(found[0])
 
 
 def require_active(graph: Graph, experiment: str) -> str:
-    """The experiment that something new shall belong to; one that is put away takes nothing."""
+    """The experiment for a new run or schedule, which must not be archived."""
     found = get(graph, experiment or get_default(graph))
     if found.archived:
         raise UsageError(
@@ -80,7 +80,7 @@ def require_active(graph: Graph, experiment: str) -> str:
 
 
 def archive(graph: Graph, experiment: str) -> None:
-    """Put it away with its runs; its schedules tick no more."""
+    """Archive it and its runs, and disable its schedules."""
 
     def change() -> bool:
         if graph.connection.one(_ARCHIVE, (1, graph.project, experiment)) is None:
@@ -94,13 +94,13 @@ def archive(graph: Graph, experiment: str) -> None:
 
 
 def unarchive(graph: Graph, experiment: str) -> None:
-    """Take it out again, alone: which of its runs were put away before is not known."""
+    """Unarchive it, but not its runs: some may have been archived before it was."""
     if graph.connection.one(_ARCHIVE, (0, graph.project, experiment)) is None:
         get(graph, experiment)
 
 
 def delete(graph: Graph, experiment: str) -> None:
-    """Its runs stay; its schedules tick no more."""
+    """Delete it and disable its schedules; its runs stay."""
 
     def change() -> bool:
         if graph.connection.one(_DELETE, (graph.project, experiment)) is None:

@@ -1,7 +1,7 @@
-"""What lists are of, and by what each may be filtered and sorted: in Kubeflow's words.
+"""The tables of the lists, and the fields by which each can be filtered and sorted.
 
-A state that is shown is more than a column: a run that is wanted to end is canceling, and one that
-was ended has failed, as the stock client waits for no other end.
+The names are Kubeflow's. The state of a run is computed as in `kfp.runs`: a run being canceled is
+CANCELING, a canceled one is FAILED.
 """
 
 from __future__ import annotations
@@ -10,45 +10,47 @@ from clew.server.catalogue import experiments, pipelines, runs, schedules, versi
 from clew.server.catalogue.list_pages import Field, Table
 
 _CREATED = Field("created", "moment")
-_STORED = Field("CASE archived WHEN 1 THEN 'ARCHIVED' ELSE 'AVAILABLE' END")
+_STORAGE_STATE = Field("CASE archived WHEN 1 THEN 'ARCHIVED' ELSE 'AVAILABLE' END")
 _STATE = Field(
     "CASE state WHEN 'queued' THEN 'PENDING' WHEN 'succeeded' THEN 'SUCCEEDED'"
     " WHEN 'running' THEN CASE stop WHEN 1 THEN 'CANCELING' ELSE 'RUNNING' END ELSE 'FAILED' END"
 )
 _STATUS = Field("CASE enabled WHEN 1 THEN 'ENABLED' ELSE 'DISABLED' END")
-_EVERYWHERE = {
+_COMMON_FIELDS = {
     "id": Field("id"),
     "description": Field("description"),
     "created_at": _CREATED,
-    "namespace": Field("SUBSTR(id, 1, 0)"),  # empty; PostgreSQL sorts by no constant
+    "namespace": Field("SUBSTR(id, 1, 0)"),  # empty; PostgreSQL cannot sort by a constant
 }
-_NAMED = {
+_PIPELINE_FIELDS = {
     "name": Field("name"),
     "display_name": Field("display_name"),
     "tags": Field("tags", "pairs"),
 }
-_CALLED = {"name": Field("name"), "display_name": Field("name")}
+_NAME_FIELDS = {"name": Field("name"), "display_name": Field("name")}
 
 EXPERIMENTS = Table(
     "experiment",
     experiments.COLUMNS,
     {
-        **_EVERYWHERE,
-        **_CALLED,
+        **_COMMON_FIELDS,
+        **_NAME_FIELDS,
         "experiment_id": Field("id"),
         "last_run_created_at": Field("last_run", "moment", optional=True),
-        "storage_state": _STORED,
+        "storage_state": _STORAGE_STATE,
     },
 )
 PIPELINES = Table(
-    "pipeline", pipelines.COLUMNS, {**_EVERYWHERE, **_NAMED, "pipeline_id": Field("id")}
+    "pipeline",
+    pipelines.COLUMNS,
+    {**_COMMON_FIELDS, **_PIPELINE_FIELDS, "pipeline_id": Field("id")},
 )
 VERSIONS = Table(
     "pipeline_version",
     versions.COLUMNS,
     {
-        **_EVERYWHERE,
-        **_NAMED,
+        **_COMMON_FIELDS,
+        **_PIPELINE_FIELDS,
         "pipeline_version_id": Field("id"),
         "pipeline_id": Field("pipeline"),
     },
@@ -57,8 +59,8 @@ RUNS = Table(
     "run",
     runs.COLUMNS,
     {
-        **_EVERYWHERE,
-        **_CALLED,
+        **_COMMON_FIELDS,
+        **_NAME_FIELDS,
         "run_id": Field("id"),
         "experiment_id": Field("experiment"),
         "recurring_run_id": Field("COALESCE(schedule, '')"),
@@ -68,15 +70,15 @@ RUNS = Table(
         "finished_at": Field("finished", "moment", optional=True),
         "state": _STATE,
         "status": _STATE,
-        "storage_state": _STORED,
+        "storage_state": _STORAGE_STATE,
     },
 )
 SCHEDULES = Table(
     "schedule",
     schedules.COLUMNS,
     {
-        **_EVERYWHERE,
-        **_CALLED,
+        **_COMMON_FIELDS,
+        **_NAME_FIELDS,
         "recurring_run_id": Field("id"),
         "experiment_id": Field("experiment"),
         "updated_at": Field("updated", "moment"),

@@ -1,7 +1,7 @@
-"""Pages of what is kept: filtered, sorted, and gone on with where the last page ended.
+"""Pages of a table: filtered, sorted, and continued after a cursor.
 
-The end of a page is the row it ends with, its value and its id, and not a number of rows. So what
-is added or deleted meanwhile neither repeats a row nor hides one.
+A cursor is the last row of a page, its sort value and id, not a number of rows. So rows that are
+added or deleted meanwhile cause no repeated and no missing rows.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ COMPARISONS = {
     "LESS_THAN_EQUALS": "<=",
 }
 _NEVER = "1 = 0"
-_TICK = 1000
-"""Moments are kept in nanoseconds and shown, and so compared, in microseconds."""
+_MICROSECOND = 1000
+"""Times are stored in nanoseconds, but shown and therefore compared in microseconds."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """What a list may be filtered and sorted by. `pairs` is a JSON object of texts."""
+    """A field to filter and sort by. `moment` is a time; `pairs` a JSON object of strings."""
 
     sql: str
     kind: Kind = "text"
     optional: bool = False
-    """It may not be known yet."""
+    """It may be NULL."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Condition:
-    """`values` are as many as the operation takes: moments in nanoseconds, or texts."""
+    """`values`: as many as the operation takes; times in nanoseconds, or strings."""
 
     field: Field
     operation: str
@@ -56,7 +56,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Cursor:
-    """Where a page ended."""
+    """The end of a page."""
 
     value: Value
     id: str
@@ -75,58 +75,58 @@ class ListQuery:
 class Page:
     rows: list[Row]
     total: int
-    """How many there are on all pages."""
+    """The number of rows on all pages."""
     end: Cursor | None
-    """None: there is no other page."""
+    """None on the last page."""
 
 
-def fetch_page(graph: Graph, table: Table, question: ListQuery, **within: str) -> Page:
-    """One page of a table; `within`: columns, and what they must be."""
+def fetch_page(graph: Graph, table: Table, query: ListQuery, **within: str) -> Page:
+    """One page of a table; `within`: columns and the values they must have."""
     where, values = ["project = ?"], [graph.project, *within.values()]
     where += [f"{column} = ?" for column in within]
-    for condition in question.conditions:
-        sql, given = _condition(condition)
+    for condition in query.conditions:
+        sql, parameters = _condition_sql(condition)
         where.append(sql)
-        values += given
-    all_of = f"FROM {table.name} WHERE {' AND '.join(where)}"
-    total = graph.connection.one(f"SELECT COUNT(*) {all_of}", values)
-    sort = _sortable(question.sort)
-    if question.after is not None:
-        all_of += f" AND ({sort}, id) {'<' if question.descending else '>'} (?, ?)"
-        values += [question.after.value, question.after.id]
-    way = "DESC" if question.descending else "ASC"
+        values += parameters
+    from_where = f"FROM {table.name} WHERE {' AND '.join(where)}"
+    total = graph.connection.one(f"SELECT COUNT(*) {from_where}", values)
+    sort = _sortable(query.sort)
+    if query.after is not None:
+        from_where += f" AND ({sort}, id) {'<' if query.descending else '>'} (?, ?)"
+        values += [query.after.value, query.after.id]
+    direction = "DESC" if query.descending else "ASC"
     rows = graph.connection.rows(
-        f"SELECT {table.columns}, {sort}, id {all_of}"
-        f" ORDER BY {sort} {way}, id {way} LIMIT {question.size + 1:d}",
+        f"SELECT {table.columns}, {sort}, id {from_where}"
+        f" ORDER BY {sort} {direction}, id {direction} LIMIT {query.size + 1:d}",
         values,
     )
-    kept = rows[: question.size]
-    end = Cursor(kept[-1][-2], str(kept[-1][-1])) if len(rows) > len(kept) else None
-    return Page([row[:-2] for row in kept], int(total[0]) if total else 0, end)
+    page = rows[: query.size]
+    end = Cursor(page[-1][-2], str(page[-1][-1])) if len(rows) > len(page) else None
+    return Page([row[:-2] for row in page], int(total[0]) if total else 0, end)
 
 
 def _sortable(field: Field) -> str:
-    """What is not known yet comes first: a comparison with NULL would hide it."""
+    """NULL sorts first, as 0: a comparison of the cursor with NULL would drop the row."""
     return f"COALESCE({field.sql}, 0)" if field.optional else field.sql
 
 
-def _condition(condition: Condition) -> tuple[str, list[Value]]:
+def _condition_sql(condition: Condition) -> tuple[str, list[Value]]:
     field, operation = condition.field, condition.operation
     if operation == "IS_SUBSTRING":
         (text,) = condition.values
-        return f"LOWER({field.sql}) LIKE LOWER(?) ESCAPE '!'", [f"%{_escaped(str(text))}%"]
+        return f"LOWER({field.sql}) LIKE LOWER(?) ESCAPE '!'", [f"%{_escape(str(text))}%"]
     if field.kind == "pairs":
         sql = " OR ".join([f"{field.sql} LIKE ? ESCAPE '!'"] * len(condition.values))
         sql = f"NOT ({sql})" if operation == "NOT_EQUALS" else f"({sql})"
-        return sql, [f"%{_escaped(str(value))}%" for value in condition.values]
+        return sql, [f"%{_escape(str(value))}%" for value in condition.values]
     sql, values = field.sql, list(condition.values)
     if field.kind == "moment":
-        sql, values = f"({sql} / {_TICK})", [int(value) // _TICK for value in values]
+        sql, values = f"({sql} / {_MICROSECOND})", [int(value) // _MICROSECOND for value in values]
     if operation == "IN":
         marks = ", ".join("?" * len(values))
         return (f"{sql} IN ({marks})" if values else _NEVER), values
     return f"{sql} {COMPARISONS[operation]} ?", values
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

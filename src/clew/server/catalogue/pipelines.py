@@ -1,4 +1,4 @@
-"""Pipelines, by name; what they are is in their versions."""
+"""Pipelines: names for series of versions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UPDATE = """
 UPDATE pipeline SET display_name = ?, description = ?, tags = ? WHERE project = ? AND id = ?
 RETURNING id
 """
-_HOLD = "UPDATE pipeline SET name = name WHERE project = ? AND id = ? RETURNING id"
+_LOCK = "UPDATE pipeline SET name = name WHERE project = ? AND id = ? RETURNING id"
 _DELETE = "DELETE FROM pipeline WHERE project = ? AND id = ?"
 
 
@@ -36,40 +36,40 @@ class Pipeline:
     tags: dict[str, str]
 
 
-def create(graph: Graph, asked: Metadata, *, spec: str | None = None) -> str:
-    """A pipeline; with `spec` (its text) also its first version, called like it."""
+def create(graph: Graph, metadata: Metadata, *, spec: str | None = None) -> str:
+    """Create a pipeline; with `spec` (its text) also its first version, of the same name."""
 
     def insert() -> str | None:
-        made = graph.connection.one(_CREATE, (*asked.row(), graph.project))
-        if made is None:
+        created = graph.connection.one(_CREATE, (*metadata.row(), graph.project))
+        if created is None:
             return None
         if spec is not None:
-            versions.insert(graph, str(made[0]), asked, spec)
-        return str(made[0])
+            versions.insert(graph, str(created[0]), metadata, spec)
+        return str(created[0])
 
-    made = graph.connection.atomically(insert)
-    if made is None:
+    created = graph.connection.atomically(insert)
+    if created is None:
         raise Exists(
-            f"there is a pipeline {asked.name!r} already",
+            f"the pipeline {metadata.name!r} already exists",
             hint="upload a version of it: kfp pipeline create-version",
         )
-    return made
+    return created
 
 
-def add_version(graph: Graph, pipeline: str, asked: Metadata, *, spec: str) -> str:
-    """Another version of a pipeline that is there."""
+def add_version(graph: Graph, pipeline: str, metadata: Metadata, *, spec: str) -> str:
+    """Add a version to a pipeline."""
 
     def insert() -> str | None:
-        if graph.connection.one(_HOLD, (graph.project, pipeline)) is None:
+        if graph.connection.one(_LOCK, (graph.project, pipeline)) is None:
             raise _unknown(pipeline)
-        return versions.insert(graph, pipeline, asked, spec)
+        return versions.insert(graph, pipeline, metadata, spec)
 
-    made = graph.connection.atomically(insert)
-    if made is None:
+    created = graph.connection.atomically(insert)
+    if created is None:
         raise Exists(
-            f"there is a version {asked.name!r} of the pipeline already", hint="name it otherwise"
+            f"the pipeline already has a version {metadata.name!r}", hint="choose another name"
         )
-    return made
+    return created
 
 
 def get(graph: Graph, pipeline: str) -> Pipeline:
@@ -88,27 +88,27 @@ def get_by_name(graph: Graph, name: str) -> Pipeline:
 
 def from_row(row: tuple[Any, ...]) -> Pipeline:
     """A row of `COLUMNS`."""
-    words = list(row)
-    words[5] = json.loads(words[5])
-    return Pipeline(*words)
+    values = list(row)
+    values[5] = json.loads(values[5])
+    return Pipeline(*values)
 
 
 def update(graph: Graph, pipeline: Pipeline) -> None:
-    """Change what it is called and said to be; its name stays, by which others know it."""
-    said = (pipeline.display_name, pipeline.description, versions.encode_tags(pipeline.tags))
-    if graph.connection.one(_UPDATE, (*said, graph.project, pipeline.id)) is None:
+    """Change the display name, description and tags; the name cannot change."""
+    changes = (pipeline.display_name, pipeline.description, versions.encode_tags(pipeline.tags))
+    if graph.connection.one(_UPDATE, (*changes, graph.project, pipeline.id)) is None:
         raise _unknown(pipeline.id)
 
 
 def delete(graph: Graph, pipeline: str, *, cascade: bool) -> None:
-    """With `cascade` its versions too; without, one that has any stays. Runs of it stay."""
+    """Delete a pipeline; with `cascade` also its versions, else it must have none. Runs stay."""
 
     def change() -> None:
-        if graph.connection.one(_HOLD, (graph.project, pipeline)) is None:
+        if graph.connection.one(_LOCK, (graph.project, pipeline)) is None:
             raise _unknown(pipeline)
         if not cascade and versions.has_versions(graph, pipeline):
             raise UsageError(
-                "the pipeline has versions", hint="delete these first, or ask with cascade=true"
+                "the pipeline has versions", hint="delete them first, or use cascade=true"
             )
         versions.delete_all(graph, pipeline)
         graph.connection.rows(_DELETE, (graph.project, pipeline))

@@ -1,8 +1,7 @@
-"""What passed through the proxies of all servers, for each target: they share one database.
+"""The traffic of each proxy target, over all servers that share the database.
 
-Numbers are added, the time of the last activity only moves on: so any number of servers may
-write, in any order. What is gone stays here: nobody asks for it, and a target that is made later by
-its name goes on from there.
+Counts are added up and the time of the last activity only increases, so any number of servers may
+write in any order. Rows of deleted targets stay; a new target of the same name continues them.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ON CONFLICT (project, kind, namespace, name) DO UPDATE SET
   bytes_in = traffic.bytes_in + excluded.bytes_in,
   bytes_out = traffic.bytes_out + excluded.bytes_out
 """
-_EVERY = """
+_LIST = """
 SELECT kind, namespace, name, last_activity, requests, sockets, bytes_in, bytes_out
 FROM traffic WHERE project = ? ORDER BY kind, namespace, name
 """
@@ -32,37 +31,39 @@ FROM traffic WHERE project = ? ORDER BY kind, namespace, name
 
 @dataclass(frozen=True)
 class Traffic:
-    """What one target was used for."""
+    """The usage of one target."""
 
     kind: str
     namespace: str
     name: str
     last_activity: int
-    """When a byte last went either way, in nanoseconds."""
+    """The time of the last byte in either direction, in nanoseconds."""
     requests: int = 0
     sockets: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
 
 
-def add_traffic(graph: Graph, news: Iterable[Traffic]) -> None:
-    """What passed since it was added last."""
+def add_traffic(graph: Graph, increments: Iterable[Traffic]) -> None:
+    """Add the traffic since the last call."""
     rows = [
         (
             graph.project,
-            one.kind,
-            one.namespace,
-            one.name,
-            one.last_activity,
-            one.requests,
-            one.sockets,
-            one.bytes_in,
-            one.bytes_out,
+            traffic.kind,
+            traffic.namespace,
+            traffic.name,
+            traffic.last_activity,
+            traffic.requests,
+            traffic.sockets,
+            traffic.bytes_in,
+            traffic.bytes_out,
         )
-        for one in sorted(news, key=lambda one: (one.kind, one.namespace, one.name))
+        for traffic in sorted(
+            increments, key=lambda traffic: (traffic.kind, traffic.namespace, traffic.name)
+        )
     ]
     graph.connection.atomically(lambda: graph.connection.insert(_ADD, rows))
 
 
 def list_traffic(graph: Graph) -> list[Traffic]:
-    return [Traffic(*row) for row in graph.connection.rows(_EVERY, (graph.project,))]
+    return [Traffic(*row) for row in graph.connection.rows(_LIST, (graph.project,))]

@@ -1,4 +1,4 @@
-"""Ids of sessions that were ended, and of login tickets that were used, until they expire."""
+"""The ids of revoked sessions and used login tickets, until they expire."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from clew.prov.graph import Graph
 _ADD = """
 INSERT INTO revoked (project, id, expires) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id
 """
-_EVERY = "SELECT id FROM revoked WHERE project = ? AND expires > ?"
-_FORGET = "DELETE FROM revoked WHERE project = ? AND expires <= ?"
+_LIST = "SELECT id FROM revoked WHERE project = ? AND expires > ?"
+_DELETE_EXPIRED = "DELETE FROM revoked WHERE project = ? AND expires <= ?"
 
 
 def revoke(graph: Graph, id: str, expires: int, *, now: int) -> bool:  # noqa: A002
-    """Revoke an id; False: it was revoked before, by this server or another."""
-    graph.connection.rows(_FORGET, (graph.project, now))
+    """Revoke an id; false if this or another server has revoked it before."""
+    graph.connection.rows(_DELETE_EXPIRED, (graph.project, now))
     return graph.connection.one(_ADD, (graph.project, id, expires)) is not None
 
 
 def list_revoked(graph: Graph, *, now: int) -> frozenset[str]:
-    return frozenset(row[0] for row in graph.connection.rows(_EVERY, (graph.project, now)))
+    return frozenset(row[0] for row in graph.connection.rows(_LIST, (graph.project, now)))

@@ -1,4 +1,4 @@
-"""Every run there is: those that were asked for here, and those that somebody ran by hand."""
+"""The list of all runs: those requested from the server and those started with the CLI."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ SELECT uid, at FROM (
   AND id NOT IN (SELECT uid FROM execution WHERE project = ? AND number < 0)
 ) AS every WHERE at < ? OR (at = ? AND uid < ?) ORDER BY at DESC, uid DESC LIMIT ?
 """
-_EVER = 2**62
+_END_OF_TIME = 2**62
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where in the list of all runs one stands."""
+    """The position of a run in the list: its time and uid."""
 
-    at: int = _EVER
+    at: int = _END_OF_TIME
     uid: str = ""
 
 
 def count_by_state(graph: Graph) -> dict[str, int]:
-    """How many runs that were asked for are in each state."""
+    """The number of requested runs in each state."""
     return {str(state): int(n) for state, n in graph.connection.rows(_COUNTS, (graph.project,))}
 
 
 def list_runs(graph: Graph, after: Position, limit: int) -> list[Position]:
-    """Runs after that place, the newest first."""
+    """The runs after a position, newest first."""
     project = graph.project
-    about = (project, project, project, after.at, after.at, after.uid, limit)
-    return [Position(int(at), str(uid)) for uid, at in graph.connection.rows(_PAGE, about)]
+    parameters = (project, project, project, after.at, after.at, after.uid, limit)
+    return [Position(int(at), str(uid)) for uid, at in graph.connection.rows(_PAGE, parameters)]
 
 
 def find_request(graph: Graph, uid: str) -> Run | None:
-    """What was asked for under this uid; None: somebody ran it by hand, or nobody did."""
+    """The request of this uid; None if the run was started with the CLI or does not exist."""
     try:
         return runs.get(graph, uid)
     except NotFound:

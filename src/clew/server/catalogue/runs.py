@@ -1,8 +1,8 @@
-"""Runs that were asked for: who asked, for what, and who runs each.
+"""The queue of requested runs.
 
-A run is queued, then held by one runner at a time. The holder keeps its lease up; once that is
-over (see `leases`), another runner claims the run and goes on with it. So no run is lost with its
-runner, and none is run twice at a time.
+A run is queued, then held by one worker at a time. The holder renews its lease; when that has
+expired (see `leases`), another worker claims the run and resumes it. So no run is lost with its
+worker, and none is performed twice at the same time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from clew.server.catalogue.leases import LeaseWatcher
 
 FINAL_STATES = ("succeeded", "failed", "canceled")
 MAX_TRIES = 3
-"""How often a run is taken up before it is given up: it may be what ends its runners."""
+"""How many workers a run may lose before it fails: the run may be what kills them."""
 
 COLUMNS = (
     "id, created, state, archived, experiment, schedule, name, description, pipeline, version,"
@@ -31,7 +31,7 @@ INSERT INTO run (id, project, created, state, archived, experiment, schedule, na
     pipeline, version, spec, scheduled, stop, lease, tries, service_account, config)
 VALUES (?, ?, ?, 'queued', 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?) ON CONFLICT DO NOTHING
 """
-_NEWEST = """
+_SET_LAST_RUN = """
 UPDATE experiment SET last_run = ? WHERE id = ? AND (last_run IS NULL OR last_run < ?)
 """
 _GET = f"SELECT {COLUMNS} FROM run WHERE project = ? AND id = ?"  # noqa: S608
@@ -45,38 +45,38 @@ _CLAIM = """
 UPDATE run SET state = 'running', holder = ?, lease = ?, tries = tries + 1
 WHERE id = ? AND (state = 'queued' OR (state = 'running' AND lease < ?)) RETURNING tries
 """
-_HOLD = "UPDATE run SET lease = ? WHERE id = ? AND holder = ? AND state = 'running' RETURNING stop"
-_BEGAN = "UPDATE run SET began = COALESCE(began, ?) WHERE id = ? AND holder = ?"
-_ENDED = """
+_RENEW = "UPDATE run SET lease = ? WHERE id = ? AND holder = ? AND state = 'running' RETURNING stop"
+_MARK_STARTED = "UPDATE run SET began = COALESCE(began, ?) WHERE id = ? AND holder = ?"
+_FINISH = """
 UPDATE run SET state = ?, error = ?, finished = ?, holder = NULL, lease = 0
 WHERE id = ? AND holder = ? AND state = 'running' RETURNING id
 """
-_PUT_AWAY = """
+_REQUEUE = """
 UPDATE run SET state = 'queued', finished = ?, holder = NULL, lease = 0, tries = tries - 1
 WHERE id = ? AND holder = ? AND state = 'running'
 """
-_LET_GO = """
+_RELEASE = """
 UPDATE run SET lease = 0, tries = tries - ? WHERE holder = ? AND state = 'running'
 """
-_STOP_QUEUED = """
+_CANCEL_QUEUED = """
 UPDATE run SET state = 'canceled', finished = ?, error = ?, stop = 1
 WHERE project = ? AND id = ? AND state = 'queued' RETURNING id
 """
-_STOP = "UPDATE run SET stop = 1 WHERE project = ? AND id = ? AND state = 'running'"
-_AGAIN = """
+_CANCEL_RUNNING = "UPDATE run SET stop = 1 WHERE project = ? AND id = ? AND state = 'running'"
+_RESUME = """
 UPDATE run SET state = 'queued', stop = 0, error = NULL, tries = 0, config = ?
 WHERE project = ? AND id = ? AND state IN ('failed', 'canceled') RETURNING id
 """
 _ARCHIVE = "UPDATE run SET archived = ? WHERE project = ? AND id = ? RETURNING id"
 _DELETE = "DELETE FROM run WHERE project = ? AND id = ? AND state <> 'running' RETURNING spec"
 
-TERMINATED = "terminated: somebody asked for its end"
+TERMINATED = "terminated on request"
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewRun:
-    """What a new run shall be. `config`: {parameters: {…}, pipeline_root: …, options: {…}}; of
-    these, the options are how it is run here: jobs, reuse."""
+    """A run to be queued. `config`: {parameters: {…}, pipeline_root: …, options: {…}}, where the
+    options are jobs and reuse."""
 
     experiment: str
     name: str
@@ -105,11 +105,11 @@ class Run:
     pipeline: str | None
     version: str | None
     spec: str
-    """By what `specs` finds its text."""
+    """The digest of its text in `pipeline_specs`."""
     scheduled: int | None
     began: int | None
     finished: int | None
-    """When it ended; of one that is to be gone on with, when it ended before."""
+    """When it ended; of a run that is resumed, when it ended the last time."""
     stop: bool
     tries: int
     service_account: str
@@ -117,25 +117,25 @@ class Run:
     config: dict[str, Any]
 
 
-def create(graph: Graph, asked: NewRun) -> str:
-    """Queue a run, and answer with its uid. Asked again with the same one, nothing changes."""
-    return graph.connection.atomically(lambda: insert(graph, asked))
+def create(graph: Graph, run: NewRun) -> str:
+    """Queue a run and return its uid. Nothing changes if a run with this uid exists."""
+    return graph.connection.atomically(lambda: insert(graph, run))
 
 
-def insert(graph: Graph, asked: NewRun) -> str:
-    """As `create`, within a transaction."""
+def insert(graph: Graph, run: NewRun) -> str:
+    """Like `create`, but call within a transaction."""
     now = time.time_ns()
-    spec = pipeline_specs.store_spec(graph, asked.spec)
+    spec = pipeline_specs.store_spec(graph, run.spec)
     graph.connection.rows(
         _CREATE,
         (
-            asked.id, graph.project, now, asked.experiment, asked.schedule, asked.name,
-            asked.description, asked.pipeline, asked.version, spec, asked.scheduled,
-            asked.service_account, json.dumps(asked.config),
+            run.id, graph.project, now, run.experiment, run.schedule, run.name,
+            run.description, run.pipeline, run.version, spec, run.scheduled,
+            run.service_account, json.dumps(run.config),
         ),
     )  # fmt: skip
-    graph.connection.rows(_NEWEST, (now, asked.experiment, now))
-    return asked.id
+    graph.connection.rows(_SET_LAST_RUN, (now, run.experiment, now))
+    return run.id
 
 
 def get(graph: Graph, run: str) -> Run:
@@ -147,25 +147,27 @@ def get(graph: Graph, run: str) -> Run:
 
 def from_row(row: tuple[Any, ...]) -> Run:
     """A row of `COLUMNS`."""
-    words = list(row)
-    words[3], words[14], words[18] = bool(words[3]), bool(words[14]), json.loads(words[18])
-    return Run(*words)
+    values = list(row)
+    values[3], values[14], values[18] = bool(values[3]), bool(values[14]), json.loads(values[18])
+    return Run(*values)
 
 
-# -- who runs it
+# -- for workers
 
 
 def claim(graph: Graph, holder: str, *, now: int, lease: int, leases: LeaseWatcher) -> Run | None:
-    """A run that no runner holds, held by `holder` from now on; None: there is none. Those whose
-    holder is gone come first, then the oldest that is queued. One that `holder` has claimed, and
-    does not know of since the answer was lost, is the first of all."""
+    """Claim a run for `holder`; None if there is none.
+
+    A run that `holder` has already claimed comes first, since the answer to that claim may have
+    been lost; then runs with an expired lease; then the oldest queued run.
+    """
     connection = graph.connection
     held = connection.rows(_HELD, (graph.project,))
     for run, _, by in held:
         if by == holder:
             return get(graph, str(run))
-    until = [(str(run), int(lease)) for run, lease, _ in held]
-    for run in leases.over(until, now=now, clock=time.monotonic()):
+    leases_held = [(str(run), int(lease)) for run, lease, _ in held]
+    for run in leases.expired(leases_held, now=now, clock=time.monotonic()):
         if connection.one(_CLAIM, (holder, lease, run, now)):
             return get(graph, run)
     while row := connection.one(_QUEUED, (graph.project,)):
@@ -175,53 +177,53 @@ def claim(graph: Graph, holder: str, *, now: int, lease: int, leases: LeaseWatch
 
 
 def renew_lease(graph: Graph, run: str, holder: str, *, lease: int) -> bool | None:
-    """Keep a run; the answer: whether somebody wants it to end. None: it is held no more."""
-    row = graph.connection.one(_HOLD, (lease, run, holder))
+    """Renew the lease. Returns whether the run is to be canceled; None if the lease is lost."""
+    row = graph.connection.one(_RENEW, (lease, run, holder))
     return None if row is None else bool(row[0])
 
 
 def mark_started(graph: Graph, run: str, holder: str) -> None:
-    graph.connection.rows(_BEGAN, (time.time_ns(), run, holder))
+    graph.connection.rows(_MARK_STARTED, (time.time_ns(), run, holder))
 
 
 def finish(graph: Graph, run: str, holder: str, *, state: str, error: str | None) -> bool:
-    """It is over; false: somebody else holds it, and knows better."""
-    row = graph.connection.one(_ENDED, (state, error, time.time_ns(), run, holder))
+    """Store the result; false if another worker holds the run now."""
+    row = graph.connection.one(_FINISH, (state, error, time.time_ns(), run, holder))
     return row is not None
 
 
 def requeue(graph: Graph, run: str, holder: str) -> None:
-    """It was stopped in peace, for others to go on with."""
-    graph.connection.rows(_PUT_AWAY, (time.time_ns(), run, holder))
+    """Queue an interrupted run again, without counting the try."""
+    graph.connection.rows(_REQUEUE, (time.time_ns(), run, holder))
 
 
 def release(graph: Graph, holder: str, *, blame: bool) -> None:
-    """The holder is no more: others may go on at once. `blame`: the try counts."""
-    graph.connection.rows(_LET_GO, (0 if blame else 1, holder))
+    """Release the run of a dead worker. `blame`: count the try."""
+    graph.connection.rows(_RELEASE, (0 if blame else 1, holder))
 
 
-# -- what a user wants of it
+# -- for users
 
 
 def cancel(graph: Graph, run: str) -> None:
-    """It shall end; one that is over is left as it is."""
+    """Cancel a run; one that has ended stays as it is."""
     get(graph, run)
 
     def change() -> None:
         now = time.time_ns()
-        if not graph.connection.one(_STOP_QUEUED, (now, TERMINATED, graph.project, run)):
-            graph.connection.rows(_STOP, (graph.project, run))
+        if not graph.connection.one(_CANCEL_QUEUED, (now, TERMINATED, graph.project, run)):
+            graph.connection.rows(_CANCEL_RUNNING, (graph.project, run))
 
     graph.connection.atomically(change)
 
 
 def resume(graph: Graph, run: str, *, jobs: int | None = None) -> None:
-    """Go on with a run that failed or was ended: what is done stays done."""
+    """Queue a failed or canceled run again. Finished tasks are not repeated."""
     found = get(graph, run)
     options = {**found.config.get("options", {}), "jobs": jobs}
     config = json.dumps({**found.config, "options": options})
-    if graph.connection.one(_AGAIN, (config, graph.project, run)) is None:
-        raise UsageError(f"the run is {found.state}: only one that failed is tried again")
+    if graph.connection.one(_RESUME, (config, graph.project, run)) is None:
+        raise UsageError(f"the run is {found.state}: only a failed or canceled run can be resumed")
 
 
 def archive(graph: Graph, run: str, *, archived: bool) -> None:
@@ -230,7 +232,7 @@ def archive(graph: Graph, run: str, *, archived: bool) -> None:
 
 
 def delete(graph: Graph, run: str) -> None:
-    """Forget that it was asked for; what was recorded of it stays."""
+    """Delete the request; the record of the run stays."""
 
     def change() -> bool:
         row = graph.connection.one(_DELETE, (graph.project, run))

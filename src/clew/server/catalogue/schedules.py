@@ -1,7 +1,7 @@
-"""Schedules: pipelines that are run by themselves, tick after tick.
+"""Schedules: pipelines that run periodically. A *tick* is a time at which a schedule is due.
 
-A row's `next` is the tick that is not run yet; it moves on in the transaction that creates the
-tick's run, so none is lost and none is run twice, whoever ticks.
+`next` is the first tick that has not run; `due_schedules` advances it in the transaction that
+creates the run, so that no tick is lost or run twice.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DELETE = "DELETE FROM schedule WHERE project = ? AND id = ? RETURNING spec"
 
 @dataclass(frozen=True, kw_only=True)
 class NewSchedule:
-    """What a new schedule shall be: by `cron` or by `interval` (seconds), one of them."""
+    """A new schedule. Exactly one of `cron` and `interval` (seconds) is set."""
 
     experiment: str
     name: str
@@ -49,7 +49,7 @@ class NewSchedule:
     pipeline: str | None = None
     version: str | None = None
     spec: str | None = None
-    """The text of the compiled pipeline; None: the version's, the newest where that is None."""
+    """The text of the compiled pipeline; None: that of `version`, or of the latest version."""
     service_account: str = ""
     config: dict[str, Any] = field(default_factory=dict)
 
@@ -72,52 +72,54 @@ class Schedule:
     pipeline: str | None
     version: str | None
     spec: str | None
-    """By what `specs` finds its text."""
+    """The digest of its text in `pipeline_specs`."""
     service_account: str
     updated: int
     config: dict[str, Any]
 
     def after(self, tick: int) -> int | None:
-        """The tick that follows one; None: that was the last."""
+        """The tick after this one; None if it was the last."""
         return next_tick(self, tick)
 
 
 def next_tick(schedule: Schedule | NewSchedule, tick: int) -> int | None:
     if schedule.cron is not None:
-        found = cron.next_tick(schedule.cron, after=tick)
+        following = cron.next_tick(schedule.cron, after=tick)
     else:
-        assert schedule.interval is not None, "one of the two is given"
-        found = tick + schedule.interval * cron.SECOND
-    if found is None or (schedule.ends is not None and found > schedule.ends):
+        assert schedule.interval is not None, "exactly one of the two is set"
+        following = tick + schedule.interval * cron.SECOND
+    if following is None or (schedule.ends is not None and following > schedule.ends):
         return None
-    return found
+    return following
 
 
-def create(graph: Graph, asked: NewSchedule) -> str:
-    """Keep a schedule, and answer with its uid; the first tick is one after its start, or now."""
+def create(graph: Graph, schedule: NewSchedule) -> str:
+    """Store a schedule and return its uid. The first tick is after `starts`, or after now."""
     now = time.time_ns()
     first = next_tick(
-        asked, asked.starts if asked.starts is not None else now // cron.SECOND * cron.SECOND
+        schedule,
+        schedule.starts if schedule.starts is not None else now // cron.SECOND * cron.SECOND,
     )
     if first is None:
         raise UsageError(
-            "the schedule would never run: no tick comes before its end",
+            "the schedule would never run: it ends before its first tick",
             hint="give a later end_time, or another cron",
         )
-    made = uuid.uuid4().hex
+    schedule_id = uuid.uuid4().hex
 
     def insert() -> str:
-        spec = None if asked.spec is None else pipeline_specs.store_spec(graph, asked.spec)
+        spec = None if schedule.spec is None else pipeline_specs.store_spec(graph, schedule.spec)
         graph.connection.rows(
             _CREATE,
             (
-                made, now, asked.experiment, asked.name, asked.description, int(asked.enabled),
-                asked.cron, asked.interval, asked.starts, asked.ends, first, asked.most,
-                int(asked.catchup), asked.pipeline, asked.version, spec, asked.service_account,
-                now, json.dumps(asked.config), graph.project,
+                schedule_id, now, schedule.experiment, schedule.name, schedule.description,
+                int(schedule.enabled), schedule.cron, schedule.interval, schedule.starts,
+                schedule.ends, first, schedule.most, int(schedule.catchup), schedule.pipeline,
+                schedule.version, spec, schedule.service_account, now,
+                json.dumps(schedule.config), graph.project,
             ),
         )  # fmt: skip
-        return made
+        return schedule_id
 
     return graph.connection.atomically(insert)
 
@@ -131,22 +133,22 @@ def get(graph: Graph, schedule: str) -> Schedule:
 
 def from_row(row: tuple[Any, ...]) -> Schedule:
     """A row of `COLUMNS`."""
-    words = list(row)
-    words[5], words[12], words[18] = bool(words[5]), bool(words[12]), json.loads(words[18])
-    return Schedule(*words)
+    values = list(row)
+    values[5], values[12], values[18] = bool(values[5]), bool(values[12]), json.loads(values[18])
+    return Schedule(*values)
 
 
 def enable(graph: Graph, schedule: str) -> None:
-    """It runs again; the ticks it missed are made up for, where it catches up."""
-    _switch(graph, schedule, 1)
+    """Enable it; missed ticks are run now if it catches up."""
+    _set_enabled(graph, schedule, 1)
 
 
 def disable(graph: Graph, schedule: str) -> None:
-    _switch(graph, schedule, 0)
+    _set_enabled(graph, schedule, 0)
 
 
 def delete(graph: Graph, schedule: str) -> None:
-    """Its runs stay."""
+    """Delete a schedule; its runs stay."""
 
     def change() -> bool:
         row = graph.connection.one(_DELETE, (graph.project, schedule))
@@ -158,7 +160,7 @@ def delete(graph: Graph, schedule: str) -> None:
         get(graph, schedule)
 
 
-def _switch(graph: Graph, schedule: str, enabled: int) -> None:
+def _set_enabled(graph: Graph, schedule: str, enabled: int) -> None:
     now = time.time_ns()
     if graph.connection.one(_ENABLE, (enabled, now, graph.project, schedule)) is None:
         get(graph, schedule)

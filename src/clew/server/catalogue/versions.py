@@ -1,4 +1,4 @@
-"""Versions of pipelines: the texts that each had."""
+"""Versions of pipelines, each with the text of a compiled pipeline."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _CREATE = f"""
 INSERT INTO pipeline_version ({COLUMNS}, project) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING RETURNING id
 """  # noqa: S608
-_OF = f"SELECT {COLUMNS} FROM pipeline_version WHERE project = ? AND pipeline = ?"  # noqa: S608
-_GET = f"{_OF} AND id = ?"
-_NEWEST = f"{_OF} ORDER BY created DESC, id DESC LIMIT 1"
-_ANY = f"SELECT {COLUMNS} FROM pipeline_version WHERE project = ? AND id = ?"  # noqa: S608
+_OF_PIPELINE = f"SELECT {COLUMNS} FROM pipeline_version WHERE project = ? AND pipeline = ?"  # noqa: S608
+_GET = f"{_OF_PIPELINE} AND id = ?"
+_NEWEST = f"{_OF_PIPELINE} ORDER BY created DESC, id DESC LIMIT 1"
+_GET_BY_ID = f"SELECT {COLUMNS} FROM pipeline_version WHERE project = ? AND id = ?"  # noqa: S608
 _UPDATE = """
 UPDATE pipeline_version SET display_name = ?, description = ?, tags = ?
 WHERE project = ? AND pipeline = ? AND id = ? RETURNING id
@@ -28,13 +28,13 @@ WHERE project = ? AND pipeline = ? AND id = ? RETURNING id
 _DELETE = """
 DELETE FROM pipeline_version WHERE project = ? AND pipeline = ? AND id = ? RETURNING spec
 """
-_SOME = "SELECT 1 FROM pipeline_version WHERE project = ? AND pipeline = ? LIMIT 1"
+_EXISTS = "SELECT 1 FROM pipeline_version WHERE project = ? AND pipeline = ? LIMIT 1"
 _DELETE_ALL = "DELETE FROM pipeline_version WHERE project = ? AND pipeline = ? RETURNING spec"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metadata:
-    """What a new version, or a new pipeline, shall be called."""
+    """The metadata of a new pipeline or version."""
 
     name: str
     display_name: str = ""
@@ -42,10 +42,10 @@ class Metadata:
     tags: dict[str, str] = field(default_factory=dict)
 
     def row(self) -> tuple[str, str, str, str, int, str]:
-        """An id, and what is said, in the order of either table's columns."""
-        made, now = uuid.uuid4().hex, time.time_ns()
-        called = self.display_name or self.name
-        return made, self.name, called, self.description, now, encode_tags(self.tags)
+        """A new id and the metadata, in the column order of both tables."""
+        new_id, now = uuid.uuid4().hex, time.time_ns()
+        display_name = self.display_name or self.name
+        return new_id, self.name, display_name, self.description, now, encode_tags(self.tags)
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,22 @@ class Version:
     tags: dict[str, str]
     pipeline: str
     spec: str
-    """By what `specs` finds its text."""
+    """The digest of its text in `pipeline_specs`."""
 
 
 def encode_tags(tags: dict[str, str]) -> str:
-    """Tags in one spelling, so that a pair is found in it as a text."""
+    """Canonical JSON, so that a LIKE pattern can find a single tag in it."""
     return json.dumps(tags, sort_keys=True, ensure_ascii=False)
 
 
-def insert(graph: Graph, pipeline: str, asked: Metadata, spec: str) -> str | None:
-    """Within a transaction: a version with the text `spec`; None: the name is taken."""
+def insert(graph: Graph, pipeline: str, metadata: Metadata, spec: str) -> str | None:
+    """Add a version with the text `spec`; None if the name is taken. Call within a transaction."""
     digest = pipeline_specs.store_spec(graph, spec)
-    made = graph.connection.one(_CREATE, (*asked.row(), pipeline, digest, graph.project))
-    if made is None:
+    created = graph.connection.one(_CREATE, (*metadata.row(), pipeline, digest, graph.project))
+    if created is None:
         pipeline_specs.delete_unused(graph, digest)
         return None
-    return str(made[0])
+    return str(created[0])
 
 
 def get(graph: Graph, pipeline: str, version: str) -> Version:
@@ -84,11 +84,11 @@ def get(graph: Graph, pipeline: str, version: str) -> Version:
 
 
 def resolve(graph: Graph, pipeline: str, version: str) -> Version:
-    """The version that a run shall be of: the newest of the pipeline, where none is named."""
+    """The version of a new run: the given one, else the latest of the pipeline."""
     if version and pipeline:
         return get(graph, pipeline, version)
     if version:
-        row = graph.connection.one(_ANY, (graph.project, version))
+        row = graph.connection.one(_GET_BY_ID, (graph.project, version))
     else:
         row = graph.connection.one(_NEWEST, (graph.project, pipeline))
     if row is None:
@@ -104,21 +104,21 @@ def resolve(graph: Graph, pipeline: str, version: str) -> Version:
 
 def from_row(row: tuple[Any, ...]) -> Version:
     """A row of `COLUMNS`."""
-    words = list(row)
-    words[5] = json.loads(words[5])
-    return Version(*words)
+    values = list(row)
+    values[5] = json.loads(values[5])
+    return Version(*values)
 
 
 def update(graph: Graph, version: Version) -> None:
-    """Change what it is called and said to be."""
-    said = (version.display_name, version.description, encode_tags(version.tags))
+    """Change the display name, description and tags."""
+    changes = (version.display_name, version.description, encode_tags(version.tags))
     where = (graph.project, version.pipeline, version.id)
-    if graph.connection.one(_UPDATE, (*said, *where)) is None:
+    if graph.connection.one(_UPDATE, (*changes, *where)) is None:
         raise _unknown(version.id)
 
 
 def delete(graph: Graph, pipeline: str, version: str) -> None:
-    """Runs of it stay."""
+    """Delete a version; its runs stay."""
 
     def change() -> None:
         row = graph.connection.one(_DELETE, (graph.project, pipeline, version))
@@ -130,13 +130,13 @@ def delete(graph: Graph, pipeline: str, version: str) -> None:
 
 
 def has_versions(graph: Graph, pipeline: str) -> bool:
-    return graph.connection.one(_SOME, (graph.project, pipeline)) is not None
+    return graph.connection.one(_EXISTS, (graph.project, pipeline)) is not None
 
 
 def delete_all(graph: Graph, pipeline: str) -> None:
-    """Within a transaction: all versions of a pipeline."""
-    found = graph.connection.rows(_DELETE_ALL, (graph.project, pipeline))
-    for digest in {str(row[0]) for row in found}:
+    """Delete all versions of a pipeline. Call within a transaction."""
+    rows = graph.connection.rows(_DELETE_ALL, (graph.project, pipeline))
+    for digest in {str(row[0]) for row in rows}:
         pipeline_specs.delete_unused(graph, digest)
 
 

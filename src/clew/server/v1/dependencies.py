@@ -1,4 +1,4 @@
-"""What the routes have in common: what they are given, and how they fail."""
+"""What the routes share: parameter types, dependencies, and the description of errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clew.server.service import Service
 Text = Annotated[
     str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$", strict=True)
 ]
-"""Words that name something: no database and no path holds a zero byte."""
+"""A name or path. Neither databases nor paths can contain a zero byte."""
 Target = Annotated[
     Text,
     Query(
@@ -23,12 +23,12 @@ Target = Annotated[
         examples=["e1"],
     ),
 ]
-Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="The maximum number of results.")]
 
 
 def _service(request: Request) -> Service:
-    found: Service = request.app.state.service
-    return found
+    service: Service = request.app.state.service
+    return service
 
 
 ServiceDep = Annotated[Service, Depends(_service)]
@@ -40,29 +40,29 @@ def _project(service: ServiceDep) -> Iterator[LocalProject]:
 
 
 ProjectDep = Annotated[LocalProject, Depends(_project, scope="function")]
-"""Free for others as soon as the answer is known, however slowly that is taken."""
+"""Released when the route returns, not only after a slow client has read the response."""
 
 PROBLEM = "application/problem+json"
-_SAID = {
-    400: "It cannot be asked like that.",
+_DESCRIPTIONS = {
+    400: "The request is invalid.",
     401: "No valid token was sent.",
     403: "It is not allowed.",
-    404: "There is no such thing.",
-    405: "Not in this way.",
-    408: "The request did not come to its end in time.",
+    404: "It does not exist.",
+    405: "The method is not supported.",
+    408: "The request body was not received in time.",
     409: "It cannot be done now.",
     413: "The request is too large.",
     422: "The request is malformed.",
     500: "The server failed.",
-    503: "Too many requests are under way, or the database does not answer; Retry-After says when"
-    " to come again.",
+    503: "There are too many requests, or the database does not answer; Retry-After says when to"
+    " try again.",
     507: "The disk is full.",
 }
 PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {
-        "description": said,
+        "description": description,
         "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
-    for status, said in _SAID.items()
+    for status, description in _DESCRIPTIONS.items()
 }
-"""How any route may fail."""
+"""The error responses of every route."""

@@ -1,4 +1,4 @@
-"""Executions: the list, each in full, and what was made of it for others."""
+"""Executions: the list, the details of each, its reports and exports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Response
 
 from clew.api.local.export import report
-from clew.prov.queries import executions as asked
+from clew.prov.queries import executions
 from clew.prov.queries.executions import find_execution
 from clew.prov.queries.files import list_files as files_of
 from clew.prov.queries.show import describe_file, load_facets
@@ -28,11 +28,11 @@ def list_executions(
     after: Annotated[str | None, Query(pattern=r"^e[0-9]{1,15}$")] = None,
 ) -> Any:
     before = int(after[1:]) if after else _LAST
-    found = asked.list_executions_before(
+    listed = executions.list_executions_before(
         project.graph, before=before, limit=limit + 1, alive=project.is_alive
     )
-    more = len(found) > limit
-    return {"executions": found[:limit], "next": found[limit - 1]["id"] if more else None}
+    more = len(listed) > limit
+    return {"executions": listed[:limit], "next": listed[limit - 1]["id"] if more else None}
 
 
 @router.get(
@@ -57,25 +57,25 @@ def list_files(
         Literal["data", "configuration", "source", "package", "system"] | None,
         Query(alias="class"),
     ] = None,
-    path: Annotated[str, Query(max_length=4096, description="A part of the path.")] = "",
+    path: Annotated[str, Query(max_length=4096, description="A substring of the path.")] = "",
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Limit = 100,
 ) -> Any:
-    found = find_execution(project.graph, id)
-    facets, _ = load_facets(project.graph, found.key)
-    known = facets.get("packages")
-    packages = known if isinstance(known, dict) else {}
-    every = (describe_file(file, packages) for file in files_of(project.graph, found.key))
-    wanted = [
+    execution = find_execution(project.graph, id)
+    facets, _ = load_facets(project.graph, execution.key)
+    facet = facets.get("packages")
+    packages = facet if isinstance(facet, dict) else {}
+    files = (describe_file(file, packages) for file in files_of(project.graph, execution.key))
+    matching = [
         file
-        for file in every
+        for file in files
         if role in (None, file["role"])
         and category in (None, file["class"])
         and path.lower() in file["path"].lower()
     ]
     end = offset + limit
-    more = end if end < len(wanted) else None
-    return {"files": wanted[offset:end], "total": len(wanted), "next": more}
+    following = end if end < len(matching) else None
+    return {"files": matching[offset:end], "total": len(matching), "next": following}
 
 
 @router.get(
@@ -88,7 +88,7 @@ def get_report(
     id: Id,  # noqa: A002
     kind: Literal["requirements", "packages", "readme"],
 ) -> Response:
-    """What pip, a system's package manager, or a reader needs to know of it."""
+    """A report for pip, for the system's package manager, or for readers."""
     return Response(report(project, id, kind), media_type="text/plain")
 
 
@@ -99,6 +99,6 @@ def get_report(
 )
 def get_prov(project: ProjectDep, id: Id) -> Response:  # noqa: A002
     """The execution as W3C PROV-JSON."""
-    found = project.export(find_execution(project.graph, id).id, format="prov-json")
-    assert isinstance(found, bytes)
-    return Response(found, media_type="application/json")
+    document = project.export(find_execution(project.graph, id).id, format="prov-json")
+    assert isinstance(document, bytes)
+    return Response(document, media_type="application/json")

@@ -1,8 +1,8 @@
-"""Ingest: events in batches, and the content they name, as far as it is missing here.
+"""Ingest: batches of events, and the content they refer to that the server lacks.
 
-A batch is read whole before anything is folded, and folded in one transaction, with the bytes it
-names leased: so it is here whole or not at all, whenever either side is killed. The fold is a
-union of facts: a batch that comes twice changes nothing.
+A batch is read completely, then stored in one transaction, while its content is leased. So it is
+stored completely or not at all, whenever either side is killed. Ingest is idempotent: a batch that
+arrives twice changes nothing.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.store.types import digest_of, named
 
 MAX_PACK_BYTES = 80 << 20
-"""Bytes of a pack, or of a content that comes by itself."""
+"""The largest pack, and the largest content sent by itself."""
 MAX_DIGESTS = 20_000
-"""Digests in one question."""
+"""Digests in one request."""
 
-_SAID = {
-    409: "Events name content that is not here.",
-    415: "Neither lines of JSON nor MessagePack.",
-    429: "Too much is under way; Retry-After says when to come again.",
+_DESCRIPTIONS = {
+    409: "The events refer to content that is not stored.",
+    415: "The body is neither lines of JSON nor MessagePack.",
+    429: "There are too many requests; Retry-After says when to try again.",
 }
 INGEST_RESPONSES = PROBLEM_RESPONSES | {
-    status: {**PROBLEM_RESPONSES[400], "description": s} for status, s in _SAID.items()
+    status: {**PROBLEM_RESPONSES[400], "description": s} for status, s in _DESCRIPTIONS.items()
 }
 
 router = APIRouter(prefix="/api/v1", tags=["ingest"], responses=INGEST_RESPONSES)
@@ -47,8 +47,8 @@ Transfer = Annotated[
     Query(
         alias="for",
         max_length=100,
-        description="The transfer that this belongs to, by any name: content that was sent for it"
-        " is kept until its events are here.",
+        description="Any name for the transfer that this request belongs to: its content is kept"
+        " until its events arrive.",
     ),
 ]
 
@@ -59,7 +59,7 @@ class MissingContent(ClewError):
 
 
 class IngestedExecution(BaseModel):
-    """One execution that a batch spoke of."""
+    """An execution that a batch contains."""
 
     uid: str
     id: str
@@ -67,14 +67,14 @@ class IngestedExecution(BaseModel):
 
 
 class IngestResult(BaseModel):
-    """What became of a batch."""
+    """The result of a batch."""
 
     events: int
     executions: list[IngestedExecution]
 
 
 class Digests(BaseModel):
-    """Contents (whole files) and chunks (parts of them), by name: `blake3:` and 64 digits."""
+    """Digests of contents (whole files) and of chunks (parts of them): `blake3:` and 64 digits."""
 
     contents: list[str] = Field(default=[], max_length=MAX_DIGESTS)
     chunks: list[str] = Field(default=[], max_length=MAX_DIGESTS)
@@ -85,56 +85,56 @@ class StoredBytes(BaseModel):
 
 
 def _body(*kinds: str) -> dict[str, Any]:
-    """How OpenAPI tells of a body that the route reads by itself."""
+    """The OpenAPI description of a body that the route itself reads."""
     schema = {"schema": {"type": "string", "format": "binary"}}
     return {"requestBody": {"required": True, "content": dict.fromkeys(kinds, schema)}}
 
 
 @router.post("/events", openapi_extra=_body("application/x-ndjson", "application/msgpack"))
 async def post_events(request: Request, transfer: Transfer = "") -> IngestResult:
-    """Fold a batch of events. `Content-Encoding` may be zstd or gzip. Whatever content they say
-    is stored must be here already, else 409."""
-    intake = _intake(request)
-    with intake.slot():
-        body = await _read(request, event_batches.MAX_BATCH_BYTES)
+    """Store a batch of events. `Content-Encoding` may be zstd or gzip. All content that the events
+    refer to as stored must be here already, else 409."""
+    transfers = _transfers(request)
+    with transfers.slot():
+        body = await _read_body(request, event_batches.MAX_BATCH_BYTES)
         coding = request.headers.get("content-encoding", "").strip().lower()
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
         def work(check: Check) -> IngestResult:
             events = event_batches.parse_batch(event_batches.decompress(body, coding), kind, check)
             check()
-            folded = _fold(request.app.state.service, intake, events, transfer)
-            request.app.state.metrics.events.inc(folded.events)
-            return folded
+            result = _store_events(request.app.state.service, transfers, events, transfer)
+            request.app.state.metrics.events.inc(result.events)
+            return result
 
         return await run_cancellable(request, work)
 
 
 @router.post("/content/missing")
-async def find_missing(request: Request, asked: Digests, transfer: Transfer = "") -> Digests:
-    """Which of these are not here. What is here is kept for the transfer."""
-    intake = _intake(request)
+async def find_missing(request: Request, digests: Digests, transfer: Transfer = "") -> Digests:
+    """Which of these the server lacks. Those it has are kept for the transfer."""
+    transfers = _transfers(request)
 
     def work() -> Digests:
-        contents, chunks = map(parse_digests, (asked.contents, asked.chunks))
-        with intake.taking(transfer) as taking:
+        contents, chunks = map(parse_digests, (digests.contents, digests.chunks))
+        with transfers.taking(transfer) as taking:
             missing, lacking = taking.missing(contents), taking.lacking(chunks)
         return Digests(contents=list(map(named, missing)), chunks=list(map(named, lacking)))
 
-    with intake.slot():
+    with transfers.slot():
         return await run_in_threadpool(work)
 
 
 @router.post("/content", openapi_extra=_body("application/octet-stream"))
 async def post_content(request: Request, transfer: Transfer = "") -> StoredBytes:
     """Store the chunks and records of a pack (docs/formats/store.md), each checked against its
-    digest. When this answers, they are stored for good."""
-    intake = _intake(request)
-    with intake.slot():
-        pack = await _read(request, MAX_PACK_BYTES)
+    digest. They are durable when this returns."""
+    transfers = _transfers(request)
+    with transfers.slot():
+        pack = await _read_body(request, MAX_PACK_BYTES)
 
         def work(check: Check) -> StoredBytes:
-            with intake.taking(transfer) as taking:
+            with transfers.taking(transfer) as taking:
                 taking.take(pack, check)
             request.app.state.metrics.bytes.inc(len(pack))
             return StoredBytes(bytes=len(pack))
@@ -144,15 +144,15 @@ async def post_content(request: Request, transfer: Transfer = "") -> StoredBytes
 
 @router.put("/content/{digest}", openapi_extra=_body("application/octet-stream"))
 async def put_content(request: Request, digest: str, transfer: Transfer = "") -> StoredBytes:
-    """Store one content as it is: the simple way, for whoever has few and small ones."""
-    intake = _intake(request)
-    with intake.slot():
-        data = await _read(request, MAX_PACK_BYTES)
+    """Store a single content: simpler than packs, for few and small ones."""
+    transfers = _transfers(request)
+    with transfers.slot():
+        data = await _read_body(request, MAX_PACK_BYTES)
 
         def work() -> StoredBytes:
             if blake3.blake3(data).digest() != parse_digests([digest])[0]:
-                raise UsageError(f"what was sent does not have the digest {digest}")
-            with intake.taking(transfer) as taking:
+                raise UsageError(f"the body does not have the digest {digest}")
+            with transfers.taking(transfer) as taking:
                 taking.put(data)
             request.app.state.metrics.bytes.inc(len(data))
             return StoredBytes(bytes=len(data))
@@ -160,58 +160,62 @@ async def put_content(request: Request, digest: str, transfer: Transfer = "") ->
         return await run_in_threadpool(work)
 
 
-def _fold(
-    service: Service, intake: IngestTransfers, events: list[AnyEvent], transfer: str
+def _store_events(
+    service: Service, transfers: IngestTransfers, events: list[AnyEvent], transfer: str
 ) -> IngestResult:
-    wanted = sorted(stored_digests(events))
-    with intake.taking(transfer) as taking, service.project() as project:
-        known = [digest_of(name) for name in wanted]
-        missing = [name for name, digest in zip(wanted, known, strict=True) if digest is None]
-        missing += map(named, taking.missing(digest for digest in known if digest is not None))
+    names = sorted(stored_digests(events))
+    with transfers.taking(transfer) as taking, service.project() as project:
+        digests = [digest_of(name) for name in names]
+        missing = [name for name, digest in zip(names, digests, strict=True) if digest is None]
+        missing += map(named, taking.missing(digest for digest in digests if digest is not None))
         if missing:
             raise MissingContent(
-                f"what the batch names is not all here: {missing[0]} is one of {len(missing)}",
-                hint="send them to /api/v1/content, or say that they are not stored",
+                f"{len(missing)} contents of the batch are missing, such as {missing[0]}",
+                hint="send them to /api/v1/content, or mark them as not stored",
             )
         try:
             project.graph.import_events(events)
         except (ClewError, OverflowError, ValueError) as error:
             raise event_batches.find_unstorable(events) or error from error
-        found = [
+        executions = [
             get_execution(project.graph, uid, alive=lambda _: False)
             for uid in dict.fromkeys(event.execution for event in events)
         ]
-    intake.end(transfer)
-    taken = [IngestedExecution(uid=one["uid"], id=one["id"], name=one["name"]) for one in found]
-    return IngestResult(events=len(events), executions=taken)
+    transfers.end(transfer)
+    ingested = [IngestedExecution(uid=e["uid"], id=e["id"], name=e["name"]) for e in executions]
+    return IngestResult(events=len(events), executions=ingested)
 
 
-def _intake(request: Request) -> IngestTransfers:
-    intake: IngestTransfers = request.app.state.intake
-    return intake
+def _transfers(request: Request) -> IngestTransfers:
+    transfers: IngestTransfers = request.app.state.intake
+    return transfers
 
 
-async def _read(request: Request, most: int) -> bytes:
-    """The body, if it is not too large: that is seen before, or at the latest when it is."""
-    too_large = event_batches.TooLarge(f"a body may have {most} bytes", hint="send it in parts")
-    if int(request.headers.get("content-length") or 0) > most:
+async def _read_body(request: Request, limit: int) -> bytes:
+    """The body; refused as soon as it is known to be too large."""
+    too_large = event_batches.TooLarge(
+        f"the body is larger than {limit} bytes", hint="send it in parts"
+    )
+    if int(request.headers.get("content-length") or 0) > limit:
         raise too_large
     body = bytearray()
     try:
         async for piece in request.stream():
             body += piece
-            if len(body) > most:
+            if len(body) > limit:
                 raise too_large
     except ClientDisconnect as error:
-        raise UsageError("the body was not sent to its end") from error
+        raise UsageError("the client disconnected") from error
     return bytes(body)
 
 
 def parse_digests(names: list[str]) -> list[bytes]:
-    found = []
+    digests = []
     for name in names:
         digest = digest_of(name)
         if digest is None:
-            raise UsageError(f"{name[:80]} is no digest", hint="blake3: and 64 hexadecimal digits")
-        found.append(digest)
-    return found
+            raise UsageError(
+                f"{name[:80]} is not a digest", hint="blake3: and 64 hexadecimal digits"
+            )
+        digests.append(digest)
+    return digests

@@ -1,4 +1,4 @@
-"""Questions to the graph: where things came from, how they are tied, what they differ in."""
+"""Queries of the graph: lineage, paths between two objects, search, and differences."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def get_lineage(
     target: Target,
     direction: Literal["up", "down"] = "up",
     depth: Annotated[int | None, Query(ge=0, le=10_000)] = None,
-    everything: Annotated[bool, Query(description="Also files of packages.")] = False,
+    everything: Annotated[bool, Query(description="Include the files of packages.")] = False,
 ) -> Any:
-    found = project.lineage(target, direction=direction, depth=depth, everything=everything)
-    return found.as_json()
+    lineage = project.lineage(target, direction=direction, depth=depth, everything=everything)
+    return lineage.as_json()
 
 
 @router.get("/lineage/between", response_model=schemas.PathsBetween)
 def get_between(project: ProjectDep, a: Target, b: Target, everything: bool = False) -> Any:
-    """Everything on the ways from one thing to the other, whichever came first."""
+    """All paths between two objects, in whichever direction they run."""
     return find_paths(project.graph, find(project, a), find(project, b), everything=everything)
 
 
@@ -40,7 +40,7 @@ def get_search(
     q: Annotated[Text, Query(description="A part of a path, name or command; or a digest.")],
     limit: Limit = 50,
 ) -> Any:
-    """What `q` is a part of; at most `limit` of each kind."""
+    """Objects that contain `q`; at most `limit` of each kind."""
     return {"hits": search(project.graph, q, limit=limit)}
 
 
@@ -50,7 +50,7 @@ def get_difference(
     a: Annotated[Text, Query(description="An execution or a run.", examples=["e1"])],
     b: Annotated[Text, Query(description="Another of the same kind.", examples=["e2"])],
 ) -> Any:
-    """In what `b` differs from `a`."""
+    """How `b` differs from `a`."""
     if is_run(a) and is_run(b):
         return project.pipelines.diff(a, b)
     return project.diff(a, b)

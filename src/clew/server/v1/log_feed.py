@@ -1,7 +1,7 @@
-"""What a task prints, followed by any number: one reader for all of them.
+"""Follows the log of a task: one reader serves any number of followers.
 
-A follower first reads by itself what is there; from then on it is given what the reader of this
-log finds, who keeps the last of it in memory. One that falls behind reads by itself again.
+A follower first reads the existing log itself. From then on it gets what the shared reader finds,
+which keeps the last part of the log in memory. A follower that falls behind reads for itself again.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from clew.server.polling_feed import Feed
 from clew.server.service import Service
 from clew.server.v1.run_progress import database_version
 
-_KEPT = 4 * MOST
-"""Bytes of a log that are kept for those who follow it."""
-_AT_ONCE = 16
-"""Pieces that are read at one look."""
+_BUFFER_BYTES = 4 * MOST
+"""The last part of a log, kept for its followers."""
+_READS_PER_POLL = 16
 
 
 class LogChunk(NamedTuple):
-    """Some of what was printed, from the byte `offset` on."""
+    """Part of a log, from the byte `offset` on."""
 
     attempt: str
-    """Who printed it; another one than before begins at 0."""
+    """The attempt that printed it. Offsets start at 0 in each attempt."""
     offset: int
     data: bytes
-    over: bool
-    """There is no more after this."""
+    finished: bool
+    """The log ends here."""
 
     @property
     def end(self) -> int:
@@ -40,13 +39,12 @@ class LogChunk(NamedTuple):
 
 
 class LogFeed(Feed):
-    """What one task prints after a piece that is known. `task`: as it is called anywhere; `run`:
-    the uid of its run."""
+    """The log of one task after a known chunk. `task`: its full id; `run`: the uid of its run."""
 
     def __init__(self, service: Service, run: str, task: str, known: LogChunk) -> None:
         super().__init__()
         self.last = known._replace(offset=known.end, data=b"")
-        """The last bytes there are."""
+        """The last bytes of the log."""
         self._service = service
         self._run = run
         self._task = task
@@ -55,32 +53,32 @@ class LogFeed(Feed):
 
     def poll(self) -> bool:
         before = self.last
-        for _ in range(_AT_ONCE):
+        for _ in range(_READS_PER_POLL):
             found = self._read(self.last.end)
-            if found is None or not self._take(found):
+            if found is None or not self._append(found):
                 break
         return self.last != before
 
     def _read(self, at: int) -> Said | None:
-        """From the file that the task writes; the database is asked only when that is gone, or
-        nobody writes it, and then only after it has changed. None: nothing can be new."""
+        """Read the file that the task writes. Query the database only if the file is gone or no
+        longer written, and only after the database has changed. None: nothing can be new."""
         alive = execution_locks.is_alive(self._service.folder, self._run)
-        found = Sayings(self._service.folder.spool / self._run).read(self._name, at)
-        if found is not None and alive:
-            return found
-        seen = (database_version(self._service), alive, found is None, at)
+        chunk = Sayings(self._service.folder.spool / self._run).read(self._name, at)
+        if chunk is not None and alive:
+            return chunk
+        seen = (database_version(self._service), alive, chunk is None, at)
         if seen == self._seen:
             return None
         self._seen = seen
         return read_log(self._service, self._task, at)
 
-    def _take(self, found: Said) -> bool:
+    def _append(self, found: Said) -> bool:
         """Whether there may be more."""
         last = self.last
         if _is_another(found.attempt, last.attempt):
             self.last = LogChunk(found.attempt, 0, b"", False)
-            return True  # what was read is not its beginning
-        data = (last.data + found.data)[-_KEPT:]
+            return True  # read again: this was not the start of its log
+        data = (last.data + found.data)[-_BUFFER_BYTES:]
         start = last.end + len(found.data) - len(data)
         self.last = LogChunk(found.attempt or last.attempt, start, data, found.over)
         self.finished = found.over
@@ -88,7 +86,7 @@ class LogFeed(Feed):
 
 
 def _is_another(attempt: str, before: str) -> bool:
-    """Whether these are two tries; where one is not known, it may be the other."""
+    """Whether the attempts differ; an unknown attempt may be the same."""
     return bool(attempt and before and attempt != before)
 
 
@@ -100,14 +98,14 @@ def read_log(service: Service, task: str, offset: int) -> Said:
 async def follow_log(
     service: Service, run: str, task: str, *, attempt: str, offset: int, follow: bool
 ) -> AsyncIterator[LogChunk | None]:
-    """What the task printed from there on, until it ends; without `follow`, until there is no more
-    at the moment. None: for a while there was nothing."""
+    """The log from `offset` on, until the task ends; without `follow`, until the present end. None:
+    time for a keepalive."""
     at = LogChunk(attempt, offset, b"", False)
     while True:
-        at = await _by_itself(service, task, at)
-        if at.data or at.over:
+        at = await _read_directly(service, task, at)
+        if at.data or at.finished:
             yield at
-        if at.over or (not at.data and not follow):
+        if at.finished or (not at.data and not follow):
             return
         if not at.data:
             break
@@ -116,21 +114,23 @@ async def follow_log(
         while not service.feeds.ending:
             change, last = feed.change(), feed.last
             if last.attempt != at.attempt or at.end < last.offset:
-                found = await _by_itself(service, task, at)
+                found = await _read_directly(service, task, at)
             else:
-                found = LogChunk(at.attempt, at.end, last.data[at.end - last.offset :], last.over)
-            new = found.data or found.over or found.attempt != at.attempt
+                found = LogChunk(
+                    at.attempt, at.end, last.data[at.end - last.offset :], last.finished
+                )
+            new = found.data or found.finished or found.attempt != at.attempt
             if new:
                 at = found
                 yield at
-            if at.over:
+            if at.finished:
                 return
             if not new and not await service.feeds.wait(change):
                 yield None
 
 
-async def _by_itself(service: Service, task: str, at: LogChunk) -> LogChunk:
-    """What comes after a piece, as far as it can be had at once."""
+async def _read_directly(service: Service, task: str, at: LogChunk) -> LogChunk:
+    """The next chunk after `at`, read without the feed."""
     found = await run_in_threadpool(read_log, service, task, at.end)
     if _is_another(found.attempt, at.attempt):
         found = await run_in_threadpool(read_log, service, task, 0)

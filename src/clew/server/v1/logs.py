@@ -1,4 +1,4 @@
-"""The log of a task, as server-sent events or as plain text, from any byte on."""
+"""The log of a task from any byte offset, as plain text or as server-sent events."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from clew.server.v1.runs import Id, TaskName, full_task_id
 
 router = APIRouter(tags=["runs"])
 
-_FAR = 1 << 40
-"""Further than any log goes, and not further than a file may be read at."""
-_HEARD = re.compile(r"([0-9a-f]{0,32}):(\d{1,15})")
+_MAX_OFFSET = 1 << 40
+"""Larger than any log, but still a valid file offset."""
+_EVENT_ID = re.compile(r"([0-9a-f]{0,32}):(\d{1,15})")
 
 
 @router.get(
@@ -37,8 +37,8 @@ _HEARD = re.compile(r"([0-9a-f]{0,32}):(\d{1,15})")
     response_class=Response,
     responses={
         200: {
-            "description": "Bytes; or, where `Accept` asks for it, an event for each piece:"
-            " `{offset, text}`, `attempt` where another try begins anew, `end` at the end.",
+            "description": "Bytes; or, where `Accept` asks for it, an event for each chunk:"
+            " `{offset, text}`, `attempt` when another attempt starts, `end` at the end.",
             "content": {"text/plain": {"schema": {"type": "string"}}, **OPENAPI_CONTENT},
         }
     },
@@ -47,79 +47,85 @@ async def get_log(
     service: ServiceDep,
     run: Id,
     task: TaskName,
-    offset: Annotated[int, Query(ge=0, le=_FAR, description="The byte to begin at.")] = 0,
-    follow: Annotated[bool, Query(description="Until the task ends; events always do.")] = False,
+    offset: Annotated[int, Query(ge=0, le=_MAX_OFFSET, description="The first byte.")] = 0,
+    follow: Annotated[
+        bool, Query(description="Continue until the task ends; event streams always do.")
+    ] = False,
     accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[str | None, Header()] = None,
 ) -> Response:
     """What a task printed in its last attempt."""
     uid, name = await run_in_threadpool(_find, service, run, task)
     if MEDIA_TYPE not in accept:
-        found = follow_log(service, uid, name, attempt="", offset=offset, follow=follow)
+        chunks = follow_log(service, uid, name, attempt="", offset=offset, follow=follow)
         headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-        return StreamingResponse(_plain(found), media_type="text/plain", headers=headers)
+        return StreamingResponse(_text_stream(chunks), media_type="text/plain", headers=headers)
     attempt = ""
-    if last_event_id and (heard := _HEARD.fullmatch(last_event_id)):
-        attempt, offset = heard[1], min(int(heard[2]), _FAR)
-    found = follow_log(service, uid, name, attempt=attempt, offset=offset, follow=True)
-    return stream_response(_events(found, attempt))
+    if last_event_id and (match := _EVENT_ID.fullmatch(last_event_id)):
+        attempt, offset = match[1], min(int(match[2]), _MAX_OFFSET)
+    chunks = follow_log(service, uid, name, attempt=attempt, offset=offset, follow=True)
+    return stream_response(_event_stream(chunks, attempt))
 
 
 def _find(service: Service, run: str, task: str) -> tuple[str, str]:
-    """The run's uid, and what the task is called anywhere."""
+    """The uid of the run, and the full id of the task."""
     with service.project() as project:
         uid = run_requests.find_run_uid(project.graph, run)
-        known = str(project.pipelines.task(full_task_id(project, run, task))["id"])
-        project.pipelines.said(known, _FAR)  # what cannot be read is said before the first byte
-        return uid, known
+        task_id = str(project.pipelines.task(full_task_id(project, run, task))["id"])
+        project.pipelines.said(
+            task_id, _MAX_OFFSET
+        )  # raises, before the response starts, if the log is unreadable
+        return uid, task_id
 
 
-async def _plain(found: AsyncIterator[LogChunk | None]) -> AsyncIterator[bytes]:
+async def _text_stream(chunks: AsyncIterator[LogChunk | None]) -> AsyncIterator[bytes]:
     attempt = None
-    async for piece in found:
-        if piece is None:
+    async for chunk in chunks:
+        if chunk is None:
             continue
-        if piece.attempt not in (attempt or piece.attempt, ""):
-            return  # another try: its output does not go on where this one's ended
-        attempt = piece.attempt
-        yield piece.data
+        if chunk.attempt not in (attempt or chunk.attempt, ""):
+            return  # another attempt starts its own log
+        attempt = chunk.attempt
+        yield chunk.data
 
 
-async def _events(found: AsyncIterator[LogChunk | None], attempt: str) -> AsyncIterator[bytes]:
+async def _event_stream(
+    chunks: AsyncIterator[LogChunk | None], attempt: str
+) -> AsyncIterator[bytes]:
     yield RETRY
-    left = b""
-    async for piece in found:
-        if piece is None:
+    rest = b""
+    async for chunk in chunks:
+        if chunk is None:
             yield KEEPALIVE
             continue
-        if piece.attempt != attempt:
-            left = b""
-            attempt = piece.attempt
-            yield encode_event({"attempt": attempt}, kind="attempt", id=f"{attempt}:{piece.offset}")
-        text, left = split_incomplete(left + piece.data, piece.over)
+        if chunk.attempt != attempt:
+            rest = b""
+            attempt = chunk.attempt
+            yield encode_event({"attempt": attempt}, kind="attempt", id=f"{attempt}:{chunk.offset}")
+        text, rest = split_incomplete(rest + chunk.data, chunk.finished)
         if text:
-            end = piece.end - len(left)
-            yield _event(attempt, end - len(text), text)
-        if piece.over:
-            yield encode_event({"offset": piece.end}, kind="end")
+            end = chunk.end - len(rest)
+            yield _encode_chunk(attempt, end - len(text), text)
+        if chunk.finished:
+            yield encode_event({"offset": chunk.end}, kind="end")
 
 
 @lru_cache(maxsize=8)
-def _event(attempt: str, offset: int, text: bytes) -> bytes:
-    """Those who follow one log get the same pieces: each is written once."""
+def _encode_chunk(attempt: str, offset: int, text: bytes) -> bytes:
+    """Cached, because all followers of a log get the same chunks."""
     data = {"offset": offset, "text": text.decode(errors="replace")}
     return encode_event(data, id=f"{attempt}:{offset + len(text)}")
 
 
-def split_incomplete(data: bytes, over: bool) -> tuple[bytes, bytes]:
-    """Bytes without the last letter, where more of it may come; and that."""
-    if over:
+def split_incomplete(data: bytes, finished: bool) -> tuple[bytes, bytes]:
+    """Split off an incomplete UTF-8 character at the end, unless no more data follows."""
+    if finished:
         return data, b""
     for size in range(1, min(4, len(data) + 1)):
         first = data[-size]
-        if first >= 0xC0:  # a letter of several bytes begins here
-            needs = 2 + (first >= 0xE0) + (first >= 0xF0)
-            return (data[:-size], data[-size:]) if needs > size else (data, b"")
+        if first >= 0xC0:  # a multi-byte character starts here
+            length = 2 + (first >= 0xE0) + (first >= 0xF0)
+            return (data[:-size], data[-size:]) if length > size else (data, b"")
         if first < 0x80:
             break
     return data, b""

@@ -1,4 +1,4 @@
-"""The beginning of some bytes, as what they look like: text, a table, an image."""
+"""Previews of content: the start of a text or table, or a small image."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ import io
 from typing import Any
 
 MAX_TEXT_BYTES = 64 << 10
-"""Bytes of text that are shown."""
+"""How much of a text is shown."""
 MAX_IMAGE_BYTES = 2 << 20
-"""Bytes of the largest image that is shown."""
-_ROWS = 100
-_COLUMNS = 100
-_CELL = 500
+"""The largest image that is shown."""
+_MAX_ROWS = 100
+_MAX_COLUMNS = 100
+_MAX_CELL_CHARS = 500
 _IMAGES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
-_TABLES = {".csv": ",", ".tsv": "\t"}
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
 def preview(name: str, head: bytes, size: int) -> dict[str, Any]:
-    """What to show of bytes that begin with `head`, at least MOST of them or all; an image is
-    shown whole, so that all of it must be there."""
+    """The preview of content of `size` bytes. `head`: its first bytes, at least MAX_TEXT_BYTES if
+    it is that large; all of it if it is an image, since images are not cut."""
     if not size:
         return {"kind": "empty", "media_type": "text/plain", "truncated": False}
     if (media := image_type(head)) is not None:
-        whole = len(head) == size
-        image = base64.b64encode(head).decode() if whole else None
-        return {"kind": "image", "media_type": media, "truncated": not whole, "image": image}
-    shown = head[:MAX_TEXT_BYTES]
-    truncated = len(shown) < size
-    text = _text(shown, truncated)
+        complete = len(head) == size
+        image = base64.b64encode(head).decode() if complete else None
+        return {"kind": "image", "media_type": media, "truncated": not complete, "image": image}
+    data = head[:MAX_TEXT_BYTES]
+    truncated = len(data) < size
+    text = _decode(data, truncated)
     if text is None:
         return {"kind": "binary", "media_type": "application/octet-stream", "truncated": truncated}
-    for ending, separator in _TABLES.items():
+    for ending, separator in _SEPARATORS.items():
         if name.lower().endswith(ending) and (table := _table(text, separator, truncated)):
             return {"kind": "table", "media_type": "text/csv", "text": text, **table}
     return {"kind": "text", "media_type": "text/plain", "truncated": truncated, "text": text}
@@ -49,11 +49,11 @@ def image_type(head: bytes) -> str | None:
     return next((media for magic, media in _IMAGES if head.startswith(magic)), None)
 
 
-def _text(data: bytes, cut: bool) -> str | None:
-    """UTF-8, whose last letter may be cut off; None: it is something else."""
+def _decode(data: bytes, truncated: bool) -> str | None:
+    """Decode UTF-8 whose last character may be incomplete; None if it is not UTF-8."""
     if b"\0" in data:
         return None
-    for dropped in range(4 if cut else 1):
+    for dropped in range(4 if truncated else 1):
         try:
             return data[: len(data) - dropped].decode()
         except UnicodeDecodeError:
@@ -64,17 +64,17 @@ def _text(data: bytes, cut: bool) -> str | None:
 def _table(text: str, separator: str, truncated: bool) -> dict[str, Any] | None:
     lines = text.splitlines(keepends=True)
     if truncated and len(lines) > 1:
-        lines.pop()  # it may not be whole
+        lines.pop()  # it may be incomplete
     reader = csv.reader(io.StringIO("".join(lines)), delimiter=separator)
     rows: list[list[str]] = []
     more = False
     try:
         for row in reader:
-            if len(rows) > _ROWS:
+            if len(rows) > _MAX_ROWS:
                 more = True
                 break
-            rows.append([cell[:_CELL] for cell in row[:_COLUMNS]])
-            more = more or len(row) > _COLUMNS
+            rows.append([cell[:_MAX_CELL_CHARS] for cell in row[:_MAX_COLUMNS]])
+            more = more or len(row) > _MAX_COLUMNS
     except csv.Error:
         return None
     if not rows:

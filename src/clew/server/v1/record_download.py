@@ -1,7 +1,8 @@
-"""What ingest takes, given: the events of an execution, and content by missing chunk.
+"""Downloads of records, in the formats that ingest accepts: events, and content as packs of chunks.
 
-Whoever wants contents asks what chunks they are made of, then for the chunks that it lacks. An
-answer is one pack; it counts among those that ingest may hold at once until it is taken.
+A client asks which chunks some contents consist of, then for the chunks that it lacks. A response
+is one pack; until the client has read it, it counts towards the limit of concurrent ingest
+requests.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ _BYTES = {"schema": {"type": "string", "format": "binary"}}
 _PACK: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": _BYTES}}}
 
 
-class _Held(Response):
-    """An answer that keeps its place among those under way until it is taken."""
+class _SlotResponse(Response):
+    """A response that holds its ingest slot until the client has read it."""
 
     media_type = "application/octet-stream"
 
-    def __init__(self, content: bytes, place: ExitStack) -> None:
+    def __init__(self, content: bytes, slot: ExitStack) -> None:
         super().__init__(content)
-        self._place = place
+        self._slot = slot
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._place:
+        with self._slot:
             await super().__call__(scope, receive, send)
 
 
@@ -55,8 +56,8 @@ def get_events(
     id: Id,  # noqa: A002
     accept: Annotated[str, Header(max_length=1000)] = "",
 ) -> Response:
-    """All events of an execution, as `POST events` takes them: lines of JSON, or MessagePack if
-    that is accepted."""
+    """All events of an execution, as `POST events` accepts them: lines of JSON, or MessagePack if
+    the client accepts that."""
     events = export_events(project.graph, find_execution(project.graph, id))
     if _PACKED in accept:
         return Response(to_batch(events), media_type=_PACKED)
@@ -64,34 +65,34 @@ def get_events(
 
 
 @router.post("/content/records", response_class=Response, responses=_PACK)
-async def post_records(request: Request, asked: Digests) -> Response:
-    """A pack that tells what chunks these contents are made of. One that is not told of is a
-    chunk by itself."""
-    return await _given(
-        request, lambda store: store.giving().records(parse_digests(asked.contents))
+async def post_records(request: Request, digests: Digests) -> Response:
+    """A pack of records that list the chunks of these contents. A content without a record is a
+    single chunk."""
+    return await _respond_with_pack(
+        request, lambda store: store.giving().records(parse_digests(digests.contents))
     )
 
 
 @router.post("/content/chunks", response_class=Response, responses=_PACK)
-async def post_chunks(request: Request, asked: Digests) -> Response:
-    """A pack of as many of these as fit, and of at least one. `contents` are those that are chunks
-    by themselves."""
-    return await _given(
+async def post_chunks(request: Request, digests: Digests) -> Response:
+    """A pack of as many of these chunks as fit, at least one. `contents`: those that are single
+    chunks."""
+    return await _respond_with_pack(
         request,
         lambda store: store.giving().chunks(
-            parse_digests(asked.chunks), alone=parse_digests(asked.contents)
+            parse_digests(digests.chunks), alone=parse_digests(digests.contents)
         ),
     )
 
 
-async def _given(request: Request, give: Callable[[Store], bytes]) -> Response:
-    intake: IngestTransfers = request.app.state.intake
+async def _respond_with_pack(request: Request, make_pack: Callable[[Store], bytes]) -> Response:
+    transfers: IngestTransfers = request.app.state.intake
     path = request.app.state.service.folder.store
 
     def work() -> bytes:
         with Store(path) as store:
-            return give(store)
+            return make_pack(store)
 
-    with ExitStack() as place:
-        place.enter_context(intake.slot())
-        return _Held(await run_in_threadpool(work), place.pop_all())
+    with ExitStack() as slot:
+        slot.enter_context(transfers.slot())
+        return _SlotResponse(await run_in_threadpool(work), slot.pop_all())

@@ -1,4 +1,4 @@
-"""All routes of our own API, and what is written down of them."""
+"""Puts the routes of our own API together, and generates their OpenAPI document."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.server.v1.schemas import Problem
 
 PREFIX = "/api/v1"
-_PARTS = (executions, versions, lineage, notes, run_progress, logs, traffic, runs)
-"""Those whose paths say more stand before those that take what is left."""
+_MODULES = (executions, versions, lineage, notes, run_progress, logs, traffic, runs)
+"""Modules with more specific paths come first: the first matching route wins."""
 
 
 def include(app: FastAPI) -> None:
     router = APIRouter(prefix=PREFIX, responses=PROBLEM_RESPONSES)
-    for part in _PARTS:
-        router.include_router(part.router)
+    for module in _MODULES:
+        router.include_router(module.router)
     app.include_router(router)
-    app.add_api_route(f"{PREFIX}/openapi.json", _answered, include_in_schema=False)
+    app.add_api_route(f"{PREFIX}/openapi.json", _get_openapi, include_in_schema=False)
 
 
-def _answered(request: Request) -> JSONResponse:
+def _get_openapi(request: Request) -> JSONResponse:
     return JSONResponse(openapi_document(request.app))
 
 
 def openapi_document(app: FastAPI) -> dict[str, Any]:
-    """Everything under /api/v1, in OpenAPI."""
-    own = [
+    """The OpenAPI document of everything under /api/v1."""
+    api_routes = [
         route for route in iter_route_contexts(app.routes) if (route.path or "").startswith(PREFIX)
     ]
-    found = get_openapi(
+    document = get_openapi(
         title="Clew",
         version=clew.__version__,
         description="Every result, traced back to how it was made.",
-        routes=own,
+        routes=api_routes,
     )
-    components = found.setdefault("components", {})
+    components = document.setdefault("components", {})
     problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     components.setdefault("schemas", {})["Problem"] = problem
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    found["security"] = [{"token": []}]
-    return found
+    document["security"] = [{"token": []}]
+    return document

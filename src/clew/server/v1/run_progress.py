@@ -1,7 +1,7 @@
-"""How a run goes, as it goes: every change that the graph tells of, as server-sent events.
+"""The progress of a run: every change in the graph, as server-sent events.
 
-An event's id is the number of the change in the run's own record. So whoever comes back with the
-last one it heard (`Last-Event-ID`) hears all that came after, once: also from another server.
+The id of an event is the number of the change in the record of the run. So a client that reconnects
+with `Last-Event-ID`, also to another server, gets all later events exactly once.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 from starlette.concurrency import run_in_threadpool
@@ -50,38 +50,39 @@ class RunFeed(Feed):
             seen = (database_version(self._service), project.is_alive(self._uid))
             if seen == self._seen:
                 return False
-            over = run_requests.is_finished(project, self._uid)
+            finished = run_requests.is_finished(project, self._uid)
             try:
                 run = find_run(project.graph, self._uid)
             except NotFound:
-                found = []
+                changes = []
             else:
                 since = self.events[-1][0] if self.events else 0
-                found = list_changes(project.graph, run, since=since)
-            if over:
+                changes = list_changes(project.graph, run, since=since)
+            if finished:
                 self.state = run_requests.run_document(project, self._uid, tasks=False)["state"]
         self._seen = seen
         self.events += [
-            (one["n"], encode_event(one, kind=one["kind"], id=str(one["n"]))) for one in found
+            (change["n"], encode_event(change, kind=change["kind"], id=str(change["n"])))
+            for change in changes
         ]
-        self.finished = over
-        return bool(found) or over
+        self.finished = finished
+        return bool(changes) or finished
 
 
 def database_version(service: Service) -> object:
-    """Is another thing after something was written to the graph: as a file says without being
-    read; of a database elsewhere nothing is known, but some time has passed."""
+    """A value that differs after every write to the graph. For SQLite it comes from the state of
+    its files; for PostgreSQL, where that is unknown, it changes twice a second."""
     if service.settings.graph:
         return int(time.monotonic() * 2)
-    found = []
+    version = []
     for name in (service.folder.graph, f"{service.folder.graph}-wal"):
         try:
             state = os.stat(name)
         except FileNotFoundError:
-            found.append((0, 0))
+            version.append((0, 0))
         else:
-            found.append((state.st_mtime_ns, state.st_size))
-    return tuple(found)
+            version.append((state.st_mtime_ns, state.st_size))
+    return tuple(version)
 
 
 @router.get(
@@ -89,58 +90,56 @@ def database_version(service: Service) -> object:
     response_class=Response,
     responses={
         200: {
-            "description": "`run` and `task` for each change, then `end`, when it is over.",
+            "description": "`run` and `task` for each change, then `end` when the run has ended.",
             "content": OPENAPI_CONTENT,
         },
-        204: {"description": "It is over, and all was heard."},
+        204: {"description": "The run has ended, and the client has all its events."},
     },
 )
 async def get_run_events(
     service: ServiceDep,
     id: Id,  # noqa: A002
     last_event_id: Annotated[
-        str | None, Header(description="The id of the last event that was heard.")
+        str | None, Header(description="The id of the last event received.")
     ] = None,
 ) -> Response:
-    """How a run goes, as it goes, until it is over."""
-    heard = int(last_event_id) if last_event_id and _is_number(last_event_id) else None
-    uid, done = await run_in_threadpool(_begin, service, id, heard)
+    """The progress of a run until it ends."""
+    last_received = int(last_event_id) if last_event_id and _is_number(last_event_id) else None
+    uid, done = await run_in_threadpool(_find_run, service, id, last_received)
     if done:
         return Response(status_code=204)
-    return stream_response(_told(service, uid, heard or 0))
+    return stream_response(_event_stream(service, uid, last_received or 0))
 
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 18
 
 
-def _begin(service: Service, text: str, heard: int | None) -> tuple[str, bool]:
-    """The run's uid; and whether nothing is left to be told."""
+def _find_run(service: Service, text: str, last_received: int | None) -> tuple[str, bool]:
+    """The uid of the run, and whether the client has all its events."""
     with service.project() as project:
         uid = run_requests.find_run_uid(project.graph, text)
-        if heard is None or not run_requests.is_finished(project, uid):
+        if last_received is None or not run_requests.is_finished(project, uid):
             return uid, False
-        return uid, find_last_event_number(project.graph, find_run(project.graph, uid).key) <= heard
+        return uid, find_last_event_number(
+            project.graph, find_run(project.graph, uid).key
+        ) <= last_received
 
 
-async def _told(service: Service, uid: str, heard: int) -> AsyncIterator[bytes]:
+async def _event_stream(service: Service, uid: str, last_received: int) -> AsyncIterator[bytes]:
     yield RETRY
     async with service.feeds.follow(("run", uid), lambda: RunFeed(service, uid)) as feed:
         at = 0
         while True:
-            change, over = feed.change(), feed.finished
+            change, finished = feed.change(), feed.finished
             events = feed.events[at:]
             at += len(events)
-            if fresh := b"".join(one for n, one in events if n > heard):
-                yield fresh
-            if over:
-                yield encode_event(_end(feed), kind="end")
+            if new := b"".join(event for n, event in events if n > last_received):
+                yield new
+            if finished:
+                yield encode_event({"state": feed.state}, kind="end")
                 return
             if service.feeds.ending:
                 return
             if not await service.feeds.wait(change):
                 yield KEEPALIVE
-
-
-def _end(feed: RunFeed) -> dict[str, Any]:
-    return {"state": feed.state}

@@ -38,7 +38,7 @@ class Task(Document):
 
 
 class Run(Document):
-    """One that nobody has begun yet is pending, and has no `id` but its `uid`."""
+    """A run that has not started is pending, and has only a `uid`, no `id`."""
 
     id: str | None
     uid: str
@@ -59,7 +59,7 @@ class RunWithTasks(Run):
 
 
 class Runs(Document):
-    """The newest first. `next`: what to ask for as `after` to go on; null at the end."""
+    """Newest first. `next`: the `after` of the next page; null on the last page."""
 
     runs: list[Run]
     next: str | None
@@ -70,7 +70,7 @@ class Tasks(Document):
 
 
 class RunArtifact(Document):
-    """An artifact of a task: `id` names it anywhere, `version` its bytes where it is one file."""
+    """An artifact of a task. `version` names its content if it is a single file."""
 
     id: str
     task: str
@@ -94,7 +94,7 @@ class TaskMetrics(Document):
 
 
 class Metrics(Document):
-    """Numbers by task: its numeric outputs, and what its metrics artifacts hold, as
+    """Numbers by task: its numeric outputs, and the values of its metrics artifacts, as
     `ARTIFACT.NAME`."""
 
     run: str
@@ -113,37 +113,42 @@ class Why(Document):
 
 
 Jobs = Annotated[
-    int | None, Field(ge=1, le=10_000, description="Tasks at once: at most the server's cores.")
+    int | None,
+    Field(
+        ge=1, le=10_000, description="Concurrent tasks; at most the number of the server's cores."
+    ),
 ]
 
 
 class RunRequest(BaseModel):
-    """A run to be queued: of the compiled pipeline that `spec` is, or of one that was uploaded."""
+    """A run to be queued: of the pipeline in `spec`, or of an uploaded pipeline version."""
 
     model_config = ConfigDict(extra="forbid")
 
     spec: Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\x00]*$")] | None = Field(
-        default=None, description="A compiled pipeline: YAML, or JSON."
+        default=None, description="A compiled pipeline, as YAML or JSON."
     )
     pipeline: Annotated[str, StringConstraints(max_length=64, pattern=r"^[^\x00]*$")] | None = None
     version: Annotated[str, StringConstraints(max_length=64, pattern=r"^[^\x00]*$")] | None = None
     name: Annotated[str, StringConstraints(max_length=255, pattern=r"^[^\x00]*$")] | None = None
     description: Annotated[str, StringConstraints(max_length=10_000, pattern=r"^[^\x00]*$")] = ""
     experiment: Annotated[str, StringConstraints(max_length=64, pattern=r"^[^\x00]*$")] | None = (
-        Field(default=None, description="Its id; without it, the default one.")
+        Field(
+            default=None, description="The id of the experiment; the default experiment if missing."
+        )
     )
     parameters: dict[str, Any] = {}
     jobs: Jobs = None
-    reuse: bool = Field(default=True, description="What was done before need not be done again.")
+    reuse: bool = Field(default=True, description="Reuse the results of earlier tasks.")
     on_host: bool = Field(
         default=False,
-        description="Run container components as processes. That is for the server to say: 403,"
-        " unless it was started so.",
+        description="Run container components as processes. 403 unless the server was started with"
+        " --on-host.",
     )
 
 
 class ResumeRequest(BaseModel):
-    """How a run is to be gone on with."""
+    """Options of resuming a run."""
 
     model_config = ConfigDict(extra="forbid")
 

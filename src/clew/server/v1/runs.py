@@ -1,4 +1,4 @@
-"""Pipeline runs: ask for one, see how it goes, stop it, go on with it."""
+"""Pipeline runs: queue, show, cancel and resume them; their tasks, artifacts and metrics."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ router = APIRouter(tags=["runs"])
 
 Id = Annotated[Text, Path(description="`r1`, or its uid.", examples=["r1"])]
 TaskName = Annotated[
-    Text, Path(description="The task's name, with those it lies within.", examples=["train"])
+    Text, Path(description="The task's name, with the groups that contain it.", examples=["train"])
 ]
-_PLACE = re.compile(r"(\d{1,19})-([0-9a-f]{0,64})")
+_POSITION = re.compile(r"(\d{1,19})-([0-9a-f]{0,64})")
 _METRICS = "system.Metrics"
 
 
@@ -31,29 +31,30 @@ def list_runs(
     limit: Limit = 50,
     after: Annotated[str | None, Query(pattern=r"^[0-9]{1,19}-[0-9a-f]{0,64}$")] = None,
 ) -> Any:
-    place = Position()
-    if after and (found := _PLACE.fullmatch(after)):
-        place = Position(min(int(found[1]), place.at), found[2])
-    places = run_list.list_runs(project.graph, place, limit + 1)
-    last = places[limit - 1] if len(places) > limit else None
+    position = Position()
+    if after and (match := _POSITION.fullmatch(after)):
+        position = Position(min(int(match[1]), position.at), match[2])
+    positions = run_list.list_runs(project.graph, position, limit + 1)
+    last = positions[limit - 1] if len(positions) > limit else None
     return {
         "runs": [
-            run_requests.run_document(project, one.uid, tasks=False) for one in places[:limit]
+            run_requests.run_document(project, listed.uid, tasks=False)
+            for listed in positions[:limit]
         ],
         "next": f"{last.at}-{last.uid}" if last else None,
     }
 
 
 @router.post("/runs", response_model=run_schemas.RunWithTasks, status_code=201)
-def create_run(service: ServiceDep, project: ProjectDep, wanted: run_schemas.RunRequest) -> Any:
+def create_run(service: ServiceDep, project: ProjectDep, request: run_schemas.RunRequest) -> Any:
     """Queue a run of a compiled pipeline."""
-    words = wanted.model_dump()
-    if words.pop("on_host") and not service.on_host:
+    fields = request.model_dump()
+    if fields.pop("on_host") and not service.on_host:
         raise NotAllowed(
-            "this server runs container components in their images alone",
-            hint="clew server --on-host, there, lets them be processes of its machine",
+            "this server runs container components only in their images",
+            hint="start the server with --on-host to run them as processes",
         )
-    uid = run_requests.queue_run(project.graph, **words)
+    uid = run_requests.queue_run(project.graph, **fields)
     service.work_available.set()
     return run_requests.run_document(project, uid)
 
@@ -65,7 +66,7 @@ def get_run(project: ProjectDep, id: Id) -> Any:  # noqa: A002
 
 @router.post("/runs/{id}/cancel", response_model=run_schemas.RunWithTasks, status_code=202)
 def cancel_run(project: ProjectDep, id: Id) -> Any:  # noqa: A002
-    """Let it end; one that is over stays as it is. The answer does not wait for the end."""
+    """Cancel a run, without waiting for its end. A run that has ended stays as it is."""
     uid = run_requests.find_run_uid(project.graph, id)
     if run_list.find_request(project.graph, uid) is not None:
         runs.cancel(project.graph, uid)
@@ -79,15 +80,15 @@ def resume_run(
     service: ServiceDep,
     project: ProjectDep,
     id: Id,  # noqa: A002
-    wanted: run_schemas.ResumeRequest | None = None,
+    request: run_schemas.ResumeRequest | None = None,
 ) -> Any:
-    """Go on with a run that failed or was canceled: what is done stays done."""
+    """Resume a failed or canceled run. Finished tasks are not repeated."""
     uid = run_requests.find_run_uid(project.graph, id)
     if run_list.find_request(project.graph, uid) is None:
         raise UsageError(
-            f"{id} was run by hand, not asked of a server", hint=f"clew pipeline resume {id}"
+            f"{id} was started with the CLI, not by a server", hint=f"clew pipeline resume {id}"
         )
-    runs.resume(project.graph, uid, jobs=wanted.jobs if wanted else None)
+    runs.resume(project.graph, uid, jobs=request.jobs if request else None)
     service.work_available.set()
     return run_requests.run_document(project, uid)
 
@@ -99,38 +100,38 @@ def list_tasks(project: ProjectDep, id: Id) -> Any:  # noqa: A002
 
 @router.get("/runs/{id}/artifacts", response_model=run_schemas.Artifacts)
 def list_artifacts(project: ProjectDep, id: Id) -> Any:  # noqa: A002
-    """What the tasks made. The bytes of one that is a single file are those of its `version`."""
+    """The artifacts of all tasks. `version` names the content of a single-file artifact."""
     return {
         "artifacts": [
             {
                 "id": f"{task['id']}:{name}",
                 "task": task["id"],
-                **{key: one.get(key) for key in ("uri", "type", "digest", "size", "version")},
+                **{key: artifact.get(key) for key in ("uri", "type", "digest", "size", "version")},
                 "name": name,
-                "metadata": one.get("metadata") or {},
+                "metadata": artifact.get("metadata") or {},
             }
             for task in run_requests.run_document(project, id)["tasks"]
-            for name, found in task["artifacts"].items()
-            for one in found
+            for name, artifacts in task["artifacts"].items()
+            for artifact in artifacts
         ]
     }
 
 
 @router.get("/runs/{id}/metrics", response_model=run_schemas.Metrics)
 def get_metrics(project: ProjectDep, id: Id) -> Any:  # noqa: A002
-    """The numbers that the tasks gave."""
-    found = run_requests.run_document(project, id)
-    lines = [
+    """The numeric outputs and metrics of the tasks."""
+    run = run_requests.run_document(project, id)
+    metrics = [
         {"task": task["id"], "state": task["state"], "values": values}
-        for task in found["tasks"]
+        for task in run["tasks"]
         if (values := _numbers(task))
     ]
-    return {"run": found["id"] or found["uid"], "metrics": lines}
+    return {"run": run["id"] or run["uid"], "metrics": metrics}
 
 
 @router.get("/tasks/{run}/{task:path}/why", response_model=run_schemas.Why)
 def get_why(project: ProjectDep, run: Id, task: TaskName) -> Any:
-    """Why it ran, or did not have to, fact by fact."""
+    """Why the task ran or was reused, fact by fact."""
     return project.pipelines.why(full_task_id(project, run, task))
 
 
@@ -140,24 +141,24 @@ def get_task(project: ProjectDep, run: Id, task: TaskName) -> Any:
 
 
 def full_task_id(project: ProjectDep, run: str, task: str) -> str:
-    """What a task is called anywhere: r1/train, also where the run is named by its uid."""
-    found = run_requests.run_document(project, run, tasks=False)
-    if found["id"] is None:
-        raise NotFound(f"the run {run} has not begun", hint="ask again when it runs")
-    return f"{found['id']}/{task}"
+    """`r1/train`, also if `run` is a uid."""
+    document = run_requests.run_document(project, run, tasks=False)
+    if document["id"] is None:
+        raise NotFound(f"the run {run} has not started", hint="try again when it is running")
+    return f"{document['id']}/{task}"
 
 
 def _numbers(task: dict[str, Any]) -> dict[str, float]:
-    found = {name: value for name, value in task["outputs"].items() if _is_number(value)}
-    for name, made in task["artifacts"].items():
-        for one in made:
-            if one["type"].startswith(_METRICS):
-                found |= {
+    numbers = {name: value for name, value in task["outputs"].items() if _is_number(value)}
+    for name, artifacts in task["artifacts"].items():
+        for artifact in artifacts:
+            if artifact["type"].startswith(_METRICS):
+                numbers |= {
                     f"{name}.{key}": value
-                    for key, value in (one.get("metadata") or {}).items()
+                    for key, value in (artifact.get("metadata") or {}).items()
                     if _is_number(value)
                 }
-    return found
+    return numbers
 
 
 def _is_number(value: object) -> bool:

@@ -1,6 +1,6 @@
-"""The documents that are answered: those of `--json`, with their types.
+"""The types of the response documents, which are those of `--json`.
 
-They may gain fields, never lose any; so whatever else a document holds is let through.
+Documents may gain fields but never lose any, so fields that are not listed here pass through.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Execution(Document):
 
 
 class Executions(Document):
-    """The newest first. `next`: what to ask for as `after` to go on; null at the end."""
+    """Newest first. `next`: the `after` of the next page; null on the last page."""
 
     executions: list[Execution]
     next: str | None
@@ -103,7 +103,7 @@ class File(Document):
 
 
 class Files(Document):
-    """`total`: how many there are in all; `next`: the `offset` to go on at, null at the end."""
+    """`total`: the number on all pages; `next`: the `offset` of the next page, null on the last."""
 
     files: list[File]
     total: int
@@ -118,7 +118,7 @@ class Peer(Document):
 
 
 class ExecutionDetail(Execution):
-    """`files` and `network` with `detail` alone."""
+    """`files` and `network` only with `detail`."""
 
     tree: list[Process]
     environment: Json
@@ -147,7 +147,7 @@ class Versions(Document):
 
 
 class Preview(Document):
-    """The beginning of a version's bytes, as what they look like."""
+    """The start of a version's content, shown according to its format."""
 
     version: str
     digest: str
@@ -158,7 +158,7 @@ class Preview(Document):
     text: str | None = None
     columns: list[str] | None = None
     rows: list[list[str]] | None = None
-    image: str | None = Field(default=None, description="base64, of an image that is small enough")
+    image: str | None = Field(default=None, description="base64; only of small images")
 
 
 class Node(Document):
@@ -183,7 +183,7 @@ class Lineage(Document):
 
 
 class PathsBetween(Document):
-    """All that lies on a way from `from` to `to`; both are null where there is none."""
+    """Everything on the paths from `from` to `to`; both are null if there is no path."""
 
     a: str
     b: str
@@ -209,7 +209,7 @@ class SearchResults(Document):
 
 
 class Difference(Document):
-    """Of two executions the document of `clew diff --json`, of two runs that of their tasks."""
+    """The document of `clew diff --json` for two executions, or of two runs and their tasks."""
 
     a: Any
     b: Any

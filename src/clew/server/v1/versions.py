@@ -1,4 +1,4 @@
-"""Versions of files: which there are, and their bytes, whole or in part."""
+"""Versions of files: their list, previews and content, with byte ranges."""
 
 from __future__ import annotations
 
@@ -39,14 +39,13 @@ _BYTES = {"application/octet-stream": {"schema": {"type": "string", "format": "b
 def list_versions(
     project: ProjectDep, path: Annotated[Text, Query(description="A path on the server's machine.")]
 ) -> Any:
-    """Every version of a file that was recorded, oldest first."""
-    found = project.versions(path)
-    return {"versions": [version.as_json() for version in found]}
+    """All recorded versions of a file, oldest first."""
+    return {"versions": [version.as_json() for version in project.versions(path)]}
 
 
 @router.get("/versions/{id:path}/preview", response_model=schemas.Preview)
 def get_preview(service: ServiceDep, id: Id) -> Any:  # noqa: A002
-    with _opened(service, id) as (target, size, store):
+    with _open(service, id) as (target, size, store):
         digest = target.digest or ""
         head = b"".join(store.read_part(digest, 0, MAX_TEXT_BYTES))
         if image_type(head) is not None and size <= MAX_IMAGE_BYTES:
@@ -61,9 +60,9 @@ def get_preview(service: ServiceDep, id: Id) -> Any:  # noqa: A002
     response_class=Response,
     responses={
         200: {"content": _BYTES, "description": "All bytes."},
-        206: {"content": _BYTES, "description": "The bytes that were asked for."},
-        304: {"description": "They are known already."},
-        416: {"description": "There are no such bytes."},
+        206: {"content": _BYTES, "description": "The requested bytes."},
+        304: {"description": "Not modified."},
+        416: {"description": "The range is outside the content."},
     },
 )
 def get_content(
@@ -73,8 +72,8 @@ def get_content(
     if_none_match: Annotated[str | None, Header()] = None,
     if_range: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """The bytes of a version, which its digest names: they never change."""
-    with _opened(service, id) as (target, size, _):
+    """The content of a version. It never changes: its digest is the ETag."""
+    with _open(service, id) as (target, size, _):
         digest = target.digest or ""
     tag = f'"{digest}"'
     headers = {
@@ -87,27 +86,26 @@ def get_content(
     }
     if if_none_match and (if_none_match.strip() == "*" or tag in if_none_match):
         return Response(status_code=304, headers=headers)
-    wanted = _wanted(range, size) if if_range in (None, tag) else None
-    if wanted == (0, 0) and range:
+    byte_range = _parse_range(range, size) if if_range in (None, tag) else None
+    if byte_range == (0, 0) and range:
         headers["Content-Range"] = f"bytes */{size}"
-        said = f"there are {size} bytes"
-        return problem_response(
-            "", 416, "no-such-bytes", said, hint="ask for fewer", headers=headers
-        )
-    start, stop = wanted or (0, size)
+        message = f"the content has {size} bytes"
+        hint = "request a smaller range"
+        return problem_response("", 416, "no-such-bytes", message, hint=hint, headers=headers)
+    start, stop = byte_range or (0, size)
     headers["Content-Length"] = str(stop - start)
-    if wanted:
+    if byte_range:
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{size}"
     return StreamingResponse(
-        _sent(service, digest, start, stop, size),
-        status_code=206 if wanted else 200,
+        _read(service, digest, start, stop, size),
+        status_code=206 if byte_range else 200,
         media_type="application/octet-stream",
         headers=headers,
     )
 
 
-def _sent(service: Service, digest: str, start: int, stop: int, size: int) -> Iterator[bytes]:
-    """A piece at a time; nothing but a file or two is held while a slow reader takes them."""
+def _read(service: Service, digest: str, start: int, stop: int, size: int) -> Iterator[bytes]:
+    """Read in pieces, so that a slow client costs only an open file or two."""
     with Store(service.folder.store) as store:
         if (start, stop) == (0, size):
             yield from store.read(digest)
@@ -115,24 +113,24 @@ def _sent(service: Service, digest: str, start: int, stop: int, size: int) -> It
             yield from store.read_part(digest, start, stop)
 
 
-def _wanted(text: str | None, size: int) -> tuple[int, int] | None:
-    """From where to where; None: everything, as also where the header says nothing that can be
-    done; (0, 0): nothing that is there."""
-    found = _RANGE.fullmatch(text.strip()) if text else None
-    if found is None or found[0] == "bytes=-":
+def _parse_range(text: str | None, size: int) -> tuple[int, int] | None:
+    """The start and end of a range. None: everything, also if the header is not understood, as RFC
+    9110 demands; (0, 0): the range is outside the content."""
+    match = _RANGE.fullmatch(text.strip()) if text else None
+    if match is None or match[0] == "bytes=-":
         return None
-    if not found[1]:
-        last = min(int(found[2]), size)
+    if not match[1]:
+        last = min(int(match[2]), size)
         return (size - last, size) if last else (0, 0)
-    start, stop = int(found[1]), min(int(found[2]) + 1, size) if found[2] else size
-    if found[2] and int(found[2]) < start:
+    start, stop = int(match[1]), min(int(match[2]) + 1, size) if match[2] else size
+    if match[2] and int(match[2]) < start:
         return None
     return (start, stop) if start < stop else (0, 0)
 
 
 @contextmanager
-def _opened(service: Service, text: str) -> Iterator[tuple[Target, int, Store]]:
-    """The version that `text` names, how large it is, and the store that has it."""
+def _open(service: Service, text: str) -> Iterator[tuple[Target, int, Store]]:
+    """The version that `text` names, its size, and the open store."""
     with service.project() as project:
         target = find_stored(project, text)
     assert target.digest is not None

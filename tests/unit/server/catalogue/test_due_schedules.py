@@ -126,5 +126,5 @@ def test_a_deleted_pipeline_makes_a_failed_run(graph: Graph) -> None:
     assert first is not None
     assert due_schedules.queue_due_runs(graph, first) == 1
     (row,) = graph.connection.rows("SELECT state, error FROM run")
-    assert row == ("failed", "the pipeline that it was to run is deleted")
+    assert row == ("failed", "the pipeline of the schedule was deleted")
     assert runs.claim(graph, "h", now=0, lease=1, leases=LeaseWatcher(0)) is None

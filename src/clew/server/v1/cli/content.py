@@ -1,6 +1,6 @@
-"""Commands that give bytes: a version, an export, what an execution left.
+"""Commands that download content: a version, an export, the outputs of an execution.
 
-Bytes come behind one line of JSON that says what is to be known of them; a folder comes as a tar.
+The response is one line of JSON with the metadata, then the bytes; a directory is sent as a tar.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from clew.store import Store
 
 router = APIRouter(prefix="/api/v1/commands", include_in_schema=False)
 
-_PIECE = 1 << 18
+_READ_BYTES = 1 << 18
 
 
 class _Content(msgspec.Struct):
@@ -42,79 +42,81 @@ class _Export(msgspec.Struct):
     format: str
 
 
-class _Left(msgspec.Struct):
+class _Outputs(msgspec.Struct):
     id: str
 
 
 @router.post("/content")
 async def content(request: Request) -> Response:
-    """The bytes of a version."""
-    asked: _Content = parse_request(await request.body(), _Content)
+    """The content of a version."""
+    command: _Content = parse_request(await request.body(), _Content)
     service: Service = request.app.state.service
 
     def work() -> Response:
         with service.project() as project:
-            found = find_stored(project, asked.target, asked.asker.here())
+            version = find_stored(project, command.target, command.asker.here())
         with Store(service.folder.store) as store:
-            check_stored(store, found)
-        assert found.digest is not None
-        return _behind({"digest": found.digest}, _read(service.folder.store, found.digest))
+            check_stored(store, version)
+        assert version.digest is not None
+        return _respond({"digest": version.digest}, _read(service.folder.store, version.digest))
 
     return await run_in_threadpool(work)
 
 
 @router.post("/export")
 async def export(request: Request) -> Response:
-    asked: _Export = parse_request(await request.body(), _Export)
+    command: _Export = parse_request(await request.body(), _Export)
     said: list[str] = []
 
-    def make(project: LocalProject, place: Path) -> None:
-        project.export(asked.id, format=asked.format, to=place, say=said.append)
+    def make(project: LocalProject, path: Path) -> None:
+        project.export(command.id, format=command.format, to=path, say=said.append)
 
-    return await run_in_threadpool(lambda: _made(request.app.state.service, make, {"said": said}))
+    return await run_in_threadpool(
+        lambda: _send_result(request.app.state.service, make, {"said": said})
+    )
 
 
 @router.post("/left")
 async def left(request: Request) -> Response:
-    """What an execution left, laid out in a folder."""
-    asked: _Left = parse_request(await request.body(), _Left)
+    """The outputs of an execution, as a directory."""
+    command: _Outputs = parse_request(await request.body(), _Outputs)
 
-    def make(project: LocalProject, place: Path) -> None:
-        place.mkdir()
-        write_outputs(project, project.execution(asked.id).uid, place)
+    def make(project: LocalProject, path: Path) -> None:
+        path.mkdir()
+        write_outputs(project, project.execution(command.id).uid, path)
 
-    return await run_in_threadpool(lambda: _made(request.app.state.service, make, {}))
+    return await run_in_threadpool(lambda: _send_result(request.app.state.service, make, {}))
 
 
-def _made(
-    service: Service, make: Callable[[LocalProject, Path], None], known: dict[str, Any]
+def _send_result(
+    service: Service, make: Callable[[LocalProject, Path], None], metadata: dict[str, Any]
 ) -> Response:
-    """What is made in a folder of its own, to be sent."""
+    """Let `make` write a file or directory in a scratch directory, and send it."""
     scratch, lock = execution_locks.create_scratch(service.folder, secrets.token_hex(8))
     try:
-        place = scratch / "made"
+        path = scratch / "result"
         with service.project() as project:
-            make(project, place)
-        folder = place.is_dir()
+            make(project, path)
+        folder = path.is_dir()
         if folder:
             with tarfile.open(scratch / "tar", "w") as tar:
-                tar.add(place, arcname=".")
-            place = scratch / "tar"
-        file = place.open("rb")  # what is open can still be read when it is gone
-        return _behind({**known, "folder": folder}, iter(lambda: file.read(_PIECE), b""))
+                tar.add(path, arcname=".")
+            path = scratch / "tar"
+        file = path.open("rb")  # stays readable after the scratch directory is removed
+        return _respond({**metadata, "folder": folder}, iter(lambda: file.read(_READ_BYTES), b""))
     finally:
         execution_locks.remove_tree(scratch)
         os.close(lock)
 
 
-def _behind(known: dict[str, Any], pieces: Iterator[bytes]) -> Response:
-    def every() -> Iterator[bytes]:
-        yield json.dumps(known).encode() + b"\n"
+def _respond(metadata: dict[str, Any], pieces: Iterator[bytes]) -> Response:
+    def stream() -> Iterator[bytes]:
+        yield json.dumps(metadata).encode() + b"\n"
         yield from pieces
 
-    return StreamingResponse(every(), media_type="application/octet-stream")
+    return StreamingResponse(stream(), media_type="application/octet-stream")
 
 
-def _read(place: Path, digest: str) -> Iterator[bytes]:
-    with Store(place) as store:
+def _read(path: Path, digest: str) -> Iterator[bytes]:
+    with Store(path) as store:
         yield from store.read(digest)

@@ -1,9 +1,8 @@
-"""What the command line asks when CLEW_SERVER is set, and is answered with its own documents.
+"""The queries of the CLI and the Python interface when CLEW_SERVER is set.
 
-Resources have routes of their own; these are the methods of `clew.api.Project`, one each, because
-a command's words mean something only where they were typed: a path, a file as it is now, a user.
-So whoever asks says where it is. They are for the command line and the Python interface of the
-same version, and no part of the documented API.
+Each query is one method of `clew.api.Project`. They are separate from the documented routes because
+their arguments depend on the client's machine: relative paths, the current content of files, the
+user. So clients send their `ClientPaths` along. Client and server must have the same version.
 """
 
 from __future__ import annotations
@@ -37,72 +36,72 @@ from clew.store import Store
 router = APIRouter(prefix="/api/v1/commands", include_in_schema=False)
 
 Document = dict[str, Any]
-_QUESTIONS: dict[str, tuple[type[msgspec.Struct], Callable[..., Any]]] = {}
+_QUERIES: dict[str, tuple[type[msgspec.Struct], Callable[..., Any]]] = {}
 
 
 def parse_request(raw: bytes, kind: type[msgspec.Struct]) -> Any:
-    """What was asked, as far as it is what this question takes."""
+    """Parse the body as a `kind`; anything else is refused."""
     try:
         return msgspec.convert(json.loads(raw or b"{}"), type=kind, str_keys=True)
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"this cannot be asked: {error}") from error
+        raise Malformed(f"the request is malformed: {error}") from error
 
 
 def json_response(document: object) -> Response:
-    """A document, also where a text in it is none that UTF-8 can hold."""
+    """ASCII JSON, since strings may contain what UTF-8 cannot encode, such as odd file names."""
     return Response(json.dumps(document), media_type="application/json")
 
 
-def _question(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A question that a project is asked by the function's name, with its parameters as words."""
+def _query(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Register a query under the function's name; its parameters are the fields of the request."""
     parameters = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
     fields = [
-        (one.name, one.annotation)
-        if one.default is inspect.Parameter.empty
-        else (one.name, one.annotation, one.default)
-        for one in parameters
+        (p.name, p.annotation)
+        if p.default is inspect.Parameter.empty
+        else (p.name, p.annotation, p.default)
+        for p in parameters
     ]
     kind = msgspec.defstruct(function.__name__, fields, kw_only=True, forbid_unknown_fields=True)
-    _QUESTIONS[function.__name__] = (kind, function)
+    _QUERIES[function.__name__] = (kind, function)
     return function
 
 
 @router.post("/ask/{name}")
 async def ask(request: Request, name: str) -> Response:
-    if name not in _QUESTIONS:
-        raise NotFound(f"no command asks {name[:100]!r}", hint="is it a newer Clew that asks?")
-    kind, function = _QUESTIONS[name]
-    asked = parse_request(await request.body(), kind)
+    if name not in _QUERIES:
+        raise NotFound(f"there is no query {name[:100]!r}", hint="is the client a newer Clew?")
+    kind, function = _QUERIES[name]
+    arguments = parse_request(await request.body(), kind)
     service: Service = request.app.state.service
 
     def work() -> Response:
         with service.project() as project:
-            return json_response(function(project, **msgspec.structs.asdict(asked)))
+            return json_response(function(project, **msgspec.structs.asdict(arguments)))
 
     return await run_in_threadpool(work)
 
 
-@_question
+@_query
 def about(project: LocalProject) -> Document:
     return {"root": str(project.root), "uid": project.uid}
 
 
-@_question
+@_query
 def executions(project: LocalProject) -> list[Document]:
     return [execution.as_json() for execution in project.executions()]
 
 
-@_question
+@_query
 def execution(project: LocalProject, id: str) -> Document:  # noqa: A002
     return project.execution(id).as_json()
 
 
-@_question
+@_query
 def show(project: LocalProject, id: str, detail: bool = False) -> Document:  # noqa: A002
     return project.show(id, detail=detail)
 
 
-@_question
+@_query
 def lineage(
     project: LocalProject,
     target: str,
@@ -115,28 +114,28 @@ def lineage(
     return lineage_of(project.graph, found, direction=direction, depth=depth, everything=everything)
 
 
-@_question
+@_query
 def versions(project: LocalProject, locator: str) -> list[Document]:
     return list_versions(project.graph, locator)
 
 
-@_question
+@_query
 def version(project: LocalProject, target: str, asker: ClientPaths) -> Document:
-    """A version whose bytes are stored, by what it takes to write it elsewhere."""
+    """A stored version, with the metadata that the client needs to write it."""
     found = find_stored(project, target, asker.here())
     with Store(project.directory.store) as store:
         check_stored(store, found)
-        return _written(store, found)
+        return _file_metadata(store, found)
 
 
-def _written(store: Store, found: Target) -> Document:
+def _file_metadata(store: Store, found: Target) -> Document:
     assert found.digest is not None
     size = store.size(found.digest) if found.size is None else found.size
     names = ("kind", "label", "locator", "digest", "mode", "mtime", "stored", "execution")
     return {**{name: getattr(found, name) for name in names}, "size": size}
 
 
-@_question
+@_query
 def recreatable(
     project: LocalProject,
     target: str,
@@ -146,12 +145,12 @@ def recreatable(
     secrets: dict[str, str],
     gpu: bool = False,
 ) -> Document:
-    """How a version can be made again; where it cannot, why, and what of the asker's would help."""
+    """How a version can be recreated; if it cannot, why, and which client files would help."""
     elsewhere = ClientFiles(asker.here(), brought)
     values = project.secrets.only_given(secrets)
     with Store(project.directory.store) as store:
         try:
-            way = Recreation(
+            recreation = Recreation(
                 project,
                 store,
                 target,
@@ -162,108 +161,108 @@ def recreatable(
             )
         except NoContent as error:
             return {**error.as_json(), "sought": elsewhere.sought}
-        found = {"target": _written(store, way.target), "way": way.as_json()}
+        found = {"target": _file_metadata(store, recreation.target), "way": recreation.as_json()}
         return {**found, "sought": elsewhere.sought}
 
 
-@_question
+@_query
 def has(project: LocalProject, digest: str) -> bool:
     with Store(project.directory.store) as store:
         return store.has(digest)
 
 
-@_question
+@_query
 def checkout(project: LocalProject, id: str) -> Document:  # noqa: A002
-    """What a checkout holds, to be laid out elsewhere."""
+    """The files of a checkout, for the client to write."""
     found = describe_checkout(project, id)
     return {**found._asdict(), "files": [kept.as_json() for kept in found.files]}
 
 
-@_question
+@_query
 def kept(project: LocalProject, execution: str, digests: set[str]) -> list[str]:
     return sorted(kept_digests(project, execution, digests))
 
 
-@_question
+@_query
 def handed_over(project: LocalProject, id: str) -> Document:  # noqa: A002
-    """What is told of an execution beside its events and contents."""
-    own = LocalEndpoint(project)
-    return {"source": own.source(id), "remarks": msgspec.to_builtins(own.remarks(id))}
+    """The source and the notes of an execution, which its events do not contain."""
+    endpoint = LocalEndpoint(project)
+    return {"source": endpoint.source(id), "remarks": msgspec.to_builtins(endpoint.remarks(id))}
 
 
-@_question
+@_query
 def contents(project: LocalProject, id: str) -> list[str]:  # noqa: A002
     return sorted(LocalEndpoint(project).contents(id))
 
 
-@_question
+@_query
 def take_remarks(project: LocalProject, id: str, remarks: list[PortableNote]) -> None:  # noqa: A002
     LocalEndpoint(project).note(project.execution(id).uid, remarks)
 
 
-@_question
+@_query
 def diff(project: LocalProject, a: str, b: str) -> Document:
     return project.diff(a, b)
 
 
-@_question
+@_query
 def rules(project: LocalProject) -> list[Document]:
     return project.rules()
 
 
-@_question
+@_query
 def note(
     project: LocalProject, target: str, asker: ClientPaths, remarks: dict[str, str]
 ) -> list[Document]:
     return add_note(project, target, remarks, asker.here(), asker.agent)
 
 
-@_question
+@_query
 def report(project: LocalProject, id: str, kind: str) -> str:  # noqa: A002
     return project.report(id, kind)
 
 
-@_question
+@_query
 def remove(project: LocalProject, ids: list[str], dry_run: bool = False) -> list[Document]:
     return [execution.as_json() for execution in project.remove(ids, dry_run=dry_run)]
 
 
-@_question
+@_query
 def gc(project: LocalProject, dry_run: bool = False) -> Document:
     return project.gc(dry_run=dry_run).as_json()
 
 
-@_question
+@_query
 def fsck(project: LocalProject) -> Document:
     return project.fsck().as_json()
 
 
-@_question
+@_query
 def runs(project: LocalProject) -> list[Document]:
     return project.pipelines.list()
 
 
-@_question
+@_query
 def run(project: LocalProject, id: str) -> Document:  # noqa: A002
     return project.pipelines.show(id)
 
 
-@_question
+@_query
 def task(project: LocalProject, id: str) -> Document:  # noqa: A002
     return project.pipelines.task(id)
 
 
-@_question
+@_query
 def why(project: LocalProject, id: str) -> Document:  # noqa: A002
     return project.pipelines.why(id)
 
 
-@_question
+@_query
 def diff_runs(project: LocalProject, a: str, b: str) -> Document:
     return project.pipelines.diff(a, b)
 
 
-@_question
+@_query
 def said(project: LocalProject, id: str, offset: int = 0) -> Document:  # noqa: A002
     found = project.pipelines.said(id, offset)
     return {**found._asdict(), "data": b64encode(found.data).decode()}

@@ -1,8 +1,8 @@
-"""Commands that run others again: each in a process of its own, told of as it goes.
+"""Commands that execute recorded programs again, each in a `command_worker` process.
 
-An answer is lines of JSON: {said}, what Clew says; {printed, to}, what the command prints, in
-base64, and to which descriptor; {} now and then; and at the end {answer} or {error}. Who goes away
-ends it, and who is slow to read slows it down.
+The response is a stream of JSON lines: {said} is a message of Clew; {printed, to} is output of the
+command in base64, and its file descriptor; {} is a keepalive; the last line is {answer} or {error}.
+A client that disconnects ends the command, and one that reads slowly slows it down.
 """
 
 from __future__ import annotations
@@ -29,132 +29,136 @@ from clew.settings import without_own
 
 router = APIRouter(prefix="/api/v1/commands", include_in_schema=False)
 
-_PIECE = 1 << 16
-_BEAT = 5.0
-"""Seconds after which something is said even if there is nothing to say."""
-_LONGEST = 64 << 20
-"""Bytes of a line that is said: the answer is one."""
-_WAITING = 16
-"""Lines that wait for a reader; then the command does."""
+_READ_BYTES = 1 << 16
+_KEEPALIVE_SECONDS = 5.0
+_MAX_LINE_BYTES = 64 << 20
+"""Of a line of JSON; the answer is one line."""
+_MAX_QUEUED_LINES = 16
+"""When the client is this far behind, the command waits."""
 
 Transfer = Annotated[str, Query(alias="for", max_length=100)]
 
 
 @router.post("/repeat")
 async def repeat(request: Request, transfer: Transfer = "") -> Response:
-    return await _done(request, command_worker.Repeat, transfer)
+    return await _run_command(request, command_worker.Repeat, transfer)
 
 
 @router.post("/confirm")
 async def confirm(request: Request, transfer: Transfer = "") -> Response:
-    return await _done(request, command_worker.Confirm, transfer)
+    return await _run_command(request, command_worker.Confirm, transfer)
 
 
 @router.post("/commit")
 async def commit(request: Request, transfer: Transfer = "") -> Response:
-    return await _done(request, command_worker.Commit, transfer)
+    return await _run_command(request, command_worker.Commit, transfer)
 
 
 @router.post("/recreate")
 async def recreate(request: Request, transfer: Transfer = "") -> Response:
-    return await _done(request, command_worker.Recreate, transfer)
+    return await _run_command(request, command_worker.Recreate, transfer)
 
 
-async def _done(request: Request, kind: type[msgspec.Struct], transfer: str) -> Response:
-    task = parse_request(await request.body(), kind)
-    said = _told(request, json.dumps(msgspec.to_builtins(task, str_keys=True)), transfer)
-    return StreamingResponse(said, media_type="application/x-ndjson")
+async def _run_command(request: Request, kind: type[msgspec.Struct], transfer: str) -> Response:
+    command = parse_request(await request.body(), kind)
+    lines = _stream(request, json.dumps(msgspec.to_builtins(command, str_keys=True)), transfer)
+    return StreamingResponse(lines, media_type="application/x-ndjson")
 
 
-async def _told(request: Request, task: str, transfer: str) -> AsyncIterator[bytes]:
-    lines: asyncio.Queue[bytes | None] = asyncio.Queue(_WAITING)
-    process, saying = await _started(request.app.state.service)
+async def _stream(request: Request, command: str, transfer: str) -> AsyncIterator[bytes]:
+    lines: asyncio.Queue[bytes | None] = asyncio.Queue(_MAX_QUEUED_LINES)
+    process, messages = await _start_worker(request.app.state.service)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    process.stdin.write(task.encode() + b"\n")
-    heard = [
-        asyncio.create_task(_pass_on(process.stdout, 1, lines)),
-        asyncio.create_task(_pass_on(process.stderr, 2, lines)),
+    process.stdin.write(command.encode() + b"\n")
+    outputs = [
+        asyncio.create_task(_forward_output(process.stdout, 1, lines)),
+        asyncio.create_task(_forward_output(process.stderr, 2, lines)),
     ]
-    ending = asyncio.create_task(_end(saying, heard, lines))
+    forwarder = asyncio.create_task(_forward_messages(messages, outputs, lines))
     try:
-        while (line := await _next(lines)) is not None:
+        while (line := await _next_line(lines)) is not None:
             yield line + b"\n"
         await process.wait()
     finally:
-        for one in (*heard, ending):
-            one.cancel()
+        for task in (*outputs, forwarder):
+            task.cancel()
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
         request.app.state.intake.end(transfer)
 
 
-async def _started(service: Service) -> tuple[asyncio.subprocess.Process, asyncio.StreamReader]:
-    """The process, and what Clew says in it."""
+async def _start_worker(
+    service: Service,
+) -> tuple[asyncio.subprocess.Process, asyncio.StreamReader]:
+    """The worker process, and the stream of its messages."""
     environ = without_own()
     environ["CLEW_PROJECT"] = str(service.folder.root)
     if service.settings.graph:
         environ["CLEW_GRAPH"] = service.settings.graph
-    ours, theirs = os.pipe()
+    read_fd, write_fd = os.pipe()
     try:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "clew.server.command_worker", str(theirs)),
+            *(sys.executable, "-m", "clew.server.command_worker", str(write_fd)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             cwd=service.folder.root,
             env=environ,
             start_new_session=True,
-            pass_fds=(theirs,),
-            limit=_PIECE,
+            pass_fds=(write_fd,),
+            limit=_READ_BYTES,
         )
     except BaseException:
-        os.close(ours)
+        os.close(read_fd)
         raise
     finally:
-        os.close(theirs)
-    saying = asyncio.StreamReader(limit=_LONGEST)
+        os.close(write_fd)
+    messages = asyncio.StreamReader(limit=_MAX_LINE_BYTES)
     await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(saying), os.fdopen(ours, "rb")
+        lambda: asyncio.StreamReaderProtocol(messages), os.fdopen(read_fd, "rb")
     )
-    return process, saying
+    return process, messages
 
 
-async def _pass_on(
+async def _forward_output(
     stream: asyncio.StreamReader, descriptor: int, lines: asyncio.Queue[bytes | None]
 ) -> None:
-    while data := await stream.read(_PIECE):
+    while data := await stream.read(_READ_BYTES):
         printed = {"printed": b64encode(data).decode(), "to": descriptor}
         await lines.put(json.dumps(printed).encode())
 
 
-async def _end(
-    saying: asyncio.StreamReader,
-    heard: list[asyncio.Task[None]],
+async def _forward_messages(
+    messages: asyncio.StreamReader,
+    outputs: list[asyncio.Task[None]],
     lines: asyncio.Queue[bytes | None],
 ) -> None:
-    """What Clew says; the last of it, the answer, after all that was printed."""
+    """Forward the messages; hold back the last one, the answer, until all output is forwarded."""
     last: bytes | None = None
     try:
-        while line := await saying.readline():
+        while line := await messages.readline():
             if last is not None:
                 await lines.put(last)
             last = line.rstrip(b"\n")
     except ValueError:
-        said = ClewError(f"the answer is longer than {_LONGEST} bytes", hint="ask on the server")
-        last = json.dumps(said.as_json()).encode()
-    await asyncio.gather(*heard)
+        error = ClewError(
+            f"the answer is longer than {_MAX_LINE_BYTES} bytes",
+            hint="run the command on the server",
+        )
+        last = json.dumps(error.as_json()).encode()
+    await asyncio.gather(*outputs)
     await lines.put(last)
     if last is not None:
         await lines.put(None)
 
 
-async def _next(lines: asyncio.Queue[bytes | None]) -> bytes | None:
-    """The next line; an empty document when it takes long; None at the end."""
+async def _next_line(lines: asyncio.Queue[bytes | None]) -> bytes | None:
+    """The next line; a keepalive if it takes long; None at the end."""
     try:
-        async with asyncio.timeout(_BEAT):
+        async with asyncio.timeout(_KEEPALIVE_SECONDS):
             return await lines.get()
     except TimeoutError:
         return b"{}"
