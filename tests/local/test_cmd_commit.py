@@ -202,7 +202,7 @@ def test_no_changes_and_no_record(clew: Project) -> None:
     clew.write("work/numbers.txt", "3\n")
     clew("rm", "e1", "--yes")
     code, message, _ = clew.error("commit", "work", status=5)
-    assert code == "not-found" and "e1" in message and "forgotten" in message
+    assert code == "not-found" and "e1" in message and "removed" in message
     assert clew.json("status", "work")["execution"] == "e1"
 
 

@@ -186,7 +186,7 @@ def test_a_number_that_two_pushers_have(
         assert own["uid"][:8] in message
     assert other.json("list") == []
     said = other("pull", remote.url).stderr
-    assert "e3: the name 'clean' is taken here, and was dropped" in said
+    assert "e3: the name 'clean' is already used here and was dropped" in said
     assert [found["name"] for found in other.json("list")] == ["clean", None, None]
 
 
@@ -382,9 +382,9 @@ def test_a_damaged_document_is_left_out_and_repaired(
     listed = other("pull", copied.url, "--list")
     assert second[:8] in listed.stdout
     assert first[:8] not in listed.stdout
-    assert f"{name} is damaged, and was left out" in listed.stderr
+    assert f"{name} is damaged and was left out" in listed.stderr
     assert other.json("pull", copied.url, "e2")["remarks"] == [
-        f"{name} is damaged, and was left out"
+        f"{name} is damaged and was left out"
     ]
     other("rm", "--yes", "e1")
     for ids in ([], [first], ["clean"]):
@@ -417,7 +417,7 @@ def test_a_document_of_a_stranger(
         path = copied.path / "executions" / document_name(first, lie)
         path.write_bytes(lie)
         assert other.json("pull", copied.url, first)["remarks"] == [
-            f"executions/{path.name} is damaged, and was left out"
+            f"executions/{path.name} is damaged and was left out"
         ]
         path.unlink()
     other("rm", "--yes", "e1")

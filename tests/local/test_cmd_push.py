@@ -101,7 +101,7 @@ def test_one_that_runs_is_left_out(clew: Project, remote: Shared) -> None:
     assert running.stdout.readline() == "ready\n"
     done = clew.json("push", remote.url)
     assert [found["id"] for found in done["executions"]] == ["e1"]
-    assert done["remarks"] == ["e2 is still running, and was left out"]
+    assert done["remarks"] == ["e2 is still running and was left out"]
     assert clew.error("push", remote.url, "e2", status=1)[0] == "busy"
     running.communicate("go\n")
     assert [found["id"] for found in clew.json("push", remote.url)["executions"]] == ["e2"]

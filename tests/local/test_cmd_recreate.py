@@ -88,7 +88,7 @@ def test_what_nobody_kept_is_named_before_anything_starts(clew: Project) -> None
     code, message, hint = clew.error("recreate", "d.mid", status=5)
     assert code == "no-content"
     assert f"{clew.folder}/seed.mid (as e4 found it)" in message
-    assert "put that back" in hint
+    assert "restore these files" in hint
     assert count(clew) == 4
     code, message, _ = clew.error("recreate", "e4:seed.mid", status=5)
     assert code == "no-content" and "no execution made it" in message

@@ -124,10 +124,10 @@ def test_a_commit_and_a_parameter_store_no_credential_file(clew: Project) -> Non
     assert clew.json("status", "work")["added"] == []
     clew.write("work/app/read.py", "\n")
     ran = clew("commit", "work")
-    assert ".env is a credential file, and not committed" in ran.stderr
+    assert ".env is a credential file and is not committed" in ran.stderr
     clew.write("other/.env", f"API={OTHER}\n")
     ran = clew("repeat", "e2", "--set", "2=other/.env", status=3)
-    assert "other/.env is a credential file, and not brought in" in ran.stderr
+    assert "other/.env is a credential file and is not imported" in ran.stderr
     with Store(clew.folder / ".clew/store") as store:
         digest = store.put_file(os.fsencode(clew.folder / "other/.env"), keep=False).digest
         assert not store.has(digest)
@@ -183,7 +183,7 @@ def _repeat_there(both: Twins) -> None:
     assert (without["code"], without["secrets"]) == ("secrets-needed", [str(path)])
     (both.far / "kubeconfig").write_text(SECRET)
     ran = both.asked("repeat", "env", "--set", "2=kubeconfig", "--secret", str(path))
-    assert b"kubeconfig is a credential file, and not brought in" in ran.stderr
+    assert b"kubeconfig is a credential file and is not imported" in ran.stderr
     given = both.far / "given"
     given.write_bytes(b"API=" + OTHER.encode() + b"\n\xff\n")  # also bytes that are no text
     ran = both.asked("repeat", "env", "--secret", f"{path}={given}")

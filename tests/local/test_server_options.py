@@ -162,6 +162,6 @@ def test_a_platform_file_stays_where_it_is(asking: Asking) -> None:
     try:
         place = asking.folder / "place"
         said = asking("run", "together.py", "-p", f"place={place}").stderr.decode()
-        assert "pipeline-platform.toml is of this machine" in said
+        assert "pipeline-platform.toml applies to this machine only" in said
     finally:
         beside.unlink()

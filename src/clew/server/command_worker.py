@@ -136,7 +136,7 @@ class Recreate(msgspec.Struct, tag="recreate"):
                 gpu=self.gpu,
                 elsewhere=elsewhere,
             )
-            return recreation.walk(say)
+            return recreation.run(say)
 
 
 Command = Repeat | Confirm | Commit | Recreate

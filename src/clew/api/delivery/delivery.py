@@ -1,7 +1,8 @@
-"""Sending executions to a server: the bytes that it lacks first, then the events, at once.
+"""Send executions to a server: first the contents that it lacks, then the events in one request.
 
-The server folds the events of an execution in one transaction, and only when it has all the bytes
-they name: so the execution is there whole or not at all. What has arrived is not sent again.
+The server folds the events of an execution in one transaction, and only when it has all the
+contents they name: so the execution is complete there, or absent. Contents that have arrived are
+not sent again.
 """
 
 from __future__ import annotations
@@ -22,35 +23,35 @@ if TYPE_CHECKING:
     from clew.api.project_state import ProjectState
     from clew.project_directory import Folder
 
-_PATIENCE = 2.0
+_WAIT_SECONDS = 2.0
 """Seconds in all that `exec` waits for a server after the command has ended. What is not sent by
 then stays, and the next command continues: packs that have arrived are not sent again."""
-_QUESTIONS = 10_000
-"""Digests that are asked about at once."""
+_MAX_DIGESTS = 10_000
+"""Digests in one request for missing contents."""
 _TRIES = 3
-"""How often it is begun again, where what has arrived was swept there."""
+"""Attempts, if the server's garbage collection deletes contents between the requests."""
 
 
 @dataclass
 class Delivery:
-    """What came of sending all that waits."""
+    """The result of sending all unsent executions."""
 
     sent: dict[str, str] = field(default_factory=dict)
-    """By uid, the ids that the executions have there."""
+    """The ids of the executions at the server, by uid."""
     waiting: dict[str, str] = field(default_factory=dict)
-    """By uid, why they are not there yet."""
+    """Why executions are not sent yet, by uid."""
 
     def log_failures(self, folder: Folder) -> None:
-        """Enter what could not be sent into the project's log, once for each reason."""
+        """Log the executions that could not be sent, one line per reason."""
         for why in sorted(set(self.waiting.values())):
             uids = " ".join(uid for uid, reason in self.waiting.items() if reason == why)
             log.write(folder, "warning", f"not sent to the server: {why}: {uids}")
 
 
 class Uploader:
-    """A server, as the store sends to it."""
+    """The remote interface of the store for a server."""
 
-    at_once = 1  # what a content is made of goes before the content
+    at_once = 1  # chunks are sent before the contents made of them
 
     def __init__(self, server: Server, transfer: str) -> None:
         self._server = server
@@ -71,7 +72,7 @@ class Uploader:
         return len(pack)
 
     def fold(self, batch: bytes) -> str:
-        """The events of one execution; the id that it has there."""
+        """Send the events of one execution; returns its id at the server."""
         import json
 
         import zstandard
@@ -86,14 +87,14 @@ class Uploader:
     def _missing(self, kind: str, digests: Sequence[bytes]) -> set[bytes]:
         from clew.store.types import digest_of, named
 
-        found: set[bytes] = set()
-        for at in range(0, len(digests), _QUESTIONS):
-            asked = {kind: [named(digest) for digest in digests[at : at + _QUESTIONS]]}
+        missing: set[bytes] = set()
+        for at in range(0, len(digests), _MAX_DIGESTS):
+            question = {kind: [named(digest) for digest in digests[at : at + _MAX_DIGESTS]]}
             answer: dict[str, Any] = self._server.json(
-                "POST", "/api/v1/content/missing", asked, query=self._transfer
+                "POST", "/api/v1/content/missing", question, query=self._transfer
             )
-            found.update(digest_of(name) or b"" for name in answer[kind])
-        return found
+            missing.update(digest_of(name) or b"" for name in answer[kind])
+        return missing
 
 
 def deliver(
@@ -103,8 +104,10 @@ def deliver(
     own: str | None = None,
     progress: Progress = ignore_progress,
 ) -> Delivery:
-    """Send all that waits, the execution `own` even if another process is at it; what cannot be
-    sent now stays."""
+    """Send all unsent executions; what cannot be sent now stays unsent.
+
+    For the execution `own`, wait until another process that is sending it has finished.
+    """
     from clew.run.recovery import recover
 
     folder = project.directory
@@ -118,7 +121,7 @@ def deliver(
         try:
             with ExitStack() as claim:
                 with server.bounded():
-                    wait = server.left(_PATIENCE) if uid == own else 0
+                    wait = server.left(_WAIT_SECONDS) if uid == own else 0
                     place = claim.enter_context(unsent.claim(folder, uid, wait=wait))
                 if place is None or project.is_alive(uid):
                     continue
@@ -139,15 +142,18 @@ def deliver(
 
 
 def deliver_execution(project: ProjectState, own: str, progress: Progress) -> dict[str, str | None]:
-    """Send the execution `own`, which has just ended, with all that waits: what became of it."""
+    """Send the execution `own`, which has just ended, and all unsent ones; the fields of `own`'s
+    `Outcome`."""
     try:
-        server = connect_server(project.settings, project.directory.token, limit=_PATIENCE)
+        server = connect_server(project.settings, project.directory.token, limit=_WAIT_SECONDS)
         found = deliver(project, server, own=own, progress=progress)
     except KeyboardInterrupt:
         found = Delivery(waiting={own: "interrupted"})
     except ClewError as error:
         found = Delivery(waiting={own: error.message})
-    except Exception as error:  # also a fault of our own: the command's status is its own
+    except (
+        Exception
+    ) as error:  # also a bug in Clew: it must not change the exit status of the command
         found = Delivery(waiting={own: f"{type(error).__name__}: {error}"})
     found.log_failures(project.directory)
     waits = found.waiting.get(own)
@@ -163,7 +169,7 @@ def deliver_execution(project: ProjectState, own: str, progress: Progress) -> di
 
 
 def _send(project: ProjectState, server: Server, uid: str, progress: Progress) -> str | None:
-    """Send one; its id there. None: there is no such execution any more."""
+    """Send one execution; returns its id at the server, or None if it was removed."""
     from clew.prov.events import to_batch
     from clew.prov.export.recorded_events import export_events
     from clew.prov.queries.executions import find_execution
@@ -171,23 +177,25 @@ def _send(project: ProjectState, server: Server, uid: str, progress: Progress) -
     from clew.store import Store
 
     graph = project.graph
-    door = Uploader(server, uid)
-    for turn in range(_TRIES):
+    uploader = Uploader(server, uid)
+    for attempt in range(_TRIES):
         try:
             found = find_execution(graph, uid)
         except NotFound:
             return None
         with Store(project.directory.store, lease="push") as store:
             contents = store.hold(sorted(list_live_digests(graph, found.key)))
-            missing = door.untold(contents)
-            with store.sending(door, progress) as sending:
+            missing = uploader.untold(contents)
+            with store.sending(uploader, progress) as sending:
                 sending.send([digest for digest in contents if digest in missing])
                 sending.finish()
         events = export_events(graph, found)
-        find_execution(graph, uid)  # forgotten meanwhile: then this was not all of it
+        find_execution(
+            graph, uid
+        )  # raises if it was removed meanwhile: then the events are incomplete
         try:
-            return door.fold(to_batch(events))
+            return uploader.fold(to_batch(events))
         except ClewError as error:
-            if error.code != "missing-content" or turn + 1 == _TRIES:
+            if error.code != "missing-content" or attempt + 1 == _TRIES:
                 raise
-    raise AssertionError("the last turn returns or raises")
+    raise AssertionError("the last attempt returns or raises")

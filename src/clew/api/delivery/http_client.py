@@ -27,17 +27,17 @@ from clew.settings import Settings
 from clew.store.errors import Unreachable
 
 RETRY_SECONDS = 5.0
-"""Seconds that a server which has too much to do is asked again."""
+"""Seconds during which requests to an overloaded server are retried."""
 _CONNECT_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 _KEEP_ALIVE_SECONDS = 20.0
-"""Seconds that an idle connection is believed to be open."""
+"""Seconds after which an idle connection is not reused."""
 _CHUNK_BYTES = 1 << 18
-"""Bytes that are read, or sent, at once; each piece has the whole time-out."""
+"""Bytes that are read or sent at a time; the time-out applies to each."""
 _MAX_ANSWER_BYTES = 1 << 30
-"""Bytes of an answer that is read into memory."""
+"""The limit for an answer that is read into memory."""
 _MAX_LINE_BYTES = 128 << 20
-"""Bytes of one line of an answer."""
+"""The limit for one line of an answer."""
 _EXIT_STATUSES = {400: 2, 422: 2, 403: 4, 404: 5}
 
 
@@ -45,7 +45,7 @@ class Server:
     """The server that CLEW_SERVER names."""
 
     def __init__(self, address: str, token: str | None, *, limit: float | None = None) -> None:
-        """`limit`: seconds that all requests together may wait for it."""
+        """`limit`: seconds that all requests together may wait for the server."""
         parts = urlsplit(address if "://" in address else f"http://{address}")
         try:
             self._port = parts.port
@@ -54,7 +54,8 @@ class Server:
             parts = parts._replace(netloc="")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(
-                "CLEW_SERVER names no server", hint="CLEW_SERVER=http://127.0.0.1:8100"
+                "CLEW_SERVER is not the address of a server",
+                hint="CLEW_SERVER=http://127.0.0.1:8100",
             )
         self._secure = parts.scheme == "https"
         self._host = parts.hostname
@@ -63,7 +64,7 @@ class Server:
         host = f"[{self._host}]" if ":" in self._host else self._host
         port = f":{self._port}" if self._port else ""
         self.url = f"{parts.scheme}://{host}{port}{self._path}"
-        """As it may be shown."""
+        """The address without the token, for messages."""
         self._local = threading.local()
         self._limit = limit
         self._waited = 0.0
@@ -77,7 +78,7 @@ class Server:
         query: Mapping[str, str] | None = None,
         seconds: float = _ANSWER_SECONDS,
     ) -> Any:
-        """Ask, with a document, for one."""
+        """Send a request with a JSON document and decode the JSON answer."""
         body = None if document is None else json.dumps(document).encode()
         headers = {"Content-Type": "application/json"} if body else {}
         with self.open(method, path, body, headers=headers, query=query, seconds=seconds) as answer:
@@ -93,9 +94,9 @@ class Server:
         query: Mapping[str, str] | None = None,
         seconds: float = _ANSWER_SECONDS,
     ) -> Response:
-        """Ask, and read the answer piece by piece; an error is raised as what it is."""
-        asked = "&".join(f"{quote(name)}={quote(value)}" for name, value in (query or {}).items())
-        target = f"{self._path}{path}{'?' if asked else ''}{asked}"
+        """Send a request; the answer is read in chunks. An error answer raises its exception."""
+        encoded = "&".join(f"{quote(name)}={quote(value)}" for name, value in (query or {}).items())
+        target = f"{self._path}{path}{'?' if encoded else ''}{encoded}"
         until = time.monotonic() + self.left(RETRY_SECONDS)
         while True:
             response = self._request(method, target, body, dict(headers or {}), seconds)
@@ -116,11 +117,11 @@ class Server:
         if spent or isinstance(error, TimeoutError):
             return Unreachable(
                 f"{self.url} did not answer in time",
-                hint="it may have too much to do, or hang; its log says more",
+                hint="it may be overloaded or hang; see its log",
             )
         return Unreachable(
             f"{self.url} cannot be reached: {why}",
-            hint="is clew server running there? CLEW_SERVER says where",
+            hint="is clew server running there? check CLEW_SERVER",
         )
 
     def hang_up(self) -> None:
@@ -161,7 +162,7 @@ class Server:
         return connection
 
     def _connect(self, connection: http.client.HTTPConnection) -> None:
-        """In a thread where the time is limited: nothing else ends the resolution of a name."""
+        """Connect; with a limit in a thread, since nothing else can interrupt name resolution."""
         if self._limit is None:
             connection.connect()
             return
@@ -183,7 +184,7 @@ class Server:
             raise failures[0]
 
     def left(self, seconds: float) -> float:
-        """How long to wait where `seconds` would be waited without a limit."""
+        """`seconds`, or the time left of the limit if that is shorter."""
         if self._limit is None:
             return seconds
         if self._waited >= self._limit:
@@ -192,8 +193,7 @@ class Server:
 
     @contextlib.contextmanager
     def bounded(self) -> Iterator[None]:
-        """Wait for the server within: where the time is limited, the connection is cut when it is
-        over, and what was waited counts."""
+        """Count the time of the body against the limit, and cut the connection when it is over."""
         if self._limit is None:
             yield
             return
@@ -219,7 +219,7 @@ class Server:
         return data
 
     def done(self, response: http.client.HTTPResponse) -> None:
-        """An answer was read; its connection may serve the next request."""
+        """Keep the connection of an answer for the next request, if it was read to the end."""
         if response.will_close or not response.isclosed():
             self.hang_up()
         else:
@@ -229,23 +229,25 @@ class Server:
         if response.status == 401:
             self.hang_up()
             return NotAllowed(
-                f"{self.url} does not take this token"
+                f"{self.url} does not accept this token"
                 if self._token
                 else f"{self.url} needs a token",
-                hint="CLEW_TOKEN is the one that clew server printed there",
+                hint="set CLEW_TOKEN to the token that clew server printed there",
             )
         try:
-            said = json.loads(self._drain(response))
-            return error_from(str(said["code"]), said["title"], said["detail"], response.status)
+            problem = json.loads(self._drain(response))
+            return error_from(
+                str(problem["code"]), problem["title"], problem["detail"], response.status
+            )
         except (ValueError, KeyError, TypeError):
             return ClewError(
                 f"{self.url} answers {response.status} {response.reason}",
-                hint="is it a Clew server of the same version? CLEW_SERVER says where",
+                hint="is it a Clew server of the same version? check CLEW_SERVER",
             )
 
 
 class Response:
-    """What a server answers, to be read to its end within a `with`."""
+    """The answer of a server, to be read to its end within a `with`."""
 
     def __init__(self, server: Server, response: http.client.HTTPResponse) -> None:
         self._server = server
@@ -255,7 +257,7 @@ class Response:
         return self._response.headers.get(name, "")
 
     def whole(self, *, most: int = _MAX_ANSWER_BYTES) -> bytes:
-        """All of it, if that is not more than `most` bytes."""
+        """The complete answer; an error if it is longer than `most` bytes."""
         body = bytearray()
         with self._server.bounded():
             for piece in self.pieces():
@@ -266,17 +268,17 @@ class Response:
         return bytes(body)
 
     def line(self) -> bytes:
-        """The next line; nothing at the end."""
+        """The next line; empty at the end."""
         try:
-            found = self._response.readline(_MAX_LINE_BYTES + 1)
+            line = self._response.readline(_MAX_LINE_BYTES + 1)
         except (OSError, http.client.HTTPException) as error:
             raise self._server.unreachable(error) from error
-        if len(found) > _MAX_LINE_BYTES:
+        if len(line) > _MAX_LINE_BYTES:
             self._server.hang_up()
             raise Damaged(
                 f"{self._server.url} answers with a line of more than {_MAX_LINE_BYTES} bytes"
             )
-        return found
+        return line
 
     def pieces(self) -> Iterator[bytes]:
         try:
@@ -295,8 +297,8 @@ class Response:
 
 
 def connect_server(settings: Settings, token: Path | None, *, limit: float | None = None) -> Server:
-    """The server of the settings; on this machine, the token of the project here may serve.
-    `limit`: as of `Server`."""
+    """The server of the settings; for one on this machine, the file `token` is the default token.
+    `limit`: see `Server`."""
     assert settings.server is not None
     server = Server(settings.server, settings.token, limit=limit)
     if server._token is None and token is not None and _is_loopback(server._host):
@@ -308,7 +310,7 @@ def connect_server(settings: Settings, token: Path | None, *, limit: float | Non
 def error_from(
     code: str, message: str, hint: str, status: int, secrets: Iterable[str] = ()
 ) -> ClewError:
-    """The error that a server told of, as it would be raised here."""
+    """The exception for an error that a server reported."""
     kind = _error_types(ClewError).get(code)
     if kind is SecretsNeeded:
         return SecretsNeeded(message, hint=hint, names=map(str, secrets))
@@ -320,10 +322,10 @@ def error_from(
 
 
 def _error_types(kind: type[ClewError]) -> dict[str, type[ClewError]]:
-    found = {kind.code: kind}
+    types = {kind.code: kind}
     for below in kind.__subclasses__():
-        found = {**_error_types(below), **found}
-    return found
+        types = {**_error_types(below), **types}
+    return types
 
 
 def _split_body(body: bytes | None) -> Iterator[bytes] | None:

@@ -1,8 +1,8 @@
-"""Executions that the server has not got yet: an empty file for each, `.clew/unsent/UID`.
+"""Executions that the server does not have yet: an empty file for each, `.clew/unsent/UID`.
 
-The file is there before the command begins and goes when the server has said that all is there:
-whenever this process is killed, the next one knows what is to be sent. Whoever sends holds a lock
-on it, so that two do not send the same at once.
+The file is created before the command starts and deleted when the server has confirmed that it
+has everything: whenever this process is killed, the next one knows what to send. The sender locks
+the file, so that two processes do not send the same execution.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from clew.project_directory import Folder
 
 
 def mark_unsent(folder: Folder, uid: str) -> None:
-    """This execution is to be sent."""
+    """Mark an execution as unsent."""
     folder.unsent.mkdir(mode=0o700, exist_ok=True)
     (folder.unsent / uid).touch()
 
 
 def list_unsent(folder: Folder) -> list[str]:
-    """Those that are to be sent, the oldest first."""
-    found = []
+    """The uids of unsent executions, oldest first."""
+    entries = []
     for path in folder.unsent.glob("*"):
-        with suppress(FileNotFoundError):  # just sent by another
-            found.append((path.stat().st_mtime_ns, path.name))
-    return [name for _, name in sorted(found)]
+        with suppress(FileNotFoundError):  # another process has just sent it
+            entries.append((path.stat().st_mtime_ns, path.name))
+    return [name for _, name in sorted(entries)]
 
 
 @contextmanager
 def claim(folder: Folder, uid: str, *, wait: float) -> Iterator[Path | None]:
-    """The file of an execution, for the one who sends it; None: another process does, and has not
-    ended within `wait` seconds, or did."""
-    place = folder.unsent / uid
+    """Lock the file of an execution to send it. None: another process has sent it, or is still
+    sending it after `wait` seconds."""
+    path = folder.unsent / uid
     try:
-        descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         yield None
         return
     try:
-        yield place if _try_lock(descriptor, wait) and os.fstat(descriptor).st_nlink else None
+        yield path if _try_lock(descriptor, wait) and os.fstat(descriptor).st_nlink else None
     finally:
         os.close(descriptor)
 

@@ -55,7 +55,7 @@ def owner_of(project: ProjectState) -> CheckoutOwner:
 
 
 class CheckoutContents(NamedTuple):
-    """What a checkout of an execution holds."""
+    """The files of a checkout of an execution."""
 
     execution: str
     """Its uid."""
@@ -80,7 +80,7 @@ def describe_checkout(project: ProjectState, text: str) -> CheckoutContents:
 
 
 def checkout(project: ProjectState, text: str, folder: Path | None) -> dict[str, Any]:
-    """Lay out the files of an execution; the document of `clew checkout --json`."""
+    """Write the files of an execution to a directory; the document of `clew checkout --json`."""
     found = describe_checkout(project, text)
     with Store(project.directory.store) as store:
         return write_checkout(owner_of(project), store, found, text, folder)
@@ -89,7 +89,7 @@ def checkout(project: ProjectState, text: str, folder: Path | None) -> dict[str,
 def write_checkout(
     owner: CheckoutOwner, store: Store, found: CheckoutContents, text: str, folder: Path | None
 ) -> dict[str, Any]:
-    """As `checkout`, from a store that has the bytes."""
+    """As `checkout`, from a store that has the contents."""
     at = (folder or Path(_name(text, found.id))).absolute().resolve()
     made = Checkout(
         folder=at,
@@ -100,12 +100,12 @@ def write_checkout(
         cwd=found.cwd,
         files=found.files,
     )
-    _outermost(at)
+    _check_not_nested(at)
     if at.exists():
         with atomic_directory.lock_directory(at):
-            _lay_out(owner, store, made)
+            _write_files(owner, store, made)
     else:
-        _lay_out(owner, store, made)
+        _write_files(owner, store, made)
     return {
         "execution": made.id,
         "uid": made.execution,
@@ -116,23 +116,23 @@ def write_checkout(
     }
 
 
-def _name(text: str, own: str) -> str:
-    """What a checkout is called: as the user called the execution, but by its id for its uid."""
-    return own if len(text) == 32 or text in (".", "..") else text
+def _name(text: str, id_: str) -> str:
+    """The default name of a checkout: what the user typed, or the id where that was a uid."""
+    return id_ if len(text) == 32 or text in (".", "..") else text
 
 
-def _outermost(folder: Path) -> None:
+def _check_not_nested(folder: Path) -> None:
     outer = working_tree.find_enclosing(folder.parent)
     if outer is not None:
         raise NotAllowed(
-            f"{folder} would lie in a checkout of {outer.id}",
-            hint=f"choose another folder, or let that one change: clew checkout ID {outer.folder}",
+            f"{folder} would be inside a checkout of {outer.id}",
+            hint=f"name another directory, or switch that one: clew checkout ID {outer.folder}",
         )
 
 
-def _lay_out(owner: CheckoutOwner, store: Store, made: Checkout) -> None:
+def _write_files(owner: CheckoutOwner, store: Store, made: Checkout) -> None:
     def unchanged(folder: Path) -> None:
-        _may_go(owner, store, made.folder, folder)
+        _check_replaceable(owner, store, made.folder, folder)
 
     if made.folder.exists():
         unchanged(made.folder)
@@ -145,54 +145,54 @@ def _lay_out(owner: CheckoutOwner, store: Store, made: Checkout) -> None:
         atomic_directory.publish(draft, made.folder, unchanged=unchanged)
 
 
-def _may_go(owner: CheckoutOwner, store: Store, name: Path, folder: Path) -> None:
-    """Whether what is in `folder` (called `name` by its owner) may be replaced."""
-    there = working_tree.read_checkout(folder)
-    if there is None:
+def _check_replaceable(owner: CheckoutOwner, store: Store, name: Path, folder: Path) -> None:
+    """Raise an error unless the content of `folder` (shown as `name`) may be replaced."""
+    existing = working_tree.read_checkout(folder)
+    if existing is None:
         if any(folder.iterdir()):
             raise NotAllowed(
-                f"{name} is not empty, and not a checkout",
-                hint="name another folder: clew checkout ID DIR",
+                f"{name} is not empty and is not a checkout",
+                hint="name another directory: clew checkout ID DIR",
             )
         return
-    if there.project != owner.uid:
-        raise NotAllowed(f"{name} is a checkout of another project", hint="name another folder")
-    now = scan_files(there, store)
-    unkept = _unkept(owner, there)
-    changed = [at for at in find_changes(there, now).places if at in now or at not in unkept]
+    if existing.project != owner.uid:
+        raise NotAllowed(f"{name} is a checkout of another project", hint="name another directory")
+    now = scan_files(existing, store)
+    unkept = _list_unkept(owner, existing)
+    changed = [at for at in find_changes(existing, now).places if at in now or at not in unkept]
     if changed:
         raise NotAllowed(
-            f"{name}, a checkout of {there.id}, has changes: {_some(changed)}",
-            hint=f"clew commit them, or check out to another folder; clew status {name} shows all",
+            f"{name}, a checkout of {existing.id}, has changes: {_format_paths(changed)}",
+            hint=f"clew commit them, or name another directory; clew status {name} shows all",
         )
     lost = [place for place in unkept if place in now]
     if lost:
         raise NotAllowed(
-            f"{name} holds what no execution has read: {_some(lost)}",
-            hint="move it elsewhere, or check out to another folder",
+            f"{name} has files that no execution has read: {_format_paths(lost)}",
+            hint="move them elsewhere, or check out to another directory",
         )
 
 
-def _some(places: list[bytes]) -> str:
+def _format_paths(places: list[bytes]) -> str:
     more = f" and {len(places) - 3} more" if len(places) > 3 else ""
     return ", ".join(map(os.fsdecode, places[:3])) + more
 
 
-def _unkept(owner: CheckoutOwner, checkout: Checkout) -> list[bytes]:
-    """Files that were committed, and that no execution has: with the folder they would go."""
+def _list_unkept(owner: CheckoutOwner, checkout: Checkout) -> list[bytes]:
+    """Committed files that no execution has: replacing the directory would lose them."""
     known = owner.kept_digests(checkout.execution, {kept.digest for kept in checkout.files})
     return [kept.place for kept in checkout.files if kept.digest not in known]
 
 
 def kept_digests(project: ProjectState, execution: str, digests: set[str]) -> set[str]:
-    """Those of some contents that an execution has: this one, or else any."""
+    """Those of `digests` that some execution has."""
     try:
         record = load_record(project.graph, execution)
-        met = {version.digest for version in record.versions.values() if version.stored}
-    except NotFound:  # forgotten since
-        met = set()
-    known = live_digests.list_live_digests(project.graph) if digests - met else set()
-    return digests & (met | known)
+        used = {version.digest for version in record.versions.values() if version.stored}
+    except NotFound:  # it was removed
+        used = set()
+    known = live_digests.list_live_digests(project.graph) if digests - used else set()
+    return digests & (used | known)
 
 
 def status(project: ProjectState, folder: Path | None) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def status(project: ProjectState, folder: Path | None) -> dict[str, Any]:
 
 
 def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> dict[str, Any]:
-    """As `status`; the store remembers what files hold."""
+    """As `status`; the store caches the digests of files."""
     without = find_added_credentials(found, credentials)
     return {
         "execution": found.id,
@@ -216,10 +216,10 @@ def find(owner: CheckoutOwner, folder: Path | None) -> Checkout:
     found = working_tree.find_checkout((folder or Path()).absolute().resolve())
     if found.project != owner.uid:
         raise NotFound(
-            f"{found.folder} is a checkout of another project, that was in {found.root}",
-            hint="CLEW_SERVER names another, or is not to be set"
+            f"{found.folder} is a checkout of another project, which was in {found.root}",
+            hint="set CLEW_SERVER to the server of that project, or unset it"
             if owner.served
-            else "CLEW_PROJECT names the project to use, if it was moved",
+            else "set CLEW_PROJECT to the project if it was moved",
         )
     return found
 
@@ -234,8 +234,8 @@ def commit(
     quiet: bool,
     say: Say,
 ) -> dict[str, Any]:
-    """Run the checked-out execution again with what was changed: the document of `clew commit
-    --json`. The checkout is one of the new execution then, if that ended well."""
+    """Run the checked-out execution again with the changes; the document of `clew commit --json`.
+    If it succeeds, the checkout moves to the new execution."""
     notes.check_notes({"message": message or ""})
     found = find(owner_of(project), folder)
     with atomic_directory.lock_directory(found.folder), Store(project.directory.store) as store:
@@ -256,12 +256,12 @@ def commit(
 def store_files(
     found: Checkout, store: Store, credentials: tuple[str, ...], say: Say
 ) -> dict[bytes, TrackedFile]:
-    """Store what is committed: all that lies in the checkout but credential files."""
+    """Store the files of a checkout except credential files."""
     without = find_added_credentials(found, credentials)
     for path in map(os.fsdecode, without.values()):
         say(
-            f"{path} is a credential file, and not committed: if the command reads it, "
-            f"give it with --secret {path}=FILE"
+            f"{path} is a credential file and is not committed: if the command reads it, "
+            f"provide it with --secret {path}=FILE"
         )
     now = scan_files(found, store, keep=True, without=without)
     store.flush()
@@ -280,8 +280,8 @@ def commit_files(
     say: Say,
     settle: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """As `commit`, of files `now` whose bytes are stored; `settle` is given the new execution as
-    soon as it is recorded."""
+    """As `commit`, with the stored files `now`; `settle` is called with the new execution as soon
+    as it is recorded."""
     changed = find_changes(found, now)
     if not changed:
         return unchanged_result(find_execution(project, found.execution).as_json(), found)
@@ -311,7 +311,7 @@ def commit_files(
 
 
 def unchanged_result(execution: dict[str, Any], found: Checkout) -> dict[str, Any]:
-    """What a commit answers where there is nothing to commit."""
+    """The result of a commit without changes."""
     verdict = RepeatReport(
         execution=execution,
         of=found.id,
@@ -337,7 +337,7 @@ def _plan_commit(
         record = load_record(project.graph, found.execution)
     except NotFound as error:
         raise NotFound(
-            f"{found.id}, which this is a checkout of, was forgotten", hint="clew list"
+            f"{found.id}, which this is a checkout of, was removed", hint="clew list"
         ) from error
     read_listing = listing_reader(store)
     plan = repeat_plan.make_plan(
@@ -351,7 +351,7 @@ def _plan_commit(
 def _ancestors(
     project: ProjectState, record: ExecutionRecord, read_listing: ReadListing
 ) -> list[tuple[ExecutionRecord, InitialFiles]]:
-    """What it was modified from, nearest first, as far as that is still recorded."""
+    """The executions it was modified from, nearest first, as far as they are recorded."""
     found: list[tuple[ExecutionRecord, InitialFiles]] = []
     while True:
         line = find_execution(project, record.execution.uid).as_json()
@@ -364,6 +364,6 @@ def _ancestors(
 def move_checkout(
     found: Checkout, now: dict[bytes, TrackedFile], execution: Mapping[str, Any]
 ) -> None:
-    """It was committed: if it ended well, this is a checkout of it from now on."""
+    """Make this a checkout of the new execution, if that succeeded."""
     if execution["state"] == "done":
         found.at(execution["uid"], execution["id"], now.values()).write()

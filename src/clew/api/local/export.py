@@ -1,4 +1,4 @@
-"""An execution in the forms other people and programs take."""
+"""Export an execution: W3C PROV, RO-Crate, container image, Dockerfile, reports."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 
-_FOLDERS = {"ro-crate": "an RO-Crate", "dockerfile": "a Dockerfile with its files"}
+_DIRECTORY_FORMATS = {"ro-crate": "an RO-Crate", "dockerfile": "a Dockerfile with its files"}
 
 
 def report(project: ProjectState, text: str, kind: str) -> str:
     """The execution's `requirements`, `packages` or `readme`."""
     from clew.prov.export import reports
 
-    shown = show_execution(project, text, detail=True)
+    document = show_execution(project, text, detail=True)
     if kind == "requirements":
-        return reports.format_requirements(shown["files"])
+        return reports.format_requirements(document["files"])
     if kind == "packages":
-        return reports.format_system_packages(shown["files"])
+        return reports.format_system_packages(document["files"])
     if kind == "readme":
-        return reports.format_readme(shown, shown["files"])
-    raise UsageError(f"no report is called {kind!r}", hint="requirements, packages or readme")
+        return reports.format_readme(document, document["files"])
+    raise UsageError(f"unknown report {kind!r}", hint="requirements, packages or readme")
 
 
 def export(
@@ -44,9 +44,10 @@ def export(
     to: Path | BinaryIO | None,
     say: Say,
 ) -> bytes | Path | None:
-    """W3C PROV as bytes, or in the file `to`; an image in the file `to`; folders in `to`."""
+    """Write W3C PROV or an image to the file `to`, or an RO-Crate or Dockerfile to the directory
+    `to`. Without `to`, W3C PROV is returned as bytes."""
     check_target(format, to)
-    if format in _FOLDERS:
+    if format in _DIRECTORY_FORMATS:
         assert isinstance(to, Path)
         with new_directory(to) as draft:
             (_crate if format == "ro-crate" else _dockerfile)(project, text, draft, say)
@@ -65,9 +66,11 @@ def export(
 
 
 def check_target(format: str, to: Path | BinaryIO | None) -> None:  # noqa: A002
-    """Whether this can be written there."""
-    if format in _FOLDERS and not isinstance(to, Path):
-        raise UsageError(f"{_FOLDERS[format]} is a folder", hint="name one with -o DIR")
+    """Raise an error if the format cannot be written to `to`."""
+    if format in _DIRECTORY_FORMATS and not isinstance(to, Path):
+        raise UsageError(
+            f"{_DIRECTORY_FORMATS[format]} is a directory", hint="name one with -o DIR"
+        )
     if format == "oci" and to is None:
         raise UsageError("an image is a file", hint="name one with -o FILE")
 
@@ -77,8 +80,8 @@ def _document(project: ProjectState, text: str, format: str) -> bytes:  # noqa: 
 
     writers = {"prov-json": w3c.export_prov_json, "prov-n": w3c.export_prov_n}
     if format not in writers:
-        known = ", ".join([*writers, *_FOLDERS])
-        raise UsageError(f"no format is called {format!r}", hint=f"{known} or oci")
+        known = ", ".join([*writers, *_DIRECTORY_FORMATS])
+        raise UsageError(f"unknown format {format!r}", hint=f"{known} or oci")
     return writers[format](project.graph, text)
 
 
@@ -94,9 +97,9 @@ def _dockerfile(project: ProjectState, text: str, folder: Path, say: Say) -> Non
     from clew.replay.export.build_context import write_context
     from clew.store import Store
 
-    what = _portable(project, text, say)
+    portable = _portable(project, text, say)
     with Store(project.directory.store) as store:
-        write_context(what, folder, restore=store.restore)
+        write_context(portable, folder, restore=store.restore)
 
 
 def _image(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:
@@ -104,11 +107,11 @@ def _image(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:
     from clew.run import execution_locks
     from clew.store import Store
 
-    what = _portable(project, text, say)
+    portable = _portable(project, text, say)
     scratch, lock = execution_locks.create_scratch(project.directory, secrets.token_hex(8))
     try:
         with Store(project.directory.store) as store:
-            write_image(what, out, read=store.read, scratch=scratch)
+            write_image(portable, out, read=store.read, scratch=scratch)
     finally:
         execution_locks.remove_tree(scratch)
         os.close(lock)
@@ -121,22 +124,22 @@ def _portable(project: ProjectState, text: str, say: Say) -> PortableExecution:
     from clew.store import Store
 
     with Store(project.directory.store) as store:
-        what = make_portable(load_record(project.graph, text), listing_reader(store))
-    for warning in what.warnings:
+        portable = make_portable(load_record(project.graph, text), listing_reader(store))
+    for warning in portable.warnings:
         say(warning)
-    return what
+    return portable
 
 
 @contextlib.contextmanager
 def open_output(to: Path | BinaryIO) -> Iterator[BinaryIO]:
-    """A file that is there whole, or as it was before; a pipe or a device is simply written."""
+    """Replace a file atomically; a pipe or a device is written directly."""
     if not isinstance(to, Path):
         yield to
         return
     special = to.exists() and not to.is_file()
     target = to if special else Path(os.path.realpath(to))
-    place = target if special else _beside(target)
-    with _refusing(to):
+    place = target if special else _temporary_path(target)
+    with _translate_os_errors(to):
         try:
             with open(place, "wb") as out:
                 yield out
@@ -149,12 +152,12 @@ def open_output(to: Path | BinaryIO) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def new_directory(to: Path) -> Iterator[Path]:
-    """A folder of its own: one that is there whole, or not at all."""
+    """Create a directory atomically: yield a temporary one and rename it at the end."""
     target = to.absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise NotAllowed(f"{to} exists already", hint="name a new folder with -o DIR")
-    draft = _beside(target)
-    with _refusing(to):
+        raise NotAllowed(f"{to} exists already", hint="name a new directory with -o DIR")
+    draft = _temporary_path(target)
+    with _translate_os_errors(to):
         try:
             yield draft
             draft.rename(target)
@@ -162,12 +165,12 @@ def new_directory(to: Path) -> Iterator[Path]:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def _beside(target: Path) -> Path:
+def _temporary_path(target: Path) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(4)}")
 
 
 @contextlib.contextmanager
-def _refusing(to: Path) -> Iterator[None]:
+def _translate_os_errors(to: Path) -> Iterator[None]:
     from clew.store.errors import from_os
 
     try:

@@ -1,5 +1,7 @@
-"""Making a file again: from the store, from disk, or by running what made it, as far back as
-needed. Nothing starts before it is known that all of it can be had."""
+"""Recreate a file: from the store, from disk, or by running the executions that made it.
+
+Nothing is run before all needed content is known to be available.
+"""
 
 from __future__ import annotations
 
@@ -32,21 +34,21 @@ if TYPE_CHECKING:
     from clew.api.project_state import ProjectState
 
 _UNKNOWN = "?"
-"""Before a locator: a content whose digest nobody knows."""
+"""Prefix of a locator that stands for a content with an unknown digest."""
 
 
 @dataclass(frozen=True)
 class _PlannedRun:
-    """One execution of the way."""
+    """One execution to run again."""
 
     work: Candidate
     record: ExecutionRecord
     plan: repeat_plan.RepeatPlan
     wanted: frozenset[str]
-    """What it has to make."""
+    """The digests it has to produce."""
 
     def products(self, contents: Collection[str]) -> list[Version]:
-        """Where the record has made these contents."""
+        """The versions of the record that have these contents."""
         made = {edge.version for edge in self.record.generated}
         return [v for v in self.record.versions.values() if v.key in made and v.digest in contents]
 
@@ -55,7 +57,7 @@ class _PlannedRun:
             "execution": self.record.execution.id,
             "command": list(self.record.itself.command),
             "makes": sorted(
-                {path_fields(one.locator)["path"] for one in self.products(self.wanted)}
+                {path_fields(product.locator)["path"] for product in self.products(self.wanted)}
             ),
             "as": None,
         }
@@ -74,21 +76,21 @@ def recreate(
 ) -> dict[str, Any]:
     """The document of `clew recreate --json`."""
     with Store(project.directory.store) as store:
-        way = Recreation(project, store, text, network=network, gpu=gpu)
-        below = None if to else versions.foreign_cwd(project, way.target)
-        aim = versions.plan_restore(project, way.target, to, below, store)
-        document = {**aim.as_json(), **way.as_json(), "dry_run": dry_run}
+        recreation = Recreation(project, store, text, network=network, gpu=gpu)
+        below = None if to else versions.foreign_cwd(project, recreation.target)
+        plan = versions.plan_restore(project, recreation.target, to, below, store)
+        document = {**plan.as_json(), **recreation.as_json(), "dry_run": dry_run}
         if dry_run:
             return document
-        versions.check_overwrite(aim, overwrite=overwrite)
-        document |= way.walk(say)
+        versions.check_overwrite(plan, overwrite=overwrite)
+        document |= recreation.run(say)
         if document["verdict"] == "identical":
-            versions.write_version(store, way.target, aim, overwrite=overwrite, below=below)
+            versions.write_version(store, recreation.target, plan, overwrite=overwrite, below=below)
     return document
 
 
 class Recreation:
-    """How a file can be made again."""
+    """The plan to recreate one file, and its execution."""
 
     def __init__(
         self,
@@ -101,30 +103,30 @@ class Recreation:
         elsewhere: ClientFiles | None = None,
         values: SecretValues | None = None,
     ) -> None:
-        """`elsewhere`: where the caller is, if not on this machine. `values`: the caller's
+        """`elsewhere`: the files of the caller, if it is on another machine. `values`: the caller's
         secrets, if not the project's."""
         self._project = project
         self._network = network
         self.target = _find_target(project, text, elsewhere.here if elsewhere else None)
-        self._supply = _Sources(project, store, elsewhere)
-        self._runs = self._supply.way(
+        self._sources = _Sources(project, store, elsewhere)
+        self._runs = self._sources.plan(
             self.target, values or project.secrets, network=network, gpu=gpu
         )
 
     def as_json(self) -> dict[str, Any]:
         return {
             "runs": [run.as_json() for run in self._runs],
-            "taken": [os.fsdecode(path) for path in self._supply.taken.values()],
+            "taken": [os.fsdecode(path) for path in self._sources.taken.values()],
             "verdict": "identical",
             "differences": [],
         }
 
-    def walk(self, say: Say) -> dict[str, Any]:
-        """Run what is to be run: then the target is stored, unless something came out otherwise."""
+    def run(self, say: Say) -> dict[str, Any]:
+        """Run the planned executions; the target is stored then, unless an output differs."""
         for run in self._runs:
             for warning in run.plan.warnings:
                 say(f"{run.record.execution.id}: {warning}")
-        self._supply.take(self._runs)
+        self._sources.take(self._runs)
         document = self.as_json()
         for number, run in enumerate(self._runs):
             made, differences = _run_planned(self._project, run, self._network)
@@ -136,18 +138,18 @@ class Recreation:
 
 @dataclass
 class ClientFiles:
-    """Whoever asks, on another machine: what of its files may be of use is told, and may then be
-    brought."""
+    """The files of a caller on another machine: those that may be useful are listed in `sought`,
+    and the caller may then send them."""
 
     here: versions.PathResolver
     brought: Mapping[str, str]
-    """By digest, files of that machine that are stored here now, and where they lie there."""
+    """Files of that machine that were sent and are stored here: their paths there, by digest."""
     sought: list[tuple[str, str, int]] = field(default_factory=list)
-    """(digest, path, size) of what would be taken, if it lay there."""
+    """(digest, path, size) of files that would be used if they are unchanged there."""
 
 
 def _find_target(project: ProjectState, text: str, here: versions.PathResolver | None) -> Target:
-    """The version that `text` names; a path where nothing is any more names its last one."""
+    """The version that `text` names; the path of a deleted file names its last version."""
     try:
         found = versions.find_stored(project, text, here)
     except NotFound:
@@ -157,14 +159,15 @@ def _find_target(project: ProjectState, text: str, here: versions.PathResolver |
         return versions.find_stored(project, known[-1].id, here)
     if found.kind == "file":
         raise NotFound(
-            f"{text} as it is now is of no execution's making",
+            f"{text} as it is now was not made by a recorded execution",
             hint=f"name a version: clew restore --list {text}",
         )
     return found
 
 
 class _Sources:
-    """What contents can be had without running anything, and who can make the others."""
+    """Which contents are available without running anything, and which executions can make the
+    others."""
 
     def __init__(self, project: ProjectState, store: Store, elsewhere: ClientFiles | None) -> None:
         self._project = project
@@ -176,49 +179,50 @@ class _Sources:
         self._keys: dict[int, int] = {}
         self._is_credential = matcher(project.directory.credentials)
         self.taken: dict[str, bytes] = {}
-        """What is not stored, and lies on disk as it was: here, or where it was brought from."""
-        self._there = cache(self._look)
+        """Paths by digest of contents that are not stored but unchanged on disk, here or on the
+        client."""
+        self._is_available = cache(self._check_available)
 
-    # -- deciding
+    # -- planning
 
-    def way(
+    def plan(
         self, found: Target, values: SecretValues, *, network: bool, gpu: bool
     ) -> list[_PlannedRun]:
-        """What is to be run, in order, so that the target is there."""
+        """The executions to run, in order, to recreate the target."""
         wanted = found.digest
         assert wanted is not None
-        self._prove([wanted])
+        self._verify([wanted])
         while True:
             self._works.clear()
-            self._there.cache_clear()
+            self._is_available.cache_clear()
             self.taken.clear()
             try:
-                works = [] if self._there(wanted) else plan_recreation(wanted, self._makers)
+                works = [] if self._is_available(wanted) else plan_recreation(wanted, self._makers)
             except CannotRecreate as error:
                 raise self._impossible(found, error.missing) from error
-            if self._prove(d for work in works for _, d in self._needed(work) if d is not None):
+            if self._verify(d for work in works for _, d in self._inputs(work) if d is not None):
                 break
-        used = {wanted}.union(*(self._had(work) for work in works))
+        used = {wanted}.union(*(self._available_inputs(work) for work in works))
         self.taken = {digest: path for digest, path in self.taken.items() if digest in used}
         return self._runs(works, wanted, values, network=network, gpu=gpu)
 
-    def _needed(self, work: Candidate) -> list[tuple[str, str | None]]:
+    def _inputs(self, work: Candidate) -> list[tuple[str, str | None]]:
         return producers.list_inputs(self._project.graph, self._keys[work.number])
 
-    def _had(self, work: Candidate) -> set[str]:
-        """What of its needs is there already."""
-        return {d for _, d in self._needed(work) if d is not None and self._there(d)}
+    def _available_inputs(self, work: Candidate) -> set[str]:
+        """The inputs that are available already."""
+        return {d for _, d in self._inputs(work) if d is not None and self._is_available(d)}
 
-    def _prove(self, digests: Iterable[str]) -> bool:
-        """Read what is stored; whether all was as thought."""
-        as_thought = True
+    def _verify(self, digests: Iterable[str]) -> bool:
+        """Read stored contents; whether all were intact."""
+        intact = True
         for digest in set(digests):
             if digest not in self._sound and self._store.has(digest):
                 self._sound[digest] = _readable(self._store, digest)
-                as_thought = as_thought and self._sound[digest]
-        return as_thought
+                intact = intact and self._sound[digest]
+        return intact
 
-    def _look(self, digest: str) -> bool:
+    def _check_available(self, digest: str) -> bool:
         if self._elsewhere and digest in self._elsewhere.brought:
             self.taken[digest] = os.fsencode(self._elsewhere.brought[digest])
             return True
@@ -233,9 +237,9 @@ class _Sources:
         for locator, size in producers.list_locations(self._project.graph, digest):
             path = path_of(locator)
             if path is None or self._is_credential(os.fsdecode(path)):
-                continue  # what is taken is stored
+                continue  # what is used is stored, and credentials must not be
             if os.path.normpath(path) != path:
-                continue  # `.aws/./credentials` would not be known as a credential file
+                continue  # `.aws/./credentials` would not match as a credential file
             if locator != file_locator(self._machine, path):
                 if self._elsewhere and locator == file_locator(self._elsewhere.here.machine, path):
                     self._elsewhere.sought.append((digest, os.fsdecode(path), size))
@@ -243,7 +247,7 @@ class _Sources:
             try:
                 now = os.lstat(path)
                 if os.path.realpath(path) != path:
-                    continue  # nor would one behind a link
+                    continue  # nor would a credential file behind a link
                 alike = stat.S_ISREG(now.st_mode) and now.st_size == size
                 if alike and self._store.put_file(path, keep=False).digest == digest:
                     return path
@@ -255,7 +259,7 @@ class _Sources:
         if content.startswith(_UNKNOWN):
             return []
         found = producers.find_producers(self._project.graph, content)
-        return [self._work(one.execution, one.number) for one in found]
+        return [self._work(producer.execution, producer.number) for producer in found]
 
     def _work(self, key: int, number: int) -> Candidate:
         self._keys[number] = key
@@ -264,44 +268,45 @@ class _Sources:
             needs = {
                 digest or _UNKNOWN + locator
                 for locator, digest in producers.list_inputs(graph, key)
-                if not self._is_given(locator) and (digest is None or not self._there(digest))
+                if not self._is_provided(locator)
+                and (digest is None or not self._is_available(digest))
             }
             self._works[number] = Candidate(
                 number, frozenset(needs), producers.list_output_digests(graph, key)
             )
         return self._works[number]
 
-    def _is_given(self, locator: str) -> bool:
-        """Whether the user gives it: the plan then asks for it."""
+    def _is_provided(self, locator: str) -> bool:
+        """Whether the user has to provide it: the plan asks for credential files."""
         path = path_of(locator)
         return path is not None and self._is_credential(os.fsdecode(path))
 
     def _impossible(self, found: Target, lacking: frozenset[str]) -> ClewError:
         if found.digest in lacking:
             return NoContent(
-                f"{found.label} cannot be made again: no execution made it from what is there",
-                hint=f"clew trace {found.label} tells what is known of it",
+                f"{found.label} cannot be recreated: no execution made it from available content",
+                hint=f"clew trace {found.label} shows its lineage",
             )
         names = sorted({self._name(content) for content in lacking})
         some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         return NoContent(
-            f"{found.label} cannot be made again: it needs what nobody kept: {some}",
-            hint="put that back where it was, as it was, and try again",
+            f"{found.label} cannot be recreated: it needs content that was not stored: {some}",
+            hint="restore these files unchanged to their paths, and try again",
         )
 
     def _name(self, content: str) -> str:
-        """A content that is lacking, by where it was."""
+        """A missing content, named by its path."""
         if content.startswith(_UNKNOWN):
             return path_fields(content.removeprefix(_UNKNOWN))["path"]
         for work in self._works.values():
-            for locator, digest in self._needed(work):
+            for locator, digest in self._inputs(work):
                 if digest == content:
                     return (
                         f"{path_fields(locator)['path']} (as {execution_id(work.number)} found it)"
                     )
         return content
 
-    # -- before it starts
+    # -- preparing
 
     def _runs(
         self,
@@ -317,7 +322,7 @@ class _Sources:
         def known(answer: str) -> list[bytes]:
             try:
                 return read_listing(answer)
-            except ClewError:  # then those names are not seen
+            except ClewError:  # then a repeat does not see those names
                 return []
 
         made: set[str] = set()
@@ -325,7 +330,7 @@ class _Sources:
         for number, work in enumerate(works):
             later = {wanted}.union(*(other.inputs for other in works[number + 1 :]))
             record = load_record(self._project.graph, execution_id(work.number))
-            record = self._supplied(record, made | self._had(work))
+            record = self._supplied(record, made | self._available_inputs(work))
             plan = repeat_plan.make_plan(
                 record, read_listing=known, values=values, network=network, gpu=gpu
             )
@@ -334,7 +339,7 @@ class _Sources:
         return runs
 
     def _supplied(self, record: ExecutionRecord, there: set[str]) -> ExecutionRecord:
-        """The record as it reads once all it needs is stored."""
+        """The record as it will be once all its inputs are stored."""
 
         def supplied(version: Version) -> Version:
             digest = version.digest
@@ -344,7 +349,7 @@ class _Sources:
         return replace(record, versions={k: supplied(v) for k, v in record.versions.items()})
 
     def take(self, runs: list[_PlannedRun]) -> None:
-        """Make room for what is damaged and will come anew, and store what lies on disk."""
+        """Drop damaged contents that will be made again, and store the files found on disk."""
         coming = set(self.taken).union(*(run.wanted for run in runs))
         for digest, sound in self._sound.items():
             if not sound and digest in coming:
@@ -368,7 +373,7 @@ def _readable(store: Store, digest: str) -> bool:
 def _run_planned(
     project: ProjectState, run: _PlannedRun, network: bool
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Run it, keeping whatever it makes; the execution it became, and what did not come again."""
+    """Run it and store all outputs; returns the new execution and the differences."""
     uid = run.record.execution.uid
     collection = str(run.record.facets.get("collection", uid))
     project.close()
@@ -378,11 +383,11 @@ def _run_planned(
     again = load_record(project.graph, outcome.execution["uid"])
     there = {version.digest for version in again.versions.values() if version.stored}
     missed = run.products(run.wanted - there)
-    return outcome.execution, [_difference(run.record, again, one) for one in missed]
+    return outcome.execution, [_difference(run.record, again, version) for version in missed]
 
 
 def _difference(record: ExecutionRecord, again: ExecutionRecord, missed: Version) -> dict[str, Any]:
-    """What is in the place of a version that did not come again."""
+    """How the output that should be the version `missed` came out instead."""
     at = missed.locator
     if at.startswith(STREAM):
         at = at.replace(record.execution.uid, again.execution.uid)

@@ -1,4 +1,4 @@
-"""Doing an execution again: as it was, or with other parameters."""
+"""Run an execution again: as it was, or with other parameters."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from clew.store import Store
 
 Say = Callable[[str], None]
-"""Told what a person should know before it starts."""
+"""Receives messages for the user."""
 Bring = Callable[[str], "Entry | None"]
-"""What a word of a command brings in; None: it names no file."""
+"""The file that a word of a command names, as an entry; None if it names none."""
 
 
 def repeat(
@@ -37,7 +37,7 @@ def repeat(
     say: Say,
     bring: Bring | None = None,
 ) -> dict[str, Any]:
-    """The document of `clew repeat --json`. `bring`: where the files that parameters name are, if
+    """The document of `clew repeat --json`. `bring` imports files that parameters name, if they are
     not on this machine."""
     from clew.prov.queries.execution_record import load_record
     from clew.replay.repeat import repeat_plan
@@ -45,7 +45,7 @@ def repeat(
     from clew.store import Store
 
     if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        raise NotAllowed(f"{keep} exists already", hint="name a new folder with --keep")
+        raise NotAllowed(f"{keep} exists already", hint="name a new directory with --keep")
     record = load_record(project.graph, text)
     with Store(project.directory.store) as store:
         plan = repeat_plan.make_plan(
@@ -81,7 +81,7 @@ def run_plan(
     quiet: bool,
     settle: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Carry out a plan made from `record`, and compare what came of it; `settle` is given the new
+    """Run a plan made from `record` and compare the outputs; `settle` is called with the new
     execution as soon as it is recorded."""
     from clew.api.local.diff import CONFIRM_SECONDS, explain_divergence, open_contents
     from clew.prov.queries.execution_record import load_record
@@ -93,11 +93,11 @@ def run_plan(
 
     uid = record.execution.uid
     derivation = Derivation(kind, parent=uid, collection=record.facets.get("collection", uid))
-    project.close()  # nothing is held open while the command runs
+    project.close()  # keep no connection open while the command runs
     runner = ReplayRunner(project.directory, project.settings)
-    memo = _incremental_decider(project, record, plan) if incremental else None
+    decider = _incremental_decider(project, record, plan) if incremental else None
     outcome = runner.run(
-        plan, derivation, network=network, show=None if quiet else (1, 2), decider=memo
+        plan, derivation, network=network, show=None if quiet else (1, 2), decider=decider
     )
     settle(outcome.execution)
     again = load_record(project.graph, outcome.execution["uid"], looks=False)
@@ -106,7 +106,7 @@ def run_plan(
     divergence = None
     if comparison.significant:
         again = load_record(project.graph, outcome.execution["uid"])
-        # what was changed on purpose needs no proof that it made the difference
+        # a deliberate change needs no experiment to confirm it as the cause
         seconds = CONFIRM_SECONDS if kind == "repetition" else 0
         divergence = explain_divergence(project, record, again, comparison, seconds=seconds)
     verdict = repeat_report.RepeatReport(
@@ -114,15 +114,15 @@ def run_plan(
         of=record.execution.id,
         comparison=comparison,
         divergence=divergence,
-        ran=memo.ran if memo else repeat_report.list_programs(again, lambda _: "asked for"),
-        reused=memo.reused if memo else [],
+        ran=decider.ran if decider else repeat_report.list_programs(again, lambda _: "asked for"),
+        reused=decider.reused if decider else [],
         warnings=[*plan.warnings, *repeat_report.warn_unrecorded_reads(again, plan)],
     )
     return verdict.as_json()
 
 
 def _redactor(plan: RepeatPlan) -> Redactor:
-    """Masks what the repeat was given. Of what it left, only kept output is stored masked."""
+    """Masks the secrets of the repeat: its files may contain them, only stored output is masked."""
     from clew.redaction import Redactor
 
     redactor = Redactor({})
@@ -135,7 +135,7 @@ def _redactor(plan: RepeatPlan) -> Redactor:
 def _incremental_decider(
     project: ProjectState, record: ExecutionRecord, plan: RepeatPlan
 ) -> IncrementalDecider:
-    """Who knows what need not run again."""
+    """Decides which processes need not run again."""
     from clew.replay.reuse.incremental import IncrementalDecider
 
     return IncrementalDecider(
@@ -148,7 +148,7 @@ def _incremental_decider(
 
 
 def _with_parameters(plan: RepeatPlan, parameters: Mapping[int, str], bring: Bring) -> RepeatPlan:
-    """The plan with other words, and with the files these name, where the record has none."""
+    """The plan with other words, and with files that they name and the record does not have."""
     from dataclasses import replace
 
     from clew.replay.repeat import repeat_plan
@@ -156,9 +156,9 @@ def _with_parameters(plan: RepeatPlan, parameters: Mapping[int, str], bring: Bri
     changed = replace(plan, command=repeat_plan.replace_words(plan.command, parameters))
     entries: dict[bytes, Entry | None] = {}
     for word in parameters.values():
-        place = repeat_plan.resolve_word(word, plan.cwd)
-        if place not in plan.initial_files.entries and (entry := bring(word)) is not None:
-            entries[place] = entry
+        path = repeat_plan.resolve_word(word, plan.cwd)
+        if path not in plan.initial_files.entries and (entry := bring(word)) is not None:
+            entries[path] = entry
     return changed.with_files(entries) if entries else changed
 
 
@@ -172,15 +172,15 @@ def _import_file(project: ProjectState, path: Path, say: Say) -> Entry | None:
 
 
 def may_import(path: Path, credentials: tuple[str, ...], say: Say) -> bool:
-    """Whether `path` is a file that a parameter brings in. A credential file is not: it would be
-    stored, and sent to a server."""
+    """Whether `path` is a file that a parameter may import. A credential file is not: it would be
+    stored and sent to a server."""
     from clew.redaction import matcher
 
     if not os.path.isfile(path):  # False also for a word that is too long for a path
         return False
     is_credential = matcher(credentials)
     if is_credential(os.fspath(path.absolute())) or is_credential(os.fspath(path.resolve())):
-        say(f"{path} is a credential file, and not brought in: --secret PATH=FILE gives one")
+        say(f"{path} is a credential file and is not imported: provide it with --secret PATH=FILE")
         return False
     return True
 
@@ -191,15 +191,15 @@ def store_file(store: Store, path: Path) -> Entry:
 
     from clew.replay.sandbox.initial_files import Entry
 
-    found = store.put_file(os.fsencode(path))
+    content = store.put_file(os.fsencode(path))
     store.flush()
     status = path.stat()
     mode = stat.S_IMODE(status.st_mode)
-    return Entry("file", mode, status.st_mtime_ns, found.size, found.digest)
+    return Entry("file", mode, status.st_mtime_ns, content.size, content.digest)
 
 
 def write_outputs(project: ProjectState, uid: str, folder: Path) -> None:
-    """What the execution left, laid out in a folder of its own."""
+    """Write the outputs of an execution to a directory."""
     import stat
 
     from clew.prov.locators import path_of

@@ -1,8 +1,8 @@
-"""Handing executions over: push to a folder or a bucket, pull from there.
+"""Push executions to a remote and pull them from it.
 
-An execution travels as its bytes, its events and a small document that names them. The bytes go
-first and the document last; here the bytes are stored before the events are folded, in one
-transaction. So on either side an execution is there whole, or not at all.
+An execution is sent as its contents, its events and a small document that names them. A push
+writes the document last; a pull stores the contents first and then imports the events in one
+transaction. So on both sides an execution is complete, or not there at all.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]
 MIN_UID_PREFIX = 6
-"""Digits of a uid that stand for it."""
+"""The least number of digits of a uid that may stand for it."""
 
 
 class PushedExecution(msgspec.Struct, frozen=True):
-    """What is read of the execution in a document, which may be anybody's."""
+    """The fields of a document's execution that are used. The document is untrusted."""
 
     id: str
     uid: str
@@ -56,31 +56,31 @@ class PushedExecution(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True):
-    """What a remote says of an execution; `docs/formats/remote.md`."""
+    """The description of an execution at a remote; see `docs/formats/remote.md`."""
 
     execution: dict[str, Any]
     """As `clew list --json` shows it where it was pushed."""
     events: str
-    """The digest of its events, a content in the packs."""
+    """The digest of its events, which are a content in the packs."""
     remarks: list[PortableNote]
     inherits: str | None = None
-    """The uid of the execution without which it is not whole."""
+    """The uid of the execution that this one inherits reads from."""
     signature: str | None = None
     """An SSH signature of the uid and the digest of the events."""
 
 
 Records = list[list[AnyEvent]]
-"""The events of one execution, as each of its documents has them."""
+"""The events of one execution, one list for each of its documents."""
 
 Offers = dict[str, list[Document]]
-"""By uid, what was said of it: by several pushers, or before and after a note was made."""
+"""Documents by uid. There are several after pushes by several people, or after a new note."""
 
 
 class Endpoint(Protocol):
-    """A project, as executions are handed over from it and to it."""
+    """A project as the source of a push or the target of a pull."""
 
     config: Path
-    """The user's folder of settings, which has the keys."""
+    """The user's configuration directory, which has the keys."""
     keeps_signatures: bool
 
     def executions(self) -> list[Execution]: ...
@@ -90,35 +90,35 @@ class Endpoint(Protocol):
     def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]: ...
 
     def store(self, lease: str) -> AbstractContextManager[Store]:
-        """Where content that is handed over lies, or comes to lie."""
+        """The store that contents are sent from or received in."""
 
     def settle(self) -> None:
-        """Have all that was recorded told."""
+        """Fold the records of killed executions into the graph."""
 
-    # -- what is handed over
+    # -- push
 
     def source(self, uid: str) -> str | None:
-        """The uid of the execution without which this one is not whole."""
+        """The uid of the execution that this one inherits reads from."""
 
     def remarks(self, uid: str) -> list[PortableNote]: ...
 
     def contents(self, uid: str) -> set[str]: ...
 
     def events(self, uid: str) -> bytes:
-        """A batch of all of them; NotFound when it was forgotten meanwhile."""
+        """All events as one batch; NotFound if the execution was removed meanwhile."""
 
     def signed(self, uid: str) -> tuple[bytes, str] | None:
-        """The events as they were signed by whom they were pulled from, and the signature."""
+        """The events of a pulled execution as they were signed, and the signature."""
 
     def recorded_here(self, uid: str) -> bool: ...
 
     def hold(self, store: Store, contents: set[str], remote: Remote) -> list[bytes]:
-        """Have these contents in the store, as far as the remote may lack them: which are."""
+        """Protect contents that the remote may lack from garbage collection; returns them."""
 
-    # -- what is taken
+    # -- pull
 
     def lacking(self, uid: str, contents: list[str]) -> list[str]:
-        """Those of these contents that must be fetched."""
+        """Those of `contents` that must be fetched."""
 
     def take(
         self,
@@ -128,13 +128,13 @@ class Endpoint(Protocol):
         noted: list[PortableNote],
         signatures: list[Signature],
     ) -> None:
-        """Import an execution, whose contents are in the store, whole or not at all.
+        """Import an execution, whose contents are in the store, in one transaction.
 
         The signatures are those of the first of the records.
         """
 
     def note(self, uid: str, noted: list[PortableNote]) -> None:
-        """Add what others noted about an execution that is here."""
+        """Add the notes of others about an execution that is here."""
 
 
 def push(
@@ -145,7 +145,7 @@ def push(
     *,
     sign: bool = True,
 ) -> Transfer:
-    """`sign`: with the user's key, if there is one, what was recorded here."""
+    """`sign`: sign executions recorded here, if the user has a key."""
     end.settle()
     sign = sign and signing.signing_key(end.config) is not None
     executions, remarks = _choose_executions(end, ids)
@@ -164,7 +164,7 @@ def _choose_executions(
         chosen = {found.uid: found for found in map(end.execution, ids)}
         sources = {end.source(uid) for uid in chosen}
         for uid in sources - chosen.keys():
-            with suppress(NotFound):  # it was forgotten
+            with suppress(NotFound):  # it was removed
                 chosen[uid or ""] = end.execution(uid or "")
         for execution in chosen.values():
             if execution.state == "running":
@@ -172,20 +172,20 @@ def _choose_executions(
         return list(chosen.values()), []
     known = end.executions()
     running = [execution for execution in known if execution.state == "running"]
-    remarks = [f"{execution.id} is still running, and was left out" for execution in running]
+    remarks = [f"{execution.id} is still running and was left out" for execution in running]
     return [execution for execution in known if execution.state != "running"], remarks
 
 
 def _is_up_to_date(end: Endpoint, execution: Execution, offers: Offers, *, sign: bool) -> bool:
-    """Whether the remote says all there is to say: what was witnessed never changes, notes do."""
+    """Whether the remote has everything: recorded events never change, but notes do."""
     documents = offers.get(execution.uid)
     if not documents:
         return False
     if sign and end.recorded_here(execution.uid) and not any(d.signature for d in documents):
         return False
-    told = set(_all_notes(documents))
+    notes = set(_all_notes(documents))
     names = {document.execution.get("name") for document in documents} | {None}
-    return execution.name in names and told.issuperset(end.remarks(execution.uid))
+    return execution.name in names and notes.issuperset(end.remarks(execution.uid))
 
 
 def _send(
@@ -244,22 +244,22 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
             try:
                 wanted = {choose(offers, text, url) for text in ids}
             except NotFound as error:
-                if lost:  # it may be one of these
+                if lost:  # the execution may be one of the damaged documents
                     raise _damaged_error(url, lost) from error
                 raise
             lost = []
             sources = {document.inherits for uid in wanted for document in offers[uid]}
             wanted |= {uid for uid in sources if uid in offers} - here
         receiving = store.receiving(remote, progress or _ignore_progress)
-        came = [uid for uid in _oldest_first(offers) if uid in wanted]
+        pulled = [uid for uid in _oldest_first(offers) if uid in wanted]
         failures: list[ClewError] = [_damaged_error(url, lost)] if lost else []
-        for uid in came:
+        for uid in pulled:
             try:
                 remarks += _import_execution(end, store, receiving, uid, offers[uid])
-            except Rejected as error:  # it keeps no other execution from being pulled
+            except Rejected as error:  # pull the other executions all the same
                 failures.append(error)
             except Damaged as error:
-                if store.broken:  # the damage is here
+                if store.broken:  # the local store is damaged
                     raise
                 text = f"{uid[:8]} was not pulled: {error.message}"
                 failures.append(Damaged(text, hint=error.hint))
@@ -270,7 +270,7 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
         raise _join_errors(failures)
     return Transfer(
         url=url,
-        executions=tuple(map(end.execution, came)),
+        executions=tuple(map(end.execution, pulled)),
         bytes=receiving.bytes,
         remarks=tuple(remarks),
     )
@@ -279,15 +279,15 @@ def pull(end: Endpoint, url: str, ids: Iterable[str] | None, progress: Progress 
 def _import_execution(
     end: Endpoint, store: Store, receiving: Receiving, uid: str, documents: list[Document]
 ) -> Iterator[str]:
-    """One execution, whole; what is to be said about it.
+    """Import one execution; yields messages for the user.
 
-    Several documents may have different events. Those that a known signer signed count alone;
-    else none overrides another: the largest record is imported, and the others must agree.
+    Several documents may have different events. If a known signer signed some, only those count;
+    otherwise the largest record is imported, and the others must agree with it.
     """
     signatures = [_verify_signature(uid, document) for document in documents if document.signature]
     known = signing.allowed(end.config)
-    believed = {signature.events for signature in signatures if signature.key in known}
-    digests = sorted(believed or {document.events for document in documents})
+    trusted = {signature.events for signature in signatures if signature.key in known}
+    digests = sorted(trusted or {document.events for document in documents})
     read = {digest: _read_events(receiving, uid, digest) for digest in digests}
     digests.sort(key=lambda digest: len(read[digest]), reverse=True)
     kept = end.keeps_signatures and not end.recorded_here(uid)
@@ -302,7 +302,7 @@ def _import_execution(
     for event in records[0]:
         if isinstance(event, Started) and event.activity == uid and event.name:
             if arrived.name != event.name:
-                yield f"{arrived.id}: the name {event.name!r} is taken here, and was dropped"
+                yield f"{arrived.id}: the name {event.name!r} is already used here and was dropped"
             return
 
 
@@ -316,7 +316,7 @@ def _verify_signature(uid: str, document: Document) -> Signature:
 
 
 _MAX_EVENT_BYTES = 512 << 20
-"""Bytes of the events of one execution: some millions of them."""
+"""The limit for the events of one execution, enough for some millions."""
 
 
 def _read_events(receiving: Receiving, uid: str, digest: str) -> list[AnyEvent]:
@@ -325,7 +325,9 @@ def _read_events(receiving: Receiving, uid: str, digest: str) -> list[AnyEvent]:
     except msgspec.DecodeError:
         events = []
     if not events or any(event.execution != uid for event in events):
-        raise Damaged(f"what was pushed as the events of {uid} is something else", hint=REPAIR)
+        raise Damaged(
+            f"the events of {uid} at the remote are not those of this execution", hint=REPAIR
+        )
     return events
 
 
@@ -361,7 +363,7 @@ def _oldest_first(offers: Offers) -> list[str]:
 
 
 def _read_documents(remote: Remote, uids: set[str] | None = None) -> tuple[Offers, list[str]]:
-    """What the intact documents say, and the names of the damaged ones."""
+    """The intact documents by uid, and the names of the damaged ones."""
     names = [name for name in remote.documents() if uids is None or name[:32] in uids]
     read = remote.read(names)
     offers: Offers = {}
@@ -386,14 +388,14 @@ def _decode_document(name: str, data: bytes | None) -> Document | None:
 
 
 def _damaged_error(url: str, names: list[str]) -> Damaged:
-    """No intact document is left of some executions."""
+    """The error for executions without an intact document."""
     named = ", ".join(f"executions/{name}" for name in names[:5])
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return Damaged(f"the remote {url} is damaged: {named}{more} cannot be read", hint=REPAIR)
 
 
 def _join_errors(failures: list[ClewError]) -> ClewError:
-    """One error that says what keeps each execution from being pulled."""
+    """One error with the messages of several."""
     first, *others = failures
     if not others:
         return first
@@ -403,11 +405,11 @@ def _join_errors(failures: list[ClewError]) -> ClewError:
 
 
 def _describe_damaged(name: str) -> str:
-    return f"executions/{name} is damaged, and was left out"
+    return f"executions/{name} is damaged and was left out"
 
 
 class LocalEndpoint:
-    """A local project, as an end."""
+    """The endpoint of a local project."""
 
     keeps_signatures = True
 
@@ -443,9 +445,9 @@ class LocalEndpoint:
         return list_live_digests(self._project.graph, self._find(uid).key)
 
     def events(self, uid: str) -> bytes:
-        found = to_batch(export_events(self._project.graph, self._find(uid)))
-        self._find(uid)  # forgotten meanwhile: then this was not all of it
-        return found
+        batch = to_batch(export_events(self._project.graph, self._find(uid)))
+        self._find(uid)  # raises if it was removed meanwhile: then the batch is incomplete
+        return batch
 
     def signed(self, uid: str) -> tuple[bytes, str] | None:
         for signature in list_signatures(self._project.graph, uid):

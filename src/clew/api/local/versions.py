@@ -1,7 +1,7 @@
-"""From what a user typed to a version, and from a version to its bytes.
+"""Resolve what a user typed to a version of a file, and read or restore its content.
 
-Nothing is overwritten unseen: before a file is put where another stands, that one is hashed,
-and whether its content could be brought back decides what is allowed.
+No content is lost silently: before `restore` overwrites a file it hashes it, and refuses where
+that content is not stored, unless `overwrite` is set.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 def locate(path: bytes) -> bytes:
-    """A path as the witness would name it: absolute, without links on the way."""
+    """The path as the witness records it: absolute, without symbolic links."""
     return os.path.realpath(path)
 
 
 def digest_now(project: ProjectState, path: bytes) -> str | None:
-    """What the file at `path` holds now; None where no file is."""
+    """The digest of the file at `path` now; None where there is no file."""
     if os.path.realpath(path).startswith(KERNEL_DIRECTORIES):
         return None
     try:
@@ -52,7 +52,7 @@ def digest_now(project: ProjectState, path: bytes) -> str | None:
 
 @dataclass(frozen=True)
 class PathResolver:
-    """Where whoever asks is: what a path means, and what lies there now."""
+    """Resolves paths on the machine of the caller, which may be a client of a server."""
 
     machine: str
     locate: Callable[[bytes], bytes]
@@ -66,8 +66,8 @@ def local_resolver(project: ProjectState) -> PathResolver:
 
 
 def find(project: ProjectState, text: str, here: PathResolver | None = None) -> Target:
-    """What `text` names: an execution, a process, a version, or a file as it is now; a task of a
-    pipeline run is its execution, an artifact the version it is."""
+    """What `text` names: an execution, a process, a version, or a file as it is now. A task of a
+    pipeline run names its execution, and an artifact its version."""
     here = here or local_resolver(project)
     return resolve_target(
         project.graph,
@@ -79,18 +79,19 @@ def find(project: ProjectState, text: str, here: PathResolver | None = None) -> 
 
 
 def versions(project: ProjectState, path: str, here: PathResolver | None = None) -> list[Version]:
-    """All versions of the file at `path`, or of the file that a version so called is of."""
+    """All versions of the file at `path`; `path` may also name a version."""
     here = here or local_resolver(project)
-    found = list_versions(project.graph, file_locator(here.machine, here.locate(os.fsencode(path))))
-    if not found:
+    locator = file_locator(here.machine, here.locate(os.fsencode(path)))
+    rows = list_versions(project.graph, locator)
+    if not rows:
         with suppress(NotFound):
-            locator = find(project, path, here).locator
-            found = list_versions(project.graph, locator) if locator else []
-    return [Version.read(version) for version in found]
+            other = find(project, path, here).locator
+            rows = list_versions(project.graph, other) if other else []
+    return [Version.read(row) for row in rows]
 
 
 def find_stored(project: ProjectState, text: str, here: PathResolver | None = None) -> Target:
-    """The version `text` names, whose bytes must be known."""
+    """The version that `text` names; its digest must be known."""
     found = find(project, text, here)
     if found.kind in ("execution", "process"):
         raise UsageError(
@@ -98,13 +99,13 @@ def find_stored(project: ProjectState, text: str, here: PathResolver | None = No
         )
     if found.digest is None:
         raise NoContent(
-            f"the bytes of {found.label} were never seen", hint=f"clew restore --list {text}"
+            f"the content of {found.label} was never recorded", hint=f"clew restore --list {text}"
         )
     return found
 
 
 def chunks(project: ProjectState, text: str, *, start: int = 0) -> Iterator[bytes]:
-    """The bytes of a version, from `start` on; only of all of them is the digest proved."""
+    """The content of a version from `start` on; verified against the digest if `start` is 0."""
     found = find_stored(project, text)
     assert found.digest is not None
     with Store(project.directory.store) as store:
@@ -129,8 +130,8 @@ def restore(
 
 
 def foreign_cwd(project: ProjectState, found: Target) -> str | None:
-    """The working folder of the execution that a version belongs to, if that was made elsewhere:
-    then its paths are not ours, and it is put below the current folder."""
+    """The working directory of the execution that a version belongs to, if it was recorded on
+    another machine. Such a version is restored below the current directory."""
     if found.execution is None:
         return None
     execution = find_execution(project, f"e{found.execution}")
@@ -140,7 +141,7 @@ def foreign_cwd(project: ProjectState, found: Target) -> str | None:
 def plan_restore(
     project: ProjectState, found: Target, to: str | None, below: str | None, store: Store
 ) -> Restored:
-    """Where a version would be put, and what is there."""
+    """Where a version would be written, and what it would replace."""
     assert found.digest is not None
     place = destination(found, to, below)
     now = digest_now(project, place)
@@ -158,7 +159,7 @@ def plan_restore(
 def write_version(
     store: Store, found: Target, plan: Restored, *, overwrite: bool, below: str | None
 ) -> None:
-    """Put it there, unless something would be lost."""
+    """Write a version, unless content would be lost."""
     assert found.digest is not None
     digest, place = found.digest, os.fsencode(plan.path)
     check_overwrite(plan, overwrite=overwrite)
@@ -181,13 +182,13 @@ def check_stored(store: Store, found: Target) -> None:
     assert found.digest is not None
     if not store.has(found.digest):
         raise NoContent(
-            f"the bytes of {found.label} are not stored: only their digest was kept",
+            f"the content of {found.label} is not stored: only its digest was recorded",
             hint="it was excluded, or recorded with --no-content",
         )
 
 
 def destination(found: Target, to: str | None, below: str | None) -> bytes:
-    """Where to: the version's own place, the file named, or the folder named under its own name.
+    """Where to write a version: to its original path, to the file `to`, or into the directory `to`.
     `below`: see `foreign_cwd`."""
     own = path_of(found.locator) if found.locator else None
     if to is None:
@@ -204,8 +205,8 @@ def destination(found: Target, to: str | None, below: str | None) -> bytes:
 
 
 def _below_current(own: bytes, cwd: str) -> bytes:
-    """The place of a file in the current folder: its own if that is there, else as a checkout would
-    lay it out, relative to the working folder of its execution."""
+    """The path of a file in the current directory: its original path if that is inside, else the
+    path it has in a checkout, relative to the working directory of its execution."""
     here = os.getcwdb()
     inside = own.startswith(here.rstrip(b"/") + b"/")
     relative = checkout_path(own, os.fsdecode(here) if inside else cwd)
@@ -216,10 +217,11 @@ def _below_current(own: bytes, cwd: str) -> bytes:
 def write_file(
     found: Target, place: bytes, write: Callable[[int | None], None], *, below: str | None
 ) -> None:
-    """Have a version written to a place; `write` is given the mode. `below`: see `foreign_cwd`."""
+    """Call `write` with the mode of a version, after the directories of `place` are made.
+    `below`: see `foreign_cwd`."""
     shown = os.fsdecode(place)
     if os.path.isdir(place):
-        raise NotAllowed(f"{shown} is a folder", hint="name a file with --to")
+        raise NotAllowed(f"{shown} is a directory", hint="name a file with --to")
     mode = None if found.mode is None else stat.S_IMODE(found.mode)
     try:
         if below is None:
@@ -236,7 +238,7 @@ def write_file(
 
 
 def find_noted(project: ProjectState, text: str, here: PathResolver | None = None) -> Target:
-    """As `find`; a file that no execution has met yet may be spoken of, too."""
+    """Like `find`, but also finds files that no execution has used yet."""
     here = here or local_resolver(project)
     try:
         return find(project, text, here)

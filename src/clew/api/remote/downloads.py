@@ -1,4 +1,4 @@
-"""Answers that are more than a document: bytes, folders, and work that says how it goes."""
+"""Answers that are not one document: contents, directories, and commands with progress."""
 
 from __future__ import annotations
 
@@ -22,67 +22,72 @@ if TYPE_CHECKING:
     from clew.api.project import StrPath
 
 _WORK_SECONDS = 3600.0
-"""Seconds in which even a large image is made."""
+"""The time-out of an export: enough for a large image."""
 _HEARTBEAT_SECONDS = 60.0
-"""Seconds without a word after which a server that works is taken for gone: it says something
-every few."""
+"""The time-out between two messages of a running command; the server sends one every few
+seconds."""
 
 
 @contextmanager
 def open_stream(
-    server: Server, name: str, asked: dict[str, Any]
+    server: Server, name: str, request: dict[str, Any]
 ) -> Iterator[tuple[dict[str, Any], Iterator[bytes]]]:
-    """What is to be known of some bytes, and the bytes."""
-    body = json.dumps(asked).encode()
+    """Yield the description of a content and its chunks."""
+    body = json.dumps(request).encode()
     with server.open("POST", f"/api/v1/commands/{name}", body, seconds=_WORK_SECONDS) as answer:
         yield json.loads(answer.line()), answer.pieces()
 
 
 def verify(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
-    """Bytes as they come; Damaged at their end, if they are not those."""
+    """Yield the chunks; raises Damaged at the end if they do not have the digest."""
     import blake3
 
-    found = blake3.blake3()
+    hasher = blake3.blake3()
     for piece in pieces:
-        found.update(piece)
+        hasher.update(piece)
         yield piece
-    if f"blake3:{found.hexdigest()}" != digest:
-        raise Damaged(f"{digest} did not arrive whole", hint="clew fsck")
+    if f"blake3:{hasher.hexdigest()}" != digest:
+        raise Damaged(f"{digest} arrived damaged", hint="clew fsck")
 
 
 def run_command(
     server: Server,
     name: str,
-    asked: dict[str, Any],
+    request: dict[str, Any],
     say: Callable[[str], None],
     *,
     transfer: str | None = None,
 ) -> dict[str, Any]:
-    """What work on the server comes to; `say` is told what it says on the way, and what it prints
-    is printed. `transfer`: by which what it needs was sent."""
-    body = json.dumps(asked).encode()
+    """Run a command on the server and return its result. Its messages go to `say`, and its output
+    is printed. `transfer` names the transfer that sent the contents it needs."""
+    body = json.dumps(request).encode()
     query = {"for": transfer} if transfer else {}
     path = f"/api/v1/commands/{name}"
     with server.open("POST", path, body, query=query, seconds=_HEARTBEAT_SECONDS) as answer:
         while line := answer.line():
-            found = json.loads(line)
-            if "said" in found:
-                say(found["said"])
-            elif "printed" in found:
-                _print(found["to"], b64decode(found["printed"]))
-            elif "error" in found:
-                said = found["error"]
-                names = said.get("secrets", ())
-                raise error_from(said["code"], said["message"], said["hint"], 500, names)
-            elif "answer" in found:
-                document: dict[str, Any] = found["answer"]
+            message = json.loads(line)
+            if "said" in message:
+                say(message["said"])
+            elif "printed" in message:
+                _print(message["to"], b64decode(message["printed"]))
+            elif "error" in message:
+                error = message["error"]
+                names = error.get("secrets", ())
+                raise error_from(error["code"], error["message"], error["hint"], 500, names)
+            elif "answer" in message:
+                document: dict[str, Any] = message["answer"]
                 return document
-    raise ClewError(f"{server.url} ended before it was done", hint="ask again")
+    raise ClewError(
+        f"{server.url} closed the connection before the command ended", hint="try again"
+    )
 
 
 def _print(descriptor: int, data: bytes) -> None:
     if descriptor not in (1, 2):  # any other is a file or a connection of ours
-        raise Damaged("the server prints where it may not", hint="do not trust the server")
+        raise Damaged(
+            "the server prints to a file descriptor that is not allowed",
+            hint="do not trust the server",
+        )
     left = memoryview(data)
     while left:
         left = left[os.write(descriptor, left) :]
@@ -93,18 +98,18 @@ def check_new_directory(place: StrPath | None) -> None:
         return
     path = Path(fspath(place))
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise NotAllowed(f"{place} exists already", hint="name a new folder with --keep")
+        raise NotAllowed(f"{place} exists already", hint="name a new directory with --keep")
 
 
-def download_directory(server: Server, name: str, asked: dict[str, Any], place: Path) -> None:
-    """A folder that the server makes, laid out in `place`."""
-    with open_stream(server, name, asked) as (_, pieces):
+def download_directory(server: Server, name: str, request: dict[str, Any], place: Path) -> None:
+    """Write a directory that the server makes to `place`."""
+    with open_stream(server, name, request) as (_, pieces):
         unpack(pieces, place)
 
 
 def unpack(pieces: Iterator[bytes], place: Path, *, escaped: bool = True) -> None:
-    """Extract a folder from its tar: it is there whole, or not at all. `escaped`: it may hold no
-    project and no repository (`clew.safe_path`)."""
+    """Extract a tar to the directory `place`, completely or not at all. `escaped`: it may contain
+    no project and no repository (`clew.safe_path`)."""
     from clew.api.local.export import new_directory
 
     with new_directory(place) as draft:
@@ -113,14 +118,14 @@ def unpack(pieces: Iterator[bytes], place: Path, *, escaped: bool = True) -> Non
             with tarfile.open(fileobj=io.BufferedReader(_Reader(pieces)), mode="r|") as tar:
                 _extract(tar, draft, escaped=escaped)
         except (tarfile.TarError, ValueError, OverflowError) as error:
-            raise Damaged(f"the server sent no folder that can be used: {error}") from error
+            raise Damaged(f"the server sent an invalid archive: {error}") from error
 
 
 def _extract(tar: tarfile.TarFile, folder: Path, *, escaped: bool) -> None:
-    """Write the files, folders and symbolic links of an archive, and refuse all else.
+    """Write the files, directories and symbolic links of an archive, and refuse all else.
 
-    Python's `data` filter decides about files and folders. A link is written as it is, wherever it
-    leads, which that filter does not allow: nothing is ever written through one.
+    Python's `data` filter checks files and directories. Links are written unchanged, which that
+    filter does not allow; this is safe since nothing is written through a link.
     """
     places = SafeFolder(folder)
     for member in tar:
@@ -151,7 +156,7 @@ def _write_file(tar: tarfile.TarFile, member: tarfile.TarInfo, place: bytes) -> 
 
 
 class _Reader(io.RawIOBase):
-    """Pieces, as a file that is read in order."""
+    """A sequence of chunks as a readable file."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
@@ -162,6 +167,6 @@ class _Reader(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         self._left = self._left or next(self._pieces, b"")
-        found, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
-        buffer[: len(found)] = found
-        return len(found)
+        data, self._left = self._left[: len(buffer)], self._left[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)

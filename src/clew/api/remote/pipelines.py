@@ -1,4 +1,4 @@
-"""The pipelines of a server: a run is asked for there and followed from here, and needs us not."""
+"""The pipelines of a server. The client requests a run and follows it; the run does not need it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.pipelines.runs.runner import Change
 
 _POLL_SECONDS = 0.3
-"""Seconds between looks at how a run goes, or at whether a task has said more."""
+"""Seconds between queries for the state of a run or the output of a task."""
 _FINAL_STATES = ("succeeded", "failed", "canceled")
 _ACTIVE_STATES = ("pending", "running")
 
@@ -49,7 +49,7 @@ class RemotePipelines(Pipelines):
         watch: Watch = lambda _: None,
         brief: bool = False,
     ) -> dict[str, Any]:
-        """Have it run there, and wait for its end. Interrupted, it goes on there."""
+        """Run it on the server and wait for its end. If interrupted, the run goes on there."""
         from clew.pipelines.spec import arguments, parser
         from clew.pipelines.tasks import attempt_factory, kfp_python
         from clew.pipelines.tasks.cluster_mapping import NAME
@@ -57,8 +57,8 @@ class RemotePipelines(Pipelines):
         path = Path(fspath(file))
         if platform:
             raise UsageError(
-                "what secrets and volumes are is said where tasks run: a --platform file names"
-                " those of this machine",
+                "--platform cannot be used with a server: it names secrets and volumes of this"
+                " machine",
                 hint=f"write it on the server, into {self._client.root / NAME}",
             )
         compiled = path.suffix == ".py"
@@ -74,7 +74,7 @@ class RemotePipelines(Pipelines):
             *(attempt_factory.admit(pipeline, on_host=True) if on_host else ()),
         ]
         if path.with_name(NAME).exists() and path.resolve().parent != self._client.root:
-            remarks.append(f"{NAME} is of this machine: on the server its own is used")
+            remarks.append(f"{NAME} applies to this machine only: the server uses its own")
         asked = {
             "spec": text,
             "parameters": dict(inputs.parameters),
@@ -85,7 +85,7 @@ class RemotePipelines(Pipelines):
         made = self._client.server.json("POST", "/api/v1/runs", asked)
         for remark in remarks:
             say(remark)
-        return self._followed(made["uid"], {}, say, watch, brief)
+        return self._follow(made["uid"], {}, say, watch, brief)
 
     def resume(
         self,
@@ -101,7 +101,7 @@ class RemotePipelines(Pipelines):
         asked = {"jobs": jobs}
         self._client.server.json("POST", f"/api/v1/runs/{before['uid']}/resume", asked)
         known = {task["name"]: task["state"] for task in before["tasks"]}
-        return self._followed(before["uid"], known, say, watch, brief)
+        return self._follow(before["uid"], known, say, watch, brief)
 
     def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
         found = self._now(id)
@@ -170,10 +170,10 @@ class RemotePipelines(Pipelines):
         found: dict[str, Any] = self._client.server.json("GET", f"/api/v1/runs/{quote(id)}")
         return found
 
-    def _followed(
+    def _follow(
         self, uid: str, known: dict[str, str], say: Say, watch: Watch, brief: bool
     ) -> dict[str, Any]:
-        """Tell of every change of a task until the run is over; `known`: their states before."""
+        """Report every change of a task until the run ends; `known`: the states of tasks so far."""
         try:
             while (found := self._now(uid))["state"] not in _FINAL_STATES:
                 _report_changes(found, known, watch)
@@ -192,7 +192,7 @@ class RemotePipelines(Pipelines):
 
 
 class _TaskState(NamedTuple):
-    """What is looked at of a task by whoever watches a run."""
+    """The part of a `Node` that progress displays use."""
 
     path: str
     state: str

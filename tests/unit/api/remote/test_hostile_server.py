@@ -136,7 +136,7 @@ def test_a_server_prints_on_nothing_but_the_output(tmp_path: Path) -> None:
         printed = {"printed": "ZXZpbA==", "to": mine.fileno()}
         with (
             answering({"commands/repeat": lambda _: printed}) as server,
-            pytest.raises(Damaged, match="prints where"),
+            pytest.raises(Damaged, match="prints to a file descriptor"),
         ):
             downloads.run_command(server, "repeat", {}, lambda _: None)
     assert (tmp_path / "mine").read_bytes() == b""

@@ -1,4 +1,4 @@
-"""What a task printed: while it runs from the folder of its run, after that from the store."""
+"""The output of a task: from the directory of its run while it runs, later from the store."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from clew.prov.queries.pipelines.runs import get_task as find_task
 if TYPE_CHECKING:
     from clew.api.project_state import ProjectState
 
-_PAUSE = 0.1
-"""Seconds between looks at whether a task has said more."""
+_POLL_SECONDS = 0.1
+"""Seconds between checks for new output."""
 
 
 def read_output(project: ProjectState, text: str, offset: int) -> Said:
-    now = _now(project, text, offset)
+    now = _read_live(project, text, offset)
     if now is not None:
         return now
     task = _task(project, text)
-    if task["id"] != text:  # it was called by its last name alone
+    if task["id"] != text:  # `text` was only the last part of its name
         return read_output(project, task["id"], offset)
     if not task["execution"]:
         return Said(b"", task["state"] not in ("pending", "running"), "")
     data = b""
-    for piece in _stored(project, task, offset):
+    for piece in _read_stored(project, task, offset):
         data += piece
         if len(data) > MOST:
             break
@@ -40,10 +40,10 @@ def read_output(project: ProjectState, text: str, offset: int) -> Said:
 
 
 def logs(project: ProjectState, text: str, *, follow: bool) -> Iterator[bytes]:
-    begun = _now(project, text, 0) is not None  # which the graph need not know yet
+    begun = _read_live(project, text, 0) is not None  # the graph may not have the task yet
     id_ = text if begun else str(_task(project, text)["id"])
     offset, attempt = 0, ""
-    while (now := _now(project, id_, offset)) or (follow and _goes_on(project, id_)):
+    while (now := _read_live(project, id_, offset)) or (follow and _is_active(project, id_)):
         if now and now.attempt != attempt:
             again, offset, attempt = bool(offset), 0, now.attempt
             if again:
@@ -54,23 +54,23 @@ def logs(project: ProjectState, text: str, *, follow: bool) -> Iterator[bytes]:
         elif not follow or (now and now.over):
             return
         else:
-            time.sleep(_PAUSE)
+            time.sleep(_POLL_SECONDS)
     task = _task(project, id_)
     if not task["execution"]:
         why = task["why"] or task["error"] or task["state"]
         raise NotFound(f"{task['id']} has printed nothing: {why}", hint="clew pipeline show")
     if attempt not in ("", find_execution(project.graph, task["execution"]).uid):
         offset = 0
-    yield from _stored(project, task, offset)
+    yield from _read_stored(project, task, offset)
 
 
-def _now(project: ProjectState, text: str, offset: int) -> Said | None:
-    """What a task that runs has printed, by its whole name; None: it does not run."""
+def _read_live(project: ProjectState, text: str, offset: int) -> Said | None:
+    """The output so far of a running task, by its full name; None if it does not run."""
     run, _, name = text.partition("/")
     uid = find_run(project.graph, run).uid
-    goes_on = project.is_alive(uid)
+    alive = project.is_alive(uid)
     found = Sayings(project.directory.spool / uid).read(name, offset)
-    if found is None or goes_on:
+    if found is None or alive:
         return found
     return found._replace(over=len(found.data) < MOST)  # the run was killed
 
@@ -79,13 +79,13 @@ def _task(project: ProjectState, text: str) -> dict[str, Any]:
     return find_task(project.graph, text, alive=project.is_alive)
 
 
-def _goes_on(project: ProjectState, text: str) -> bool:
+def _is_active(project: ProjectState, text: str) -> bool:
     return _task(project, text)["state"] in ("pending", "running")
 
 
-def _stored(project: ProjectState, task: dict[str, Any], offset: int) -> Iterator[bytes]:
+def _read_stored(project: ProjectState, task: dict[str, Any], offset: int) -> Iterator[bytes]:
     try:
         yield from chunks(project, f"{task['execution']}:stdout", start=offset)
     except NotFound as error:
         if error.code != "not-found":
-            raise  # it printed something, of which only the digest was kept
+            raise  # there is output, but only its digest was stored

@@ -71,18 +71,6 @@ class LocalPipelines(Pipelines):
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
     ) -> dict[str, Any]:
-        """Run a compiled pipeline (`.yaml`), or the one that a Python file defines, to its end.
-
-        `parameters` are texts, read by the types that the pipeline declares. At most `jobs` tasks
-        run at once; as many as there are cores, if it is not given. `reuse`: what an earlier
-        run did need not be done again, as far as every fact it relied on still holds. `on_host`:
-        container components run as processes of this machine, without their images. `platform`:
-        the file that says what secrets, configuration maps and volumes are here; without it, the
-        `pipeline-platform.toml` beside the pipeline. `say` is
-        told what is different here from a cluster, `watch` of every change of a task. `brief`: the
-        answer has, in place of the tasks, how many there are in each state (`counts`). A run that
-        fails is no error: see `state`.
-        """
         from clew.pipelines.tasks.kfp_python import Search, compiled
         from clew.pipelines.tasks.worker_pool import PLAIN, Workers
 
@@ -124,11 +112,10 @@ class LocalPipelines(Pipelines):
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
     ) -> dict[str, Any]:
-        """Go on with a run that failed, was canceled or was killed: what is done stays done."""
         return self.resume_run(id, jobs=jobs, say=say, watch=watch, brief=brief)
 
     def stop(self, id: str) -> None:  # noqa: A002
-        """Let a run end that goes on here, and do not wait for it."""
+        """Cancel a run of this machine without waiting for its end."""
         from clew.pipelines.runs.recorder import stop
 
         stop(self._project.directory, self.show(id)["uid"])
@@ -178,7 +165,6 @@ class LocalPipelines(Pipelines):
             )
 
     def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
-        """Stop a run that goes on, and wait for its end."""
         from clew.pipelines.runs.recorder import cancel
 
         found = self.show(id)
@@ -187,7 +173,6 @@ class LocalPipelines(Pipelines):
         return self.show(id)
 
     def why(self, id: str) -> dict[str, Any]:  # noqa: A002
-        """Why a task ran, or did not have to, fact by fact."""
         from clew.pipelines.runs.task_reuse import facts
 
         found = self.task(id)
@@ -198,7 +183,6 @@ class LocalPipelines(Pipelines):
         return {**document, "facts": asked}
 
     def diff(self, a: str, b: str) -> dict[str, Any]:
-        """In what run `b` differs from run `a`, task by task."""
         from clew.api.local.pipelines.runs import diff
 
         return diff(self.show(a), self.show(b))
@@ -209,7 +193,6 @@ class LocalPipelines(Pipelines):
         *,
         say: Say = ignore_message,
     ) -> dict[str, Any]:
-        """Every task of a run again, each in isolation, compared with what it made."""
         from clew.api.local.pipelines.runs import repeat
 
         return repeat(self._project, self.show(id), say=say)
@@ -266,35 +249,26 @@ class LocalPipelines(Pipelines):
             )
 
     def list(self) -> list[dict[str, Any]]:
-        """All runs, oldest first, without their tasks."""
         from clew.prov.queries.pipelines.runs import list_runs
 
         return list_runs(self._project.graph, alive=self._project.is_alive)
 
     def show(self, id: str) -> dict[str, Any]:  # noqa: A002
-        """One run with its tasks, by id (`r1`) or uid."""
         from clew.prov.queries.pipelines.runs import get_run
 
         return get_run(self._project.graph, id, alive=self._project.is_alive)
 
     def task(self, id: str) -> dict[str, Any]:  # noqa: A002
-        """One task, by id (`r1/train`)."""
         from clew.prov.queries.pipelines.runs import get_task
 
         return get_task(self._project.graph, id, alive=self._project.is_alive)
 
     def logs(self, id: str, *, follow: bool = False) -> Iterator[bytes]:  # noqa: A002
-        """What a task printed in its last attempt, piece by piece: so far, if it still runs; with
-        `follow`, until it ends."""
         from clew.api.local.pipelines.logs import logs
 
         return logs(self._project, id, follow=follow)
 
     def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
-        """What a task printed in its last attempt from byte `offset` on, as far as is known now:
-        a piece of at most 256 KiB, whether that is all there will be, and which attempt said it.
-        The bytes are those of the log that is stored in the end, at the same offsets. After
-        another `attempt` than the last time, begin again at 0."""
         from clew.api.local.pipelines.logs import read_output
 
         return read_output(self._project, id, offset)

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from clew.pipelines.tasks.worker_pool import Workers
 
 
-_PATIENCE = 30.0
-"""Seconds that whoever was at a run before has to let go of it."""
+_WAIT_SECONDS = 30.0
+"""Seconds to wait until the process that executed a run before has ended."""
 
 
 class StandbyWorkers:
-    """A worker that waits for the next run, so that the run need not wait for it."""
+    """A worker started ahead of time, so that the next run need not wait for it."""
 
     def __init__(self, project: ProjectState) -> None:
         self._project = project
         self._workers: Workers | None = None
 
     def prepare(self) -> None:
-        """Have one at hand; where none can be had the run will say why."""
+        """Start a worker; if that fails, the run will report the error."""
         if self._workers is not None:
             return
         from clew.pipelines.tasks import kfp_python
@@ -63,15 +63,15 @@ def perform_run(
     jobs: int | None = None,
     reuse: bool = True,
 ) -> tuple[str, str | None]:
-    """Do a run to its end; the answer is its state, and why it is that.
+    """Execute a run to its end and return its state and error.
 
-    One that was begun before is resumed, unless it has succeeded, or has come to its end after
-    `since`: then only its end was not heard of. A run that was canceled is resumed, too, unless a
-    user has `stopped` it: then its server had ended. `scheduled`: when it was due. `jobs`: tasks
-    that run at once, at most as many as there are cores.
+    A run that was started before is resumed, unless it has succeeded or ended after `since`: then
+    only its end was not reported. A canceled run is resumed too, since its server was shut down,
+    unless a user has `stopped` it. `scheduled` is the time it was due. `jobs` limits the tasks
+    that run at the same time, at most the number of cores.
     """
     jobs = min(jobs, len(os.sched_getaffinity(0))) if jobs else None
-    known = _left_alone(project, uid)
+    known = _await_release(project, uid)
     try:
         if known is None or known["started"] is None:
             how = {"on_host": on_host, "jobs": jobs, "reuse": reuse, "say": say}
@@ -86,21 +86,21 @@ def perform_run(
         late = _known(project, uid)
         if late is None or not _is_over(late, since, stopped):
             raise
-        found = late  # whatever failed then, it has come to its end
+        found = late  # the run has ended in spite of the error
     return found["state"], found["error"]
 
 
-def _left_alone(project: ProjectState, uid: str) -> dict[str, Any] | None:
-    """What is known of a run, once nobody on this machine is at it, and what was left by whoever
-    was killed at it is put in order."""
+def _await_release(project: ProjectState, uid: str) -> dict[str, Any] | None:
+    """The record of a run, once no process on this machine executes it and the events of a killed
+    one are recovered."""
     from clew.pipelines.runs import event_journal
     from clew.run.recovery import recover
 
     left = project.directory.spool / uid
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _WAIT_SECONDS
     while project.is_alive(uid) or left.exists():
         if time.monotonic() > until:
-            raise Busy(f"the run {uid} still goes on on this machine", hint="clew pipeline list")
+            raise Busy(f"the run {uid} is still running on this machine", hint="clew pipeline list")
         recover(project.directory, project.settings)
         time.sleep(0.02)
     event_journal.fold(project.directory, project.settings, uid)
@@ -146,7 +146,7 @@ def _begin(
         return pipelines.run_parsed(
             pipeline,
             arguments.fit(pipeline, values),
-            file=project.root / "pipeline.yaml",  # what is mapped here stands beside it
+            file=project.root / "pipeline.yaml",  # the platform file is looked for beside it
             text=text,
             search=search,
             uid=uid,
