@@ -1,9 +1,8 @@
-"""The origin at which notebooks, TensorBoards and viewers are served: not the server's own.
+"""The separate origin of notebooks, TensorBoards and viewers.
 
-Their pages run code that anybody may have written. At the server's own origin that code could ask
-the API whatever its user can, so it gets another one: a second port, or host names made from a
-template, of which each target has its own. The server's own address leads there, and takes the
-user's session along in a ticket.
+Their pages run untrusted code. At the server's own origin that code could use the API as the user,
+so it gets another origin: a second port, or host names made from a template, one for each target.
+The server's own address redirects there, and passes the user's session along in a ticket.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from clew.server.proxy.error_page import error_page
 from clew.server.proxy.targets import TargetKey
 
 LOGIN_PATH = "/.clew/login"
-"""Where a ticket is taken; no target has such an address."""
+"""Where a ticket is redeemed; no target has such a path."""
 _FIELD = re.compile(r"\{(kind|namespace|name|id)\}")
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?")
 _DEFAULT_PORT = re.compile(r"^(http:.*):80$|^(https:.*):443$")
@@ -47,7 +46,7 @@ class AppOrigin:
 
     @property
     def shared(self) -> bool:
-        """Whether all targets have the same one."""
+        """Whether all targets have the same origin."""
         return self.template is None or not _FIELD.search(self.template)
 
     def of(self, scope: Scope, key: TargetKey) -> str:
@@ -78,7 +77,7 @@ def check_template(text: str) -> str:
 
 
 class AppRedirect:
-    """At the server's own address: leads browsers to the origin of a target."""
+    """At the server's own origin: redirects browsers to the origin of a target."""
 
     def __init__(
         self, origin: AppOrigin, sessions: Sessions, token: str, ours: Container[str] | None
@@ -109,7 +108,7 @@ class AppRedirect:
 
 
 class AppLogin:
-    """At the targets' origin: takes tickets, and lets nothing but targets be asked for."""
+    """At the targets' origin: redeems tickets, and passes only requests for targets."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Connections that wait for another exchange: a page asks for many small things."""
+"""Idle connections to targets, kept for reuse: a page makes many small requests."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import asyncio
 from clew.server.proxy.http_client import Connection, connect
 from clew.server.proxy.targets import Target
 
-_EACH = 16
-"""Connections that may wait, for each target."""
-_SECONDS = 4.0
-"""How long: less than servers keep one (uvicorn: 5)."""
+_MAX_IDLE = 16
+"""Idle connections of each target."""
+_IDLE_SECONDS = 4.0
+"""Less than servers keep an idle connection (uvicorn: 5)."""
 
 
 class Pool:
@@ -18,10 +18,10 @@ class Pool:
         self._idle: dict[tuple[str, int], dict[Connection, asyncio.TimerHandle]] = {}
 
     async def take(self, target: Target, *, new: bool) -> Connection:
-        """One to this target; `new`: that nobody has used before."""
-        waiting = self._idle.get((target.host, target.port))
-        while waiting and not new:
-            found, timer = waiting.popitem()
+        """A connection to this target; `new`: do not reuse one."""
+        idle = self._idle.get((target.host, target.port))
+        while idle and not new:
+            found, timer = idle.popitem()
             timer.cancel()
             if not found.closed:
                 return found
@@ -33,18 +33,18 @@ class Pool:
         `reuse` is false after a request with a body: should a target ever read that body as a
         second request, no other client is connected to receive the answer.
         """
-        waiting = self._idle.setdefault((target.host, target.port), {})
-        if not reuse or not connection.reusable or len(waiting) >= _EACH:
+        idle = self._idle.setdefault((target.host, target.port), {})
+        if not reuse or not connection.reusable or len(idle) >= _MAX_IDLE:
             connection.abort()
             return
         connection.end()
         loop = asyncio.get_running_loop()
-        waiting[connection] = loop.call_later(_SECONDS, self._drop, target, connection)
+        idle[connection] = loop.call_later(_IDLE_SECONDS, self._drop, target, connection)
 
     def _drop(self, target: Target, connection: Connection) -> None:
-        place = (target.host, target.port)
-        waiting = self._idle.get(place, {})
-        waiting.pop(connection, None)
+        address = (target.host, target.port)
+        idle = self._idle.get(address, {})
+        idle.pop(connection, None)
         connection.abort()
-        if not waiting:
-            self._idle.pop(place, None)
+        if not idle:
+            self._idle.pop(address, None)

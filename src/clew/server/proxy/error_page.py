@@ -1,4 +1,4 @@
-"""What is answered when a target cannot: a page to a browser, problem+json to a program."""
+"""Errors of the proxy: a page for browsers, problem+json for programs."""
 
 from __future__ import annotations
 

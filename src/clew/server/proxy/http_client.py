@@ -1,9 +1,8 @@
-"""HTTP/1.1 to what is behind: one connection, one exchange on it at a time.
+"""An HTTP/1.1 client for the targets: one exchange at a time on each connection.
 
-Written on the event loop's own protocols because every byte of every notebook passes here. A body
-whose length is known is handed on as it was read, without a parser and without a copy; all else
-is parsed by the parser that the server has anyway. What was not taken yet is bounded: beyond that
-the connection is not read.
+It uses asyncio protocols directly, for speed: all traffic of all notebooks passes here. A body of
+known length is passed on as it was read, without parsing or copying; the rest is parsed by
+httptools. When too much data is buffered, the connection is not read.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from typing import Any, cast
 import httptools
 
 MAX_BUFFERED = 512 << 10
-"""Bytes that may wait to be taken."""
-_LONGEST_HEAD = 256 << 10
+"""Bytes of a response that may wait for the client."""
+_MAX_HEAD_BYTES = 256 << 10
 _CONNECT_SECONDS = 10.0
 
 
 class Unreachable(Exception):
-    """Nobody listens there, or nobody answers in time: `late`."""
+    """The target refused the connection, or (`late`) did not answer in time."""
 
     def __init__(self, message: str, *, late: bool = False) -> None:
         super().__init__(message)
@@ -29,7 +28,7 @@ class Unreachable(Exception):
 
 
 class UpstreamError(Exception):
-    """The exchange ended before it was whole."""
+    """The exchange ended before it was complete."""
 
 
 class Connection(asyncio.Protocol):
@@ -204,7 +203,7 @@ class _Answer:
             self._take(data)
             return
         self._parser.feed_data(data)
-        if self.status is None and self._head > _LONGEST_HEAD:
+        if self.status is None and self._head > _MAX_HEAD_BYTES:
             raise _Malformed("its headers are too long")
 
     def ended(self) -> None:

@@ -1,9 +1,9 @@
-"""One HTTP request, carried to its target, and the answer carried back, piece by piece.
+"""Forwards one HTTP request to its target, and streams the response back.
 
-Both ways at the same time: a target may answer before it has heard everything. Whoever cannot keep
-up holds up the other side, so no more than some pieces are ever held here. When the client goes,
-the connection to the target is closed; when the target goes, the client's is, so that half an
-answer never looks like a whole one.
+Both directions run at the same time: a target may answer before it has read the whole request. A
+slow side slows down the other, so little is buffered here. When the client disconnects, the
+connection to the target is closed, and the other way round, so that a client never takes a
+truncated response for a complete one.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ async def forward(
 ) -> None:
     """Answer a request by what the target answers to it.
 
-    Unreachable, Broken, Late, Slow: nothing was answered yet. Gone, CutOff: nothing can be now.
+    Unreachable, UpstreamError, UpstreamTimeout, ClientTimeout: no response was started yet.
+    ClientDisconnected, ResponseInterrupted: none can be sent any more.
     """
     connection = await pool.take(target, new=not request.repeatable)
     used = connection.used

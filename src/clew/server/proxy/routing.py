@@ -1,4 +1,4 @@
-"""Which requests go to a target, and what is answered when none can."""
+"""Routes requests to targets, and answers with an error if a target cannot."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from clew.server.proxy.usage import UsageRecorder
 from clew.server.proxy.websocket import HandshakeRejected, forward_websocket
 
 _LOG = logging.getLogger("clew.server.proxy")
-_AT_ONCE = 1024
-"""Requests and WebSockets that may be under way."""
+_MAX_CONCURRENT = 1024
+"""Concurrent requests and WebSockets."""
 ROUTE_NAMES: dict[object, str] = {
     kind: f"/{kind}/{{namespace}}/{{name}}/" for kind in PREFIXES.values()
 }
-"""How the numbers call what passed here."""
+"""The route labels of the metrics."""
 
 
 class PortRouter:
@@ -51,7 +51,7 @@ class TargetRouter:
     """Requests for targets go one way, all others the other."""
 
     def __init__(self, proxy: ASGIApp, rest: ASGIApp, ours: Container[str] | None) -> None:
-        """`ours`: see `targets.named`."""
+        """`ours`: see `targets.match_path`."""
         self._proxy = proxy
         self._rest = rest
         self._ours = ours
@@ -62,7 +62,7 @@ class TargetRouter:
 
 
 class Proxy:
-    """Answers by what targets answer. It asks nobody who they are: `Identity` stands before it."""
+    """Forwards requests to targets. `Authentication` must come before it."""
 
     def __init__(self, resolver: Resolver | None, records: UsageRecorder, token: str) -> None:
         self._resolver = resolver
@@ -81,7 +81,7 @@ class Proxy:
         assert found is not None
         key, prefix = found
         scope["endpoint"] = key.kind
-        if self._under_way >= _AT_ONCE:
+        if self._under_way >= _MAX_CONCURRENT:
             said, hint = "as much as can be is under way", "ask again in a second"
             await error_page(scope, 503, "busy", said, hint=hint)(scope, receive, send)
             return

@@ -1,6 +1,6 @@
-"""What is behind the proxy, by kind, namespace and name; and where each listens.
+"""The targets of the proxy, by kind, namespace and name, and their addresses.
 
-In a cluster a resolver answers with the name of a Service; on one machine with what a file says.
+In a cluster a resolver finds the Service of a target; on a single machine it reads a file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TargetKey:
 
 @dataclass(frozen=True)
 class Target:
-    """Where one listens, and what of a request is changed for it."""
+    """The address of a target, and how its requests are changed."""
 
     host: str
     port: int

@@ -1,7 +1,7 @@
-"""Who was used, and when: counted in memory, written down every few seconds.
+"""Records the usage of targets: counted in memory, stored every few seconds.
 
-A notebook that nobody uses is stopped; so what is counted are bytes that went either way, not
-connections that are merely open. Requests under way count as they go on.
+Unused notebooks are stopped, so only transferred bytes count as activity, not open connections.
+Requests in progress count while they transfer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WRITE_SECONDS = 3.0
 
 
 class TargetUsage:
-    """What passed to and from one target since it was written down last."""
+    """The traffic of one target."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -83,7 +83,7 @@ class UsageRecorder:
             with self._service.graph() as graph:
                 proxy_traffic.add_traffic(graph, news.values())
         except ClewError as error:
-            _LOG.error("traffic cannot be written down: %s", error.message)
+            _LOG.error("cannot store the traffic: %s", error.message)
         else:
             self._written.update({key: now[key] for key in news})
 

@@ -1,7 +1,7 @@
-"""One WebSocket, carried to its target: messages both ways, until either side ends it.
+"""Forwards one WebSocket to its target: messages in both directions until either side closes it.
 
-A side that cannot keep up is waited for; of each side one message is held, and what the other end's
-library has read ahead.
+A slow side slows down the other. One message of each side is held here, besides what the libraries
+have read ahead.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ async def forward_websocket(
     given: Headers,
     seen: TargetUsage,
 ) -> None:
-    """Unreachable, Broken, Declined: the client was not told anything yet."""
+    """Unreachable, UpstreamError, HandshakeRejected: the client has no answer yet."""
     await receive()  # that it wants to connect
     behind = await _connect(scope, target, address, given)
     try:
