@@ -209,7 +209,10 @@ def test_a_template_that_is_no_origin_is_refused(tmp_path: Path) -> None:
     project = Project(tmp_path)
     (project / "targets.toml").touch()
     words = ("server", "--port", "0", "--apps-origin", "https://{who}.org")
-    for more, said in ((("--targets", "targets.toml"), b"is no origin"), ((), b"nothing to serve")):
+    for more, said in (
+        (("--targets", "targets.toml"), b"is no origin"),
+        ((), b"need applications to proxy"),
+    ):
         ran = project.command(*words, *more)
         assert ran.returncode == 2
         assert said in ran.stderr
