@@ -1,4 +1,4 @@
-"""What the two databases have in common, as the rooms above see it.
+"""The interface that SQLite and PostgreSQL connections share.
 
 SQL is written once, with `?` for parameters, in the part of the language both speak
 (`ON CONFLICT`, recursive CTEs, `RETURNING`); neither `?` nor `%` occurs in it otherwise.

@@ -1,4 +1,4 @@
-"""The narrow waist: the one kind of record every witness writes and the fold reads.
+"""The event types that every witness writes and the fold reads.
 
 Ten event types, plain and typed, written as newline-delimited JSON or as MessagePack.
 An event's id is the hash of its canonical content, so the same event twice is one event.

@@ -1,4 +1,4 @@
-"""Events to rows: a pure function, and a union.
+"""Convert events to database rows; order and repetition do not matter.
 
 Folding the same events twice, late, in any order or in any parts gives the same rows, because
 no row depends on another: ids are hashes of what things are, and nothing is ever "current".

@@ -191,7 +191,7 @@ _ANSWERS = {
     "link": re.compile(r".{0,16384}", re.DOTALL),
     **dict.fromkeys(("made", "removed"), re.compile(r"[0-7]{1,6} [0-9]{1,19}(?: -?[0-9]{1,19})?")),
 }
-"""What a look was told, by its kind; `witness.sights` and `witness.deeds` write them."""
+"""The answers of `looked` events, by kind; the system-call witness writes them."""
 _WORD = re.compile(r"[!-~]+")
 
 

@@ -1,6 +1,6 @@
 """Events that the recorder itself adds to an execution: its start, its output and its end.
 
-The witness builds all others. `prov.events` defines their numbers.
+The witness builds all others. `prov.event_kinds` defines the numbers.
 """
 
 from __future__ import annotations

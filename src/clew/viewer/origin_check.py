@@ -1,9 +1,9 @@
-"""Who may ask, as far as can be known here: nobody's page but our own.
+"""Reject requests from pages of other origins (CSRF, DNS rebinding).
 
-The viewer knows no users. But a browser on the same machine reaches it, and with it every page
-that this browser shows; so what changes something must come from a page of the same address, and
-one that listens to this machine alone answers only under names of this machine (else a foreign
-name that leads here would make a foreign page the same origin).
+The viewer has no users. But a browser on the same machine can reach it, and so can every page in
+that browser. So a request that changes something must come from a page of the same origin. A
+viewer on loopback answers only to names of this machine, because a foreign name that resolves to
+it would make a foreign page the same origin.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What words typed here mean: told to the server with every question that holds a path."""
+"""The caller's machine and working directory, sent with each query so that the server can resolve
+paths of this machine."""
 
 from __future__ import annotations
 

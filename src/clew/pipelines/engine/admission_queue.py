@@ -1,4 +1,4 @@
-"""Whose turn it is: tasks whose time has come, as soon as there is room for them."""
+"""The queue of ready tasks that wait for free resources."""
 
 from __future__ import annotations
 

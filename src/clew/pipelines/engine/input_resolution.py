@@ -1,4 +1,4 @@
-"""From where a task's inputs come from, to their values. Pure: a scope in, values out."""
+"""Resolve the inputs of a task to values. Pure: a scope in, values out."""
 
 from __future__ import annotations
 

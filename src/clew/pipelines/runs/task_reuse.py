@@ -1,8 +1,8 @@
-"""Whether a task need be run: in two steps, as for any program.
+"""Decide whether the result of an earlier task can be reused, in two steps.
 
-What it is (its code and function, its parameters, the content of its declared inputs, what it is
-to make) finds earlier tasks that were the same; the first whose every witnessed fact still holds
-is reused, with what it made. In doubt, it runs.
+The static key (code, function, parameters, content of declared inputs, declared outputs) finds
+earlier tasks. The first one whose recorded facts all still hold is reused, with its outputs. When
+in doubt, the task runs.
 """
 
 from __future__ import annotations

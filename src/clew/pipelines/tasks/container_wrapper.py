@@ -1,10 +1,10 @@
-"""Runs a container's client, and says in the witness's sight what went into it and what came out.
+"""Run the client of a container runtime so that the tracer sees the container's inputs and outputs.
 
-    python contained.py FOLDER    a task, whose files lie in FOLDER
+    python container_wrapper.py FOLDER    a task, whose files are in FOLDER
 
-What a container does is done by processes that nobody here watches. So what it is given is read
-before it starts, and what it made, in a folder that is nobody's, is copied to where it belongs
-when it has ended. This file imports nothing but what Python brings.
+The tracer does not see processes inside a container. So this program reads the inputs before the
+container starts, and copies the outputs to their place after it has ended. It imports only the
+standard library.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The pipeline of a new run or schedule: body with the request, or a stored pipeline version."""
+"""The pipeline of a new run or schedule: sent with the request, or a stored pipeline version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clew.server.parsing import compiled_pipelines
 
 @dataclass(frozen=True)
 class Source:
-    """`spec` is the text body with the request; if None, `version` and `digest` are set."""
+    """`spec` is the text sent with the request; if None, `version` and `digest` are set."""
 
     spec: str | None = None
     pipeline: str | None = None

@@ -1,4 +1,4 @@
-"""`/pipelines/upload`: packages, uploaded as a file pipeline a form.
+"""`/pipelines/upload`: packages, uploaded as a file in a form.
 
 The file is written to disk as it arrives, then parsed, and its pipeline stored in one transaction.
 So an interrupted upload leaves nothing behind.

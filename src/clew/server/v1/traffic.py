@@ -1,4 +1,4 @@
-"""What passed through the proxies: who wants to know what is idle asks here."""
+"""The proxy's traffic per target, for the culler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Receiving: which chunks are missing here, fetched, verified and stored.
+"""Download: fetch, verify and store the chunks that are missing here.
 
 Each chunk is hashed before it is stored, each content as a whole before it gets its name. Chunks
 are flushed as they come, so that a pull that is cut short goes on where it was; until their

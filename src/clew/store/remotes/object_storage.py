@@ -1,4 +1,4 @@
-"""Where a remote lies: a place of named objects, each there whole or not at all.
+"""Storage of named objects, each written completely or not at all; and a directory as such.
 
 That is all a remote needs, so a folder on a shared disk serves as well as a bucket. Objects are
 never changed and never deleted; an object that is put again holds the same.

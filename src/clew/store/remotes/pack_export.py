@@ -1,4 +1,4 @@
-"""Giving: what somebody lacks of this store, in packs that are made as they are asked for.
+"""Export: send the content that a client lacks, in packs made on request.
 
 Who asks learns first what chunks its contents are made of, then asks for those it does not have.
 Each answer is one pack of bounded size; nothing is remembered between two.

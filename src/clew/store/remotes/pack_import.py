@@ -1,4 +1,4 @@
-"""Taking: content that somebody brings in packs, verified and stored.
+"""Import: verify and store content that a client sends in packs.
 
 Nothing that comes is believed: each chunk is hashed before it is stored, each content as a whole
 before it gets its name, and no pack may unfold to more than is allowed. What was taken, or was

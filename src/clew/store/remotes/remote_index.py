@@ -1,4 +1,4 @@
-"""What a remote holds: the tables of its packs in an index, and the documents beside them.
+"""What a remote holds: an index of its packs' tables, and the documents of executions.
 
 A pack's name is the digest of its table, so a table that was read once is known for good: the
 index is kept in the project's cache, and only tables that are new there are fetched. A table is

@@ -1,6 +1,6 @@
-"""Bringing: what this store lacks and a server has, asked for and taken.
+"""Fetch the content that this store lacks from a server.
 
-What arrives is believed no more than what a sender brings: see `taking`. It is stored pack by
+What arrives is believed no more than what a sender brings: see `pack_import`. It is stored pack by
 pack, so that who was cut off asks only for the rest.
 """
 

@@ -1,4 +1,4 @@
-"""Sending: which chunks are missing there, packed as in a store, and put.
+"""Upload: pack the chunks that a remote lacks, and put them there.
 
 Whoever is killed leaves whole packs that are found and kept the next time, and at most one pack of
 each thread that nothing speaks of.
