@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cluster.installing import allowed, rendered
@@ -35,8 +36,8 @@ def test_many_at_once_are_all_right_and_then_nothing_is_written(kube: Kube, tmp_
 
         until("all are seen", lambda: _stopped(operator) == MANY)
         until("all are made", lambda: len(kube.get("statefulsets")["items"]) == MANY)
+        until("all have a status", lambda: _reasons(kube) == ["Stopped"] * MANY)
         notebooks = kube.get("notebooks")["items"]
-        assert {n["status"]["conditions"][0]["reason"] for n in notebooks} == {"Stopped"}
         children = kube.get("statefulsets,services")["items"]
         assert len(children) == 2 * MANY
         owners = {
@@ -48,6 +49,8 @@ def test_many_at_once_are_all_right_and_then_nothing_is_written(kube: Kube, tmp_
             for kind in ("StatefulSet", "Service")
             for item in notebooks
         }
+        # Kubernetes' own controller writes the status of each StatefulSet, too.
+        until("all are observed", lambda: all(map(_observed, kube.get("statefulsets")["items"])))
         before = until("it is at rest", lambda: _same_twice(kube))
         # A restart looks at everything once more; it finds nothing to do.
         operator.end()
@@ -58,6 +61,16 @@ def test_many_at_once_are_all_right_and_then_nothing_is_written(kube: Kube, tmp_
 
 def _stopped(operator: Operator) -> float:
     return operator.metrics().get('clew_resources{kind="Notebook",state="stopped"}', 0.0)
+
+
+def _reasons(kube: Kube) -> list[str]:
+    conditions = (n.get("status", {}).get("conditions") for n in kube.get("notebooks")["items"])
+    return [found[0]["reason"] for found in conditions if found]
+
+
+def _observed(resource: dict[str, Any]) -> bool:
+    observed = resource.get("status", {}).get("observedGeneration")
+    return bool(observed == resource["metadata"]["generation"])
 
 
 def _looks(metrics: dict[str, float]) -> float:
