@@ -126,7 +126,7 @@ def test_a_command_runs_though_the_database_is_away(clew: Marked, mortal: Server
     mortal.die()
     ran = clew("exec", "--name", "first", "--", "sh", "-c", "cat data > out; exit 3", status=3)
     assert "cannot be reached" in ran.stderr
-    assert "its record is kept here" in ran.stderr
+    assert "its record is stored" in ran.stderr
     told = clew("exec", "--json", "--", "sh", "-c", "kill -9 $$", status=137).stderr
     document = json.loads(told.splitlines()[-1])
     assert (document["id"], document["state"]) == (None, "failed")
@@ -152,7 +152,7 @@ def test_a_command_runs_though_the_database_hangs(clew: Marked, mortal: Server) 
     with mortal.stopped():
         for name in ("second", "third"):  # the third finds the record of the second in its way
             ran = clew("exec", "--name", name, "--", "sh", "-c", "exit 3", status=3)
-            assert "its record is kept here" in ran.stderr
+            assert "its record is stored" in ran.stderr
     assert [found["name"] for found in clew.json("list")] == [None, "second", "third"]
     assert clew.leftovers() == []
 
@@ -171,7 +171,7 @@ def test_a_command_runs_though_a_session_hangs(clew: Marked, mortal: Server) -> 
             ran = clew("exec", "--", "sh", "-c", "exit 3", status=3)
         finally:
             os.kill(backend, signal.SIGCONT)
-        assert "its record is kept here" in ran.stderr
+        assert "its record is stored" in ran.stderr
         session.rollback()
     assert [found["status"] for found in clew.json("list")] == [0, 3]
     assert clew.leftovers() == []
