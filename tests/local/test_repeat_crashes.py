@@ -29,7 +29,7 @@ def clew(tmp_path: Path, graph_in_turn: dict[str, str]) -> Iterator[Marked]:
 
 def as_before(clew: Marked) -> None:
     """No process and no leaving of the repeat is there, and no part of its record: it is there as
-    a whole, if only the comparison was cut short, or not at all. The next one is as ever."""
+    a whole, if only the comparison was cut short, or not at all. The next one works as usual."""
     clew.await_silence()
     clew("exec", "--", "true")  # whoever comes next settles what the dead left
     assert set(clew.states().values()) == {"done"}

@@ -38,7 +38,7 @@ def portable(
             command=("program", "a b"),
             environ={"LANG": "C", "PRICE": "5$"} | dict(environ or {}),
             secrets={},
-            cwd="/home/me/work",
+            cwd="/home/me/project",
             machine="m",
             initial_files=scene,
             facets={"os": {"id": "debian", "version_id": "12"}, **(facets or {})},

@@ -163,7 +163,7 @@ class _Running:
         self._places: dict[str, Places] = {}
         self._turns = Turns(room, self._volumes, self._facts, say)
         self._deadlines = Deadlines()
-        self._done: dict[str, FinishedTask] = {}  # before this run was gone on with
+        self._done: dict[str, FinishedTask] = {}  # before this run was resumed
         self._looked = 0.0
         self._since: dict[str, float] = {}
         self._verdicts: dict[str, Verdict] = {}

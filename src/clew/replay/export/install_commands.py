@@ -98,7 +98,7 @@ def install_python(sources: FileSources, *, there: bool) -> Iterator[str]:
         return
     home = _quote_path(found.home)
     if not there:
-        yield f"# Python {found.version} was of no package: whoever builds this must put it here."
+        yield f"# Python {found.version} is not from a package: install it here yourself."
         yield f"COPY python {home}"
     elif found.home != b"/usr/local":
         shown = _display_path(found.home)

@@ -33,7 +33,7 @@ def copied(execution: PortableExecution) -> set[str]:
 def test_packages_are_installed_and_not_copied() -> None:
     owners = {"/usr/bin/R": ASKED, "/usr/lib/libc.so.6": ALONG, "/usr/lib32/libc.so.6": FOREIGN}
     execution = portable(
-        {**dict.fromkeys(owners, FILE), "/etc/ld.so.cache": FILE, "/home/me/work/x.R": FILE},
+        {**dict.fromkeys(owners, FILE), "/etc/ld.so.cache": FILE, "/home/me/project/x.R": FILE},
         packages=owners,
         facets={"packages": {key: {"requested": False} for key in (ALONG, FOREIGN)}},
     )
@@ -44,10 +44,10 @@ def test_packages_are_installed_and_not_copied() -> None:
     assert "#   libc6=2.36\n" in said
     assert "dpkg --add-architecture i386" in said
     assert "python" not in said
-    assert copied(execution) == {"/home/me/work/x.R"}
+    assert copied(execution) == {"/home/me/project/x.R"}
     assert "# 1 system files that belong to no package" in said
     assert 'COPY --chown=1000:100 ["files/home/me/", "/home/me/"]' in said
-    assert "WORKDIR /home/me/work\nUSER 1000:100" in said
+    assert "WORKDIR /home/me/project\nUSER 1000:100" in said
     assert 'PRICE="5\\$"' in said
     assert said.endswith('CMD ["program", "a b"]\n')
 
@@ -63,7 +63,7 @@ def test_a_virtual_environment_of_the_systems_python() -> None:
         f"{site}/mine.pth": "pkg:pypi/mine@1?download_url=file:///home/me/mine",
     }
     links = {f"{venv}/bin/python": link("/usr/bin/python3"), "/usr/bin/python3": link("python3.11")}
-    own = {"/home/me/work/x.py": FILE, f"{site}/__pycache__/x.pyc": FILE}
+    own = {"/home/me/project/x.py": FILE, f"{site}/__pycache__/x.pyc": FILE}
     execution = portable({**dict.fromkeys(packages, FILE), **links, **own}, packages=packages)
     said = text(execution)
     assert "    python3-pip \\\n    python3-venv \\\n" in said
@@ -73,7 +73,7 @@ def test_a_virtual_environment_of_the_systems_python() -> None:
     )
     assert "mine" not in said.replace("/home/me/mine", "").split("COPY")[0].split("FROM")[1]
     assert "[ -L /usr/bin/python3 ] || ln -s -- python3.11 /usr/bin/python3" in said
-    assert copied(execution) == {"/home/me/work/x.py", f"{site}/mine.pth"}
+    assert copied(execution) == {"/home/me/project/x.py", f"{site}/mine.pth"}
 
 
 def test_a_python_of_no_package_is_that_of_an_image() -> None:
@@ -115,7 +115,7 @@ def test_packages_beside_a_virtual_environment_go_where_they_were() -> None:
 
 def test_text_from_outside_stays_in_its_line() -> None:
     execution = portable(
-        {"/data [1] $x/a": FILE, "/link": link("/data"), "/home/me/work": FOLDER},
+        {"/data [1] $x/a": FILE, "/link": link("/data"), "/home/me/project": FOLDER},
         environ={"EVIL": "x\nRUN evil", "ODD%%": "()"},
     )
     said = text(execution)

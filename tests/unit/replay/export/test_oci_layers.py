@@ -38,8 +38,8 @@ def test_what_is_shared_lies_below_what_changes() -> None:
             "/usr/lib/cache": FILE,
             "/home/me/.venv/lib/python3.11/site-packages/numpy/core.py": FILE,
             "/home/me/.venv/lib/python3.11/site-packages/other.py": Entry("stub"),
-            "/home/me/work/data.csv": FILE,
-            "/home/me/work/results": FOLDER,
+            "/home/me/project/data.csv": FILE,
+            "/home/me/project/results": FOLDER,
         },
         packages={
             "/usr/bin/tool": DEB,
@@ -51,7 +51,7 @@ def test_what_is_shared_lies_below_what_changes() -> None:
     assert {"/lib", "/usr", "/usr/bin", "/usr/bin/tool", "/usr/lib/cache"} <= found["system"]
     assert "/home" not in found["system"]
     assert "/home/me/.venv/lib/python3.11/site-packages/other.py" in found["packages"]
-    assert found["files"] >= {"/home", "/home/me/work/data.csv", "/home/me/work/results"}
+    assert found["files"] >= {"/home", "/home/me/project/data.csv", "/home/me/project/results"}
     assert found["files"] >= {"/dev", "/proc", "/sys"}
     assert "/usr" not in found["files"]
 

@@ -133,7 +133,7 @@ def _build_run(
         known[uid] = [at, name, json.loads(facets), ended, json.loads(more or "{}")]
     started, _, facets, ended, more = known.pop(found.uid, [None, None, {}, None, {}])
     going = alive(found.uid)
-    if going:  # perhaps again: it was gone on with after its end
+    if going:  # perhaps again: it was resumed after its end
         ended, more = None, {}
     state = more.get("state") or ("running" if going else "failed")
     error = more.get("error")

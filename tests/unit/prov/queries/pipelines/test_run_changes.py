@@ -35,7 +35,7 @@ def test_only_what_came_after(graph: Graph) -> None:
     graph.fold([begun(1), begun(2, "train"), ended(3, "train", state="failed")])
     run = find_run(graph, RUN)
     assert [one["n"] for one in list_changes(graph, run, since=2)] == [3]
-    # It was gone on with: what is told again of the beginning is known, the ends are new.
+    # The run was resumed: its start is known already, its ends are new.
     graph.fold([begun(4), begun(5, "train"), ended(6, "train", state="succeeded"), ended(7)])
     assert [one["n"] for one in list_changes(graph, run, since=3)] == [6, 7]
     assert list_changes(graph, run, since=7) == []
