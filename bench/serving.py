@@ -38,7 +38,7 @@ import httpx2
 
 from clew import db, project_directory, settings
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments, runs
+from clew.server.catalogue import experiments, run_queue
 
 CLEW = str(Path(sys.executable).with_name("clew"))
 QUESTIONS = 400
@@ -123,7 +123,9 @@ def listing(root: Path, count: int) -> dict[str, float]:
                 given = {"parameters": {"rate": number / count, "epochs": 10}}
                 name = f"training {number}"
                 home = homes[number % len(homes)]
-                runs.insert(graph, runs.NewRun(experiment=home, name=name, spec=spec, config=given))
+                run_queue.insert(
+                    graph, run_queue.NewRun(experiment=home, name=name, spec=spec, config=given)
+                )
             connection.rows("UPDATE run SET state = 'succeeded', finished = ?", (begin,))
 
         connection.atomically(fill)

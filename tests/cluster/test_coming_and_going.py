@@ -21,8 +21,8 @@ from tests.cluster.kube import Kube, pod
 from tests.cluster.sharing import OWN_CLUSTER
 from tests.cluster.standing import is_here
 from tools.cluster.layout import Cluster
-from tools.cluster.machine import NOTES
 from tools.cluster.namespaces import holder_pid
+from tools.cluster.shared_state import NOTES
 
 SOURCE = Path(__file__).parents[2]
 TUNABLES = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")

@@ -19,7 +19,7 @@ from tests.cluster.test_tensorboards import tensorboard
 from tests.cluster.test_viewers import viewer
 from tests.local.metering import counting, prometheus
 
-from clew.kube.access_tokens import HEADER
+from clew.kube.backend_tokens import HEADER
 
 # One after the other: what defines a VirtualService is the whole cluster's.
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("istio")]

@@ -20,7 +20,7 @@ from clew.server.app import build_app
 from clew.server.http.client_limits import Limits
 from clew.server.proxy.routing import Proxy
 from clew.server.proxy.usage import UsageRecorder
-from clew.server.service import Service
+from clew.server.server_state import Service
 
 CLOSED = [
     "/",

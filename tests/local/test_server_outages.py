@@ -18,7 +18,7 @@ from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
 from tests.local.test_server_running import Asking, gone
 
 from clew.prov.events import Ended, from_batch
-from clew.server.catalogue import runs
+from clew.server.catalogue import run_queue
 from clew.server.parsing.compiled_pipelines import normalize_text
 
 PIPELINE = """
@@ -98,12 +98,12 @@ def survives(
     agree(asking, servers[0], asked, "succeeded")
 
 
-def over(asking: Asking, asked: list[str]) -> list[runs.Run]:
+def over(asking: Asking, asked: list[str]) -> list[run_queue.Run]:
     """Those runs, once they are over; that may take long on a busy machine."""
     until = time.monotonic() + 180
     while True:
         found = [asking.get(run) for run in asked]
-        if all(one.state in runs.FINAL_STATES for one in found):
+        if all(one.state in run_queue.FINAL_STATES for one in found):
             return found
         assert time.monotonic() < until, f"still waiting: {[one.state for one in found]}"
         time.sleep(0.1)

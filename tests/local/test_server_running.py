@@ -22,7 +22,7 @@ import clew
 from clew import settings
 from clew.api.local.project import LocalProject as Opened
 from clew.prov.graph import Graph
-from clew.server.catalogue import runs, schedules
+from clew.server.catalogue import run_queue, schedules
 
 PIPELINE = """
 import sys
@@ -91,27 +91,29 @@ class Asking:
 
     def ask(self, name: str, **parameters: Any) -> str:
         text = (self.compiled / f"{name}.yaml").read_text()
-        asked = runs.NewRun(
+        asked = run_queue.NewRun(
             experiment="none", name=name, spec=text, config={"parameters": parameters}
         )
         with self.graph() as graph:
-            return runs.create(graph, asked)
+            return run_queue.create(graph, asked)
 
     def gated(self, gate: Path, n: int = 1) -> str:
         return self.ask("gated", log=str(self.log), gate=str(gate), n=n)
 
-    def get(self, run: str) -> runs.Run:
+    def get(self, run: str) -> run_queue.Run:
         with self.graph() as graph:
-            return runs.get(graph, run)
+            return run_queue.get(graph, run)
 
-    def over(self, *wanted: str) -> list[runs.Run]:
+    def over(self, *wanted: str) -> list[run_queue.Run]:
         """Those runs, once they are over."""
         with self.graph() as graph:
             await_(
                 "a run's end",
-                lambda: all(runs.get(graph, r).state in runs.FINAL_STATES for r in wanted),
+                lambda: all(
+                    run_queue.get(graph, r).state in run_queue.FINAL_STATES for r in wanted
+                ),
             )
-            return [runs.get(graph, run) for run in wanted]
+            return [run_queue.get(graph, run) for run in wanted]
 
     def counted(self) -> Counter[str]:
         return Counter(self.log.read_text().split()) if self.log.exists() else Counter()
@@ -179,8 +181,8 @@ def test_a_run_ends_when_somebody_wants_it_to(asking: Asking, tmp_path: Path) ->
         (task,) = asking.waits(gate)
         queued = asking.ask("counting", log=str(asking.log), n=2)
         with asking.graph() as graph:
-            runs.cancel(graph, queued)
-            runs.cancel(graph, run)
+            run_queue.cancel(graph, queued)
+            run_queue.cancel(graph, run)
         found = asking.over(run, queued)
         await_("the end of the task", lambda: gone(task))
         again = asking.gated(tmp_path / "other")
@@ -259,7 +261,7 @@ def test_a_run_that_ends_its_runners_is_given_up(asking: Asking, tmp_path: Path)
     gate = tmp_path / "gate"
     with serving(asking.project, "--runs", "1") as server:
         run = asking.gated(gate)
-        for tries in range(1, runs.MAX_TRIES + 1):
+        for tries in range(1, run_queue.MAX_TRIES + 1):
             await_("a try", lambda: len(asking.waits(gate)) == tries)  # noqa: B023
             os.kill(runners(server)[0], signal.SIGKILL)
         (found,) = asking.over(run)

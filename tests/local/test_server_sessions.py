@@ -21,7 +21,7 @@ from clew.server.http.sessions import (
     Sessions,
     apps_audience,
 )
-from clew.server.service import Service
+from clew.server.server_state import Service
 
 ASKED = "/api/v1/executions"
 BOOK = "/notebook/me/book/"

@@ -20,10 +20,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.cluster import archives
+from tools.cluster import image_archives
 from tools.cluster.binaries import locked
+from tools.cluster.build_contexts import context_digest
 from tools.cluster.commands import run
-from tools.cluster.contexts import context_digest
 from tools.cluster.progress import report, step
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -55,11 +55,11 @@ def build_images(*, bare: bool = False) -> tuple[Image, ...]:
 
     Images whose files changed are built again.
     """
-    archives.archive_directory().mkdir(parents=True, exist_ok=True)
+    image_archives.archive_directory().mkdir(parents=True, exist_ok=True)
     images = [_pause(), _busybox()]
     if not bare:
         images += map(_project_image, project_images())
-        archives.delete_old([image.archive for image in images])
+        image_archives.delete_old([image.archive for image in images])
     for image in images:
         report(f"{image.archive.stat().st_size / 1e6:6.1f} MB {image.name}")
     return tuple(images)
@@ -83,9 +83,9 @@ def _project_image(name: str) -> Image:
     file, options = project_images()[name], ("--build-arg", f"BASE={BASE}")
 
     def archive() -> Path:
-        return archives.archive_path(name, context_digest(file, SOURCE, *options))
+        return image_archives.archive_path(name, context_digest(file, SOURCE, *options))
 
-    while not archives.touch_existing(wanted := archive()):
+    while not image_archives.touch_existing(wanted := archive()):
         with _build_lock():
             if not _image_id(BASE):
                 _make_base()
@@ -125,8 +125,8 @@ def _busybox() -> Image:
 def _single_file_image(name: str, file: Path, source: Path, fill: Callable[[Path], None]) -> Image:
     """An image of one file. Its archive is found without buildah, which may be locked for long."""
     made_of = hashlib.sha256(file.read_bytes() + source.read_bytes()).hexdigest()[:12]
-    archive = archives.archive_path(name, made_of)
-    if not archives.touch_existing(archive):
+    archive = image_archives.archive_path(name, made_of)
+    if not image_archives.touch_existing(archive):
         with _build_lock(), tempfile.TemporaryDirectory() as context:
             fill(Path(context))
             _build(name, file, Path(context))
@@ -137,7 +137,7 @@ def _single_file_image(name: str, file: Path, source: Path, fill: Callable[[Path
 def _make_base() -> None:
     with (
         step(f"made {BASE} by debootstrap"),
-        tempfile.TemporaryDirectory(dir=archives.archive_directory()) as place,
+        tempfile.TemporaryDirectory(dir=image_archives.archive_directory()) as place,
     ):
         Path(place).chmod(0o755)
         root = Path(place) / "root"
@@ -162,7 +162,7 @@ def _make_base() -> None:
 @contextmanager
 def _build_lock() -> Iterator[None]:
     """Build one image at a time, after removing the containers of a killed build."""
-    with locked(archives.archive_directory() / "building.lock"):
+    with locked(image_archives.archive_directory() / "building.lock"):
         _buildah("rm", "--all")
         yield
 
@@ -214,7 +214,7 @@ def _image_id(name: str) -> str:
 def _buildah(*words: str) -> str:
     storage = (
         "--root",
-        str(archives.archive_directory() / "storage"),
+        str(image_archives.archive_directory() / "storage"),
         "--runroot",
         "/run/containers/storage",
     )

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from tools.cluster.commands import run
 from tools.cluster.layout import Cluster
-from tools.cluster.machine import delete_note, read_note, write_note
 from tools.cluster.namespaces import holder_pid, run_inside
 from tools.cluster.progress import ClusterError
+from tools.cluster.shared_state import delete_note, read_note, write_note
 
 CANDIDATES = range(131, 220)
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")

@@ -13,13 +13,13 @@ from tools.cluster.addons import kubectl, start_dns, start_volumes, write_resolv
 from tools.cluster.certificates import issue_certificates
 from tools.cluster.control_plane import is_api_ready, start_control_plane
 from tools.cluster.layout import Cluster, Node
-from tools.cluster.machine import lock_machine
 from tools.cluster.namespaces import create_namespaces, holder_pid
 from tools.cluster.network import connect_network, free_network
 from tools.cluster.nodes import check_cgroups, import_image, start_containerd, start_kubelet
 from tools.cluster.policies import await_enforcing, define_kinds, start_enforcing
 from tools.cluster.processes import is_running, program_names, restart, wait_for
 from tools.cluster.progress import ClusterError, report, step
+from tools.cluster.shared_state import lock_machine
 from tools.cluster.teardown import remove_cluster
 
 

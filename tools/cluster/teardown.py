@@ -13,11 +13,11 @@ import time
 from pathlib import Path
 
 from tools.cluster.layout import Cluster
-from tools.cluster.machine import lock_machine
 from tools.cluster.namespaces import destroy_namespaces
 from tools.cluster.network import disconnect_network
 from tools.cluster.nodes import cgroups
 from tools.cluster.progress import ClusterError, step
+from tools.cluster.shared_state import lock_machine
 
 PATIENCE = 10.0  # seconds
 

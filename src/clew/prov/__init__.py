@@ -1,6 +1,6 @@
 """The record: events, their fold into the graph, queries, and exports of the record.
 
-    events, event_kinds   the event types, their numbers and kinds
+    events, event_numbers   the event types, their numbers and kinds
     fold, tables, graph   events to rows; the graph of one project
     import_scope, record_schema, signatures   checks of records from another party
     queries               lineage, executions, files, runs, search

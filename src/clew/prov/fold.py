@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from clew.prov.event_kinds import MOVES
+from clew.prov.event_numbers import MOVES
 from clew.prov.events import (
     Alias,
     AnyEvent,

@@ -1,6 +1,6 @@
 """Events that the recorder itself adds to an execution: its start, its output and its end.
 
-The witness builds all others. `prov.event_kinds` defines the numbers.
+The witness builds all others. `prov.event_numbers` defines the numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from clew.errors import ClewError
-from clew.prov.event_kinds import ENDED, FIRST_STREAM, STARTED
+from clew.prov.event_numbers import ENDED, FIRST_STREAM, STARTED
 from clew.prov.events import (
     AnyEvent,
     Content,
@@ -24,7 +24,7 @@ from clew.prov.events import (
 )
 from clew.prov.text import decode_text
 from clew.redaction import Redactor
-from clew.run.launch.execution_host import ExecutionHost
+from clew.run.launch.execution_backend import ExecutionHost
 from clew.run.launch.pins import UNPINNED, Pins
 from clew.run.stdio.streams import StreamCapture
 from clew.store import Store

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from clew import db, disk_reserve
 from clew.errors import ClewError, NoDatabase, NotFound, RecordingFailed
 from clew.project_directory import Folder, own
-from clew.prov.event_kinds import LOST_CONTENT, LOST_TRACE
+from clew.prov.event_numbers import LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Ended, Started
 from clew.prov.graph import FOLD_BATCH, Graph, check_name
 from clew.prov.queries.executions import get_execution as execution_of
@@ -35,7 +35,7 @@ from clew.redaction import Redactor
 from clew.redaction.globs import escape
 from clew.run import execution_events, execution_locks, record_errors, recovery
 from clew.run.launch import signal_forwarding, tracer_process
-from clew.run.launch.execution_host import ExecutionHost, LaunchOptions, LocalHost
+from clew.run.launch.execution_backend import ExecutionHost, LaunchOptions, LocalHost
 from clew.run.launch.pins import UNPINNED, Pins
 from clew.run.outcome import Outcome, unfolded_execution
 from clew.run.stdio import streams

@@ -20,7 +20,7 @@ from clew import db, log
 from clew.errors import ClewError, Full, NoDatabase
 from clew.packages.owners import Packages
 from clew.project_directory import Folder, own
-from clew.prov.event_kinds import FIRST_STREAM, LOST_CONTENT, LOST_TRACE
+from clew.prov.event_numbers import FIRST_STREAM, LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
 from clew.redaction import Redactor

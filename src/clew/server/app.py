@@ -16,8 +16,8 @@ from starlette.types import ASGIApp
 from clew.errors import ClewError
 from clew.server import home_page
 from clew.server.http.access_log import AccessLog
+from clew.server.http.authentication import Authentication, TokenLogin
 from clew.server.http.client_limits import Limits, RequestLimiter
-from clew.server.http.identity import Authentication, TokenLogin
 from clew.server.http.page_headers import SecurityHeaders
 from clew.server.http.problems import error_response, problem_response
 from clew.server.http.request_heads import HeadCheck, parse_host
@@ -27,7 +27,7 @@ from clew.server.kfp.routes import router as kfp
 from clew.server.metrics import Metrics
 from clew.server.proxy.app_origin import AppHostCheck, AppLogin, AppOrigin, AppRedirect
 from clew.server.proxy.routing import ROUTE_NAMES, PortRouter, Proxy, TargetRouter
-from clew.server.service import Service
+from clew.server.server_state import Service
 from clew.server.v1 import ingest, record_download, routes
 from clew.server.v1.cli import content, queries, rerun_commands
 

@@ -24,8 +24,8 @@ from clew.api.local.project import LocalProject, open_local_project
 from clew.api.local.recreate import ClientFiles, Recreation
 from clew.api.local.repeat import repeat
 from clew.api.pipeline_artifacts import is_run
+from clew.api.remote.caller_paths import ClientPaths
 from clew.api.remote.checkouts import UploadedCheckout
-from clew.api.remote.client_paths import ClientPaths
 from clew.errors import ClewError
 from clew.replay.sandbox.initial_files import Entry
 from clew.store import Store

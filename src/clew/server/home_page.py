@@ -8,12 +8,12 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
-from clew.server import run_requests
+from clew.server import run_lookup
 from clew.server.catalogue import run_list
 from clew.server.catalogue.run_list import Position
-from clew.server.http.identity import session_of, set_cookie
+from clew.server.http.authentication import session_of, set_cookie
 from clew.server.http.problems import problem_response
-from clew.server.service import Service
+from clew.server.server_state import Service
 
 _RUN_COUNT = 20
 _HEADERS = {
@@ -53,7 +53,7 @@ def show_home_page(request: Request) -> HTMLResponse:
     with service.project() as project:
         positions = run_list.list_runs(project.graph, Position(), _RUN_COUNT)
         runs = [
-            run_requests.run_document(project, position.uid, tasks=False) for position in positions
+            run_lookup.run_document(project, position.uid, tasks=False) for position in positions
         ]
     text = _PAGE.format(project=escape(str(service.folder.root)), runs=_table(runs))
     return HTMLResponse(text, headers=_HEADERS)

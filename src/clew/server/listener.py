@@ -26,7 +26,7 @@ from clew.server.proxy.usage import UsageRecorder
 from clew.server.proxy.websocket import MAX_MESSAGE_BYTES
 from clew.server.run_workers.schedule_loop import ScheduleLoop
 from clew.server.run_workers.worker_pool import WorkerPool
-from clew.server.service import Service
+from clew.server.server_state import Service
 from clew.settings import Settings
 
 _LOG = logging.getLogger("clew.server")

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from clew.errors import ClewError
 from clew.server.catalogue import run_list
-from clew.server.service import Service
+from clew.server.server_state import Service
 
 STATES = ("queued", "running", "succeeded", "failed", "canceled")
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)

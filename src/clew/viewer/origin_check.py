@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from clew.kube.access_tokens import HEADER, is_token
+from clew.kube.backend_tokens import HEADER, is_token
 from clew.viewer.problems import problem_response
 
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))

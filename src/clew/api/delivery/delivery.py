@@ -20,7 +20,7 @@ from clew.errors import ClewError, NotFound
 from clew.store.errors import Unreachable
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
     from clew.project_directory import Folder
 
 _WAIT_SECONDS = 2.0

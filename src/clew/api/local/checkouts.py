@@ -30,7 +30,7 @@ from clew.safe_path import SafeFolder
 from clew.store import Store
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from clew.replay.compare.volatile_rules import load_rules
 from clew.store import Store
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
 
 CONFIRM_SECONDS = 60.0
 """For how many seconds the cause of a difference is looked for."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from clew.api.executions import Execution
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
 
 
 def as_execution(project: ProjectState, document: dict[str, Any]) -> Execution:

@@ -14,7 +14,7 @@ from clew.api.local.executions import show_execution
 from clew.errors import NotAllowed, UsageError
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
     from clew.replay.export.portable_execution import PortableExecution
 
 Say = Callable[[str], None]
@@ -24,15 +24,15 @@ _DIRECTORY_FORMATS = {"ro-crate": "an RO-Crate", "dockerfile": "a Dockerfile wit
 
 def report(project: ProjectState, text: str, kind: str) -> str:
     """The execution's `requirements`, `packages` or `readme`."""
-    from clew.prov.export import reports
+    from clew.prov.export import requirements_reports
 
     document = show_execution(project, text, detail=True)
     if kind == "requirements":
-        return reports.format_requirements(document["files"])
+        return requirements_reports.format_requirements(document["files"])
     if kind == "packages":
-        return reports.format_system_packages(document["files"])
+        return requirements_reports.format_system_packages(document["files"])
     if kind == "readme":
-        return reports.format_readme(document, document["files"])
+        return requirements_reports.format_readme(document, document["files"])
     raise UsageError(f"unknown report {kind!r}", hint="requirements, packages or readme")
 
 

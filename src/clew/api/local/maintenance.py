@@ -21,7 +21,7 @@ from clew.store import Store
 from clew.store.types import named
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
     from clew.run.recovery import UnrecoveredExecution
 
 _MAX_LOGGED = 100

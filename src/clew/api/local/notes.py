@@ -12,7 +12,7 @@ from clew.prov.queries import notes
 from clew.witness.environment import user_name
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
 
 MAX_LENGTH = 10_000
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from clew import project_directory
 from clew.api.project import Progress, Project, Say, StrPath, ignore_message, ignore_progress
-from clew.api.project_state import ProjectState
+from clew.api.project_context import ProjectState
 from clew.errors import NotFound, UsageError
 from clew.settings import Settings
 

@@ -26,12 +26,12 @@ from clew.replay.repeat.recreate_plan import Candidate, CannotRecreate, plan_rec
 from clew.replay.repeat.replay_runner import ReplayRunner
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.stored_listings import listing_reader
-from clew.run.launch.execution_host import Derivation
+from clew.run.launch.execution_backend import Derivation
 from clew.settings import machine_id
 from clew.store import Store
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
 
 _UNKNOWN = "?"
 """Prefix of a locator that stands for a content with an unknown digest."""

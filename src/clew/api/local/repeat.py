@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import NotAllowed
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
     from clew.prov.queries.execution_record import ExecutionRecord
     from clew.redaction import Redactor
     from clew.replay.repeat.repeat_plan import RepeatPlan
@@ -89,7 +89,7 @@ def run_plan(
     from clew.replay.compare.volatile_rules import load_rules
     from clew.replay.repeat import repeat_report
     from clew.replay.repeat.replay_runner import ReplayRunner
-    from clew.run.launch.execution_host import Derivation
+    from clew.run.launch.execution_backend import Derivation
 
     uid = record.execution.uid
     derivation = Derivation(kind, parent=uid, collection=record.facets.get("collection", uid))

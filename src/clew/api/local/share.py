@@ -35,7 +35,7 @@ from clew.store.remotes.object_storage import REPAIR
 from clew.store.types import digest_of
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
 
 Progress = Callable[[int, int], None]
 MIN_UID_PREFIX = 6

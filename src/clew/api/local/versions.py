@@ -26,7 +26,7 @@ from clew.settings import machine_id
 from clew.store import Store
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
 
 
 def locate(path: bytes) -> bytes:

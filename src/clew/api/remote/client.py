@@ -8,7 +8,7 @@ from typing import Any
 
 from clew.api.delivery.http_client import Server
 from clew.api.executions import Execution
-from clew.api.remote import client_paths
+from clew.api.remote import caller_paths
 from clew.settings import Settings
 
 
@@ -41,7 +41,7 @@ class Client:
 
     def query_target(self, name: str, target: str, **arguments: Any) -> Any:
         """As `query`, about a target that may be a path of this machine."""
-        asker = client_paths.describe_client(self.settings, target)
+        asker = caller_paths.describe_client(self.settings, target)
         return self.query(name, target=target, asker=asker, **arguments)
 
     def executions(self) -> list[Execution]:

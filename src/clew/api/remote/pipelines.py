@@ -51,8 +51,8 @@ class RemotePipelines(Pipelines):
     ) -> dict[str, Any]:
         """Run it on the server and wait for its end. If interrupted, the run goes on there."""
         from clew.pipelines.spec import arguments, parser
-        from clew.pipelines.tasks import attempt_factory, kfp_python
-        from clew.pipelines.tasks.cluster_mapping import NAME
+        from clew.pipelines.tasks import attempt_factory, kfp_interpreter
+        from clew.pipelines.tasks.platform_file import NAME
 
         path = Path(fspath(file))
         if platform:
@@ -63,7 +63,7 @@ class RemotePipelines(Pipelines):
             )
         compiled = path.suffix == ".py"
         text = (
-            kfp_python.compiled(path, kfp_python.interpreter(self._client.settings.cache))
+            kfp_interpreter.compiled(path, kfp_interpreter.interpreter(self._client.settings.cache))
             if compiled
             else parser.text_of(path)
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 from clew.api.delivery.http_client import error_from
 from clew.api.local import versions
-from clew.api.remote import client_paths, content_transfer, downloads
+from clew.api.remote import caller_paths, content_transfer, downloads
 from clew.api.remote.client import Client
 from clew.api.remote.versions import foreign_cwd, plan_restore, write_version
 from clew.errors import ClewError
@@ -38,7 +38,7 @@ def recreate(
 ) -> dict[str, Any]:
     asked: dict[str, Any] = {
         "target": text,
-        "asker": client_paths.describe_client(client.settings, text),
+        "asker": caller_paths.describe_client(client.settings, text),
         "network": network,
         "gpu": gpu,
         "secrets": client.given_secrets,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from clew.api.local import versions
-from clew.api.remote import client_paths, downloads
+from clew.api.remote import caller_paths, downloads
 from clew.api.remote.client import Client
 from clew.api.results import Restored, Version
 from clew.prov.locators import file_locator
@@ -21,7 +21,7 @@ def list_versions(client: Client, path: bytes) -> list[Version]:
 
 
 def read_chunks(client: Client, version: str) -> Iterator[bytes]:
-    asked = {"target": version, "asker": client_paths.describe_client(client.settings, version)}
+    asked = {"target": version, "asker": caller_paths.describe_client(client.settings, version)}
     with downloads.open_stream(client.server, "content", asked) as (known, pieces):
         yield from downloads.verify(pieces, known["digest"])
 
@@ -54,9 +54,9 @@ def plan_restore(
     assert target.digest is not None
     assert target.size is not None
     path = versions.destination(target, to, below)
-    now = client_paths.digest_now(path)
+    now = caller_paths.digest_now(path)
     differs = now is not None and now != target.digest
-    named = to is not None or os.fsdecode(path) in client_paths.named_files(text)
+    named = to is not None or os.fsdecode(path) in caller_paths.named_files(text)
     return Restored(
         version=target.label,
         path=os.fsdecode(path),

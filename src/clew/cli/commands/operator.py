@@ -180,7 +180,7 @@ def command(
 
     The cluster is the one that the operator runs in, else the one that KUBECONFIG names.
     """
-    from clew.cli.kubernetes import require_kubernetes
+    from clew.cli.kubernetes_extra import require_kubernetes
 
     require_kubernetes()
     from clew.kube.controller.operator import run_operator

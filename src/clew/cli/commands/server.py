@@ -88,7 +88,7 @@ def command(
     import clew
     from clew import settings
     from clew.api.local.project import open_local_project
-    from clew.cli.kubernetes import require_kubernetes
+    from clew.cli.kubernetes_extra import require_kubernetes
     from clew.errors import NoProject, UsageError
     from clew.server.listener import serve
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clew.cli.lineage.drawing import Document, Point, build_points, find_targets
+from clew.cli.lineage.diagram_model import Document, Point, build_points, find_targets
 from clew.cli.output import shorten_path
 
 _STYLES = {"used": "solid", "generated": "bold", "informed": "dashed"}

@@ -12,7 +12,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-from clew.cli.lineage.drawing import (
+from clew.cli.lineage.diagram_model import (
     LONGEST_COMMAND,
     Document,
     Point,

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from clew.cli.lineage.drawing import Document, Point, build_points, find_targets
+from clew.cli.lineage.diagram_model import Document, Point, build_points, find_targets
 from clew.cli.output import bold, dim, escape, format_size, shorten_path
 
 _NUMBERS = re.compile(r"(\d{0,18})(\D*)")

@@ -18,7 +18,7 @@ from clew.kube.controller import event_relay, status_reasons
 from clew.kube.controller.metrics import Metrics
 from clew.kube.controller.model import DIGEST, ClusterState, Decision, child_of
 from clew.kube.controller.options import Options
-from clew.kube.namespaces import Namespaces
+from clew.kube.namespace_security import Namespaces
 from clew.kube.objects import (
     Json,
     Key,

@@ -19,7 +19,7 @@ import httpx2
 from lightkube.config import client_adapter
 from lightkube.config.kubeconfig import KubeConfig
 
-from clew.kube import access_tokens
+from clew.kube import backend_tokens
 from clew.kube.cluster_cache import possible_parents
 from clew.kube.controller.options import Culling, Options
 from clew.kube.culling.idleness import Activity
@@ -150,7 +150,7 @@ def make_probe(
     """Asks Services by name, or through the API server from outside the cluster."""
 
     def token_headers(notebook: Object) -> dict[str, str]:
-        return access_tokens.headers_for(notebook, options.access_key)
+        return backend_tokens.headers_for(notebook, options.access_key)
 
     if not culling.through_api:
         domain = options.cluster_domain

@@ -11,7 +11,7 @@ import copy
 import json
 from collections.abc import Mapping
 
-from clew.kube import access_tokens
+from clew.kube import backend_tokens
 from clew.kube.controller import status_reasons
 from clew.kube.controller.model import (
     RESTART,
@@ -120,7 +120,7 @@ def _children(
                 rewrite=annotations_of(notebook).get(REWRITE) or path,
                 headers={
                     **parse_headers(annotations_of(notebook).get(HEADERS)),
-                    **access_tokens.headers_for(notebook, options.access_key),
+                    **backend_tokens.headers_for(notebook, options.access_key),
                 },
                 istio=options.istio,
                 options=options,
@@ -152,8 +152,8 @@ def _pod(notebook: Object, spec: Object, cluster: ClusterState, options: Options
     if not first.get("ports"):
         first["ports"] = [{"containerPort": PORT, "name": "notebook-port", "protocol": "TCP"}]
     added = {"NB_PREFIX": prefix(notebook)}
-    for token in access_tokens.headers_for(notebook, options.access_key).values():
-        added[access_tokens.VARIABLE] = access_tokens.digest(token)
+    for token in backend_tokens.headers_for(notebook, options.access_key).values():
+        added[backend_tokens.VARIABLE] = backend_tokens.digest(token)
     variables = first.setdefault("env", [])
     given = {variable.get("name") for variable in variables}
     variables += [{"name": n, "value": v} for n, v in added.items() if n not in given]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from clew.kube import access_tokens
+from clew.kube import backend_tokens
 from clew.kube.controller import status_reasons
 from clew.kube.controller.model import ClusterState, Decision
 from clew.kube.controller.options import Options
@@ -90,7 +90,7 @@ def _children(viewer: Object, pod: Json, options: Options) -> Sequence[Json]:
                 prefix=path,
                 rewrite=networking.get("rewrite") or path,
                 timeout=networking.get("timeout") or "",
-                headers=access_tokens.headers_for(viewer, options.access_key) or None,
+                headers=backend_tokens.headers_for(viewer, options.access_key) or None,
                 istio=options.istio,
                 options=options,
             )
@@ -129,8 +129,8 @@ def _browser(viewer: Object, options: Options) -> Json:
     # The group of notebooks, to write where they may. OnRootMismatch: no chown of all files.
     group = {"fsGroup": FS_GROUP, "fsGroupChangePolicy": "OnRootMismatch"}
     args = ["--prefix", path, "--host", "0.0.0.0", "--port", str(PORT)]  # noqa: S104
-    for token in access_tokens.headers_for(viewer, options.access_key).values():
-        args += ["--access-digest", access_tokens.digest(token)]
+    for token in backend_tokens.headers_for(viewer, options.access_key).values():
+        args += ["--access-digest", backend_tokens.digest(token)]
     pod: Json = {
         "automountServiceAccountToken": False,
         **({"securityContext": group} if options.fs_group else {}),

@@ -34,7 +34,7 @@ from clew.pipelines.runs.live_logs import Sayings
 from clew.pipelines.runs.task_reuse import CACHE, Verdict
 from clew.pipelines.tasks.attempt import Attempt
 from clew.project_directory import Folder
-from clew.prov.event_kinds import TASK_PARAMETERS
+from clew.prov.event_numbers import TASK_PARAMETERS
 from clew.prov.events import AnyEvent, Ended, Informed, Started
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import find_execution

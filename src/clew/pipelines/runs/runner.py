@@ -30,7 +30,7 @@ from clew.pipelines.tasks import machine_resources
 from clew.pipelines.tasks.attempt import Attempt, Errand, free
 from clew.pipelines.tasks.attempt_factory import Attempts
 from clew.pipelines.tasks.builtin_tasks import Chore, is_chore
-from clew.pipelines.tasks.cluster_mapping import Mapped
+from clew.pipelines.tasks.platform_file import Mapped
 from clew.pipelines.tasks.volumes import Given, Places, Unavailable, Volumes
 from clew.pipelines.tasks.worker_pool import Workers
 from clew.project_directory import Folder, keep_from_git

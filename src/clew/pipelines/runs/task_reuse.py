@@ -35,7 +35,7 @@ from clew.settings import Settings
 from clew.store import Store
 
 if TYPE_CHECKING:
-    from clew.replay.reuse.host_check import ReuseChecker
+    from clew.replay.reuse.task_reuse_check import ReuseChecker
 
 RUNS = "pipeline-runs"
 """Beside `.clew/`: a folder for each run, with one for each of its tasks."""
@@ -74,7 +74,7 @@ class Memo:
     @cached_property
     def _reuse(self) -> ReuseChecker:
         """Loaded when there is something to ask: what never ran before does not wait for it."""
-        from clew.replay.reuse.host_check import ReuseChecker
+        from clew.replay.reuse.task_reuse_check import ReuseChecker
 
         return ReuseChecker(self._graph, self._store)
 
@@ -182,7 +182,7 @@ def facts(folder: Folder, settings: Settings, execution: str | None) -> list[dic
     """All that the execution of a task relied on, beside what it was given."""
     if execution is None:
         return []
-    from clew.replay.reuse.host_check import ReuseChecker
+    from clew.replay.reuse.task_reuse_check import ReuseChecker
 
     with (
         db.connect(folder.graph, address=settings.graph) as connection,

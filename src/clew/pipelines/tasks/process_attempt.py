@@ -27,7 +27,7 @@ from clew.project_directory import Folder
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.run import execution_events
-from clew.run.launch.execution_host import LaunchOptions, LocalHost
+from clew.run.launch.execution_backend import LaunchOptions, LocalHost
 from clew.run.recorder import record
 from clew.run.session.worker_session import WorkerSession
 from clew.run.stdio import streams

@@ -26,8 +26,8 @@ from clew.pipelines.engine.input_resolution import BadInput, filled
 from clew.pipelines.engine.scopes import Node
 from clew.pipelines.spec.document_part import Refused
 from clew.pipelines.spec.ir import Command, Component, Mount, Setting
-from clew.pipelines.tasks import cluster_mapping
-from clew.pipelines.tasks.cluster_mapping import Mapped
+from clew.pipelines.tasks import platform_file
+from clew.pipelines.tasks.platform_file import Mapped
 from clew.project_directory import Folder
 from clew.run import execution_locks
 from clew.settings import Settings
@@ -79,7 +79,7 @@ def check(
     """Refuse, before anything runs, what is not here and paths that cannot be made. `on_host`: no
     task runs in an image, where any path can be mounted."""
     components = list(components)
-    cluster_mapping.check(mapped, components, root / FOLDER)
+    platform_file.check(mapped, components, root / FOLDER)
     for component in components:
         if isinstance(component.body, Command) and not on_host:
             continue
@@ -125,7 +125,7 @@ class Volumes:
             name = _name(setting, node, facts)
             if name is None:
                 continue
-            if (why := cluster_mapping.lacking(self._mapped, setting, name)) is not None:
+            if (why := platform_file.lacking(self._mapped, setting, name)) is not None:
                 raise BadInput(why)
             value = (self._mapped.keys(setting.kind, name) or {}).get(setting.key)
             if value is not None:
@@ -154,7 +154,7 @@ class Volumes:
             if "/" in name or not claim.is_dir():
                 raise BadInput(f"there is no volume {name} here")
             return claim / mount.below
-        if (why := cluster_mapping.lacking(self._mapped, mount, name)) is not None:
+        if (why := platform_file.lacking(self._mapped, mount, name)) is not None:
             raise BadInput(why)
         if self._mapped.keys(mount.kind, name) is None:
             return None

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from clew.prov.event_kinds import MOVES
+from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import Activity, ExecutionRecord, Version, load_record
 from clew.prov.queries.formats import (

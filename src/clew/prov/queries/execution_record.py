@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from clew.errors import NoContent, NotFound
-from clew.prov.event_kinds import MOVES
+from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import ExecutionRef, find_execution
 from clew.prov.queries.show import load_learnt_facets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from clew.prov.event_kinds import MOVES_SQL
+from clew.prov.event_numbers import MOVES_SQL
 from clew.prov.graph import Graph
 from clew.prov.locators import path_of
 from clew.prov.queries.formats import STREAM

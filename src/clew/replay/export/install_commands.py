@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from clew.prov.export.reports import (
+from clew.prov.export.requirements_reports import (
     format_pinned_package,
     format_requirement,
     most_common_architecture,

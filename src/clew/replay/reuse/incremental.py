@@ -31,7 +31,7 @@ from clew.replay.reuse.previous_executions import PreviousExecution, PreviousExe
 from clew.replay.reuse.reuse_report import describe_reuse
 from clew.replay.reuse.start_match import ProgramStart, find_start_difference
 from clew.replay.reuse.subtree import NotReusable, Subtree
-from clew.replay.sandbox.sandbox_files import SandboxFiles
+from clew.replay.sandbox.sandbox_reader import SandboxFiles
 from clew.replay.stored_listings import listing_reader
 from clew.run.launch.skip_protocol import RunContext
 from clew.safe_path import KERNEL_DIRECTORIES

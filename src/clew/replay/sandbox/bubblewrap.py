@@ -27,7 +27,7 @@ from clew.redaction import Redactor
 from clew.replay.repeat.credential_files import CredentialFile, write_credential_files
 from clew.replay.sandbox.file_cache import Root
 from clew.run.launch import tracer_process
-from clew.run.launch.execution_host import Derivation, LaunchOptions
+from clew.run.launch.execution_backend import Derivation, LaunchOptions
 from clew.run.stdio import streams
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.streams import Streams
@@ -75,7 +75,7 @@ class SandboxConfig:
 
 @dataclass
 class Sandbox:
-    """A stage; see `clew.run.launch.execution_host.Stage`."""
+    """A stage; see `clew.run.launch.execution_backend.Stage`."""
 
     root: Root
     config: SandboxConfig

@@ -17,7 +17,7 @@ import msgspec
 from blake3 import blake3
 
 from clew.errors import Damaged
-from clew.prov.event_kinds import MOVES
+from clew.prov.event_numbers import MOVES
 from clew.prov.locators import path_of
 from clew.prov.queries.execution_record import ExecutionRecord, Look, Version
 from clew.safe_path import KERNEL_DIRECTORIES

@@ -21,7 +21,7 @@ import blake3
 from msgspec import Struct, field
 
 from clew.redaction import Redactor
-from clew.run.stdio.read_progress import PIPE, SAME, TERMINAL, ReadProgress
+from clew.run.stdio.output_position import PIPE, SAME, TERMINAL, ReadProgress
 from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.terminal import Terminal, plain_output
 

@@ -10,7 +10,7 @@ import time
 import uuid
 
 from clew.prov.graph import Graph
-from clew.server.catalogue import pipeline_specs, runs, schedules
+from clew.server.catalogue import pipeline_specs, run_queue, schedules
 from clew.server.catalogue.schedules import Schedule
 from clew.server.parsing.cron import SECOND
 
@@ -95,9 +95,9 @@ def _tick(graph: Graph, schedule: str, expected: int, now: int) -> int:
 def _queue_run(graph: Graph, schedule: Schedule, at: int) -> None:
     version, spec = _find_version(graph, schedule)
     due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at // SECOND))
-    run = runs.insert(
+    run = run_queue.insert(
         graph,
-        runs.NewRun(
+        run_queue.NewRun(
             id=uuid.uuid5(uuid.UUID(schedule.id), str(at)).hex,
             experiment=schedule.experiment,
             name=f"{schedule.name} {due}",

@@ -6,7 +6,7 @@ CANCELING, a canceled one is FAILED.
 
 from __future__ import annotations
 
-from clew.server.catalogue import experiments, pipelines, runs, schedules, versions
+from clew.server.catalogue import experiments, pipelines, run_queue, schedules, versions
 from clew.server.catalogue.list_pages import Field, Table
 
 _CREATED = Field("created", "moment")
@@ -57,7 +57,7 @@ VERSIONS = Table(
 )
 RUNS = Table(
     "run",
-    runs.COLUMNS,
+    run_queue.COLUMNS,
     {
         **_COMMON_FIELDS,
         **_NAME_FIELDS,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from clew.errors import NotFound
 from clew.prov.graph import Graph
-from clew.server.catalogue import runs
-from clew.server.catalogue.runs import Run
+from clew.server.catalogue import run_queue
+from clew.server.catalogue.run_queue import Run
 
 _COUNTS = "SELECT state, COUNT(*) FROM run WHERE project = ? GROUP BY state"
 _PAGE = """
@@ -44,6 +44,6 @@ def list_runs(graph: Graph, after: Position, limit: int) -> list[Position]:
 def find_request(graph: Graph, uid: str) -> Run | None:
     """The request of this uid; None if the run was started with the CLI or does not exist."""
     try:
-        return runs.get(graph, uid)
+        return run_queue.get(graph, uid)
     except NotFound:
         return None

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from clew.server.http.identity import PUBLIC_PATHS
+from clew.server.http.authentication import PUBLIC_PATHS
 from clew.server.http.problems import KUBEFLOW_PREFIXES, problem_response
 
 MB = 1 << 20

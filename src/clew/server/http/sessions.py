@@ -25,7 +25,7 @@ from starlette.concurrency import run_in_threadpool
 
 from clew.errors import ClewError
 from clew.server.catalogue import revoked_sessions
-from clew.server.service import Service
+from clew.server.server_state import Service
 
 _LOG = logging.getLogger("clew.server")
 SESSION_SECONDS = 7 * 24 * 3600

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 
 from clew.bounded_documents import load_json
 from clew.errors import NotFound, UsageError
-from clew.server.service import Service
+from clew.server.server_state import Service
 
 MAX_NAME = 255
 MAX_TEXT = 64 << 10

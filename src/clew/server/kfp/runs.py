@@ -13,9 +13,9 @@ from clew.db.connection import Row
 from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
-from clew.server.catalogue import experiments, pipeline_specs, runs
+from clew.server.catalogue import experiments, pipeline_specs, run_queue
 from clew.server.catalogue.list_fields import RUNS
-from clew.server.catalogue.runs import FINAL_STATES, NewRun, Run
+from clew.server.catalogue.run_queue import FINAL_STATES, NewRun, Run
 from clew.server.kfp import pipeline_sources, tasks
 from clew.server.kfp.list_query import list_page
 from clew.server.kfp.request_fields import BodyFields, ServiceDep, UrlFields
@@ -68,7 +68,7 @@ def _history(run: Run) -> list[dict[str, Any]]:
 def _full_response(project: LocalProject, run_id: str) -> dict[str, Any]:
     """With the pipeline and the tasks."""
     graph = project.graph
-    run = runs.get(graph, run_id)
+    run = run_queue.get(graph, run_id)
     details: dict[str, Any] = {}
     if run.pipeline is None:
         details["pipeline_spec"] = compiled_pipelines.to_response(
@@ -98,7 +98,7 @@ def create(service: ServiceDep, body: BodyFields) -> Response:
             config=config,
             service_account=account,
         )
-        created = runs.create(graph, new_run)
+        created = run_queue.create(graph, new_run)
         service.work_available.set()
         return json_response(_full_response(project, created))
 
@@ -108,7 +108,7 @@ def list_(service: ServiceDep, params: UrlFields) -> Response:
     """Without the pipelines, which may be large: a request for a single run returns its own."""
 
     def show(rows: list[Row]) -> list[dict[str, Any]]:
-        return [_run_response(runs.from_row(row)) for row in rows]
+        return [_run_response(run_queue.from_row(row)) for row in rows]
 
     experiment = params.id("experiment_id")
     within = {"experiment": experiment} if experiment else {}
@@ -125,7 +125,7 @@ def get(service: ServiceDep, params: UrlFields) -> Response:
 @router.delete("/runs/{run_id}")
 def delete(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        runs.delete(graph, params.id("run_id"))
+        run_queue.delete(graph, params.id("run_id"))
     return empty_response()
 
 
@@ -133,7 +133,7 @@ def delete(service: ServiceDep, params: UrlFields) -> Response:
 def terminate(service: ServiceDep, params: UrlFields) -> Response:
     """Does nothing if the run has ended, so that clean-up scripts need not check first."""
     with service.graph() as graph:
-        runs.cancel(graph, params.id("run_id"))
+        run_queue.cancel(graph, params.id("run_id"))
     service.work_available.set()
     return empty_response()
 
@@ -141,7 +141,7 @@ def terminate(service: ServiceDep, params: UrlFields) -> Response:
 @router.post("/runs/{run_id}:retry")
 def retry(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        runs.resume(graph, params.id("run_id"))
+        run_queue.resume(graph, params.id("run_id"))
     service.work_available.set()
     return empty_response()
 
@@ -149,20 +149,20 @@ def retry(service: ServiceDep, params: UrlFields) -> Response:
 @router.post("/runs/{run_id}:archive")
 def archive(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        runs.archive(graph, params.id("run_id"), archived=True)
+        run_queue.archive(graph, params.id("run_id"), archived=True)
     return empty_response()
 
 
 @router.post("/runs/{run_id}:unarchive")
 def unarchive(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
-        run = runs.get(graph, params.id("run_id"))
+        run = run_queue.get(graph, params.id("run_id"))
         if _is_archived(graph, run.experiment):
             raise UsageError(
                 "the run's experiment is archived",
                 hint=f"kfp experiment unarchive --experiment-id {run.experiment}",
             )
-        runs.archive(graph, run.id, archived=False)
+        run_queue.archive(graph, run.id, archived=False)
     return empty_response()
 
 

@@ -22,7 +22,7 @@ from clew.server.kfp import pipeline_packages
 from clew.server.kfp.pipelines import pipeline_response, read_metadata, version_response
 from clew.server.kfp.request_fields import Fields, ServiceDep, UrlFields
 from clew.server.kfp.responses import json_response
-from clew.server.service import Service
+from clew.server.server_state import Service
 
 router = APIRouter()
 _FORM_FIELD = "uploadfile"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from clew.kube import objects
-from clew.kube.access_tokens import HEADER, derive_token
+from clew.kube.backend_tokens import HEADER, derive_token
 from clew.kube.service_lookup import ServiceLookup
 from clew.kube.shared_secret import access_key
 from clew.server.proxy.targets import Target, TargetKey, check_header

@@ -14,7 +14,7 @@ from clew.errors import ClewError
 from clew.server.catalogue import proxy_traffic
 from clew.server.catalogue.proxy_traffic import Traffic
 from clew.server.proxy.targets import TargetKey
-from clew.server.service import Service
+from clew.server.server_state import Service
 
 _LOG = logging.getLogger("clew.server.proxy")
 WRITE_SECONDS = 3.0

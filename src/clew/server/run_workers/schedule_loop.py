@@ -8,7 +8,7 @@ import time
 
 from clew.errors import ClewError
 from clew.server.catalogue import due_schedules
-from clew.server.service import Service
+from clew.server.server_state import Service
 
 _LOG = logging.getLogger("clew.server.run_workers")
 _CHECK_SECONDS = 1.0

@@ -30,9 +30,9 @@ from clew.api.local.pipelines.requested_runs import StandbyWorkers, perform_run
 from clew.api.local.project import LocalProject, open_local_project
 from clew.errors import Busy, ClewError, NoDatabase
 from clew.pipelines.runs.recorder import stop
-from clew.server.catalogue import pipeline_specs, runs
+from clew.server.catalogue import pipeline_specs, run_queue
 from clew.server.catalogue.leases import LeaseWatcher
-from clew.server.catalogue.runs import Run
+from clew.server.catalogue.run_queue import Run
 from clew.server.log_format import configure
 
 LEASE_SECONDS = 15.0
@@ -84,7 +84,7 @@ class _Worker:
             pause = _POLL_SECONDS
             try:
                 lease = now + _ns(LEASE_SECONDS)
-                run = runs.claim(
+                run = run_queue.claim(
                     self._project.graph, self._holder, now=now, lease=lease, leases=self._leases
                 )
                 if run is not None:
@@ -107,8 +107,10 @@ class _Worker:
     # -- performing a run
 
     def _process(self, run: Run) -> None:
-        if run.tries > runs.MAX_TRIES:
-            self._finish(run, "failed", f"given up: its worker was lost {runs.MAX_TRIES} times")
+        if run.tries > run_queue.MAX_TRIES:
+            self._finish(
+                run, "failed", f"given up: its worker was lost {run_queue.MAX_TRIES} times"
+            )
             return
         extra = {"run": run.id}
         while True:
@@ -134,7 +136,7 @@ class _Worker:
 
     def _perform(self, run: Run) -> tuple[str, str | None]:
         graph, extra = self._project.graph, {"run": run.id}
-        runs.mark_started(graph, run.id, self._holder)
+        run_queue.mark_started(graph, run.id, self._holder)
         _LOG.info("run started", extra={**extra, "tries": run.tries})
         return perform_run(
             self._project,
@@ -157,14 +159,14 @@ class _Worker:
             try:
                 graph = self._project.graph
                 interrupted = (
-                    state == "canceled" and self._ending and not runs.get(graph, run.id).stop
+                    state == "canceled" and self._ending and not run_queue.get(graph, run.id).stop
                 )
                 if interrupted or state == "busy":
-                    runs.requeue(graph, run.id, self._holder)
+                    run_queue.requeue(graph, run.id, self._holder)
                     state = "requeued"
                 else:
-                    reason = runs.TERMINATED if state == "canceled" else error
-                    runs.finish(graph, run.id, self._holder, state=state, error=reason)
+                    reason = run_queue.TERMINATED if state == "canceled" else error
+                    run_queue.finish(graph, run.id, self._holder, state=state, error=reason)
                 _LOG.info("run %s", state, extra={"run": run.id, "state": state})
                 return
             except ClewError as failure:
@@ -193,7 +195,7 @@ class _Worker:
                 if time.monotonic() < next_renewal:
                     continue
                 try:
-                    cancel = runs.renew_lease(
+                    cancel = run_queue.renew_lease(
                         project.graph, run, self._holder, lease=time.time_ns() + _ns(LEASE_SECONDS)
                     )
                 except ClewError:  # without the database no other worker can claim the run

@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from clew.errors import ClewError
-from clew.server.catalogue import runs
-from clew.server.service import Service
+from clew.server.catalogue import run_queue
+from clew.server.server_state import Service
 from clew.settings import without_own
 
 _LOG = logging.getLogger("clew.server.run_workers")
@@ -119,5 +119,5 @@ class WorkerPool:
     def _release(self, worker: _Worker, *, blame: bool) -> None:
         """Requeue the run of a dead worker. `blame`: the run may have killed it, so count a try."""
         with suppress(ClewError), self._service.graph() as graph:
-            runs.release(graph, worker.holder, blame=blame)
+            run_queue.release(graph, worker.holder, blame=blame)
         self._service.work_available.set()

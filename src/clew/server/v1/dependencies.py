@@ -9,7 +9,7 @@ from fastapi import Depends, Query, Request
 from pydantic import StringConstraints
 
 from clew.api.local.project import LocalProject
-from clew.server.service import Service
+from clew.server.server_state import Service
 
 Text = Annotated[
     str, StringConstraints(min_length=1, max_length=4096, pattern=r"^[^\x00]*$", strict=True)

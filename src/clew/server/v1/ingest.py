@@ -22,7 +22,7 @@ from clew.prov.queries.executions import get_execution
 from clew.server.http.cancellation import Check, run_cancellable
 from clew.server.ingest_limits import IngestTransfers
 from clew.server.parsing import event_batches
-from clew.server.service import Service
+from clew.server.server_state import Service
 from clew.server.v1.dependencies import PROBLEM_RESPONSES
 from clew.store.types import digest_of, named
 

@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from clew.pipelines.runs.live_logs import MOST, Said, Sayings
 from clew.run import execution_locks
 from clew.server.polling_feed import Feed
-from clew.server.service import Service
+from clew.server.server_state import Service
 from clew.server.v1.run_progress import database_version
 
 _BUFFER_BYTES = 4 * MOST

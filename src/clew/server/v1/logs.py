@@ -11,7 +11,7 @@ from fastapi import APIRouter, Header, Query, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from clew.server import run_requests
+from clew.server import run_lookup
 from clew.server.http.server_sent_events import (
     KEEPALIVE,
     MEDIA_TYPE,
@@ -20,7 +20,7 @@ from clew.server.http.server_sent_events import (
     encode_event,
     stream_response,
 )
-from clew.server.service import Service
+from clew.server.server_state import Service
 from clew.server.v1.dependencies import ServiceDep
 from clew.server.v1.log_feed import LogChunk, follow_log
 from clew.server.v1.runs import Id, TaskName, full_task_id
@@ -70,7 +70,7 @@ async def get_log(
 def _find(service: Service, run: str, task: str) -> tuple[str, str]:
     """The uid of the run, and the full id of the task."""
     with service.project() as project:
-        uid = run_requests.find_run_uid(project.graph, run)
+        uid = run_lookup.find_run_uid(project.graph, run)
         task_id = str(project.pipelines.task(full_task_id(project, run, task))["id"])
         project.pipelines.said(
             task_id, _MAX_OFFSET

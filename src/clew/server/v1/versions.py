@@ -16,7 +16,7 @@ from clew.errors import NoContent
 from clew.prov.queries.formats import path_fields
 from clew.prov.queries.targets import Target
 from clew.server.http.problems import problem_response
-from clew.server.service import Service
+from clew.server.server_state import Service
 from clew.server.v1 import schemas
 from clew.server.v1.dependencies import ProjectDep, ServiceDep, Text
 from clew.server.v1.previews import MAX_IMAGE_BYTES, MAX_TEXT_BYTES, image_type, preview

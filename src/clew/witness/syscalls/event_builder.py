@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from clew.prov.event_kinds import FIRST_WITNESSED
+from clew.prov.event_numbers import FIRST_WITNESSED
 from clew.prov.events import (
     Alias,
     AnyEvent,

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from clew.prov.event_kinds import MOVES
+from clew.prov.event_numbers import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.content_capture import ContentCapture, is_file
 from clew.witness.syscalls.data_flows import READS, WRITES, peer_locator

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from clew.prov.event_kinds import MOVES
+from clew.prov.event_numbers import MOVES
 from clew.witness.syscalls import trace_format
 from clew.witness.syscalls.process_start import STREAMS
 from clew.witness.syscalls.trace_format import Facts

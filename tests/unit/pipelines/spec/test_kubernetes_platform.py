@@ -13,7 +13,7 @@ from clew.pipelines.engine.deadlines import PATIENCE, Deadlines
 from clew.pipelines.spec import kubernetes_platform
 from clew.pipelines.spec.document_part import Part, Refused
 from clew.pipelines.spec.ir import FromInput, FromTask, Input, Mount, Setting
-from clew.pipelines.tasks import cluster_mapping
+from clew.pipelines.tasks import platform_file
 from clew.pipelines.tasks.volumes import Unavailable, Volumes
 from clew.project_directory import create
 
@@ -101,10 +101,10 @@ def test_what_is_refused(words: dict[str, Any], place: str) -> None:
         said(**words)
 
 
-def mapped(tmp_path: Path, text: str, **environ: str) -> cluster_mapping.Mapped:
-    file = tmp_path / cluster_mapping.NAME
+def mapped(tmp_path: Path, text: str, **environ: str) -> platform_file.Mapped:
+    file = tmp_path / platform_file.NAME
     file.write_text(text)
-    return cluster_mapping.load(tmp_path / "pipeline.yaml", None, environ)
+    return platform_file.load(tmp_path / "pipeline.yaml", None, environ)
 
 
 def test_what_stands_for_a_name(tmp_path: Path) -> None:
@@ -124,9 +124,9 @@ def test_what_stands_for_a_name(tmp_path: Path) -> None:
     assert found.keys("configmap", "m") == {"key": b"value"}
     assert found.claims == {"p": tmp_path / "folder"}
     assert found.keys("secret", "m") is None
-    assert cluster_mapping.load(tmp_path / "else" / "x.yaml", None, {}).claims == {}
+    assert platform_file.load(tmp_path / "else" / "x.yaml", None, {}).claims == {}
     with pytest.raises(NotFound):
-        cluster_mapping.load(tmp_path / "x.yaml", tmp_path / "none.toml", {})
+        platform_file.load(tmp_path / "x.yaml", tmp_path / "none.toml", {})
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_claims_are_made_once_and_only_they_are_deleted(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
     volumes = Volumes(
-        cluster_mapping.Mapped(tmp_path, claims={"own": own}), create(tmp_path), tmp_path / "r", "u"
+        platform_file.Mapped(tmp_path, claims={"own": own}), create(tmp_path), tmp_path / "r", "u"
     )
     volumes.create("made")
     assert (tmp_path / "pipeline-volumes" / "made").is_dir()
@@ -183,7 +183,7 @@ def test_claims_are_made_once_and_only_they_are_deleted(tmp_path: Path) -> None:
 
 
 def test_links_are_shared_and_go_with_the_last(tmp_path: Path) -> None:
-    volumes = Volumes(cluster_mapping.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
+    volumes = Volumes(platform_file.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
     path, target = tmp_path / "some" / "where", tmp_path / "target"
     places = frozenset({(str(path), str(target))})
     volumes.open(places)
@@ -199,7 +199,7 @@ def test_links_are_shared_and_go_with_the_last(tmp_path: Path) -> None:
 
 
 def test_in_an_image_a_volume_needs_no_link(tmp_path: Path) -> None:
-    volumes = Volumes(cluster_mapping.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
+    volumes = Volumes(platform_file.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
     places = frozenset({(str(tmp_path / "path"), str(tmp_path / "target"))})
     volumes.close(volumes.open(places, mounted=True))
     assert not (tmp_path / "path").exists()
@@ -212,7 +212,7 @@ def test_a_link_takes_nobody_s_place(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("mine")
     first = (str(tmp_path / "a"), str(tmp_path / "target"))
     places = frozenset({first, (str(tmp_path / "there"), str(tmp_path / "target"))})
-    volumes = Volumes(cluster_mapping.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
+    volumes = Volumes(platform_file.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
     with pytest.raises(Unavailable, match="there: File exists"):
         volumes.open(places)
     assert (tmp_path / "there").read_text() == "mine"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.pipelines.tasks.kfp_python import Search, interpreter
+from clew.pipelines.tasks.kfp_interpreter import Search, interpreter
 
 
 @pytest.fixture

@@ -6,7 +6,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from clew.prov.export.reports import format_readme, format_requirements, format_system_packages
+from clew.prov.export.requirements_reports import (
+    format_readme,
+    format_requirements,
+    format_system_packages,
+)
 
 
 def owned(manager: str, name: str, version: str, requested: bool | None, **more: str) -> Any:

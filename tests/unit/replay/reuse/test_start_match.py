@@ -17,7 +17,7 @@ from clew.replay.reuse.input_check import InputCheck
 from clew.replay.reuse.start_match import ProgramStart, find_start_difference
 from clew.replay.reuse.subtree import NotReusable, Subtree
 from clew.replay.reuse.subtree_analysis import analyze_subtree
-from clew.replay.sandbox.sandbox_files import SandboxFiles
+from clew.replay.sandbox.sandbox_reader import SandboxFiles
 
 NULL = [[0, 1, "/dev/null"], [1, 2, "/dev/null"], [2, 2, "/dev/null"]]
 

@@ -11,7 +11,7 @@ import pytest
 from clew.db import Connection, connect
 from clew.errors import Busy, NotFound, UsageError
 from clew.prov.graph import Graph
-from clew.server.catalogue import runs
+from clew.server.catalogue import run_queue
 from clew.server.catalogue.leases import LeaseWatcher
 
 SECOND = 10**9
@@ -22,16 +22,20 @@ def graph(connection: Connection) -> Graph:
     return Graph(connection, "a" * 32)
 
 
-def asked(name: str = "one") -> runs.NewRun:
-    return runs.NewRun(experiment="e", name=name, spec="root: {}", config={"parameters": {"n": 1}})
+def asked(name: str = "one") -> run_queue.NewRun:
+    return run_queue.NewRun(
+        experiment="e", name=name, spec="root: {}", config={"parameters": {"n": 1}}
+    )
 
 
-def claimed(graph: Graph, holder: str, *, now: int = 0, lease: int = 10) -> runs.Run | None:
-    return runs.claim(graph, holder, now=now * SECOND, lease=lease * SECOND, leases=LeaseWatcher(0))
+def claimed(graph: Graph, holder: str, *, now: int = 0, lease: int = 10) -> run_queue.Run | None:
+    return run_queue.claim(
+        graph, holder, now=now * SECOND, lease=lease * SECOND, leases=LeaseWatcher(0)
+    )
 
 
 def test_the_oldest_is_claimed_first_and_once(graph: Graph) -> None:
-    first, second = runs.create(graph, asked()), runs.create(graph, asked("two"))
+    first, second = run_queue.create(graph, asked()), run_queue.create(graph, asked("two"))
     found = [claimed(graph, "h"), claimed(graph, "i"), claimed(graph, "j")]
     assert [one and one.id for one in found] == [first, second, None]
     assert found[0] is not None
@@ -40,7 +44,7 @@ def test_the_oldest_is_claimed_first_and_once(graph: Graph) -> None:
 
 def test_a_run_asked_for_twice_is_one(graph: Graph) -> None:
     one = asked()
-    assert runs.create(graph, one) == runs.create(graph, one)
+    assert run_queue.create(graph, one) == run_queue.create(graph, one)
     first = claimed(graph, "h")
     assert first is not None
     assert claimed(graph, "i") is None
@@ -49,86 +53,86 @@ def test_a_run_asked_for_twice_is_one(graph: Graph) -> None:
 
 
 def test_a_run_is_free_when_its_lease_is_over(graph: Graph) -> None:
-    run = runs.create(graph, asked())
+    run = run_queue.create(graph, asked())
     claimed(graph, "h", now=0, lease=10)
     assert claimed(graph, "i", now=9) is None
-    assert runs.renew_lease(graph, run, "h", lease=20 * SECOND) is False
+    assert run_queue.renew_lease(graph, run, "h", lease=20 * SECOND) is False
     assert claimed(graph, "i", now=19) is None
     found = claimed(graph, "i", now=21, lease=30)
     assert found is not None
     assert (found.id, found.tries) == (run, 2)
-    assert runs.renew_lease(graph, run, "h", lease=40 * SECOND) is None, "it is another's now"
-    assert not runs.finish(graph, run, "h", state="failed", error="late")
-    assert runs.finish(graph, run, "i", state="succeeded", error=None)
-    assert runs.get(graph, run).state == "succeeded"
+    assert run_queue.renew_lease(graph, run, "h", lease=40 * SECOND) is None, "it is another's now"
+    assert not run_queue.finish(graph, run, "h", state="failed", error="late")
+    assert run_queue.finish(graph, run, "i", state="succeeded", error=None)
+    assert run_queue.get(graph, run).state == "succeeded"
     assert claimed(graph, "j", now=100) is None
 
 
 def test_who_is_no_more_lets_go(graph: Graph) -> None:
-    run = runs.create(graph, asked())
+    run = run_queue.create(graph, asked())
     claimed(graph, "h", lease=1000)
-    runs.release(graph, "h", blame=False)
+    run_queue.release(graph, "h", blame=False)
     found = claimed(graph, "i", now=1, lease=1000)
     assert found is not None
     assert found.tries == 1
-    runs.release(graph, "i", blame=True)
+    run_queue.release(graph, "i", blame=True)
     found = claimed(graph, "j", now=1)
     assert found is not None
     assert (found.id, found.tries) == (run, 2)
 
 
 def test_what_is_put_away_is_gone_on_with(graph: Graph) -> None:
-    run = runs.create(graph, asked())
+    run = run_queue.create(graph, asked())
     claimed(graph, "h")
-    runs.requeue(graph, run, "h")
+    run_queue.requeue(graph, run, "h")
     found = claimed(graph, "i")
     assert found is not None
     assert (found.tries, found.finished is not None) == (1, True)
 
 
 def test_stopping(graph: Graph) -> None:
-    waiting, going = runs.create(graph, asked()), runs.create(graph, asked())
-    runs.cancel(graph, waiting)
+    waiting, going = run_queue.create(graph, asked()), run_queue.create(graph, asked())
+    run_queue.cancel(graph, waiting)
     found = claimed(graph, "h")
     assert found is not None
     assert found.id == going, "what was stopped in the queue never runs"
-    runs.cancel(graph, going)
-    assert runs.renew_lease(graph, going, "h", lease=SECOND) is True
-    runs.finish(graph, going, "h", state="canceled", error="asked")
-    runs.cancel(graph, going)
-    assert [runs.get(graph, run).state for run in (waiting, going)] == ["canceled", "canceled"]
+    run_queue.cancel(graph, going)
+    assert run_queue.renew_lease(graph, going, "h", lease=SECOND) is True
+    run_queue.finish(graph, going, "h", state="canceled", error="asked")
+    run_queue.cancel(graph, going)
+    assert [run_queue.get(graph, run).state for run in (waiting, going)] == ["canceled", "canceled"]
     with pytest.raises(NotFound):
-        runs.cancel(graph, "f" * 32)
+        run_queue.cancel(graph, "f" * 32)
 
 
 def test_trying_again(graph: Graph) -> None:
-    run = runs.create(graph, asked())
+    run = run_queue.create(graph, asked())
     with pytest.raises(UsageError):
-        runs.resume(graph, run)
+        run_queue.resume(graph, run)
     claimed(graph, "h")
-    runs.finish(graph, run, "h", state="failed", error="so")
-    runs.resume(graph, run)
+    run_queue.finish(graph, run, "h", state="failed", error="so")
+    run_queue.resume(graph, run)
     found = claimed(graph, "h")
     assert found is not None
     assert (found.id, found.tries, found.error) == (run, 1, None)
 
 
 def test_a_run_that_runs_is_not_deleted(graph: Graph) -> None:
-    run = runs.create(graph, asked())
+    run = run_queue.create(graph, asked())
     claimed(graph, "h")
     with pytest.raises(Busy):
-        runs.delete(graph, run)
-    runs.finish(graph, run, "h", state="succeeded", error=None)
-    runs.delete(graph, run)
+        run_queue.delete(graph, run)
+    run_queue.finish(graph, run, "h", state="succeeded", error=None)
+    run_queue.delete(graph, run)
     with pytest.raises(NotFound):
-        runs.get(graph, run)
+        run_queue.get(graph, run)
     assert graph.connection.rows("SELECT COUNT(*) FROM spec") == [(0,)]
 
 
 def test_many_who_claim_at_once_share_without_one_twice(
     database: tuple[Path, str | None], graph: Graph
 ) -> None:
-    wanted = {runs.create(graph, asked(str(n))) for n in range(40)}
+    wanted = {run_queue.create(graph, asked(str(n))) for n in range(40)}
     taken: list[str] = []
 
     def take(holder: str) -> None:
@@ -137,7 +141,7 @@ def test_many_who_claim_at_once_share_without_one_twice(
             mine = Graph(own, "a" * 32)
             while (run := claimed(mine, holder)) is not None:
                 taken.append(run.id)
-                runs.finish(mine, run.id, holder, state="succeeded", error=None)
+                run_queue.finish(mine, run.id, holder, state="succeeded", error=None)
 
     threads = [threading.Thread(target=take, args=(f"h{n}",)) for n in range(6)]
     for thread in threads:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clew.db import connect
 from clew.prov.graph import Graph
-from clew.server.catalogue import pipeline_specs, runs
+from clew.server.catalogue import pipeline_specs, run_queue
 
 WORKERS, TURNS = 6, 40
 
@@ -24,12 +24,14 @@ def test_nothing_loses_its_spec_to_whoever_deletes_another(
             with connect(path, address=address) as connection:
                 graph = Graph(connection, "p" * 32)
                 for turn in range(TURNS):
-                    made = runs.create(graph, runs.NewRun(experiment="x", name="r", spec="{}"))
-                    assert pipeline_specs.text_of(graph, runs.get(graph, made).spec) == "{}"
+                    made = run_queue.create(
+                        graph, run_queue.NewRun(experiment="x", name="r", spec="{}")
+                    )
+                    assert pipeline_specs.text_of(graph, run_queue.get(graph, made).spec) == "{}"
                     if turn == TURNS - 1:
                         kept.append(made)
                     else:
-                        runs.delete(graph, made)
+                        run_queue.delete(graph, made)
         except BaseException as error:
             failed.append(error)
 
@@ -42,7 +44,9 @@ def test_nothing_loses_its_spec_to_whoever_deletes_another(
     assert failed == []
     with connect(path, address=address) as connection:
         graph = Graph(connection, "p" * 32)
-        assert {pipeline_specs.text_of(graph, runs.get(graph, run).spec) for run in kept} == {"{}"}
+        assert {pipeline_specs.text_of(graph, run_queue.get(graph, run).spec) for run in kept} == {
+            "{}"
+        }
         for run in kept:
-            runs.delete(graph, run)
+            run_queue.delete(graph, run)
         assert connection.one("SELECT COUNT(*) FROM spec") == (0,)

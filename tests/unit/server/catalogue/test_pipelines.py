@@ -8,7 +8,14 @@ import pytest
 
 from clew.errors import Exists, NotFound, UsageError
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments, pipeline_specs, pipelines, runs, schedules, versions
+from clew.server.catalogue import (
+    experiments,
+    pipeline_specs,
+    pipelines,
+    run_queue,
+    schedules,
+    versions,
+)
 from clew.server.catalogue.versions import Metadata
 
 
@@ -68,7 +75,7 @@ def test_what_is_said_of_them_can_change(graph: Graph) -> None:
 def test_a_pipeline_with_versions_is_deleted_with_them_or_not_at_all(graph: Graph) -> None:
     made = pipelines.create(graph, Metadata(name="p"), spec="one")
     second = pipelines.add_version(graph, made, Metadata(name="v2"), spec="two")
-    run = runs.create(graph, runs.NewRun(experiment="x", name="r", spec="one"))
+    run = run_queue.create(graph, run_queue.NewRun(experiment="x", name="r", spec="one"))
     with pytest.raises(UsageError, match="versions"):
         pipelines.delete(graph, made, cascade=False)
     versions.delete(graph, made, second)
@@ -84,7 +91,7 @@ def test_a_pipeline_with_versions_is_deleted_with_them_or_not_at_all(graph: Grap
     ):
         with pytest.raises(NotFound):
             action()
-    runs.delete(graph, run)
+    run_queue.delete(graph, run)
     assert kept(graph) == set()
     empty = pipelines.create(graph, Metadata(name="p"))
     pipelines.delete(graph, empty, cascade=False)
@@ -95,7 +102,7 @@ def test_an_experiment_is_archived_with_its_runs_and_schedules(graph: Graph) -> 
     with pytest.raises(Exists):
         experiments.create(graph, "one")
     made = {
-        name: runs.create(graph, runs.NewRun(experiment=name, name="r", spec="{}"))
+        name: run_queue.create(graph, run_queue.NewRun(experiment=name, name="r", spec="{}"))
         for name in (one, other)
     }
     ticking = {
@@ -104,7 +111,7 @@ def test_an_experiment_is_archived_with_its_runs_and_schedules(graph: Graph) -> 
     }
     experiments.archive(graph, one)
     assert [experiments.get(graph, name).archived for name in (one, other)] == [True, False]
-    assert [runs.get(graph, made[name]).archived for name in (one, other)] == [True, False]
+    assert [run_queue.get(graph, made[name]).archived for name in (one, other)] == [True, False]
     assert [schedules.get(graph, ticking[name]).enabled for name in (one, other)] == [False, True]
     with pytest.raises(UsageError, match="archived"):
         experiments.require_active(graph, one)
@@ -112,7 +119,7 @@ def test_an_experiment_is_archived_with_its_runs_and_schedules(graph: Graph) -> 
     assert experiments.require_active(graph, one) == one
     experiments.delete(graph, other)
     assert not schedules.get(graph, ticking[other]).enabled
-    assert runs.get(graph, made[other]).experiment == other
+    assert run_queue.get(graph, made[other]).experiment == other
     for action in (experiments.get, experiments.archive, experiments.unarchive, experiments.delete):
         with pytest.raises(NotFound):
             action(graph, other)

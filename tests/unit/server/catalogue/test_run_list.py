@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments, run_list, runs
+from clew.server.catalogue import experiments, run_list, run_queue
 from clew.server.catalogue.run_list import Position
 
 
 def asked(graph: Graph) -> str:
-    wanted = runs.NewRun(experiment=experiments.get_default(graph), name="one", spec="{}")
-    return runs.create(graph, wanted)
+    wanted = run_queue.NewRun(experiment=experiments.get_default(graph), name="one", spec="{}")
+    return run_queue.create(graph, wanted)
 
 
 def every(graph: Graph, limit: int) -> list[str]:

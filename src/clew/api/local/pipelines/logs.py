@@ -14,7 +14,7 @@ from clew.prov.queries.pipelines.runs import find_run
 from clew.prov.queries.pipelines.runs import get_task as find_task
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
 
 _POLL_SECONDS = 0.1
 """Seconds between checks for new output."""

@@ -12,12 +12,12 @@ from clew.api.project import Pipelines, Say, StrPath, ignore_message
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
     from clew.pipelines.engine.scopes import Values
     from clew.pipelines.runs.live_logs import Said
     from clew.pipelines.runs.runner import Change
     from clew.pipelines.spec.ir import Pipeline
-    from clew.pipelines.tasks.kfp_python import Search
+    from clew.pipelines.tasks.kfp_interpreter import Search
 
 _STATES = {
     "pending": "has not begun",
@@ -71,7 +71,7 @@ class LocalPipelines(Pipelines):
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
     ) -> dict[str, Any]:
-        from clew.pipelines.tasks.kfp_python import Search, compiled
+        from clew.pipelines.tasks.kfp_interpreter import Search, compiled
         from clew.pipelines.tasks.worker_pool import PLAIN, Workers
 
         self.check_ready()
@@ -126,7 +126,7 @@ class LocalPipelines(Pipelines):
         from clew.pipelines.runs.recorder import Earlier
         from clew.pipelines.runs.task_reuse import RUNS
         from clew.pipelines.spec import parser
-        from clew.pipelines.tasks.kfp_python import Search
+        from clew.pipelines.tasks.kfp_interpreter import Search
         from clew.prov.queries.pipelines.runs import find_run
         from clew.prov.queries.pipelines.tasks import (
             find_last_event_number,
@@ -220,12 +220,12 @@ class LocalPipelines(Pipelines):
         **more: Any,
     ) -> dict[str, Any]:
         from clew.pipelines.runs import runner
-        from clew.pipelines.tasks import attempt_factory, cluster_mapping, volumes
+        from clew.pipelines.tasks import attempt_factory, platform_file, volumes
         from clew.run.launch import inherited_env
 
         project = self._project
         named = Path(fspath(platform)).resolve() if platform else None
-        mapped = cluster_mapping.load(file, named, inherited_env.caller_environment())
+        mapped = platform_file.load(file, named, inherited_env.caller_environment())
         components = pipeline.components.values()
         volumes.check(mapped, components, project.root, on_host=on_host)
         for remark in (*pipeline.remarks, *attempt_factory.admit(pipeline, on_host=on_host)):

@@ -13,7 +13,7 @@ from clew.api.local.pipelines.pipelines import LocalPipelines
 from clew.errors import Busy, ClewError, NotFound
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
     from clew.pipelines.tasks.worker_pool import Workers
 
 
@@ -32,12 +32,12 @@ class StandbyWorkers:
         """Start a worker; if that fails, the run will report the error."""
         if self._workers is not None:
             return
-        from clew.pipelines.tasks import kfp_python
+        from clew.pipelines.tasks import kfp_interpreter
         from clew.pipelines.tasks.worker_pool import PLAIN, Workers
 
         workers = Workers(self._project.directory, self._project.settings)
         try:
-            workers.ready(kfp_python.interpreter(self._project.settings.cache), PLAIN)
+            workers.ready(kfp_interpreter.interpreter(self._project.settings.cache), PLAIN)
         except ClewError:
             return
         self._workers = workers
@@ -133,7 +133,7 @@ def _begin(
     how: Mapping[str, Any],
 ) -> dict[str, Any]:
     from clew.pipelines.spec import arguments, parser
-    from clew.pipelines.tasks.kfp_python import Search
+    from clew.pipelines.tasks.kfp_interpreter import Search
 
     pipelines = LocalPipelines(project)
     pipelines.check_ready()

@@ -9,7 +9,7 @@ from clew.api.local.repeat import repeat as repeat_execution
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
-    from clew.api.project_state import ProjectState
+    from clew.api.project_context import ProjectState
 
 _VERDICTS = ("identical", "equivalent", "different")
 

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from clew.prov.event_kinds import MOVES
+from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
 from clew.prov.queries.lineage.nodes import (
     build_activity_node,

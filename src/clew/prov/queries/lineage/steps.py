@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from clew.db import Connection
-from clew.prov.event_kinds import MOVES_SQL
+from clew.prov.event_numbers import MOVES_SQL
 
 FOREVER = 2**62
 """After every other time: the writing may have gone on to the end."""

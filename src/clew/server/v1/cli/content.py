@@ -21,9 +21,9 @@ from starlette.responses import StreamingResponse
 from clew.api.local.project import LocalProject
 from clew.api.local.repeat import write_outputs
 from clew.api.local.versions import check_stored, find_stored
-from clew.api.remote.client_paths import ClientPaths
+from clew.api.remote.caller_paths import ClientPaths
 from clew.run import execution_locks
-from clew.server.service import Service
+from clew.server.server_state import Service
 from clew.server.v1.cli.queries import parse_request
 from clew.store import Store
 

@@ -23,14 +23,14 @@ from clew.api.local.project import LocalProject
 from clew.api.local.recreate import ClientFiles, Recreation
 from clew.api.local.share import LocalEndpoint
 from clew.api.local.versions import check_stored, find, find_stored
-from clew.api.remote.client_paths import ClientPaths
+from clew.api.remote.caller_paths import ClientPaths
 from clew.errors import NoContent, NotFound
 from clew.prov.export.notes import PortableNote
 from clew.prov.queries.files import list_versions
 from clew.prov.queries.lineage.lineage import trace_lineage as lineage_of
 from clew.prov.queries.targets import Target
 from clew.server.parsing.event_batches import Malformed
-from clew.server.service import Service
+from clew.server.server_state import Service
 from clew.store import Store
 
 router = APIRouter(prefix="/api/v1/commands", include_in_schema=False)

@@ -23,7 +23,7 @@ from starlette.responses import StreamingResponse
 
 from clew.errors import ClewError
 from clew.server import command_worker
-from clew.server.service import Service
+from clew.server.server_state import Service
 from clew.server.v1.cli.queries import parse_request
 from clew.settings import without_own
 

@@ -15,8 +15,8 @@ from clew.pipelines.spec import arguments, parser
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
 from clew.prov.queries.pipelines.runs import find_run, get_run
-from clew.server.catalogue import experiments, pipeline_specs, run_list, runs, versions
-from clew.server.catalogue.runs import FINAL_STATES, NewRun, Run
+from clew.server.catalogue import experiments, pipeline_specs, run_list, run_queue, versions
+from clew.server.catalogue.run_queue import FINAL_STATES, NewRun, Run
 from clew.server.parsing import compiled_pipelines
 
 _STATES = {"queued": "pending", "running": "running"}
@@ -109,7 +109,7 @@ def queue_run(
     check_depth(parameters, "parameters")
     parsed = parser.parse(spec)
     arguments.fit(parsed, parameters)
-    return runs.create(
+    return run_queue.create(
         graph,
         NewRun(
             experiment=experiments.require_active(graph, experiment or ""),

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tools.cluster import archives
+from tools.cluster import image_archives
 from tools.cluster.binaries import locked
 
 SOURCE = Path(__file__).parents[2]
@@ -19,8 +19,8 @@ SOURCE = Path(__file__).parents[2]
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Archives that nobody has used for two hours."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    archives.archive_directory().mkdir(parents=True)
-    found = [archives.archive_path(f"docker.io/clew/clew:{n}", "abc") for n in range(3)]
+    image_archives.archive_directory().mkdir(parents=True)
+    found = [image_archives.archive_path(f"docker.io/clew/clew:{n}", "abc") for n in range(3)]
     for archive in found:
         archive.touch()
         os.utime(archive, (time.time() - 7200,) * 2)
@@ -29,15 +29,15 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 def test_what_is_old_and_not_found_again_goes(made: list[Path]) -> None:
     mine, found_by_another, old = made
-    assert archives.touch_existing(found_by_another)
-    archives.delete_old([mine])
+    assert image_archives.touch_existing(found_by_another)
+    image_archives.delete_old([mine])
     assert mine.exists() and found_by_another.exists() and not old.exists()
-    assert not archives.touch_existing(old)
+    assert not image_archives.touch_existing(old)
 
 
 def test_nobody_throws_away_while_another_looks(made: list[Path]) -> None:
-    forgets = "from tools.cluster import archives; archives.delete_old([])"
-    with locked(archives.archive_directory() / "archives.lock"):
+    forgets = "from tools.cluster import image_archives; image_archives.delete_old([])"
+    with locked(image_archives.archive_directory() / "archives.lock"):
         both = [
             subprocess.Popen([sys.executable, "-c", forgets], cwd=SOURCE, stderr=subprocess.PIPE)
             for _ in range(2)

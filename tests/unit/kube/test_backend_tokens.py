@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.unit.kube.sample_resources import cluster_state, notebook, of_kind, viewer
 
-from clew.kube.access_tokens import HEADER, VARIABLE, derive_token, digest, headers_for, is_token
+from clew.kube.backend_tokens import HEADER, VARIABLE, derive_token, digest, headers_for, is_token
 from clew.kube.controller.options import Istio, Options
 from clew.kube.objects import Json, Key
 from clew.kube.proxy_route import read_route

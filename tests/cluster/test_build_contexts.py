@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tools.cluster.contexts import context_digest
+from tools.cluster.build_contexts import context_digest
 from tools.cluster.images import SOURCE, project_images
 from tools.cluster.progress import ClusterError
 

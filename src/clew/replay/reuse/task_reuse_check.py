@@ -22,7 +22,7 @@ from clew.replay.reuse.reuse_types import IsGiven, ReuseCheck, TaskVariables
 from clew.replay.reuse.start_match import variable_difference
 from clew.replay.reuse.subtree import NotReusable, Subtree
 from clew.replay.reuse.subtree_analysis import analyze_inputs
-from clew.replay.sandbox.sandbox_files import SandboxFiles
+from clew.replay.sandbox.sandbox_reader import SandboxFiles
 from clew.run.launch.input_snapshot import InputSnapshot
 from clew.store import Signature, Store
 
