@@ -233,6 +233,19 @@ def test_a_run_is_terminated_and_the_client_returns(client: kfp.Client, tmp_path
     assert refused(lambda: client.get_run(made.run_id))[0] == 404
 
 
+def test_deleting_a_running_run_terminates_it(
+    client: kfp.Client, project: Project, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    made = client.create_run_from_pipeline_func(asked.waiting, {"gate": str(gate)})
+    until(lambda: gate.with_name("gate.begun").exists())
+    assert client.delete_run(made.run_id) == {}
+    assert refused(lambda: client.get_run(made.run_id))[0] == 404
+    assert made.run_id not in [one.run_id for one in client.list_runs().runs or ()]
+    with project.opened() as opened:
+        until(lambda: opened.pipelines.show(made.run_id)["state"] == "canceled")
+
+
 def test_terminating_what_is_over_changes_nothing(client: kfp.Client) -> None:
     made = client.create_run_from_pipeline_func(asked.adding, {})
     before = ended(client, made.run_id)

@@ -72,6 +72,7 @@ RUNS = Table(
         "status": _STATE,
         "storage_state": _STORAGE_STATE,
     },
+    where=run_queue.VISIBLE,
 )
 SCHEDULES = Table(
     "schedule",

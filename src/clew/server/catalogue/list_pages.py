@@ -43,6 +43,8 @@ class Table:
     name: str
     columns: str
     fields: Mapping[str, Field]
+    where: str = "1 = 1"
+    """Which rows the list contains."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Page:
 
 def fetch_page(graph: Graph, table: Table, query: ListQuery, **within: str) -> Page:
     """One page of a table; `within`: columns and the values they must have."""
-    where, values = ["project = ?"], [graph.project, *within.values()]
+    where, values = ["project = ?", table.where], [graph.project, *within.values()]
     where += [f"{column} = ?" for column in within]
     for condition in query.conditions:
         sql, parameters = _condition_sql(condition)

@@ -10,14 +10,14 @@ from clew.server.catalogue import run_queue
 from clew.server.catalogue.run_queue import Run
 
 _COUNTS = "SELECT state, COUNT(*) FROM run WHERE project = ? GROUP BY state"
-_PAGE = """
+_PAGE = f"""
 SELECT uid, at FROM (
   SELECT uid, begun AS at FROM execution WHERE project = ? AND number < 0
   UNION ALL
-  SELECT id, created FROM run WHERE project = ?
+  SELECT id, created FROM run WHERE project = ? AND {run_queue.VISIBLE}
   AND id NOT IN (SELECT uid FROM execution WHERE project = ? AND number < 0)
 ) AS every WHERE at < ? OR (at = ? AND uid < ?) ORDER BY at DESC, uid DESC LIMIT ?
-"""
+"""  # noqa: S608
 _END_OF_TIME = 2**62
 
 

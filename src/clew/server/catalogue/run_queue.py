@@ -13,7 +13,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew.errors import Busy, NotFound, UsageError
+from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.server.catalogue import pipeline_specs
 from clew.server.catalogue.leases import LeaseWatcher
@@ -34,7 +34,12 @@ VALUES (?, ?, ?, 'queued', 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?) ON CONFLICT
 _SET_LAST_RUN = """
 UPDATE experiment SET last_run = ? WHERE id = ? AND (last_run IS NULL OR last_run < ?)
 """
+_DELETED = 2
+"""The value of `stop` for a run that is deleted as soon as its worker has ended it. Users do not
+see it any more."""
+VISIBLE = f"stop < {_DELETED}"
 _GET = f"SELECT {COLUMNS} FROM run WHERE project = ? AND id = ?"  # noqa: S608
+_GET_VISIBLE = f"{_GET} AND {VISIBLE}"
 _HELD = """
 SELECT id, lease, holder FROM run WHERE project = ? AND state = 'running' ORDER BY created, id
 """
@@ -49,7 +54,7 @@ _RENEW = "UPDATE run SET lease = ? WHERE id = ? AND holder = ? AND state = 'runn
 _MARK_STARTED = "UPDATE run SET began = COALESCE(began, ?) WHERE id = ? AND holder = ?"
 _FINISH = """
 UPDATE run SET state = ?, error = ?, finished = ?, holder = NULL, lease = 0
-WHERE id = ? AND holder = ? AND state = 'running' RETURNING id
+WHERE id = ? AND holder = ? AND state = 'running' RETURNING stop
 """
 _REQUEUE = """
 UPDATE run SET state = 'queued', finished = ?, holder = NULL, lease = 0, tries = tries - 1
@@ -69,6 +74,9 @@ WHERE project = ? AND id = ? AND state IN ('failed', 'canceled') RETURNING id
 """
 _ARCHIVE = "UPDATE run SET archived = ? WHERE project = ? AND id = ? RETURNING id"
 _DELETE = "DELETE FROM run WHERE project = ? AND id = ? AND state <> 'running' RETURNING spec"
+_DELETE_LATER = f"""
+UPDATE run SET stop = {_DELETED} WHERE project = ? AND id = ? AND state = 'running'
+"""  # noqa: S608
 
 TERMINATED = "terminated on request"
 
@@ -139,7 +147,11 @@ def insert(graph: Graph, run: NewRun) -> str:
 
 
 def get(graph: Graph, run: str) -> Run:
-    row = graph.connection.one(_GET, (graph.project, run))
+    return _get(graph, run, _GET_VISIBLE)
+
+
+def _get(graph: Graph, run: str, query: str = _GET) -> Run:
+    row = graph.connection.one(query, (graph.project, run))
     if row is None:
         raise NotFound(f"no run {run}", hint="kfp run list")
     return from_row(row)
@@ -165,14 +177,14 @@ def claim(graph: Graph, holder: str, *, now: int, lease: int, leases: LeaseWatch
     held = connection.rows(_HELD, (graph.project,))
     for run, _, by in held:
         if by == holder:
-            return get(graph, str(run))
+            return _get(graph, str(run))
     leases_held = [(str(run), int(lease)) for run, lease, _ in held]
     for run in leases.expired(leases_held, now=now, clock=time.monotonic()):
         if connection.one(_CLAIM, (holder, lease, run, now)):
-            return get(graph, run)
+            return _get(graph, run)
     while row := connection.one(_QUEUED, (graph.project,)):
         if connection.one(_CLAIM, (holder, lease, row[0], now)):
-            return get(graph, str(row[0]))
+            return _get(graph, str(row[0]))
     return None
 
 
@@ -182,14 +194,24 @@ def renew_lease(graph: Graph, run: str, holder: str, *, lease: int) -> bool | No
     return None if row is None else bool(row[0])
 
 
+def is_canceled(graph: Graph, run: str) -> bool:
+    return _get(graph, run).stop
+
+
 def mark_started(graph: Graph, run: str, holder: str) -> None:
     graph.connection.rows(_MARK_STARTED, (time.time_ns(), run, holder))
 
 
 def finish(graph: Graph, run: str, holder: str, *, state: str, error: str | None) -> bool:
-    """Store the result; false if another worker holds the run now."""
-    row = graph.connection.one(_FINISH, (state, error, time.time_ns(), run, holder))
-    return row is not None
+    """Store the result, or delete the run if a user did; false if another worker holds it now."""
+
+    def change() -> bool:
+        row = graph.connection.one(_FINISH, (state, error, time.time_ns(), run, holder))
+        if row is not None and row[0] == _DELETED:
+            _delete(graph, run)
+        return row is not None
+
+    return graph.connection.atomically(change)
 
 
 def requeue(graph: Graph, run: str, holder: str) -> None:
@@ -232,14 +254,22 @@ def archive(graph: Graph, run: str, *, archived: bool) -> None:
 
 
 def delete(graph: Graph, run: str) -> None:
-    """Delete the request; the record of the run stays."""
+    """Delete the request; the record of the run stays.
 
-    def change() -> bool:
-        row = graph.connection.one(_DELETE, (graph.project, run))
-        if row is not None:
-            pipeline_specs.delete_unused(graph, str(row[0]))
-        return row is not None
+    A running run is canceled, disappears from all lists at once, and is deleted at its end.
+    """
+    get(graph, run)
 
-    if not graph.connection.atomically(change):
-        get(graph, run)
-        raise Busy("the run is still running", hint="terminate it first")
+    def change() -> None:
+        if not _delete(graph, run):
+            graph.connection.rows(_DELETE_LATER, (graph.project, run))
+
+    graph.connection.atomically(change)
+
+
+def _delete(graph: Graph, run: str) -> bool:
+    """Call within a transaction; false if the run is running."""
+    row = graph.connection.one(_DELETE, (graph.project, run))
+    if row is not None:
+        pipeline_specs.delete_unused(graph, str(row[0]))
+    return row is not None

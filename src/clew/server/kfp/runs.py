@@ -126,6 +126,7 @@ def get(service: ServiceDep, params: UrlFields) -> Response:
 def delete(service: ServiceDep, params: UrlFields) -> Response:
     with service.graph() as graph:
         run_queue.delete(graph, params.id("run_id"))
+    service.work_available.set()
     return empty_response()
 
 

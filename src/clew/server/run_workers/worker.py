@@ -159,7 +159,9 @@ class _Worker:
             try:
                 graph = self._project.graph
                 interrupted = (
-                    state == "canceled" and self._ending and not run_queue.get(graph, run.id).stop
+                    state == "canceled"
+                    and self._ending
+                    and not run_queue.is_canceled(graph, run.id)
                 )
                 if interrupted or state == "busy":
                     run_queue.requeue(graph, run.id, self._holder)

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from clew.db import Connection, connect
-from clew.errors import Busy, NotFound, UsageError
+from clew.errors import NotFound, UsageError
 from clew.prov.graph import Graph
 from clew.server.catalogue import run_queue
 from clew.server.catalogue.leases import LeaseWatcher
+from clew.server.catalogue.list_fields import RUNS
+from clew.server.catalogue.list_pages import ListQuery, fetch_page
+from clew.server.catalogue.run_list import Position, list_runs
 
 SECOND = 10**9
 
@@ -117,15 +120,22 @@ def test_trying_again(graph: Graph) -> None:
     assert (found.id, found.tries, found.error) == (run, 1, None)
 
 
-def test_a_run_that_runs_is_not_deleted(graph: Graph) -> None:
+def test_a_running_run_is_canceled_and_then_deleted(graph: Graph) -> None:
     run = run_queue.create(graph, asked())
     claimed(graph, "h")
-    with pytest.raises(Busy):
-        run_queue.delete(graph, run)
-    run_queue.finish(graph, run, "h", state="succeeded", error=None)
     run_queue.delete(graph, run)
     with pytest.raises(NotFound):
         run_queue.get(graph, run)
+    assert list_runs(graph, Position(), 9) == []
+    query = ListQuery(RUNS.fields["created_at"])
+    assert fetch_page(graph, RUNS, query).total == 0
+    assert run_queue.renew_lease(graph, run, "h", lease=SECOND) is True
+    run_queue.release(graph, "h", blame=False)
+    taken_over = claimed(graph, "i", now=1)
+    assert taken_over is not None
+    assert taken_over.stop, "the worker that takes over cancels it, too"
+    assert run_queue.finish(graph, run, "i", state="canceled", error=None)
+    assert graph.connection.rows("SELECT COUNT(*) FROM run") == [(0,)]
     assert graph.connection.rows("SELECT COUNT(*) FROM spec") == [(0,)]
 
 
