@@ -104,7 +104,7 @@ static void leave_chdir(struct proc *proc)
 		proc->cwd[size] = 0;
 	} else {
 		strcpy(proc->cwd, link); /* the directory can still be reached this way, but has no name */
-		emit_gap(proc, "path", NULL, "its working folder has a path too long to be named");
+		emit_gap(proc, "path", NULL, "its working directory has a path too long to be named");
 	}
 }
 

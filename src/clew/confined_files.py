@@ -1,8 +1,9 @@
-"""Files below a folder that someone else controls, such as the root folder of a sandbox.
+"""Files below a directory that someone else controls, such as the root directory of a sandbox.
 
-A path, a link or a `..` in it never leads out of the folder, whatever is renamed there meanwhile:
-the kernel resolves every path with that folder as the root (openat2(2), RESOLVE_IN_ROOT). Opening
-`folder + path` would follow an absolute link to a file of the host, and store its bytes.
+A path, a link or a `..` in it never leads out of the directory, whatever is renamed there
+meanwhile: the kernel resolves every path with that directory as the root (openat2(2),
+RESOLVE_IN_ROOT). Opening `directory + path` would follow an absolute link to a file of the host,
+and store its bytes.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ def _kernel() -> Callable[[int, bytes, bytes], tuple[int, int]]:
 
     libc = ctypes.CDLL(None, use_errno=True)
 
-    def call(folder: int, path: bytes, how: bytes) -> tuple[int, int]:
-        found = libc.syscall(_OPENAT2, folder, path, how, len(how))
+    def call(directory: int, path: bytes, how: bytes) -> tuple[int, int]:
+        found = libc.syscall(_OPENAT2, directory, path, how, len(how))
         return int(found), ctypes.get_errno()
 
     return call
 
 
-def openat2(folder: int, path: bytes, flags: int, mode: int, resolve: int) -> int:
+def openat2(directory: int, path: bytes, flags: int, mode: int, resolve: int) -> int:
     """The system call, which Python has no name for; a descriptor that programs do not inherit."""
     how = _HOW.pack(flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, resolve)
     for _ in range(_TRIES):
-        found, number = _kernel()(folder, path, how)
+        found, number = _kernel()(directory, path, how)
         if found >= 0:
             return found
         if number not in (errno.EAGAIN, errno.EINTR):  # something was renamed under it
@@ -46,14 +47,14 @@ def openat2(folder: int, path: bytes, flags: int, mode: int, resolve: int) -> in
 
 
 class Confined:
-    """The files below the open folder `root`, by absolute paths; None: those of this machine."""
+    """The files below the open directory `root`, by absolute paths; None: those of this machine."""
 
     def __init__(self, root: int | None = None) -> None:
         self._root = root
 
     @property
     def path(self) -> bytes:
-        """Where the folder is seen from here, for `clew.safe_path`, which follows no links."""
+        """Where the directory is seen from here, for `clew.safe_path`, which follows no links."""
         return b"/" if self._root is None else b"/proc/self/fd/%d" % self._root
 
     def open(self, path: bytes, flags: int) -> int:
@@ -80,9 +81,9 @@ class Confined:
             return os.readlink(b"", dir_fd=file)
 
     def listdir(self, path: bytes) -> tuple[list[bytes], os.stat_result]:
-        """The names in a folder, and its state."""
-        with self._opened(path, os.O_RDONLY | os.O_DIRECTORY) as folder:
-            return [os.fsencode(name) for name in os.listdir(folder)], os.fstat(folder)
+        """The names in a directory, and its state."""
+        with self._opened(path, os.O_RDONLY | os.O_DIRECTORY) as directory:
+            return [os.fsencode(name) for name in os.listdir(directory)], os.fstat(directory)
 
     @contextmanager
     def _opened(self, path: bytes, flags: int) -> Iterator[int]:

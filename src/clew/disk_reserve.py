@@ -23,41 +23,41 @@ _PAGES = 64 << 10
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-def make(folder: Path) -> None:
-    """Make the reserve of a `.clew` folder, if it has none and there is room for one."""
-    if not (folder / NAME).exists():
-        _allocate(folder, min(SIZE, _free(folder) // _SHARE))
+def make(directory: Path) -> None:
+    """Make the reserve of a `.clew` directory, if it has none and there is room for one."""
+    if not (directory / NAME).exists():
+        _allocate(directory, min(SIZE, _free(directory) // _SHARE))
 
 
 @contextmanager
-def spent(folder: Path) -> Iterator[None]:
+def spent(directory: Path) -> Iterator[None]:
     """Free the reserve while the body runs, if there is no room for as much again."""
     size = 0
     with suppress(OSError):
-        if not _has_room(folder, SIZE):
-            size = (folder / NAME).stat().st_size
-            (folder / NAME).unlink()
+        if not _has_room(directory, SIZE):
+            size = (directory / NAME).stat().st_size
+            (directory / NAME).unlink()
     try:
         yield
     finally:
-        while size >= _LEAST and not _allocate(folder, size):
+        while size >= _LEAST and not _allocate(directory, size):
             size //= 2
 
 
-def is_full(folder: Path) -> bool:
+def is_full(directory: Path) -> bool:
     """Whether a write failed there for lack of room. SQLite, which maps files into memory, says
     so in other words."""
-    return not _has_room(folder, _PAGES)
+    return not _has_room(directory, _PAGES)
 
 
-def _allocate(folder: Path, size: int) -> bool:
+def _allocate(directory: Path, size: int) -> bool:
     """Whether `size` bytes are set aside now; too little is not worth it."""
     if size < _LEAST:
         return False
-    draft = folder / f".{NAME}.{os.urandom(4).hex()}"
+    draft = directory / f".{NAME}.{os.urandom(4).hex()}"
     try:
         _write(draft, size)
-        draft.rename(folder / NAME)
+        draft.rename(directory / NAME)
     except OSError:  # no room, or not ours to write
         with suppress(OSError):
             draft.unlink()
@@ -65,9 +65,9 @@ def _allocate(folder: Path, size: int) -> bool:
     return True
 
 
-def _has_room(folder: Path, size: int) -> bool:
+def _has_room(directory: Path, size: int) -> bool:
     """By trial: what a file system calls free, it may keep for others or for itself."""
-    draft = folder / f".{NAME}.{os.urandom(4).hex()}"
+    draft = directory / f".{NAME}.{os.urandom(4).hex()}"
     try:
         _write(draft, size)
     except OSError as error:
@@ -86,10 +86,10 @@ def _write(path: Path, size: int) -> None:
         os.close(descriptor)
 
 
-def _free(folder: Path) -> int:
+def _free(directory: Path) -> int:
     """Free bytes; 0 where that cannot be told."""
     try:
-        found = os.statvfs(folder)
+        found = os.statvfs(directory)
     except OSError:
         return 0
     return found.f_frsize * found.f_bavail

@@ -21,7 +21,7 @@ from typing import Literal
 
 from clew import settings
 from clew.errors import ClewError
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.redaction import Redactor, mask_text
 
 LIMIT = 1 << 20
@@ -32,15 +32,15 @@ LONGEST = 16_000
 Level = Literal["info", "warning", "error"]
 
 
-def write(folder: Folder, level: Level, text: str) -> None:
+def write(directory: ProjectDirectory, level: Level, text: str) -> None:
     """Add an entry."""
     with suppress(Exception):
         stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        entry = _escape(_redact(folder, text))[-LONGEST:]
-        _append(folder.log, f"{stamp} {os.getpid()} {_command()} {level} {entry}\n")
+        entry = _escape(_redact(directory, text))[-LONGEST:]
+        _append(directory.log, f"{stamp} {os.getpid()} {_command()} {level} {entry}\n")
 
 
-def write_error(folder: Folder, error: BaseException, *, doing: str = "") -> None:
+def write_error(directory: ProjectDirectory, error: BaseException, *, doing: str = "") -> None:
     """Add an entry for an error: its code and message, or the traceback of what is a bug."""
     if isinstance(error, ClewError):
         text = f"{error.code}: {error.message}"
@@ -48,11 +48,11 @@ def write_error(folder: Folder, error: BaseException, *, doing: str = "") -> Non
         import traceback
 
         text = "".join(traceback.format_exception(error))
-    write(folder, "error", f"{doing}: {text}" if doing else text)
+    write(directory, "error", f"{doing}: {text}" if doing else text)
 
 
-def _redact(folder: Folder, text: str) -> str:
-    own = {"PROJECT_TOKEN": folder.key.decode(errors="surrogateescape")}
+def _redact(directory: ProjectDirectory, text: str) -> str:
+    own = {"PROJECT_TOKEN": directory.key.decode(errors="surrogateescape")}
     redactor = Redactor({**own, **os.environ}, settings.load().redact)
     return mask_text(redactor.text(text))
 

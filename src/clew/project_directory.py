@@ -1,9 +1,10 @@
-"""A project's folder: `.clew/`, found by walking up, as git does.
+"""A project's directory: `.clew/`, found by walking up, as git does.
 
 It knows names and the configuration; what is inside the graph and the store is theirs to know.
 A project that is found by walking up may be a trap: in `/tmp`, or in a repository that was cloned.
 So it is not used if another user owns it, nor if links lead from it to where Clew would write.
-A project is made in a draft folder that is renamed into place, so it is there whole or not at all.
+A project is made in a draft directory that is renamed into place, so it is there whole or not at
+all.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from clew.settings import Settings, trusted_users
 
 NAME = ".clew"
 CHECKOUT = ".clew-checkout"
-"""In a folder that an execution's files were checked out to: says of what, and whose."""
+"""In a directory that an execution's files were checked out to: says of what, and whose."""
 
 _CONFIG = """\
 # A Clew project. `clew exec -- COMMAND` records here; see docs/reference/settings.md.
@@ -58,11 +59,11 @@ class Ignore:
 
 
 @dataclass(frozen=True)
-class Folder:
+class ProjectDirectory:
     """One project's `.clew/`."""
 
     root: Path
-    """The folder that holds `.clew/`."""
+    """The directory that holds `.clew/`."""
     uid: str
     exclude: tuple[str, ...]
     stream_limit: int
@@ -119,14 +120,14 @@ class Folder:
             return b""
 
 
-def own(folder: Folder, settings: Settings) -> tuple[bytes, ...]:
+def own(directory: ProjectDirectory, settings: Settings) -> tuple[bytes, ...]:
     """How paths of Clew's own begin: a command that is Clew itself goes there, and no record tells
-    of it. The user's cache may be reached through links; a project's folder is known without."""
+    of it. The user's cache may be reached through links; a project's directory is known without."""
     cache = os.fsencode(settings.owners)
-    return (os.fsencode(folder.path) + b"/", cache, os.path.realpath(cache))
+    return (os.fsencode(directory.path) + b"/", cache, os.path.realpath(cache))
 
 
-def find(start: Path, settings: Settings) -> Folder:
+def find(start: Path, settings: Settings) -> ProjectDirectory:
     """The project of `start`: the one CLEW_PROJECT names, else the nearest one upwards."""
     if settings.project is not None:
         if (settings.project / NAME).is_dir():
@@ -135,38 +136,38 @@ def find(start: Path, settings: Settings) -> Folder:
             f"CLEW_PROJECT names {settings.project}, which is no project",
             hint=f"clew init {settings.project}",
         )
-    for folder in (start, *start.parents):
-        for root in (folder, _root_of_checkout(folder)):
+    for directory in (start, *start.parents):
+        for root in (directory, _root_of_checkout(directory)):
             if root is not None and _is_project(root):
                 _check_owner(root)
                 return _open(root)
-    raise NoProject(f"no project in {start} or any folder above it", hint="clew init")
+    raise NoProject(f"no project in {start} or any directory above it", hint="clew init")
 
 
-def here(settings: Settings) -> Folder | None:
-    """The project of the current folder; None where there is none."""
+def here(settings: Settings) -> ProjectDirectory | None:
+    """The project of the current directory; None where there is none."""
     try:
         return find(Path.cwd(), settings)
     except (ClewError, OSError):
         return None
 
 
-def _root_of_checkout(folder: Path) -> Path | None:
-    """The project whose files were checked out to this folder."""
+def _root_of_checkout(directory: Path) -> Path | None:
+    """The project whose files were checked out to this directory."""
     import json
 
     try:
-        return Path(json.loads((folder / CHECKOUT).read_text())["root"])
+        return Path(json.loads((directory / CHECKOUT).read_text())["root"])
     except (OSError, ValueError, KeyError, TypeError):
         return None  # no checkout; a spoilt one is told of by who needs it
 
 
-def _is_project(folder: Path) -> bool:
+def _is_project(directory: Path) -> bool:
     try:
-        return (folder / NAME / "config.toml").is_file()
+        return (directory / NAME / "config.toml").is_file()
     except PermissionError as error:
         raise NotAllowed(
-            f"{folder / NAME} is not yours to read", hint="ask its owner, or set CLEW_PROJECT"
+            f"{directory / NAME} is not yours to read", hint="ask its owner, or set CLEW_PROJECT"
         ) from error
 
 
@@ -185,7 +186,7 @@ def _check_owner(root: Path) -> None:
         )
 
 
-def create(root: Path) -> Folder:
+def create(root: Path) -> ProjectDirectory:
     """Make a project in `root`; one that is there already is opened as it is."""
     if (root / NAME / "config.toml").is_file():
         _check_owner(root)
@@ -209,7 +210,7 @@ def create(root: Path) -> Folder:
             return _open(root)
         raise NotAllowed(
             f"cannot make a project in {root}: {error.strerror}",
-            hint="clew init DIR, with a folder you may write",
+            hint="clew init DIR, with a directory you may write",
         ) from error
     return _open(root)
 
@@ -223,18 +224,18 @@ def keep_from_git(directory: Path) -> None:
 _WRITTEN = ("cache", "graph.db", "log", "pending", "spool", "token", "unsent")
 
 
-def _open(root: Path) -> Folder:
+def _open(root: Path) -> ProjectDirectory:
     for name in _WRITTEN:  # what is left in the spool is removed, wherever it leads
         if os.path.islink(root / NAME / name):
             raise NotAllowed(
                 f"{root / NAME / name} is a link: Clew did not make it",
-                hint="this folder may be malicious; clew init in another one",
+                hint="this directory may be malicious; clew init in another one",
             )
     config = root / NAME / "config.toml"
     try:
         values = tomllib.loads(config.read_text())
         record = values.get("record", {})
-        return Folder(
+        return ProjectDirectory(
             root=root.resolve(),
             uid=str(values["uid"]),
             exclude=_globs(record, "exclude", ()),

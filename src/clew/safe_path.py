@@ -1,17 +1,17 @@
 # Paths are bytes here, which pathlib does not take:
 # ruff: noqa: PTH102
-"""Join paths from a record, an archive or a server to a folder on disk, and never leave it.
+"""Join paths from a record, an archive or a server to a directory on disk, and never leave it.
 
 A record may be a stranger's, so its paths are untrusted. All code that writes files from one gets
-their places from a `SafeFolder`. It rejects names that climb or are not plain, and it makes the
-parent folders itself: a parent that is a symbolic link is an error, no matter who made it. So a
+their places from a `SafeDirectory`. It rejects names that climb or are not plain, and it makes the
+parent directories itself: a parent that is a symbolic link is an error, no matter who made it. So a
 record cannot write a link `a -> /etc` and then the file `a/passwd`. The last part of a path is not
 looked at: callers write it with calls that do not follow links (a rename, `O_EXCL`, `symlink`).
 
-Some names make a folder a project or a repository, whose settings other programs obey. Files for
+Some names make a directory a project or a repository, whose settings other programs obey. Files for
 a person to look at and work on get other names by `escape_names`.
 
-`open_parent` is for a folder that others change at the same time: a sandbox, seen from outside.
+`open_parent` is for a directory that others change at the same time: a sandbox, seen from outside.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ are never stored or compared."""
 
 _LONGEST = 4096
 """Bytes: the kernel takes no longer path."""
-_FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _DEEPEST = 256
-"""Folders: what is much deeper cannot be removed by recursion."""
+"""Directories: what is much deeper cannot be removed by recursion."""
 
 
 _OBEYED = re.compile(rb"_*\.(clew|clew-checkout|git|hg)", re.IGNORECASE)
 
 
 def escape_names(path: bytes) -> bytes:
-    """The path with `_` before names that make a folder a project of Clew, or a repository.
+    """The path with `_` before names that make a directory a project of Clew, or a repository.
 
     A stranger's `sub/.clew` would be taken for a project of the user: its records for records made
     here. The settings of a `.git` or `.hg` name programs, which any `git status` runs.
@@ -72,25 +72,26 @@ def check_relative(path: bytes) -> None:
         shown = path[:200].decode("utf-8", "replace")
         raise Damaged(
             f"{shown!r} is not a valid relative path",
-            hint="the record or the server names a path outside the folder: do not trust it",
+            hint="the record or the server names a path outside the directory: do not trust it",
         )
 
 
-class SafeFolder:
-    """A folder that files of a record are written below. The folder itself must exist."""
+class SafeDirectory:
+    """A directory that files of a record are written below. The directory itself must exist."""
 
     def __init__(self, root: bytes | str | os.PathLike[str]) -> None:
         self._root = os.fsencode(root)
-        self._made = {b""}  # folders below the root that are known to be real
+        self._made = {b""}  # directories below the root that are known to be real
 
     def join(self, path: bytes) -> bytes:
-        """Where `path`, relative to the folder, lies on disk; its parent folders are made."""
+        """Where `path`, relative to the directory, lies on disk; its parent directories are
+        made."""
         check_relative(path)
         self._make(os.path.dirname(path))
         return os.path.join(self._root, path)
 
-    def make_folder(self, path: bytes) -> bytes:
-        """As `join`, of a folder, which is made if it is not there."""
+    def make_directory(self, path: bytes) -> bytes:
+        """As `join`, of a directory, which is made if it is not there."""
         check_relative(path)
         self._make(path)
         return os.path.join(self._root, path)
@@ -100,9 +101,9 @@ class SafeFolder:
         while path not in self._made:
             lacking.append(path)
             path = os.path.dirname(path)
-        for folder in reversed(lacking):
-            self._make_one(folder)
-            self._made.add(folder)
+        for directory in reversed(lacking):
+            self._make_one(directory)
+            self._made.add(directory)
 
     def _make_one(self, path: bytes) -> None:
         place = os.path.join(self._root, path)
@@ -112,22 +113,22 @@ class SafeFolder:
             if not stat.S_ISDIR(os.lstat(place).st_mode):
                 shown = path[:200].decode("utf-8", "replace")
                 raise Damaged(
-                    f"{shown!r} is not a folder, and something is to be written below it",
+                    f"{shown!r} is not a directory, and something is to be written below it",
                     hint="the record or the server writes through a link: do not trust it",
                 ) from None
 
 
 @contextmanager
-def open_folder(root: bytes, path: bytes) -> Iterator[int]:
-    """A descriptor of a folder below `root`, where other processes may be at work: no link on the
-    way is followed, even if one is put there at this moment. An OSError where one is. With an empty
-    path, `root` itself."""
+def open_directory(root: bytes, path: bytes) -> Iterator[int]:
+    """A descriptor of a directory below `root`, where other processes may be at work: no link on
+    the way is followed, even if one is put there at this moment. An OSError where one is. With an
+    empty path, `root` itself."""
     if path:
         check_relative(path)
-    descriptor = os.open(root, _FOLDER)
+    descriptor = os.open(root, _DIRECTORY)
     try:
         for name in path.split(b"/") if path else ():
-            inner = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+            inner = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
             os.close(descriptor)
             descriptor = inner
         yield descriptor
@@ -137,8 +138,8 @@ def open_folder(root: bytes, path: bytes) -> Iterator[int]:
 
 @contextmanager
 def open_parent(root: bytes, path: bytes) -> Iterator[tuple[int, bytes]]:
-    """As `open_folder`, of the folder that holds `path`; and the name it has there."""
+    """As `open_directory`, of the directory that holds `path`; and the name it has there."""
     check_relative(path)
-    folder, _, name = path.rpartition(b"/")
-    with open_folder(root, folder) as descriptor:
+    directory, _, name = path.rpartition(b"/")
+    with open_directory(root, directory) as descriptor:
         yield descriptor, name

@@ -64,8 +64,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         return environ.get(name) or None
 
     def base(name: str, usual: str) -> Path:
-        """One of the user's own folders. A relative one would be another in every folder, and does
-        not count, as XDG wants it."""
+        """One of the user's own directories. A relative one would be another in every directory,
+        and does not count, as XDG wants it."""
         named = Path(value(name) or "")
         return named if named.is_absolute() else Path.home() / usual
 

@@ -1,9 +1,9 @@
 """Signatures of records: SSH signatures (SSHSIG), made and checked by `ssh-keygen`, as Git does.
 
 A signature covers an execution's uid and the digest of its events, and through them every digest
-of content. The user's folder of settings holds which key signs (`signing-key`, a path), and whose
-keys are known (`allowed_signers`, in the format of `ssh-keygen`). A valid signature of a
-key that is not in there proves nothing but that the record is the one that was signed.
+of content. The user's directory of settings holds which key signs (`signing-key`, a path), and
+whose keys are known (`allowed_signers`, in the format of `ssh-keygen`). A valid signature of a key
+that is not in there proves nothing but that the record is the one that was signed.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def verify(signature: str, signed: bytes) -> str:
     return found[1]
 
 
-def sign(folder: Path, signed: bytes) -> str | None:
+def sign(directory: Path, signed: bytes) -> str | None:
     """A signature by the user's key; None if no key was chosen."""
-    key = signing_key(folder)
+    key = signing_key(directory)
     if key is None:
         return None
     with tempfile.TemporaryDirectory() as place:
@@ -71,36 +71,36 @@ def sign(folder: Path, signed: bytes) -> str | None:
         return file.with_suffix(".sig").read_text()
 
 
-def signing_key(folder: Path) -> Path | None:
+def signing_key(directory: Path) -> Path | None:
     """The key file that `push` signs with: private, or public if an agent holds the private one."""
     try:
-        return Path((folder / "signing-key").read_text().strip())
+        return Path((directory / "signing-key").read_text().strip())
     except FileNotFoundError:
         return None
 
 
-def create_key(folder: Path, owner: str) -> Path:
+def create_key(directory: Path, owner: str) -> Path:
     """Make an ed25519 key, and sign with it from now on."""
-    key = folder / "id_ed25519"
+    key = directory / "id_ed25519"
     if key.exists():
         raise Exists(f"{key} already exists", hint="clew key show")
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     ran = _run("-q", "-t", "ed25519", "-N", "", "-C", owner, "-f", os.fspath(key))
     if ran.returncode != 0:
         raise ClewError(f"no key was made: {ran.stderr.decode(errors='replace').strip()}")
-    use_key(folder, key, owner)
+    use_key(directory, key, owner)
     return key
 
 
-def use_key(folder: Path, key: Path, owner: str) -> None:
+def use_key(directory: Path, key: Path, owner: str) -> None:
     """Sign with an SSH key from now on; signatures of it are known as the owner's."""
     if not key.is_file():
         raise NotFound(f"no key file {key}", hint="ssh-keygen -t ed25519, or clew key create")
     public = public_key(key)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if fingerprint(public) not in allowed(folder):
-        allow(folder, owner, public)
-    (folder / "signing-key").write_text(f"{key.absolute()}\n")
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if fingerprint(public) not in allowed(directory):
+        allow(directory, owner, public)
+    (directory / "signing-key").write_text(f"{key.absolute()}\n")
 
 
 def public_key(key: Path) -> str:
@@ -123,7 +123,7 @@ def fingerprint(public: str) -> str:
     return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
-def allow(folder: Path, name: str, public: str) -> str:
+def allow(directory: Path, name: str, public: str) -> str:
     """Know the key as that of `name`; its fingerprint."""
     words = public.split()
     if not _NAME.fullmatch(name) or name.startswith("#"):
@@ -131,19 +131,19 @@ def allow(folder: Path, name: str, public: str) -> str:
     if len(words) < 2 or _blob(words[1]) is None:
         raise UsageError("this is no public SSH key", hint="ssh-ed25519 AAAA…, or its file")
     found = fingerprint(public)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (folder / "allowed_signers").open("a") as file:
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (directory / "allowed_signers").open("a") as file:
         file.write(f'{name} namespaces="{NAMESPACE}" {words[0]} {words[1]}\n')
     return found
 
 
-def allowed(folder: Path) -> dict[str, str]:
+def allowed(directory: Path) -> dict[str, str]:
     """The names of the known signers by the fingerprints of their keys.
 
     Lines with options that this does not understand (authorities, times) allow nothing.
     """
     try:
-        lines = (folder / "allowed_signers").read_text(errors="replace").splitlines()
+        lines = (directory / "allowed_signers").read_text(errors="replace").splitlines()
     except FileNotFoundError:
         return {}
     found: dict[str, str] = {}

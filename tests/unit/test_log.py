@@ -11,51 +11,51 @@ from pathlib import Path
 import pytest
 
 from clew import log
-from clew import project_directory as folders
+from clew import project_directory as directories
 from clew.errors import Busy
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    return folders.create(tmp_path)
+def directory(tmp_path: Path) -> ProjectDirectory:
+    return directories.create(tmp_path)
 
 
-def lines(folder: Folder) -> list[str]:
-    return folder.log.read_text().splitlines()
+def lines(directory: ProjectDirectory) -> list[str]:
+    return directory.log.read_text().splitlines()
 
 
-def test_an_entry_is_one_line(folder: Folder) -> None:
-    log.write(folder, "info", "two\nlines and \x1b[31mcolour")
-    (line,) = lines(folder)
+def test_an_entry_is_one_line(directory: ProjectDirectory) -> None:
+    log.write(directory, "info", "two\nlines and \x1b[31mcolour")
+    (line,) = lines(directory)
     assert re.fullmatch(
         rf"\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\dZ {os.getpid()} \S+ info "
         r"two\\nlines and \\x1b\[31mcolour",
         line,
     )
-    assert folder.log.stat().st_mode & 0o777 == 0o600
+    assert directory.log.stat().st_mode & 0o777 == 0o600
 
 
-def test_errors_have_a_code_and_bugs_a_traceback(folder: Folder) -> None:
-    log.write_error(folder, Busy("it is held"))
+def test_errors_have_a_code_and_bugs_a_traceback(directory: ProjectDirectory) -> None:
+    log.write_error(directory, Busy("it is held"))
     try:
         raise ValueError("a bug")
     except ValueError as error:
-        log.write_error(folder, error)
-    known, bug = lines(folder)
+        log.write_error(directory, error)
+    known, bug = lines(directory)
     assert known.endswith(" error busy: it is held")
     assert "Traceback" in bug
     assert "test_log.py" in bug
     assert "ValueError: a bug" in bug
 
 
-def test_secrets_are_masked(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_masked(directory: ProjectDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_PASSWORD", "correct horse\nbattery")
     monkeypatch.setenv("MY_OWN", "only-the-user-knows")
     monkeypatch.setenv("CLEW_REDACT", "MY_OWN")
     monkeypatch.setenv("CLEW_TOKEN", "of-another-server")
     monkeypatch.setenv("CLEW_GRAPH", "postgresql://clew:in-the-address@db/clew")
-    token = folder.token.read_text().strip()
+    token = directory.token.read_text().strip()
     told = (
         "correct horse\nbattery",
         "only-the-user-knows",
@@ -63,26 +63,26 @@ def test_secrets_are_masked(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> 
         token,
     )
     log.write(
-        folder,
+        directory,
         "error",
         "; ".join([*told, "https://u:of-a-url@example.org/x", "--password given-to-it"]),
     )
-    text = folder.log.read_text()
+    text = directory.log.read_text()
     assert "***" in text
     for secret in (*told, "battery", "of-a-url", "given-to-it"):
         assert secret not in text
 
 
-def test_it_is_bounded(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_bounded(directory: ProjectDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "LIMIT", 4000)
     for number in range(200):
-        log.write(folder, "info", f"entry {number} " + "x" * 100)
-    files = {path.name: path.stat().st_size for path in folder.path.glob("log*")}
+        log.write(directory, "info", f"entry {number} " + "x" * 100)
+    files = {path.name: path.stat().st_size for path in directory.path.glob("log*")}
     assert files.keys() == {"log", "log.1"}
     assert max(files.values()) < 5000
-    assert "entry 199 " in folder.log.read_text() + (folder.path / "log.1").read_text()
-    log.write(folder, "error", "y" * (1 << 20))
-    assert max(path.stat().st_size for path in folder.path.glob("log*")) < 5000 + 2 * log.LONGEST
+    assert "entry 199 " in directory.log.read_text() + (directory.path / "log.1").read_text()
+    log.write(directory, "error", "y" * (1 << 20))
+    assert max(path.stat().st_size for path in directory.path.glob("log*")) < 5000 + 2 * log.LONGEST
 
 
 WRITER = """
@@ -96,21 +96,21 @@ for number in range(100):
 """
 
 
-def test_several_processes_write_whole_lines(folder: Folder) -> None:
-    words = [sys.executable, "-c", WRITER, str(folder.root)]
+def test_several_processes_write_whole_lines(directory: ProjectDirectory) -> None:
+    words = [sys.executable, "-c", WRITER, str(directory.root)]
     writers = [subprocess.Popen([*words, name]) for name in ("a", "b", "c")]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
-    told = [line for path in folder.path.glob("log*") for line in path.read_text().splitlines()]
+    told = [line for path in directory.path.glob("log*") for line in path.read_text().splitlines()]
     assert told
     assert all(re.fullmatch(r"\S+Z \d+ \S+ info [abc] \d+ z{50}", line) for line in told)
 
 
-def test_a_log_that_cannot_be_written_is_no_error(folder: Folder) -> None:
-    folder.log.mkdir()
-    log.write(folder, "error", "lost")
-    folder.log.rmdir()
-    elsewhere = folder.root / "elsewhere"
+def test_a_log_that_cannot_be_written_is_no_error(directory: ProjectDirectory) -> None:
+    directory.log.mkdir()
+    log.write(directory, "error", "lost")
+    directory.log.rmdir()
+    elsewhere = directory.root / "elsewhere"
     elsewhere.touch()
-    folder.log.symlink_to(elsewhere)
-    log.write(folder, "error", "lost")
+    directory.log.symlink_to(elsewhere)
+    log.write(directory, "error", "lost")
     assert elsewhere.read_text() == ""

@@ -1,4 +1,4 @@
-"""Paths of a record never leave the folder that its files are written to."""
+"""Paths of a record never leave the directory that its files are written to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import Damaged
-from clew.safe_path import SafeFolder, check_relative, escape_names, unescape_names
+from clew.safe_path import SafeDirectory, check_relative, escape_names, unescape_names
 
 BAD = [
     b"",
@@ -32,17 +32,17 @@ BAD = [
 @pytest.mark.parametrize("path", BAD)
 def test_a_path_that_is_not_plain_is_refused(path: bytes, tmp_path: Path) -> None:
     with pytest.raises(Damaged, match="not a valid relative path"):
-        SafeFolder(tmp_path).join(path)
+        SafeDirectory(tmp_path).join(path)
     with pytest.raises(Damaged):
-        SafeFolder(tmp_path).make_folder(path)
+        SafeDirectory(tmp_path).make_directory(path)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     "path", [b"a", b"...", b"a/b/c", b"\xff/\xfe", b"a b/\n", b"a/" * 200 + b"a"]
 )
-def test_a_plain_path_gets_its_folders(path: bytes, tmp_path: Path) -> None:
-    place = SafeFolder(tmp_path).join(path)
+def test_a_plain_path_gets_its_directories(path: bytes, tmp_path: Path) -> None:
+    place = SafeDirectory(tmp_path).join(path)
     assert place == os.fsencode(tmp_path) + b"/" + path
     assert os.path.isdir(os.path.dirname(place))
 
@@ -56,10 +56,10 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     (inside / "a" / "up").symlink_to("../..")
     (inside / "file").write_text("x")
     for path in (b"direct/x", b"direct/x/y", b"a/up/outside/x", b"file/x"):
-        with pytest.raises(Damaged, match="is not a folder"):
-            SafeFolder(inside).join(path)
-    with pytest.raises(Damaged, match="is not a folder"):
-        SafeFolder(inside).make_folder(b"direct")
+        with pytest.raises(Damaged, match="is not a directory"):
+            SafeDirectory(inside).join(path)
+    with pytest.raises(Damaged, match="is not a directory"):
+        SafeDirectory(inside).make_directory(b"direct")
     assert list(outside.iterdir()) == []
 
 
@@ -67,7 +67,7 @@ def test_a_link_that_the_same_record_wrote_is_not_followed(tmp_path: Path) -> No
     outside, inside = tmp_path / "outside", tmp_path / "inside"
     outside.mkdir()
     inside.mkdir()
-    places = SafeFolder(inside)
+    places = SafeDirectory(inside)
     os.symlink(os.fsencode(outside), places.join(b"a"))  # noqa: PTH211
     with pytest.raises(Damaged):
         places.join(b"a/passwd")
@@ -82,8 +82,8 @@ def test_what_is_joined_stays_inside(path: bytes) -> None:
         check_relative(path)
     except Damaged:
         return
-    whole = os.path.normpath(b"/folder/" + path)
-    assert whole == b"/folder/" + path
+    whole = os.path.normpath(b"/directory/" + path)
+    assert whole == b"/directory/" + path
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
-"""What pipeline runs and their tasks made, as the files that it is: an artifact is one, or a folder
-of them. A run, a task and an artifact are named as everywhere: r1, r1/train, r1/train:model."""
+"""What pipeline runs and their tasks made, as the files that it is: an artifact is one, or a
+directory of them. A run, a task and an artifact are named as everywhere: r1, r1/train,
+r1/train:model."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class ArtifactFile(NamedTuple):
     version: str
     """What it is called in the record."""
     name: str
-    """`train/model/weights`: its place in the folder of a run."""
+    """`train/model/weights`: its place in the directory of a run."""
     within: str
     """`weights`: its place in the artifact; empty where that is a file."""
     digest: str
@@ -118,7 +119,7 @@ def _files(project: Project, task: dict[str, Any], artifact: dict[str, Any]) -> 
 
 
 def _name(path: str) -> str:
-    """Where a file is below the folder of a run; of one that is elsewhere, its last part."""
+    """Where a file is below the directory of a run; of one that is elsewhere, its last part."""
     from clew.pipelines.runs.task_reuse import RUNS
 
     below = path.partition(f"/{RUNS}/")[2].partition("/")[2]

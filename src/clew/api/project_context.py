@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.redaction import CREDENTIALS
 from clew.replay.repeat.secret_values import SecretValues
 from clew.settings import Settings
@@ -25,7 +25,11 @@ class ProjectState:
     """The graph is opened on first use and stays open until `close`."""
 
     def __init__(
-        self, directory: Folder, settings: Settings, *, environ: Mapping[str, str] = os.environ
+        self,
+        directory: ProjectDirectory,
+        settings: Settings,
+        *,
+        environ: Mapping[str, str] = os.environ,
     ) -> None:
         """`environ`: the caller's variables; repeats of records made here take secrets from it."""
         self.directory = directory

@@ -142,7 +142,7 @@ class Repeated(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Checkout(Record):
-    """The files of an execution, laid out in a folder."""
+    """The files of an execution, laid out in a directory."""
 
     execution: str
     folder: str
@@ -163,7 +163,7 @@ class Checkout(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Status(Record):
-    """What was changed in a checkout; each a path below its folder."""
+    """What was changed in a checkout; each a path below its directory."""
 
     execution: str
     folder: str

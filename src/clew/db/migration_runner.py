@@ -15,12 +15,12 @@ from clew.errors import ClewError
 KNOWN = 7
 """The newest version this program knows; a test holds it against the files."""
 
-_FOLDER = Path(__file__).parent / "migrations"
+_DIRECTORY = Path(__file__).parent / "migrations"
 
 
 def statements(version: int, words: Mapping[str, str]) -> list[str]:
     """One migration's statements in the words of one database."""
-    text = (_FOLDER / f"{version:04}.sql").read_text()
+    text = (_DIRECTORY / f"{version:04}.sql").read_text()
     for word, meaning in words.items():
         text = text.replace("{" + word + "}", meaning)
     bare = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))

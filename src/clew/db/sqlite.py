@@ -189,7 +189,7 @@ class SQLite(Connection):
         if _is(error, "READONLY", "PERM", "CANTOPEN", "AUTH"):
             return NotAllowed(
                 f"{where} cannot be opened or written: {error}",
-                hint=f"check the folder and its permissions: ls -la {self._path.parent}",
+                hint=f"check the directory and its permissions: ls -la {self._path.parent}",
             )
         if _is(error, "FULL") or (_is(error, "IOERR") and is_full(self._path.parent)):
             return Full(f"no space left to write {where}", hint=MAKE_ROOM)

@@ -1,4 +1,4 @@
-"""What conda and mamba installed, read from an environment's `conda-meta` folder."""
+"""What conda and mamba installed, read from an environment's `conda-meta` directory."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def present(prefix: bytes) -> bool:
 
 def read(prefix: bytes) -> Owned:
     """Every package of an environment with the absolute paths of its files."""
-    folder = prefix + b"/conda-meta"
+    directory = prefix + b"/conda-meta"
     try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(b".json"))
+        names = sorted(name for name in os.listdir(directory) if name.endswith(b".json"))
     except OSError:
         return
     for name in names:
         try:
-            with open(folder + b"/" + name, "rb") as file:
+            with open(directory + b"/" + name, "rb") as file:
                 told = json.load(file)
             package = Package(
                 build_purl(

@@ -1,7 +1,7 @@
 """What dpkg owns, read from its own records.
 
 Lists name paths as the packages shipped them; two things move them: diversions (a package's
-file was put elsewhere for another package's sake) and merged folders (`/lib` is a link to
+file was put elsewhere for another package's sake) and merged directories (`/lib` is a link to
 `/usr/lib`, and the kernel speaks of the latter). Both are undone here, so that the paths are
 those of the files as they lie.
 """
@@ -40,7 +40,7 @@ def present(root: Path) -> bool:
 def read(root: Path) -> Owned:
     """Every installed package with the paths of its files."""
     admin = root / "var/lib/dpkg"
-    merged = merged_folders(root)
+    merged = merged_directories(root)
     distribution = os_release(root).get("ID", "debian")
     automatic = _automatic(root / "var/lib/apt/extended_states")
     diverted = _diversions(admin / "diversions")
@@ -61,8 +61,8 @@ def read(root: Path) -> Owned:
         yield package, _files(listed, merged, diverted, name.encode())
 
 
-def merged_folders(root: Path) -> dict[bytes, bytes]:
-    """`/lib` → `/usr/lib` and its like: links at the top that stand for folders below /usr."""
+def merged_directories(root: Path) -> dict[bytes, bytes]:
+    """`/lib` → `/usr/lib` and its like: links at the top that stand for directories below /usr."""
     found: dict[bytes, bytes] = {}
     for name in _MERGED:
         try:
@@ -74,7 +74,7 @@ def merged_folders(root: Path) -> dict[bytes, bytes]:
 
 
 def unmerge(path: bytes, merged: dict[bytes, bytes]) -> bytes:
-    """The path with a merged top folder replaced by what it stands for."""
+    """The path with a merged top directory replaced by what it stands for."""
     end = path.find(b"/", 1)
     top = merged.get(path[:end]) if end > 0 else None
     return path if top is None else top + path[end:]
@@ -89,7 +89,7 @@ def _files(
     paths = listed.split(b"\n")
     for path, following in zip(paths, [*paths[1:], b""], strict=True):
         if following.startswith(path + b"/") or path in (b"", b"/."):
-            continue  # a folder
+            continue  # a directory
         if path in diverted:
             target, owner = diverted[path]
             yield unmerge(path if owner == package else target, merged)

@@ -2,9 +2,9 @@
 
 Package managers' own records are large and slow to read; this is what is left of them when
 only "whose is this path" is asked: 12 bytes a path. A path is known by 64 bits of its
-BLAKE3 hash; two among a million differing paths meet once in forty million machines. The folders
-that hold owned files are in it, too: most files lie where nobody owns any, and a folder is
-asked about once.
+BLAKE3 hash; two among a million differing paths meet once in forty million machines. The
+directories that hold owned files are in it, too: most files lie where nobody owns any, and a
+directory is asked about once.
 
 The file is a cache, one for all projects of a user (`clew.packages.user_cache`): it carries the
 state of the records it was made from, and is found by it.
@@ -26,8 +26,8 @@ from blake3 import blake3
 from clew.packages import user_cache
 
 _FORMAT = 3
-_FOLDER = 0xFFFF_FFFF
-"""In place of an owner: a folder that holds owned files."""
+_DIRECTORY = 0xFFFF_FFFF
+"""In place of an owner: a directory that holds owned files."""
 _KEY, _OWNER = 8, 4
 _SETTLED = 2_000_000_000
 """Records that changed less than these nanoseconds ago may change again within one tick of the
@@ -61,13 +61,13 @@ class Index:
         self.packages = packages
         self._keys = keys
         self._owners = owners
-        self._folders: dict[bytes, bool] = {}
+        self._directories: dict[bytes, bool] = {}
 
     def owner(self, path: bytes) -> Package | None:
-        folder = path.rpartition(b"/")[0]
-        holds = self._folders.get(folder)
+        directory = path.rpartition(b"/")[0]
+        holds = self._directories.get(directory)
         if holds is None:
-            holds = self._folders[folder] = self._number(folder) is not None
+            holds = self._directories[directory] = self._number(directory) is not None
         number = self._number(path) if holds else None
         return self.packages[number] if number is not None and number < len(self.packages) else None
 
@@ -81,14 +81,14 @@ class Index:
         """Where two packages claim one path, the first is believed."""
         packages: list[Package] = []
         owner_of: dict[int, int] = {}
-        folders: set[bytes] = set()
+        directories: set[bytes] = set()
         for number, (package, paths) in enumerate(owned):
             packages.append(package)
             for path in paths:
                 owner_of.setdefault(_key(path), number)
-                folders.add(path.rpartition(b"/")[0])
-        for folder in folders:
-            owner_of.setdefault(_key(folder), _FOLDER)
+                directories.add(path.rpartition(b"/")[0])
+        for directory in directories:
+            owner_of.setdefault(_key(directory), _DIRECTORY)
         keys = array("Q", sorted(owner_of))
         return cls(packages, keys, array("I", map(owner_of.__getitem__, keys)))
 

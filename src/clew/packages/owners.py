@@ -39,7 +39,7 @@ class Packages:
         self._sites: dict[bytes, Index] = {}
         self._looked: set[bytes] = set()
         self._above: dict[bytes, tuple[bytes, ...]] = {}
-        self._folders: dict[bytes, bytes] = {}
+        self._directories: dict[bytes, bytes] = {}
         self._met: dict[str, bool | None] = {}
 
     def owners(self, paths: Iterable[bytes]) -> dict[bytes, str]:
@@ -85,12 +85,12 @@ class Packages:
     def _of_own_site(self, names: Names) -> Package | None:
         """The site a path lies in knows best, the outermost first: a distribution may carry
         others inside it (as setuptools does), and those files are its own. Sites are looked for
-        on the way. Asked only for files of Python's kinds: folders of data may be huge, and listing
-        them would be for nothing."""
-        folder = names[0].rpartition(b"/")[0]
-        above = self._above.get(folder)
+        on the way. Asked only for files of Python's kinds: directories of data may be huge, and
+        listing them would be for nothing."""
+        directory = names[0].rpartition(b"/")[0]
+        above = self._above.get(directory)
         if above is None:
-            above = self._above[folder] = tuple(_downwards(folder))
+            above = self._above[directory] = tuple(_downwards(directory))
         for around in above:
             if around not in self._looked:
                 self._look_at(around)
@@ -107,22 +107,22 @@ class Packages:
         )
 
     def _settled(self, path: bytes) -> bytes:
-        """The path with links among its folders followed, as the records speak of it."""
-        folder, _, name = path.rpartition(b"/")
-        known = self._folders.get(folder)
-        return (self._folder(folder) if known is None else known) + b"/" + name
+        """The path with links among its directories followed, as the records speak of it."""
+        directory, _, name = path.rpartition(b"/")
+        known = self._directories.get(directory)
+        return (self._directory(directory) if known is None else known) + b"/" + name
 
-    def _folder(self, folder: bytes) -> bytes:
+    def _directory(self, directory: bytes) -> bytes:
         unknown = []
-        while folder and folder not in self._folders:
-            folder, _, name = folder.rpartition(b"/")
+        while directory and directory not in self._directories:
+            directory, _, name = directory.rpartition(b"/")
             unknown.append(name)
-        known = self._folders.get(folder, b"")
-        for name in reversed(unknown):  # a loop: paths may be thousands of folders deep
-            folder, known = folder + b"/" + name, known + b"/" + name
+        known = self._directories.get(directory, b"")
+        for name in reversed(unknown):  # a loop: paths may be thousands of directories deep
+            directory, known = directory + b"/" + name, known + b"/" + name
             if os.path.islink(known):
                 known = os.path.realpath(known).rstrip(b"/")
-            self._folders[folder] = known
+            self._directories[directory] = known
         return known
 
     @cached_property
@@ -137,11 +137,11 @@ class Packages:
             made.append(index(self._cache, "rpm", read, lambda: rpm.read(root, database)))
         return made
 
-    def _look_at(self, folder: bytes) -> None:
-        self._looked.add(folder)
-        made = self._environment(folder) or self._site(folder)
+    def _look_at(self, directory: bytes) -> None:
+        self._looked.add(directory)
+        made = self._environment(directory) or self._site(directory)
         if made is not None:
-            self._sites[folder] = made
+            self._sites[directory] = made
             self._sites = dict(sorted(self._sites.items(), key=lambda item: len(item[0])))
 
     def _environment(self, prefix: bytes) -> Index | None:
@@ -150,21 +150,21 @@ class Packages:
         changed = [Path(os.fsdecode(prefix + b"/conda-meta"))]
         return index(self._cache, _name("conda", prefix), changed, lambda: conda.read(prefix))
 
-    def _site(self, folder: bytes) -> Index | None:
-        if not pypi.distributions(folder):
+    def _site(self, directory: bytes) -> Index | None:
+        if not pypi.distributions(directory):
             return None
-        changed = [Path(os.fsdecode(folder))]
-        return index(self._cache, _name("pypi", folder), changed, lambda: pypi.read(folder))
+        changed = [Path(os.fsdecode(directory))]
+        return index(self._cache, _name("pypi", directory), changed, lambda: pypi.read(directory))
 
 
-def _downwards(folder: bytes) -> Iterator[bytes]:
-    """The folders on the way, and itself; not the root."""
-    end = folder.find(b"/", 1)
+def _downwards(directory: bytes) -> Iterator[bytes]:
+    """The directories on the way, and itself; not the root."""
+    end = directory.find(b"/", 1)
     while end > 0:
-        yield folder[:end]
-        end = folder.find(b"/", end + 1)
-    if folder:
-        yield folder
+        yield directory[:end]
+        end = directory.find(b"/", end + 1)
+    if directory:
+        yield directory
 
 
 def _names(path: bytes) -> Names:
@@ -184,5 +184,5 @@ def _first(indexes: Iterable[Index], names: Names) -> Package | None:
     return None
 
 
-def _name(kind: str, folder: bytes) -> str:
-    return f"{kind}-{blake3(folder).hexdigest(length=10)}"
+def _name(kind: str, directory: bytes) -> str:
+    return f"{kind}-{blake3(directory).hexdigest(length=10)}"

@@ -1,6 +1,6 @@
 """What pip, uv and their like installed, read from the RECORD files beside it.
 
-A folder that holds `*.dist-info` folders is a site: any folder may be one (`pip install
+A directory that holds `*.dist-info` directories is a site: any directory may be one (`pip install
 --target`). A distribution installed as editable owns what the installer wrote into the site; its
 source lies elsewhere and is the user's.
 """
@@ -20,7 +20,7 @@ _IDENTITY = re.compile(rb"^(Name|Version): *(.*?)\s*$", re.MULTILINE)
 
 
 def distributions(site: bytes) -> list[bytes]:
-    """The names of a folder's `*.dist-info` folders; empty when it is no site."""
+    """The names of a directory's `*.dist-info` directories; empty when it is no site."""
     try:
         names = os.listdir(site)
     except OSError:
@@ -31,26 +31,26 @@ def distributions(site: bytes) -> list[bytes]:
 def read(site: bytes) -> Owned:
     """Every distribution of a site with the absolute paths of its files."""
     for name in distributions(site):
-        folder = site + b"/" + name
-        named, version = _identity(folder, name)
-        name_there = build_purl("pypi", normalize_pypi_name(named), version, **_origin(folder))
-        package = Package(name_there, _requested(folder))
-        yield package, _files(site, folder)
+        directory = site + b"/" + name
+        named, version = _identity(directory, name)
+        name_there = build_purl("pypi", normalize_pypi_name(named), version, **_origin(directory))
+        package = Package(name_there, _requested(directory))
+        yield package, _files(site, directory)
 
 
-def _identity(folder: bytes, name: bytes) -> tuple[str, str]:
-    """Name and version: as the metadata has them, else as the folder is called."""
-    head = _read(folder + b"/METADATA").partition(b"\n\n")[0]
+def _identity(directory: bytes, name: bytes) -> tuple[str, str]:
+    """Name and version: as the metadata has them, else as the directory is called."""
+    head = _read(directory + b"/METADATA").partition(b"\n\n")[0]
     fields = dict(_IDENTITY.findall(head.replace(b"\r", b"")))
     called, _, version = name.removesuffix(b".dist-info").partition(b"-")
     found = fields.get(b"Name", called), fields.get(b"Version", version)
     return found[0].decode(errors="replace"), found[1].decode(errors="replace")
 
 
-def _origin(folder: bytes) -> dict[str, str]:
+def _origin(directory: bytes) -> dict[str, str]:
     """Where it came from when not from an index, as qualifiers."""
     try:
-        told = json.loads(_read(folder + b"/direct_url.json") or b"{}")
+        told = json.loads(_read(directory + b"/direct_url.json") or b"{}")
         url = mask_url(str(told.get("url", "")))
         vcs = told.get("vcs_info")
         if vcs:
@@ -60,17 +60,17 @@ def _origin(folder: bytes) -> dict[str, str]:
     return {"download_url": url}
 
 
-def _requested(folder: bytes) -> bool | None:
+def _requested(directory: bytes) -> bool | None:
     """The mark that pip and uv leave; other installers leave none either way."""
-    if os.path.exists(folder + b"/REQUESTED"):
+    if os.path.exists(directory + b"/REQUESTED"):
         return True
-    return False if _read(folder + b"/INSTALLER").strip() in (b"pip", b"uv") else None
+    return False if _read(directory + b"/INSTALLER").strip() in (b"pip", b"uv") else None
 
 
-def _files(site: bytes, folder: bytes) -> Iterator[bytes]:
+def _files(site: bytes, directory: bytes) -> Iterator[bytes]:
     import csv  # for the few names that need its quoting
 
-    text = _read(folder + b"/RECORD").decode(errors="surrogateescape")
+    text = _read(directory + b"/RECORD").decode(errors="surrogateescape")
     for line in text.splitlines():
         quoted = line.startswith('"')
         name = next(iter(csv.reader([line])))[0] if quoted else line.partition(",")[0]

@@ -1,6 +1,6 @@
 """Pythons that no package manager owns (built by pyenv, fetched by uv), known by their shape.
 
-A Python's home is a folder with `bin/pythonX.Y` and a `lib/pythonX.Y` that holds `os.py` and
+A Python's home is a directory with `bin/pythonX.Y` and a `lib/pythonX.Y` that holds `os.py` and
 the `encodings` package. A virtual environment has the first without the second, and a
 `pyvenv.cfg` that says which Python it is of.
 """

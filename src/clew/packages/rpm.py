@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
-from clew.packages.debian import merged_folders, unmerge
+from clew.packages.debian import merged_directories, unmerge
 from clew.packages.os_release import os_release
 from clew.packages.owner_index import Owned, Package
 from clew.prov.package_urls import build_purl
@@ -29,10 +29,10 @@ _HISTORY_ASKED = (2, 5, 6)
 
 
 def database(root: Path) -> Path | None:
-    """The folder of rpm's database, where there is one with packages in it."""
-    for folder in _DATABASES:
-        if any((root / folder / name).is_file() for name in _FILES):
-            return root / folder
+    """The directory of rpm's database, where there is one with packages in it."""
+    for directory in _DATABASES:
+        if any((root / directory / name).is_file() for name in _FILES):
+            return root / directory
     return None
 
 
@@ -45,7 +45,7 @@ def read(root: Path, dbpath: Path) -> Owned:
     """Every installed package with the paths of its files."""
     distribution = os_release(root).get("ID", "")
     asked = requested(root)
-    merged = merged_folders(root)
+    merged = merged_directories(root)
     rows = (line.split(b"\t", 4) for line in _ask(dbpath).split(b"\n") if line.count(b"\t") >= 4)
     for key, group in groupby(rows, key=lambda row: row[:4]):
         name, epoch, version, architecture = (word.decode(errors="replace") for word in key)

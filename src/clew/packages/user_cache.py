@@ -24,12 +24,12 @@ _SECONDS = 30 * 24 * 3600
 """Older ones go: their Python, or the program that understood them, may be long gone."""
 
 
-def take(folder: Path, name: str, key: str) -> bytes | None:
+def take(directory: Path, name: str, key: str) -> bytes | None:
     """What was kept under this name for this key."""
     with suppress(OSError):
         # Neither a link nor a pipe that nobody writes to may lead or hold us.
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-        with open(os.open(_place(folder, name, key), flags), "rb") as file:
+        with open(os.open(_place(directory, name, key), flags), "rb") as file:
             found = os.fstat(file.fileno())
             others = stat.S_IWGRP | stat.S_IWOTH
             if not stat.S_ISREG(found.st_mode) or found.st_mode & others:
@@ -42,23 +42,23 @@ def take(folder: Path, name: str, key: str) -> bytes | None:
     return None
 
 
-def keep(folder: Path, name: str, key: str, data: bytes) -> None:
+def keep(directory: Path, name: str, key: str, data: bytes) -> None:
     """Keep it, if that can be done, and let go of those it replaces."""
-    place = _place(folder, name, key)
+    place = _place(directory, name, key)
     draft = place.with_name(f"{place.name}.{os.urandom(8).hex()}")
     try:
         with open(_created(draft), "wb") as file:
             file.write(blake3(data).digest())
             file.write(data)
         draft.rename(place)
-        _let_go(folder, name)
+        _let_go(directory, name)
     except OSError:
         with suppress(OSError):
             draft.unlink()
 
 
-def _place(folder: Path, name: str, key: str) -> Path:
-    return folder / f"{name}-{blake3(key.encode()).hexdigest(length=10)}{_SUFFIX}"
+def _place(directory: Path, name: str, key: str) -> Path:
+    return directory / f"{name}-{blake3(key.encode()).hexdigest(length=10)}{_SUFFIX}"
 
 
 def _created(draft: Path) -> int:
@@ -70,9 +70,9 @@ def _created(draft: Path) -> int:
         return os.open(draft, flags, 0o600)
 
 
-def _let_go(folder: Path, name: str) -> None:
+def _let_go(directory: Path, name: str) -> None:
     """Only files with names as they are given here: who knows what else lies there."""
-    made = {file: file.lstat().st_mtime for file in folder.glob(f"*{_SUFFIX}*")}
+    made = {file: file.lstat().st_mtime for file in directory.glob(f"*{_SUFFIX}*")}
     alike = [file for file in made if _name(file) == name and file.suffix == _SUFFIX]
     replaced = sorted(alike, key=made.__getitem__, reverse=True)[_ALIKE:]
     outlived = [file for file, at in made.items() if at < time.time() - _SECONDS]

@@ -67,11 +67,15 @@ def classify(path: bytes, package: str | None, *, executable: bool = False) -> C
 
 
 def _by_name(path: bytes, executable: bool) -> Class:
-    folder, _, name = path.lower().rpartition(b"/")
+    directory, _, name = path.lower().rpartition(b"/")
     stem, dot, suffix = name.rpartition(b".")
     if name in _SOURCE_NAMES or (stem and suffix in _SOURCE) or b".so." in name:
         return "source"
-    if _configures(name, stem, suffix) or folder.endswith(b"/.config") or b"/.config/" in folder:
+    if (
+        _configures(name, stem, suffix)
+        or directory.endswith(b"/.config")
+        or b"/.config/" in directory
+    ):
         return "configuration"
     if executable and not (stem and dot):
         return "source"  # a program or script; on some disks every file may be executed

@@ -36,7 +36,7 @@ class Graph:
     def __init__(
         self, connection: Connection, project_uid: str, *, signers: Path | None = None
     ) -> None:
-        """`signers`: the folder that tells whose keys are known (`clew.signing`)."""
+        """`signers`: the directory that tells whose keys are known (`clew.signing`)."""
         self.connection = connection
         self._signers = signers
         self.project_uid = project_uid

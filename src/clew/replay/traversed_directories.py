@@ -16,13 +16,15 @@ def drop_traversals(dependencies: list[Dependency]) -> list[Dependency]:
     Resolving a path examines every directory on the way, only to see whether it is a link, so the
     times of these directories do not matter.
     """
-    folders = {dependency.path for dependency in dependencies if _is_directory(dependency)}
+    directories = {dependency.path for dependency in dependencies if _is_directory(dependency)}
     links = {dependency.path for dependency in dependencies if dependency.kind == "link"}
     within = {os.path.dirname(dependency.path) for dependency in dependencies}
 
     def told(dependency: Dependency) -> Iterator[Dependency]:
         path = dependency.path
-        walked = path in within and all(place in folders for place in path_and_parents(path)[1:-1])
+        walked = path in within and all(
+            place in directories for place in path_and_parents(path)[1:-1]
+        )
         if not _is_directory(dependency) or not walked:
             yield dependency
             return

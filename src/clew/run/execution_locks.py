@@ -15,7 +15,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 
 DRAFT = "."
 """Prefix of directories that belong to no execution yet."""
@@ -24,12 +24,12 @@ _MOVED = f".{os.urandom(8).hex()}-"
 """Prefix of directories that are being removed."""
 
 
-def create_spool(folder: Folder, uid: str) -> int:
+def create_spool(directory: ProjectDirectory, uid: str) -> int:
     """Create the spool directory of a new execution and lock it until the returned descriptor is
     closed."""
-    spool = folder.spool / uid
+    spool = directory.spool / uid
     while True:
-        draft, descriptor = create_scratch(folder, uid)
+        draft, descriptor = create_scratch(directory, uid)
         try:
             draft.rename(spool)
             if os.fstat(descriptor).st_nlink:
@@ -40,9 +40,9 @@ def create_spool(folder: Folder, uid: str) -> int:
         os.close(descriptor)
 
 
-def create_scratch(folder: Folder, name: str) -> tuple[Path, int]:
+def create_scratch(directory: ProjectDirectory, name: str) -> tuple[Path, int]:
     """Create a locked directory that belongs to no execution; recovery removes it after a crash."""
-    spool = folder.spool / f"{DRAFT}{name}"
+    spool = directory.spool / f"{DRAFT}{name}"
     while True:
         spool.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -80,39 +80,39 @@ def _remove_contents(top: int) -> None:
         name = waiting.pop()
         with contextlib.suppress(OSError):
             flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-            folder = os.open(name, flags, dir_fd=top)
+            directory = os.open(name, flags, dir_fd=top)
             try:
-                for inner in _remove_files(folder):
+                for inner in _remove_files(directory):
                     moved += 1
                     to = f"{_MOVED}{moved}"
                     with contextlib.suppress(OSError):
-                        os.rename(inner, to, src_dir_fd=folder, dst_dir_fd=top)
+                        os.rename(inner, to, src_dir_fd=directory, dst_dir_fd=top)
                         waiting.append(to)
             finally:
-                os.close(folder)
+                os.close(directory)
             os.rmdir(name, dir_fd=top)
 
 
-def _remove_files(folder: int) -> list[str]:
+def _remove_files(directory: int) -> list[str]:
     """Remove all files, make the directories accessible, and return their names."""
-    folders: list[str] = []
-    with os.scandir(folder) as listed:
+    directories: list[str] = []
+    with os.scandir(directory) as listed:
         entries = list(listed)
     for entry in entries:
         with contextlib.suppress(OSError):
             if entry.is_dir(follow_symlinks=False):
-                os.chmod(entry.name, 0o700, dir_fd=folder)
-                folders.append(entry.name)
+                os.chmod(entry.name, 0o700, dir_fd=directory)
+                directories.append(entry.name)
             else:
-                os.unlink(entry.name, dir_fd=folder)
-    return folders
+                os.unlink(entry.name, dir_fd=directory)
+    return directories
 
 
-def list_spools(folder: Folder) -> list[Path]:
+def list_spools(directory: ProjectDirectory) -> list[Path]:
     """The spools of executions that run or were killed, and drafts, oldest first: recovery numbers
     executions in the order in which they started."""
     try:
-        return sorted(folder.spool.iterdir(), key=_start_time)
+        return sorted(directory.spool.iterdir(), key=_start_time)
     except (FileNotFoundError, PermissionError):  # no spool, or another user's
         return []
 
@@ -124,15 +124,15 @@ def _start_time(spool: Path) -> tuple[int, str]:
         return 0, spool.name
 
 
-def has_killed(folder: Folder) -> bool:
+def has_killed(directory: ProjectDirectory) -> bool:
     """Whether the record of a killed execution is still incomplete."""
-    found = (spool for spool in list_spools(folder) if not spool.name.startswith(DRAFT))
+    found = (spool for spool in list_spools(directory) if not spool.name.startswith(DRAFT))
     return any(not _is_locked(spool) for spool in found)
 
 
-def is_alive(folder: Folder, uid: str) -> bool:
+def is_alive(directory: ProjectDirectory, uid: str) -> bool:
     """Whether the recorder of this execution still runs."""
-    return _is_locked(folder.spool / uid)
+    return _is_locked(directory.spool / uid)
 
 
 def _is_locked(spool: Path) -> bool:

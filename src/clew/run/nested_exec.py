@@ -10,7 +10,7 @@ from typing import Any
 
 from clew import db
 from clew.errors import CannotExecute, ClewError, NoSuchCommand, UsageError
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import get_execution
 from clew.run import execution_locks
@@ -25,7 +25,7 @@ _NOT_PINNED = UsageError(
 
 
 def run_nested(
-    folder: Folder, settings: Settings, command: Sequence[str], outer: str, pins: Pins
+    directory: ProjectDirectory, settings: Settings, command: Sequence[str], outer: str, pins: Pins
 ) -> Outcome:
     """Run the command without a tracer, and return the outer execution."""
     try:
@@ -39,7 +39,7 @@ def run_nested(
             f"cannot execute {command[0]}: {os.strerror(error.errno or 0)}",
             hint=f"chmod +x {command[0]}",
         ) from error
-    found = _outer_execution(folder, settings, command, outer)
+    found = _outer_execution(directory, settings, command, outer)
     return Outcome(
         execution=found,
         status=128 - status if status < 0 else status,
@@ -49,13 +49,13 @@ def run_nested(
 
 
 def _outer_execution(
-    folder: Folder, settings: Settings, command: Sequence[str], outer: str
+    directory: ProjectDirectory, settings: Settings, command: Sequence[str], outer: str
 ) -> dict[str, Any]:
     try:
-        with db.connect(folder.graph, address=settings.graph) as connection:
-            graph = Graph(connection, folder.uid)
+        with db.connect(directory.graph, address=settings.graph) as connection:
+            graph = Graph(connection, directory.uid)
             return get_execution(
-                graph, outer, alive=lambda uid: execution_locks.is_alive(folder, uid)
+                graph, outer, alive=lambda uid: execution_locks.is_alive(directory, uid)
             )
     except ClewError:  # it is in another project, or the graph cannot be read
         return unfolded_execution(outer, command, state="running")

@@ -18,14 +18,14 @@ from clew.errors import (
     RecordingFailed,
     UsageError,
 )
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent, Content, Looked
 from clew.store import Store
 from clew.witness.syscalls.trace_format import AnyRecord, Exit, Spawn
 
 
 @contextlib.contextmanager
-def fail_before_start(folder: Folder) -> Iterator[None]:
+def fail_before_start(directory: ProjectDirectory) -> Iterator[None]:
     """Turn every error into `RecordingFailed`: the command is not started."""
     try:
         yield
@@ -35,10 +35,10 @@ def fail_before_start(folder: Folder) -> Iterator[None]:
         raise RecordingFailed(f"cannot record: {error.message}", hint=error.hint) from error
     except OSError as error:
         raise RecordingFailed(
-            f"cannot record in {folder.path}: {error.strerror}",
+            f"cannot record in {directory.path}: {error.strerror}",
             hint=MAKE_ROOM
             if error.errno in NO_ROOM
-            else "check the permissions and the free space of that folder",
+            else "check the permissions and the free space of that directory",
         ) from error
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from clew import db, disk_reserve
 from clew.errors import ClewError, NoDatabase, NotFound, RecordingFailed
-from clew.project_directory import Folder, own
+from clew.project_directory import ProjectDirectory, own
 from clew.prov.event_numbers import LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Ended, Started
 from clew.prov.graph import FOLD_BATCH, Graph, check_name
@@ -56,7 +56,7 @@ _RETRY_AFTER = 60.0
 
 
 def execute(
-    folder: Folder,
+    directory: ProjectDirectory,
     settings: Settings,
     command: Sequence[str],
     *,
@@ -73,11 +73,11 @@ def execute(
     if outer is not None:
         from clew.run import nested_exec  # rarely needed
 
-        return nested_exec.run_nested(folder, settings, command, outer, pins)
+        return nested_exec.run_nested(directory, settings, command, outer, pins)
     tracer_binary.require()
     host = LocalHost(settings)
     return record(
-        folder,
+        directory,
         settings,
         command,
         host=host,
@@ -90,7 +90,7 @@ def execute(
 
 
 def record(
-    folder: Folder,
+    directory: ProjectDirectory,
     settings: Settings,
     command: Sequence[str],
     *,
@@ -108,7 +108,7 @@ def record(
     `decider` answers the tracer which programs can be skipped. `label` names the first process in
     lineage where the command itself says little."""
     recording = _Recording(
-        folder,
+        directory,
         settings,
         tuple(command),
         host=host,
@@ -127,7 +127,7 @@ class _Recording:
 
     def __init__(
         self,
-        folder: Folder,
+        directory: ProjectDirectory,
         settings: Settings,
         command: tuple[str, ...],
         *,
@@ -139,16 +139,16 @@ class _Recording:
         decider: Decider | None,
         label: str | None,
     ) -> None:
-        self._folder = folder
+        self._directory = directory
         self._settings = settings
         self._command = command
         self._host = host
         self._name = name
         self._content = content
-        self._exclude = (*folder.exclude, *exclude)
+        self._exclude = (*directory.exclude, *exclude)
         self._not_stored = (
             *self._exclude,
-            *folder.credential_files(host.environ, host.cwd),
+            *directory.credential_files(host.environ, host.cwd),
             *map(escape, host.credential_files),
         )
         self._pins = pins
@@ -156,7 +156,7 @@ class _Recording:
         self._label = label
         self._uid = os.urandom(16).hex()
         self._number: int | None = None  # unknown until the database answers
-        self._redactor = Redactor(host.environ, settings.redact, key=folder.key)
+        self._redactor = Redactor(host.environ, settings.redact, key=directory.key)
         self._redactor.add_secrets(host.secrets)
         for values in host.credential_files.values():
             self._redactor.add_values(values)
@@ -166,16 +166,16 @@ class _Recording:
         self._retry_at = 0.0
 
     def run(self, begun: Callable[[str], None]) -> Outcome:
-        with record_errors.fail_before_start(self._folder):
-            self._note_absence(recovery.recover(self._folder, self._settings))
-            self._identity = record_errors.file_identity(self._folder.path)
-            self._lock = execution_locks.create_spool(self._folder, self._uid)
-            disk_reserve.make(self._folder.path)  # a full disk may have used it up
-        self._spool = self._folder.spool / self._uid
+        with record_errors.fail_before_start(self._directory):
+            self._note_absence(recovery.recover(self._directory, self._settings))
+            self._identity = record_errors.file_identity(self._directory.path)
+            self._lock = execution_locks.create_spool(self._directory, self._uid)
+            disk_reserve.make(self._directory.path)  # a full disk may have used it up
+        self._spool = self._directory.spool / self._uid
         self._settled = True  # the spool holds nothing that recovery needs
         self._postponed = False  # recovery would fail now: leave the spool to a later one
         try:
-            with record_errors.fail_before_start(self._folder):
+            with record_errors.fail_before_start(self._directory):
                 begun(self._uid)
             return self._record()
         finally:
@@ -184,16 +184,16 @@ class _Recording:
             os.close(self._lock)
             self._host.close()
             if not self._settled and not self._postponed and self._away is None:
-                recovery.recover(self._folder, self._settings)
+                recovery.recover(self._directory, self._settings)
 
     def _record(self) -> Outcome:
-        with record_errors.fail_before_start(self._folder):
-            store = Store(self._folder.store, lease=self._uid)
+        with record_errors.fail_before_start(self._directory):
+            store = Store(self._directory.store, lease=self._uid)
         try:
             contents = ContentCapture(
                 store, spool=self._spool, keep=self._content, exclude=self._not_stored
             )
-            with record_errors.fail_before_start(self._folder):
+            with record_errors.fail_before_start(self._directory):
                 started = self._write_start()
             try:
                 captured, status, follower = self._run_command(contents, started)
@@ -224,9 +224,9 @@ class _Recording:
         patience = None if self._atomic else recovery.PATIENCE
         try:
             with db.connect(
-                self._folder.graph, address=self._settings.graph, patience=patience
+                self._directory.graph, address=self._settings.graph, patience=patience
             ) as connection:
-                yield Graph(connection, self._folder.uid)
+                yield Graph(connection, self._directory.uid)
         except NoDatabase as error:
             self._away = error
             self._retry_at = time.monotonic() + _RETRY_AFTER
@@ -276,7 +276,7 @@ class _Recording:
             exclude=self._not_stored,
             redact=self._settings.redact,
             streams=names,
-            stream_limit=self._folder.stream_limit,
+            stream_limit=self._directory.stream_limit,
             label=self._label,
             atomic=atomic,
         )
@@ -299,11 +299,11 @@ class _Recording:
     ) -> tuple[streams.Streams, int, TraceFollower]:
         demand = StdinDemand()
         trace = self._spool / "trace"
-        with record_errors.fail_before_start(self._folder):
+        with record_errors.fail_before_start(self._directory):
             captured = self._host.prepare(
                 self._spool,
                 redactor=self._redactor,
-                limit=self._folder.stream_limit,
+                limit=self._directory.stream_limit,
                 demand=demand,
             )
             self._streams = captured.names
@@ -358,7 +358,7 @@ class _Recording:
     def _check_tracer(self, status: int, trace: list[AnyRecord]) -> None:
         if status > 0 and not trace:
             self._forget()
-            raise record_errors.disk_full(self._folder.path) or self._host.refusal()
+            raise record_errors.disk_full(self._directory.path) or self._host.refusal()
         if status < 0 or (status == 125 and not record_errors.is_complete(trace)):
             how = f"was ended by signal {-status}" if status < 0 else "failed"
             known = self._uid if self._number is None else f"e{self._number}"
@@ -398,7 +398,7 @@ class _Recording:
             self._settled = True
         except BaseException as error:  # also a bug of ours, or an interrupt
             if self._atomic and isinstance(error, Exception):
-                raise record_errors.disk_full(self._folder.path) or record_errors.as_clew_error(
+                raise record_errors.disk_full(self._directory.path) or record_errors.as_clew_error(
                     error
                 ) from error
             ended = self._save_events(events)
@@ -426,10 +426,10 @@ class _Recording:
 
     def _check_project_exists(self) -> None:
         """Fail if the project was removed: SQLite writes to a deleted file without an error."""
-        if record_errors.file_identity(self._folder.path) != self._identity:
+        if record_errors.file_identity(self._directory.path) != self._identity:
             self._settled = True
             raise NotFound(
-                f"{self._folder.path} was removed while the command ran, and the record with it",
+                f"{self._directory.path} was removed while the command ran, and the record with it",
                 hint="clew init makes a new project",
             )
 
@@ -451,7 +451,7 @@ class _Recording:
             variables=self._start.variables,
             sealed=self._start.sealed,
             redactor=self._redactor,
-            ignore=own(self._folder, self._settings),
+            ignore=own(self._directory, self._settings),
             contents=contents,
             owners=self._host.owners,
         )

@@ -19,7 +19,7 @@ import msgspec
 from clew import db, log
 from clew.errors import ClewError, Full, NoDatabase
 from clew.packages.owners import Packages
-from clew.project_directory import Folder, own
+from clew.project_directory import ProjectDirectory, own
 from clew.prov.event_numbers import FIRST_STREAM, LOST_CONTENT, LOST_TRACE
 from clew.prov.events import AnyEvent, Content, Started, Version, from_batch, to_batch
 from clew.prov.graph import Graph
@@ -88,32 +88,32 @@ def _write(path: Path, data: bytes) -> None:
     draft.rename(path)
 
 
-def recover(folder: Folder, settings: Settings) -> list[UnrecoveredExecution]:
+def recover(directory: ProjectDirectory, settings: Settings) -> list[UnrecoveredExecution]:
     """Complete the record of every execution whose recorder is gone, and return those that failed.
 
     If two processes try at once, one does the work. A record that fails stays in the spool for the
     next recovery, so it never blocks new work.
     """
     unsettled: list[UnrecoveredExecution] = []
-    for spool in execution_locks.list_spools(folder):
+    for spool in execution_locks.list_spools(directory):
         lock = None
         try:
             lock = execution_locks.claim_killed(spool)
             if lock is None:
                 continue
             if not spool.name.startswith(execution_locks.DRAFT):
-                done = _complete_record(folder, settings, spool)
-                log.write(folder, "info", f"{done} {spool.name}")
+                done = _complete_record(directory, settings, spool)
+                log.write(directory, "info", f"{done} {spool.name}")
             execution_locks.remove_tree(spool)
         except (_NoGraph, NoDatabase) as error:
-            log.write(folder, "warning", f"cannot recover {spool.name}: {error}")
+            log.write(directory, "warning", f"cannot recover {spool.name}: {error}")
             away = isinstance(error, NoDatabase) or isinstance(error.__cause__, NoDatabase)
             return [
                 *unsettled,
                 UnrecoveredExecution(spool.name, str(error), away),
             ]  # the others would fail as well
         except Exception as error:  # a bug of ours must not stop new work either
-            log.write_error(folder, error, doing=f"cannot recover {spool.name}")
+            log.write_error(directory, error, doing=f"cannot recover {spool.name}")
             unsettled.append(UnrecoveredExecution(spool.name, _reason(error)))
         finally:
             if lock is not None:
@@ -126,9 +126,9 @@ def _reason(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def discard_after(folder: Folder, uid: str) -> Iterator[None]:
+def discard_after(directory: ProjectDirectory, uid: str) -> Iterator[None]:
     """Remove the spool of a killed execution after the body; meanwhile it is not recovered."""
-    spool = folder.spool / uid
+    spool = directory.spool / uid
     try:
         lock = execution_locks.claim_killed(spool, wait=True)
     except OSError as error:
@@ -137,42 +137,42 @@ def discard_after(folder: Folder, uid: str) -> Iterator[None]:
         yield
         shutil.rmtree(spool, ignore_errors=True)
         if lock is not None:  # if this fails now, gc drops the lease
-            with contextlib.suppress(ClewError), Store(folder.store) as store:
+            with contextlib.suppress(ClewError), Store(directory.store) as store:
                 store.lapse(uid)
     finally:
         if lock is not None:
             os.close(lock)
 
 
-def _complete_record(folder: Folder, settings: Settings, spool: Path) -> str:
+def _complete_record(directory: ProjectDirectory, settings: Settings, spool: Path) -> str:
     """Fold what the spool holds. Returns what was done, for the log."""
     try:
         note = msgspec.json.decode((spool / _NOTE).read_bytes(), type=RecoveryNote)
     except FileNotFoundError:
         return "discarded what is left of"  # killed before the command started
     try:
-        opened = db.connect(folder.graph, address=settings.graph, patience=PATIENCE)
+        opened = db.connect(directory.graph, address=settings.graph, patience=PATIENCE)
     except ClewError as error:
         raise _NoGraph(error.message) from error
-    with opened as connection, Store(folder.store, lease=note.started.execution) as store:
+    with opened as connection, Store(directory.store, lease=note.started.execution) as store:
         done = "completed the record of"
         try:
             events = from_batch((spool / _EVENTS).read_bytes())
         except FileNotFoundError:
             if note.atomic:
-                Graph(connection, folder.uid).remove(note.started.execution)
+                Graph(connection, directory.uid).remove(note.started.execution)
                 store.lapse(note.started.execution)
                 return "forgot the unfinished execution"
-            events = _build_events(folder, settings, spool, note, store)
+            events = _build_events(directory, settings, spool, note, store)
             done = "recovered the killed execution"
         store.flush()
-        Graph(connection, folder.uid).fold([note.started, *events])
+        Graph(connection, directory.uid).fold([note.started, *events])
         store.lapse(note.started.execution)
     return done
 
 
 def _build_events(
-    folder: Folder, settings: Settings, spool: Path, note: RecoveryNote, store: Store
+    directory: ProjectDirectory, settings: Settings, spool: Path, note: RecoveryNote, store: Store
 ) -> list[AnyEvent]:
     """Build events from the trace and the captured streams, with a gap for what is missing."""
     reader = Trace(spool / "trace")
@@ -193,8 +193,8 @@ def _build_events(
         boot=str(started.facets.get("boot", ""))[:8],
         variables={name: value or "" for name, value in started.environment.items()},
         sealed=started.facets.get("sealed", {}),
-        redactor=Redactor(_environ(trace), note.redact, key=folder.key),
-        ignore=own(folder, settings),
+        redactor=Redactor(_environ(trace), note.redact, key=directory.key),
+        ignore=own(directory, settings),
         contents=contents,
         owners=Packages(settings.owners).owners,
     )

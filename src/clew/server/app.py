@@ -38,12 +38,12 @@ def build_app(service: Service, limits: Limits, proxy: Proxy, origin: AppOrigin 
     """The whole application. `origin`: where proxied targets are served; None without targets."""
     metrics = Metrics(service)
     sessions = Sessions(service)
-    suffix = service.folder.uid[:8]
+    suffix = service.directory.uid[:8]
     cookie, apps_cookie = f"clew-{suffix}", f"clew-apps-{suffix}"
     app = FastAPI(openapi_url=None)
     app.state.service = service
     app.state.metrics = metrics
-    app.state.intake = IngestTransfers(service.folder.store)
+    app.state.intake = IngestTransfers(service.directory.store)
     app.state.sessions = sessions
     app.state.cookies = (cookie, apps_cookie)
     app.add_exception_handler(ClewError, _handle_clew_error)

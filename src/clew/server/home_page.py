@@ -55,7 +55,7 @@ def show_home_page(request: Request) -> HTMLResponse:
         runs = [
             run_lookup.run_document(project, position.uid, tasks=False) for position in positions
         ]
-    text = _PAGE.format(project=escape(str(service.folder.root)), runs=_table(runs))
+    text = _PAGE.format(project=escape(str(service.directory.root)), runs=_table(runs))
     return HTMLResponse(text, headers=_HEADERS)
 
 

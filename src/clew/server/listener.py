@@ -14,7 +14,7 @@ from pathlib import Path
 import uvicorn
 
 from clew.errors import ClewError
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.server.app import build_app
 from clew.server.http.client_limits import Limits
 from clew.server.http.client_timeouts import make_protocol
@@ -50,7 +50,7 @@ class _Server(uvicorn.Server):
 
 
 def serve(
-    folder: Folder,
+    directory: ProjectDirectory,
     settings: Settings,
     *,
     host: str,
@@ -76,12 +76,12 @@ def serve(
     the targets.
     """
     settings = replace(settings, graph=graph or settings.graph)
-    token = settings.token or _load_token(folder, token_secret)
+    token = settings.token or _load_token(directory, token_secret)
     limits = Limits()
     template = None if apps_origin is None else check_template(apps_origin)
     resolver = _make_resolver(targets, on_cluster=on_cluster)
     configure()
-    os.chdir(folder.root)  # relative paths in requests are relative to the project
+    os.chdir(directory.root)  # relative paths in requests are relative to the project
     sockets = [_open_socket(host, port)]
     origin = None
     if resolver is not None:
@@ -89,7 +89,7 @@ def serve(
         bind_port = next_port if apps_port is None else apps_port
         sockets.append(_open_socket(host, bind_port, option="--apps-port"))
         origin = AppOrigin(sockets[1].getsockname()[1], template)
-    service = Service(folder, settings, token)
+    service = Service(directory, settings, token)
     usage = UsageRecorder(service)
     config = uvicorn.Config(
         build_app(service, limits, Proxy(resolver, usage, token), origin),
@@ -151,8 +151,8 @@ def _make_resolver(targets: Path | None, *, on_cluster: bool) -> Resolver | None
     return None if targets is None else TargetFile(targets.absolute())
 
 
-def _load_token(folder: Folder, secret: str | None) -> str:
-    local_token = folder.token.read_text().strip()
+def _load_token(directory: ProjectDirectory, secret: str | None) -> str:
+    local_token = directory.token.read_text().strip()
     if secret is None:
         return local_token
     from clew.kube.shared_secret import get_or_create

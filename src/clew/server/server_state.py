@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from clew.api.local.project import LocalProject
 from clew.errors import ClewError
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.server.polling_feed import Feeds
 from clew.settings import Settings
@@ -18,8 +18,8 @@ from clew.settings import Settings
 class Service:
     """One served project. Safe to use from any thread."""
 
-    def __init__(self, folder: Folder, settings: Settings, token: str) -> None:
-        self.folder = folder
+    def __init__(self, directory: ProjectDirectory, settings: Settings, token: str) -> None:
+        self.directory = directory
         self.settings = settings
         self.token = token
         self.work_available = threading.Event()
@@ -44,7 +44,7 @@ class Service:
             project._recover()
         except IndexError:
             project = LocalProject(
-                self.folder, self.settings, environ={}
+                self.directory, self.settings, environ={}
             )  # no variable of the server reaches a repeat
         try:
             yield project

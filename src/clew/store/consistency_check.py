@@ -52,8 +52,8 @@ class NoSweep:
 
 
 class _Check:
-    def __init__(self, folder: Path, index: Index, reader: Reader) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path, index: Index, reader: Reader) -> None:
+        self._directory = directory
         self._index = index
         self._reader = reader
         self.checked = 0
@@ -83,7 +83,7 @@ class _Check:
 
     def _pack(self, name: str, size: int) -> set[bytes] | None:
         """The digests a pack's own table tells of; None when it cannot be read."""
-        path = self._folder / name
+        path = self._directory / name
         try:
             actual = path.stat().st_size
             if actual != size:
@@ -107,7 +107,7 @@ class _Check:
         position, stored, length, codec = block
         try:
             data = pack_format.read_block(
-                self._folder / name, position=position, stored=stored, length=length, codec=codec
+                self._directory / name, position=position, stored=stored, length=length, codec=codec
             )
         except (OSError, Damaged) as error:
             self._say(f"{len(chunks)} chunks at {position} cannot be read: {error}", name)

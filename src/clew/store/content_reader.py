@@ -26,8 +26,8 @@ _CACHED = 24  # blocks: small files that were stored together are mostly read to
 
 
 class Reader:
-    def __init__(self, folder: Path, index: Index) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path, index: Index) -> None:
+        self._directory = directory
         self._index = index
         self._blocks: OrderedDict[int, bytes] = OrderedDict()
 
@@ -93,7 +93,7 @@ class Reader:
             if block is None:
                 try:
                     block = pack_format.read_block(
-                        self._folder / place.pack,
+                        self._directory / place.pack,
                         position=place.position,
                         stored=place.stored,
                         length=place.length,
@@ -144,8 +144,8 @@ def restore(
     sync: bool,
 ) -> None:
     """Write beside, then rename: the file is there whole or not at all."""
-    folder, name = os.path.split(to)
-    draft = os.path.join(folder, b".%s.%s" % (name[:200], os.urandom(4).hex().encode()))
+    directory, name = os.path.split(to)
+    draft = os.path.join(directory, b".%s.%s" % (name[:200], os.urandom(4).hex().encode()))
     try:
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         try:

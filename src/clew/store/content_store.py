@@ -110,7 +110,7 @@ class Store:
     ) -> Stored:
         """Hash a file and store it; with keep=False only hash it; with anew=True also where its
         signature is known: a file may be written through memory and keep its times. `within`: the
-        folder that the path starts from, and does not lead out of.
+        directory that the path starts from, and does not lead out of.
 
         Raises Changed when its signature is not `expect`, before or after reading, or changes while
         it is read: bytes that were not the expected ones are never claimed.
@@ -162,7 +162,7 @@ class Store:
             return self._writer.put_all(list(contents))
 
     def put_tree(self, root: Path | bytes) -> Snapshot:
-        """Store a folder: its files, and a list of all that is in it as a content of its own."""
+        """Store a directory: its files, and a list of all that is in it as a content of its own."""
         with self._lock:
             from clew.store import trees
 
@@ -258,7 +258,7 @@ class Store:
         content_reader.restore(buffers, os.fsencode(to), mode=mode, mtime=mtime, sync=sync)
 
     def restore_tree(self, digest: str, to: Path | bytes) -> None:
-        """Write a snapshot's folder, which must not exist yet."""
+        """Write a snapshot's directory, which must not exist yet."""
         from clew.store import trees
 
         trees.restore(self, digest, os.fsencode(to))

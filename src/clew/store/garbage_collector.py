@@ -43,7 +43,7 @@ MANY = 64
 class Sweep:
     def __init__(self, path: Path, index: Index, gate: Gate, reader: Reader) -> None:
         self._path = path
-        self._folder = path / "packs"
+        self._directory = path / "packs"
         self._index = index
         self._gate = gate
         self._reader = reader
@@ -119,7 +119,7 @@ class Sweep:
 
     def _usage(self) -> int:
         total = 0
-        for path in self._folder.iterdir():
+        for path in self._directory.iterdir():
             with contextlib.suppress(FileNotFoundError):  # others come and go
                 found = path.stat()
                 total += min(found.st_size, found.st_blocks * 512)  # blocks may be freed in place
@@ -178,7 +178,7 @@ class Sweep:
             if pack in needed:
                 needed[pack].add(position)
         for number, name in names.items():
-            path = self._folder / name
+            path = self._directory / name
             for block in pack_format.read_table(path).blocks:
                 if block.position not in needed[number]:
                     pack_format.free_block(path, block)
@@ -188,7 +188,7 @@ class Sweep:
         moved: set[bytes] = set()
         if not moving:
             return moved
-        packer = Packer(self._folder, self._copied.append, threads=1)
+        packer = Packer(self._directory, self._copied.append, threads=1)
         try:
             for _, digest, whole in self._index.chunks_in(moving):
                 if digest in self._marked:
@@ -228,7 +228,7 @@ class Sweep:
     def _unlink_unknown(self) -> None:
         """Files that the index does not name: left by a crash, or dropped just now."""
         known = {name for _, name, _ in self._index.packs()}
-        for entry in os.scandir(self._folder):
+        for entry in os.scandir(self._directory):
             path = Path(entry.path)
             if entry.name.endswith(".pack"):
                 if entry.name not in known:

@@ -70,10 +70,10 @@ class Gate:
             self._fd = -1
 
 
-def create_locked(folder: Path, name: str) -> tuple[int, Path]:
+def create_locked(directory: Path, name: str) -> tuple[int, Path]:
     """A new file, locked by this process. Whoever finds it unlocked may take it for abandoned."""
     while True:
-        path = folder / name.replace("*", os.urandom(8).hex())
+        path = directory / name.replace("*", os.urandom(8).hex())
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
         fcntl.flock(fd, fcntl.LOCK_EX)
         if os.fstat(fd).st_nlink:
@@ -99,9 +99,9 @@ def abandoned(path: Path) -> bool:
 class Lease:
     """This process's own."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, directory: Path, name: str) -> None:
         safe = re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:100] or ANONYMOUS
-        self._fd, self._path = create_locked(folder, f"{safe}.*")
+        self._fd, self._path = create_locked(directory, f"{safe}.*")
 
     def hold(self, digests: bytes) -> None:
         """Write down digests, inside the gate. Not synced: a lease dies with its holder."""
@@ -125,37 +125,37 @@ class Lease:
         drop_lapsed(self._path.parent, ANONYMOUS, gate)
 
 
-def begin_sweep(folder: Path) -> None:
+def begin_sweep(directory: Path) -> None:
     """Remove lapsed leases and keep those that end from now on; inside the closed gate."""
-    (folder / SWEEPING).touch()
-    for path in _leases(folder):
+    (directory / SWEEPING).touch()
+    for path in _leases(directory):
         if abandoned(path):
             path.unlink(missing_ok=True)
 
 
-def end_sweep(folder: Path) -> None:
-    (folder / SWEEPING).unlink(missing_ok=True)
+def end_sweep(directory: Path) -> None:
+    (directory / SWEEPING).unlink(missing_ok=True)
 
 
-def drop_lapsed(folder: Path, name: str, gate: Gate) -> None:
+def drop_lapsed(directory: Path, name: str, gate: Gate) -> None:
     """Remove what dead holders of this name held, once what they left is settled; a sweep under
     way may still need them, as in `Lease.release`."""
     with gate.shared():
-        if (folder / SWEEPING).exists():
+        if (directory / SWEEPING).exists():
             return
-        for path in folder.glob(f"{name}.*"):
+        for path in directory.glob(f"{name}.*"):
             if abandoned(path):
                 path.unlink(missing_ok=True)
 
 
-def held(folder: Path) -> set[bytes]:
+def held(directory: Path) -> set[bytes]:
     """Every digest that work relies on, or did since the sweep began; inside the closed gate."""
     digests: set[bytes] = set()
-    for path in _leases(folder):
+    for path in _leases(directory):
         data = path.read_bytes()
         digests.update(data[i : i + DIGEST] for i in range(0, len(data), DIGEST))
     return digests
 
 
-def _leases(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if not path.name.startswith(".")]
+def _leases(directory: Path) -> list[Path]:
+    return [path for path in directory.iterdir() if not path.name.startswith(".")]

@@ -13,7 +13,7 @@ from clew.store.leases import Gate
 from clew.store.packs import pack_format
 
 FORMAT = "clew-store 1\n"
-_FOLDERS = ("packs", "leases")
+_DIRECTORIES = ("packs", "leases")
 
 
 def make(path: Path) -> bool:
@@ -36,7 +36,7 @@ def make(path: Path) -> bool:
 def _create(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
-        for name in _FOLDERS:
+        for name in _DIRECTORIES:
             (path / name).mkdir(exist_ok=True)
         draft = path / f".format.{os.getpid()}.{threading.get_ident()}"
         with open(draft, "w") as file:
@@ -44,12 +44,12 @@ def _create(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.rename(path / "format")
-        sync_folder(path)
+        sync_directory(path)
     except OSError as error:
         raise from_os(error, doing=f"make a store in {path}") from error
 
 
-def sync_folder(path: Path) -> None:
+def sync_directory(path: Path) -> None:
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
@@ -96,7 +96,7 @@ def renew(path: Path) -> Index:
     return made
 
 
-def fill(index: Index, folder: Path, *, anew: bool) -> int:
+def fill(index: Index, directory: Path, *, anew: bool) -> int:
     """Enter every pack into the index. Packs that cannot be read are left out; fsck names them.
 
     Files whose chunks are not all there are left out, too: a sweep dropped them, or a pack is lost.
@@ -105,7 +105,7 @@ def fill(index: Index, folder: Path, *, anew: bool) -> int:
     with index.writing() as db:
         if anew:
             index.clear(db)
-        for path in sorted(folder.glob("*.pack")):
+        for path in sorted(directory.glob("*.pack")):
             try:
                 table = pack_format.without_freed_blocks(path, pack_format.read_table(path))
             except Damaged:

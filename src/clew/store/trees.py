@@ -1,9 +1,9 @@
 # Paths are bytes here, which pathlib does not take:
 # ruff: noqa: PTH101, PTH102, PTH104, PTH211
-"""A folder as content: a list of (path, type, mode, mtime, size, digest or link target).
+"""A directory as content: a list of (path, type, mode, mtime, size, digest or link target).
 
 Modes and times are part of it because programs look at them. The list is sorted by path, so the
-same folder is the same content. Paths are bytes and stay so. `docs/formats/store.md` gives the
+same directory is the same content. Paths are bytes and stay so. `docs/formats/store.md` gives the
 grammar.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.errors import ClewError, Damaged, UsageError
-from clew.safe_path import SafeFolder
+from clew.safe_path import SafeDirectory
 from clew.store import file_input
 from clew.store.errors import from_os, shown
 from clew.store.packs import pack_format
@@ -158,8 +158,8 @@ def _walk(root: bytes, skipped: list[Problem]) -> Iterator[_Found]:
     yield b"", status
     waiting = [b""]
     while waiting:
-        folder = waiting.pop()
-        path = _path(root, folder)
+        directory = waiting.pop()
+        path = _path(root, directory)
         try:
             names = sorted(os.listdir(path))
         except NotADirectoryError:
@@ -167,7 +167,7 @@ def _walk(root: bytes, skipped: list[Problem]) -> Iterator[_Found]:
         except OSError as error:
             skipped.append(Problem(str(error.strerror), shown(path)))
             continue
-        inside, prefix = path + b"/", folder + b"/" if folder else b""
+        inside, prefix = path + b"/", directory + b"/" if directory else b""
         for name in names:
             try:
                 status = os.lstat(inside + name)
@@ -186,23 +186,25 @@ def restore(store: Store, digest: str, to: bytes) -> None:
     if not entries or entries[0].path or (len(entries) > 1 and entries[0].kind != b"d"):
         raise Damaged("this tree does not begin with its root", hint="name a snapshot")
     if os.path.lexists(to):
-        raise UsageError(f"{shown(to)} is there already", hint="name a folder that is not")
+        raise UsageError(f"{shown(to)} is there already", hint="name a directory that is not")
     draft = to.rstrip(b"/") + b".%s" % os.urandom(4).hex().encode()
     try:
         root, *below = entries
-        folders = []
+        directories = []
         if root.kind == b"d":
             os.mkdir(draft, 0o700)
-            folders.append((draft, root))
+            directories.append((draft, root))
         else:
             _restore_entry(store, root, draft)
-        places = SafeFolder(draft)
-        for entry in below:  # sorted: a folder comes before what is in it
+        places = SafeDirectory(draft)
+        for entry in below:  # sorted: a directory comes before what is in it
             if entry.kind == b"d":
-                folders.append((places.make_folder(entry.path), entry))
+                directories.append((places.make_directory(entry.path), entry))
             else:
                 _restore_entry(store, entry, places.join(entry.path))
-        for path, entry in reversed(folders):  # writing into a folder changes its time and mode
+        for path, entry in reversed(
+            directories
+        ):  # writing into a directory changes its time and mode
             os.chmod(path, entry.mode)
             os.utime(path, ns=(entry.mtime, entry.mtime))
         os.rename(draft, to)

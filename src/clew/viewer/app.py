@@ -1,9 +1,9 @@
 """The viewer over HTTP: a page, and beside it the files, by their paths.
 
-    GET files/PATH       a file's bytes, or what a folder holds
+    GET files/PATH       a file's bytes, or the entries of a directory
     PUT files/PATH       a file, or a part of one
     POST files/PATH      ?make=folder, or ?rename=NEW PATH
-    DELETE files/PATH    ?everything=true for a folder that holds something
+    DELETE files/PATH    ?everything=true for a directory that is not empty
 
 All of it lies under a prefix, and the page asks for it by relative addresses: so it works behind
 any proxy, under any name.
@@ -146,7 +146,7 @@ def _get(volume: Volume, path: bytes, request: Request) -> ASGIApp:
 def _post(volume: Volume, path: bytes, request: Request) -> Response:
     asked = request.query_params
     if asked.get("make") == "folder":
-        file_operations.make_folder(volume, path)
+        file_operations.make_directory(volume, path)
         return Response(status_code=201)
     if "rename" in asked:
         file_operations.rename(volume, path, _bytes(request, b"rename"))

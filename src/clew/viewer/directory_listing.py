@@ -1,4 +1,4 @@
-"""What a folder holds, a page at a time."""
+"""What a directory holds, a page at a time."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def list_directory(
     limit: int = MAX_ENTRIES,
     containing: str = "",
 ) -> dict[str, Any]:
-    """Entries of a folder, folders first; those of one page."""
+    """Entries of a directory, directories first; those of one page."""
     if sort not in _KEYS:
         raise UsageError(f"sorted by {', '.join(_KEYS)}; not by {sort}")
-    with volume.folder(path) as folder:
+    with volume.directory(path) as directory:
         found = [
-            _entry(entry, folder)
-            for entry in os.scandir(folder)
+            _entry(entry, directory)
+            for entry in os.scandir(directory)
             if not is_unfinished(entry.name) and containing.casefold() in entry.name.casefold()
         ]
-        writable = os.access(f"/proc/self/fd/{folder}", os.W_OK)
+        writable = os.access(f"/proc/self/fd/{directory}", os.W_OK)
     found.sort(key=_KEYS["name"])
     if sort != "name" or descending:
         found.sort(key=_KEYS[sort], reverse=descending)
@@ -58,7 +58,7 @@ def list_directory(
     }
 
 
-def _entry(entry: os.DirEntry[str], folder: int) -> dict[str, Any]:
+def _entry(entry: os.DirEntry[str], directory: int) -> dict[str, Any]:
     raw = os.fsencode(entry.name)
     try:
         found = entry.stat(follow_symlinks=False)

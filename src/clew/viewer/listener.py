@@ -21,7 +21,7 @@ _GRACE_SECONDS = 10
 
 
 def serve(
-    folder: Path,
+    directory: Path,
     *,
     prefix: str,
     host: str,
@@ -30,7 +30,7 @@ def serve(
     access_digest: str | None = None,
     started: Callable[[str], None],
 ) -> None:
-    """Show a folder until told to end; `started` is told the address once it listens. Behind
+    """Show a directory until told to end; `started` is told the address once it listens. Behind
     a proxy that keeps the address, `prefix` is what the address begins with; `names`: others that
     it is asked under, where it listens to this machine alone; `access_digest`: see `guarding`."""
     if access_digest is not None and not re.fullmatch(r"[0-9a-f]{64}", access_digest):
@@ -38,7 +38,7 @@ def serve(
     if not prefix.startswith("/") or not prefix.isascii() or any(c in prefix for c in "?#% "):
         raise UsageError(f"--prefix is the beginning of an address, as /files/; not {prefix}")
     prefix = prefix if prefix.endswith("/") else f"{prefix}/"
-    volume = Volume(folder)
+    volume = Volume(directory)
     listening = _listen(host, port)
     known = frozenset(names) if is_local(host) else None
     config = uvicorn.Config(

@@ -41,10 +41,10 @@ class Upload:
     """One file on its way, held open and for one sender alone."""
 
     def __init__(
-        self, path: bytes, folder: int, name: bytes, draft: bytes, descriptor: int
+        self, path: bytes, directory: int, name: bytes, draft: bytes, descriptor: int
     ) -> None:
         self._path = path
-        self._folder = folder
+        self._directory = directory
         self._name = name
         self._draft = draft
         self._descriptor = descriptor
@@ -65,17 +65,19 @@ class Upload:
             os.fsync(self._descriptor)
             before = self.check(expected=expected, new=new)
             if before is None:
-                linux_calls.rename_new(self._folder, self._draft, self._folder, self._name)
+                linux_calls.rename_new(self._directory, self._draft, self._directory, self._name)
             else:
                 os.fchmod(self._descriptor, stat.S_IMODE(before.st_mode))
-                os.rename(self._draft, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-            _sync(self._folder)
+                os.rename(
+                    self._draft, self._name, src_dir_fd=self._directory, dst_dir_fd=self._directory
+                )
+            _sync(self._directory)
             return etag_of(os.fstat(self._descriptor)), before is None
 
     def check(self, *, expected: str | None, new: bool) -> os.stat_result | None:
         """What is in its place now, if it may be replaced."""
         try:
-            found = os.lstat(self._name, dir_fd=self._folder)
+            found = os.lstat(self._name, dir_fd=self._directory)
         except FileNotFoundError:
             if expected is not None:
                 raise PreconditionFailed(
@@ -92,28 +94,28 @@ class Upload:
 
     def drop(self) -> None:
         with suppress(FileNotFoundError):
-            os.unlink(self._draft, dir_fd=self._folder)
+            os.unlink(self._draft, dir_fd=self._directory)
 
 
 @contextmanager
 def open_upload(volume: Volume, path: bytes, key: str) -> Iterator[Upload]:
     """The upload of this key to this place, begun or gone on with."""
-    with volume.place(path) as (folder, name):
+    with volume.place(path) as (directory, name):
         draft = _draft(name, key)
-        _sweep(folder)
+        _sweep(directory)
         with translate_errors(path):
-            descriptor = _held(folder, draft, path)
+            descriptor = _held(directory, draft, path)
         try:
-            yield Upload(path, folder, name, draft, descriptor)
+            yield Upload(path, directory, name, draft, descriptor)
         finally:
             os.close(descriptor)
 
 
 def count_received(volume: Volume, path: bytes, key: str) -> int:
     """How many bytes of an upload are here."""
-    with volume.place(path) as (folder, name):
+    with volume.place(path) as (directory, name):
         try:
-            return os.lstat(_draft(name, key), dir_fd=folder).st_size
+            return os.lstat(_draft(name, key), dir_fd=directory).st_size
         except FileNotFoundError:
             return 0
 
@@ -129,15 +131,15 @@ def _draft(name: bytes, key: str) -> bytes:
     return f"{_PREFIX}{digest[:32]}".encode()
 
 
-def _held(folder: int, draft: bytes, path: bytes) -> int:
+def _held(directory: int, draft: bytes, path: bytes) -> int:
     """Open and locked. Who had it before may have put it in its place while we waited for it:
     then what we hold is that file, and not ours."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
-        found = os.open(draft, flags, 0o666, dir_fd=folder)
+        found = os.open(draft, flags, 0o666, dir_fd=directory)
         try:
             fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            now = os.lstat(draft, dir_fd=folder)
+            now = os.lstat(draft, dir_fd=directory)
             if os.path.samestat(now, os.fstat(found)):
                 return found
         except BlockingIOError:
@@ -151,11 +153,11 @@ def _held(folder: int, draft: bytes, path: bytes) -> int:
         os.close(found)
 
 
-def _sweep(folder: int) -> None:
+def _sweep(directory: int) -> None:
     """What somebody began here long ago, and left."""
     before = time.time() - _KEPT
     with suppress(OSError):
-        opened = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        opened = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
         try:
             for entry in os.scandir(opened):
                 if (
@@ -167,9 +169,9 @@ def _sweep(folder: int) -> None:
             os.close(opened)
 
 
-def _sync(folder: int) -> None:
+def _sync(directory: int) -> None:
     """The name is as durable as the bytes."""
-    opened = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    opened = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
     try:
         os.fsync(opened)
     except OSError as error:

@@ -1,10 +1,10 @@
-"""One folder, and nothing outside it.
+"""One directory, and nothing outside it.
 
-Everything is opened here, relative to the folder that was opened at the start. Paths hold no `..`;
-links inside may be followed as long as they stay inside. Who changes links or folders while
-something is opened gains nothing: the kernel resolves the whole path (`openat2`), or, where it
-is too old for that, each part is opened by itself and no link is followed at all. What is made,
-renamed or deleted is named by an open folder and one name in it.
+Everything is opened here, relative to the directory that was opened at the start. Paths hold no
+`..`; links inside may be followed as long as they stay inside. Who changes links or directories
+while something is opened gains nothing: the kernel resolves the whole path (`openat2`), or, where
+it is too old for that, each part is opened by itself and no link is followed at all. What is made,
+renamed or deleted is named by an open directory and one name in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from clew.errors import ClewError, Exists, Full, NotAllowed, NotFound, UsageErro
 from clew.viewer import linux_calls
 
 _LONGEST_NAME = 255
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _PASS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -35,14 +35,14 @@ class Volume:
         os.close(self._root)
 
     @contextmanager
-    def folder(self, path: bytes) -> Iterator[int]:
-        """An open folder, to be listed."""
-        with translate_errors(path), _closing(self._open(path, _FOLDER)) as found:
+    def directory(self, path: bytes) -> Iterator[int]:
+        """An open directory, to be listed."""
+        with translate_errors(path), _closing(self._open(path, _DIRECTORY)) as found:
             yield found
 
     @contextmanager
     def place(self, path: bytes) -> Iterator[tuple[int, bytes]]:
-        """Where something is, or is to be: the folder it is in, open, and its name there."""
+        """Where something is, or is to be: the directory it is in, open, and its name there."""
         *above, name = split_path(path) or [b""]
         if not name:
             raise NotAllowed("the volume itself cannot be changed")
@@ -120,7 +120,7 @@ def _explanation(error: OSError, name: str) -> ClewError:  # noqa: PLR0911 - one
         case errno.ENOTEMPTY:
             return Exists(f"{name} is not empty")
         case errno.EISDIR:
-            return Exists(f"{name} is a folder")
+            return Exists(f"{name} is a directory")
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return Full(f"no room is left for {name}")
         case errno.EINVAL | errno.ENAMETOOLONG:
@@ -128,17 +128,17 @@ def _explanation(error: OSError, name: str) -> ClewError:  # noqa: PLR0911 - one
     return ClewError(f"{name}: {error.strerror}")
 
 
-def _resolves(folder: int) -> bool:
+def _resolves(directory: int) -> bool:
     """Whether the kernel can."""
     try:
-        os.close(linux_calls.open_beneath(folder, b".", _PASS))
+        os.close(linux_calls.open_beneath(directory, b".", _PASS))
     except OSError:
         return False
     return True
 
 
-def _refuse_link(name: bytes, folder: int) -> None:
-    if stat.S_ISLNK(os.lstat(name, dir_fd=folder).st_mode):
+def _refuse_link(name: bytes, directory: int) -> None:
+    if stat.S_ISLNK(os.lstat(name, dir_fd=directory).st_mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
 
 

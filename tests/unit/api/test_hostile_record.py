@@ -49,7 +49,7 @@ def test_no_file_is_written_through_a_link_of_the_record(
     project: LocalProject, tmp_path: Path
 ) -> None:
     uid = hostile(project, ("/w/a", str(tmp_path), 0o120777), ("/w/a/victim", "EVIL", 0o100644))
-    with pytest.raises(Damaged, match="is not a folder"):
+    with pytest.raises(Damaged, match="is not a directory"):
         repeat.write_outputs(project, uid, tmp_path / "kept")
     assert (tmp_path / "victim").read_text() == "mine"
 

@@ -105,7 +105,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     assert refused.value.hint
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NotAllowed) as refused:
         connect(tmp_path / "none" / "g.db")
     assert refused.value.hint
@@ -152,29 +152,29 @@ except NotAllowed as error:
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that other users may enter; pytest's own are closed to them."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+def open_directory() -> Iterator[Path]:
+    """A directory that other users may enter; pytest's own are closed to them."""
+    directory = Path(tempfile.mkdtemp())
+    directory.chmod(0o755)
+    yield directory
+    shutil.rmtree(directory)
 
 
-def test_a_read_only_project_is_read_and_not_written(open_folder: Path) -> None:
-    folder = open_folder / "closed"
-    folder.mkdir()
-    with connect(folder / "g.db") as connection:
+def test_a_read_only_project_is_read_and_not_written(open_directory: Path) -> None:
+    directory = open_directory / "closed"
+    directory.mkdir()
+    with connect(directory / "g.db") as connection:
         connection.rows("INSERT INTO project (id, uid, executions) VALUES (1, 'u', 0)")
-    (folder / "g.db").chmod(0o444)
-    folder.chmod(0o555)
+    (directory / "g.db").chmod(0o444)
+    directory.chmod(0o555)
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _UNPRIVILEGED, str(folder / "g.db")],
+            [sys.executable, "-c", _UNPRIVILEGED, str(directory / "g.db")],
             capture_output=True,
             text=True,
         )
     finally:
-        folder.chmod(0o755)
+        directory.chmod(0o755)
     assert done.stderr == ""
     assert done.stdout == "refused\n"
 

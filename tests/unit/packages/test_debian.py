@@ -116,7 +116,7 @@ def make_root(root: Path) -> Path:
     return root
 
 
-def test_diversions_merged_folders_and_odd_versions(tmp_path: Path) -> None:
+def test_diversions_merged_directories_and_odd_versions(tmp_path: Path) -> None:
     owned = {p.purl: (p.requested, list(f)) for p, f in debian.read(make_root(tmp_path))}
     assert owned == {
         "pkg:deb/ubuntu/one@1:2.0~rc1+b2?arch=all": (

@@ -34,8 +34,8 @@ def test_bytes_of_another_state_or_cut_short_are_no_index() -> None:
 class Records:
     """A source of ownership that counts how often it is read."""
 
-    def __init__(self, folder: Path) -> None:
-        self.file = folder / "records"
+    def __init__(self, directory: Path) -> None:
+        self.file = directory / "records"
         self.file.write_text("x")
         os.utime(self.file, ns=(10**18, 10**18))
         self.reads = 0

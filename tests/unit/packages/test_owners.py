@@ -64,11 +64,11 @@ def test_conda_owns_its_files_and_pip_those_it_added(tmp_path: Path) -> None:
 
 def test_a_link_into_an_environment_leads_to_its_owner(tmp_path: Path) -> None:
     prefix = make_environment(tmp_path / "env")
-    folder = tmp_path / "linked"
-    folder.symlink_to(prefix)
+    directory = tmp_path / "linked"
+    directory.symlink_to(prefix)
     link = tmp_path / "blas"
     link.symlink_to(prefix / "lib/libblas.so.3")
-    python = os.fsencode(folder / "lib/python3.11/site-packages/numpy/__init__.py")
+    python = os.fsencode(directory / "lib/python3.11/site-packages/numpy/__init__.py")
     owners = Packages(None).owners([python, os.fsencode(link)])
     assert [purl.split("@")[0] for purl in owners.values()] == [
         "pkg:conda/numpy",

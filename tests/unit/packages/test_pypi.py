@@ -27,7 +27,7 @@ backend-path = ["."]
 BACKEND = """\
 # Builds an editable wheel in the way of the common backends, without needing one of them.
 import pathlib, zipfile
-def build_editable(folder, settings=None, metadata=None):
+def build_editable(directory, settings=None, metadata=None):
     info = "our_code-0.5.dist-info"
     files = {
         "__editable__.our_code-0.5.pth": str(pathlib.Path.cwd()),
@@ -36,7 +36,7 @@ def build_editable(folder, settings=None, metadata=None):
     }
     files[f"{info}/RECORD"] = "".join(f"{name},,\\n" for name in [*files, f"{info}/RECORD"])
     name = "our_code-0.5-py3-none-any.whl"
-    with zipfile.ZipFile(pathlib.Path(folder) / name, "w") as wheel:
+    with zipfile.ZipFile(pathlib.Path(directory) / name, "w") as wheel:
         for path, text in files.items():
             wheel.writestr(path, text)
     return name
@@ -44,8 +44,8 @@ build_wheel = build_editable
 """
 
 
-def make_wheel(folder: Path, name: str, version: str, needs: str = "") -> Path:
-    """A wheel with a module, a data file with a comma in its name, a script and a folder."""
+def make_wheel(directory: Path, name: str, version: str, needs: str = "") -> Path:
+    """A wheel with a module, a data file with a comma in its name, a script and a directory."""
     info = f"{name}-{version}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {
@@ -57,7 +57,7 @@ def make_wheel(folder: Path, name: str, version: str, needs: str = "") -> Path:
         f"{info}/entry_points.txt": f"[console_scripts]\n{name}-run = {name}:main\n",
     }
     rows = "".join(f'"{path}",,\n' if "," in path else f"{path},,\n" for path in files)
-    path = folder / f"{name}-{version}-py3-none-any.whl"
+    path = directory / f"{name}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as wheel:
         for inner, text in {**files, f"{info}/RECORD": rows}.items():
             wheel.writestr(inner, text)

@@ -23,10 +23,10 @@ BuildArch: noarch
 %description
 A sample.
 %install
-mkdir -p %{{buildroot}}/opt/{folder}
-echo x > "%{{buildroot}}/opt/{folder}/a file.txt"
+mkdir -p %{{buildroot}}/opt/{directory}
+echo x > "%{{buildroot}}/opt/{directory}/a file.txt"
 %files
-/opt/{folder}
+/opt/{directory}
 """
 
 
@@ -35,10 +35,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("rpmbuild") is None:
         pytest.skip("needs rpmbuild")
     top = tmp_path_factory.mktemp("rpm")
-    for folder, epoch in (("one", "Epoch: 4"), ("two", "Provides: nothing")):
-        spec = top / f"{folder}.spec"
-        text = SPEC.format(folder=folder, epoch=epoch)
-        spec.write_text(text.replace("clew-sample", f"clew-{folder}"))
+    for directory, epoch in (("one", "Epoch: 4"), ("two", "Provides: nothing")):
+        spec = top / f"{directory}.spec"
+        text = SPEC.format(directory=directory, epoch=epoch)
+        spec.write_text(text.replace("clew-sample", f"clew-{directory}"))
         define = f"_topdir {top}/build"
         build = ["rpmbuild", "-bb", "--quiet", "--define", define, str(spec)]
         subprocess.run(build, check=True, capture_output=True)

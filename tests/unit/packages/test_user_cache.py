@@ -17,67 +17,67 @@ MONTHS_AGO = time.time() - 100 * 24 * 3600
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def directory(tmp_path: Path) -> Path:
     return tmp_path / "not" / "there" / "yet"
 
 
-def only(folder: Path) -> Path:
-    [file] = folder.iterdir()
+def only(directory: Path) -> Path:
+    [file] = directory.iterdir()
     return file
 
 
-def test_what_is_kept_is_found_by_its_name_and_key(folder: Path) -> None:
-    assert take(folder, "one", "key") is None
-    keep(folder, "one", "key", DATA)
-    assert take(folder, "one", "key") == DATA
-    assert take(folder, "one", "another") is None
-    assert take(folder, "two", "key") is None
+def test_what_is_kept_is_found_by_its_name_and_key(directory: Path) -> None:
+    assert take(directory, "one", "key") is None
+    keep(directory, "one", "key", DATA)
+    assert take(directory, "one", "key") == DATA
+    assert take(directory, "one", "another") is None
+    assert take(directory, "two", "key") is None
 
 
-def test_nobody_else_may_read_or_write_it(folder: Path) -> None:
+def test_nobody_else_may_read_or_write_it(directory: Path) -> None:
     before = os.umask(0)
     try:
-        keep(folder, "one", "key", DATA)
+        keep(directory, "one", "key", DATA)
     finally:
         os.umask(before)
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert stat.S_IMODE(only(folder).stat().st_mode) == 0o600
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert stat.S_IMODE(only(directory).stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("at", [0, 31, 32, 5000, -1])
-def test_a_byte_that_changed_makes_it_nothing(folder: Path, at: int) -> None:
-    keep(folder, "one", "key", DATA)
-    damaged = bytearray(only(folder).read_bytes())
+def test_a_byte_that_changed_makes_it_nothing(directory: Path, at: int) -> None:
+    keep(directory, "one", "key", DATA)
+    damaged = bytearray(only(directory).read_bytes())
     damaged[at] ^= 1
-    only(folder).write_bytes(damaged)
-    assert take(folder, "one", "key") is None
-    keep(folder, "one", "key", DATA)
-    assert take(folder, "one", "key") == DATA
+    only(directory).write_bytes(damaged)
+    assert take(directory, "one", "key") is None
+    keep(directory, "one", "key", DATA)
+    assert take(directory, "one", "key") == DATA
 
 
 @pytest.mark.parametrize("size", [0, 31, 32, 5000])
-def test_one_that_was_cut_short_is_nothing(folder: Path, size: int) -> None:
-    keep(folder, "one", "key", DATA)
-    os.truncate(only(folder), size)
-    assert take(folder, "one", "key") is None
+def test_one_that_was_cut_short_is_nothing(directory: Path, size: int) -> None:
+    keep(directory, "one", "key", DATA)
+    os.truncate(only(directory), size)
+    assert take(directory, "one", "key") is None
 
 
 @pytest.mark.parametrize("mode", [0o602, 0o620, 0o666])
-def test_one_that_others_may_write_is_not_believed(folder: Path, mode: int) -> None:
-    keep(folder, "one", "key", DATA)
-    only(folder).chmod(mode)
-    assert take(folder, "one", "key") is None
-    only(folder).chmod(0o644)
-    assert take(folder, "one", "key") == DATA
+def test_one_that_others_may_write_is_not_believed(directory: Path, mode: int) -> None:
+    keep(directory, "one", "key", DATA)
+    only(directory).chmod(mode)
+    assert take(directory, "one", "key") is None
+    only(directory).chmod(0o644)
+    assert take(directory, "one", "key") == DATA
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files away")
-def test_one_of_somebody_else_is_not_believed(folder: Path) -> None:
-    keep(folder, "one", "key", DATA)
-    os.chown(only(folder), 65534, -1)
-    assert take(folder, "one", "key") is None
-    os.chown(only(folder), 0, -1)
-    assert take(folder, "one", "key") == DATA
+def test_one_of_somebody_else_is_not_believed(directory: Path) -> None:
+    keep(directory, "one", "key", DATA)
+    os.chown(only(directory), 65534, -1)
+    assert take(directory, "one", "key") is None
+    os.chown(only(directory), 0, -1)
+    assert take(directory, "one", "key") == DATA
 
 
 def _link(place: Path) -> None:
@@ -90,35 +90,35 @@ def _pipe(place: Path) -> None:
     os.mkfifo(place)
 
 
-def _folder(place: Path) -> None:
+def _directory(place: Path) -> None:
     place.unlink()
     place.mkdir()
 
 
 @pytest.mark.parametrize(
     ("instead", "then"),
-    [(_link, DATA), (_pipe, DATA), (_folder, None)],  # nothing can be put in a folder's place
+    [(_link, DATA), (_pipe, DATA), (_directory, None)],  # nothing can be put in a directory's place
 )
 def test_what_is_no_plain_file_is_nothing(
-    folder: Path, instead: Callable[[Path], None], then: bytes | None
+    directory: Path, instead: Callable[[Path], None], then: bytes | None
 ) -> None:
-    keep(folder, "one", "key", DATA)
-    instead(only(folder))
-    assert take(folder, "one", "key") is None
-    keep(folder, "one", "key", DATA)
-    assert take(folder, "one", "key") == then
-    assert not list(folder.glob("*.kept.*"))
+    keep(directory, "one", "key", DATA)
+    instead(only(directory))
+    assert take(directory, "one", "key") is None
+    keep(directory, "one", "key", DATA)
+    assert take(directory, "one", "key") == then
+    assert not list(directory.glob("*.kept.*"))
 
 
 def test_a_place_where_nothing_can_be_written_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for folder in (tmp_path / "file" / "below", Path("/proc/clew")):
-        keep(folder, "one", "key", DATA)
-        assert take(folder, "one", "key") is None
+    for directory in (tmp_path / "file" / "below", Path("/proc/clew")):
+        keep(directory, "one", "key", DATA)
+        assert take(directory, "one", "key") is None
 
 
-def test_where_there_is_no_room_nothing_is_left(folder: Path) -> None:
-    folder.mkdir(parents=True)
+def test_where_there_is_no_room_nothing_is_left(directory: Path) -> None:
+    directory.mkdir(parents=True)
     program = """if True:
         import resource, sys
         from pathlib import Path
@@ -126,38 +126,38 @@ def test_where_there_is_no_room_nothing_is_left(folder: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
         keep(Path(sys.argv[1]), "one", "key", bytes(10000))
     """
-    subprocess.run([sys.executable, "-c", program, folder], check=True)
-    assert list(folder.iterdir()) == []
+    subprocess.run([sys.executable, "-c", program, directory], check=True)
+    assert list(directory.iterdir()) == []
 
 
-def test_the_last_few_of_a_name_stay(folder: Path) -> None:
-    keep(folder, "two", "key", DATA)
+def test_the_last_few_of_a_name_stay(directory: Path) -> None:
+    keep(directory, "two", "key", DATA)
     for number in range(6):
-        keep(folder, "one", str(number), DATA)
-        for file in folder.iterdir():  # each is a minute older than the next
+        keep(directory, "one", str(number), DATA)
+        for file in directory.iterdir():  # each is a minute older than the next
             past = file.stat().st_mtime - 60
             os.utime(file, (past, past))
-    kept = [number for number in range(6) if take(folder, "one", str(number))]
+    kept = [number for number in range(6) if take(directory, "one", str(number))]
     assert kept == [3, 4, 5]
-    assert take(folder, "two", "key") == DATA
+    assert take(directory, "two", "key") == DATA
 
 
-def test_what_is_old_goes_and_what_is_not_ours_stays(folder: Path) -> None:
-    keep(folder, "one", "key", DATA)
-    left = folder / f"{only(folder).name}.0123"  # of somebody who was killed
+def test_what_is_old_goes_and_what_is_not_ours_stays(directory: Path) -> None:
+    keep(directory, "one", "key", DATA)
+    left = directory / f"{only(directory).name}.0123"  # of somebody who was killed
     left.write_bytes(b"half of")
     for name in ("photograph", "two-photograph"):
-        (folder / name).write_text("dear")
-    for file in folder.iterdir():
+        (directory / name).write_text("dear")
+    for file in directory.iterdir():
         os.utime(file, (MONTHS_AGO, MONTHS_AGO))
-    keep(folder, "two", "key", DATA)
-    assert take(folder, "one", "key") is None
-    assert take(folder, "two", "key") == DATA
+    keep(directory, "two", "key", DATA)
+    assert take(directory, "one", "key") is None
+    assert take(directory, "two", "key") == DATA
     assert not left.exists()
-    assert len(list(folder.iterdir())) == 3
+    assert len(list(directory.iterdir())) == 3
 
 
-def test_many_at_once_never_see_half_of_one(folder: Path) -> None:
+def test_many_at_once_never_see_half_of_one(directory: Path) -> None:
     program = """if True:
         import sys
         from pathlib import Path
@@ -169,7 +169,7 @@ def test_many_at_once_never_see_half_of_one(folder: Path) -> None:
             found = take(Path(sys.argv[1]), "one", "key")
             assert found and len(found) == len(data) and len(set(found)) == 1, n
     """
-    words = [sys.executable, "-c", program, str(folder)]
+    words = [sys.executable, "-c", program, str(directory)]
     writers = [subprocess.Popen([*words, str(number)]) for number in range(4)]
     assert [writer.wait() for writer in writers] == [0, 0, 0, 0]
-    assert len(list(folder.iterdir())) == 1
+    assert len(list(directory.iterdir())) == 1

@@ -65,7 +65,10 @@ def dump(connection: Connection) -> dict[str, list[tuple[object, ...]]]:
 
 
 def folded(*batches: list[AnyEvent]) -> dict[str, list[tuple[object, ...]]]:
-    with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "g.db") as connection:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        connect(Path(directory) / "g.db") as connection,
+    ):
         graph = Graph(connection, PROJECT)
         for batch in batches:
             graph.fold(batch)

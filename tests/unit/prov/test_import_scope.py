@@ -241,7 +241,10 @@ def test_every_kind_of_event_is_imported(graph: Graph) -> None:
 
 @given(stories())
 def test_importing_is_folding_where_nothing_is_known(events: list[AnyEvent]) -> None:
-    with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "g.db") as connection:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        connect(Path(directory) / "g.db") as connection,
+    ):
         graph = Graph(connection, PROJECT)
         for _ in range(2):
             graph.import_events(events)

@@ -12,7 +12,7 @@ from clew.replay.sandbox.initial_files import Entry, InitialFiles
 
 FILE = Entry("file", mode=0o644, size=3, digest="blake3:" + "0" * 64)
 PROGRAM = Entry("file", mode=0o755, size=3, digest="blake3:" + "1" * 64)
-FOLDER = Entry("folder")
+DIRECTORY = Entry("directory")
 
 
 def link(target: str) -> Entry:

@@ -1,14 +1,15 @@
-"""Folders on the way to something, told from folders that were asked about for themselves."""
+"""Directories on the way to something, told from directories that were asked about for
+themselves."""
 
 from __future__ import annotations
 
 from clew.replay.reuse.subtree import Dependency
 from clew.replay.traversed_directories import drop_traversals
 
-FOLDER, FILE = "40755 4096 5", "100644 1 5"
+DIRECTORY, FILE = "40755 4096 5", "100644 1 5"
 
 
-def times(path: str, answer: str = FOLDER) -> Dependency:
+def times(path: str, answer: str = DIRECTORY) -> Dependency:
     return Dependency(1, "times", path.encode(), answer, None)
 
 
@@ -25,12 +26,12 @@ def test_the_way_to_a_file() -> None:
     assert found == {"/home": step, "/home/me": step, "/home/me/file": [("times", FILE)]}
 
 
-def test_a_folder_that_was_asked_about_by_itself() -> None:
+def test_a_directory_that_was_asked_about_by_itself() -> None:
     """Not all above it was asked about, or nothing within."""
     alone = [times("/home/me"), times("/home/me/file", FILE)]
-    assert kinds(alone)["/home/me"] == [("times", FOLDER)]
+    assert kinds(alone)["/home/me"] == [("times", DIRECTORY)]
     last = [times("/home"), times("/home/me")]
-    assert kinds(last)["/home/me"] == [("times", FOLDER)]
+    assert kinds(last)["/home/me"] == [("times", DIRECTORY)]
 
 
 def test_a_link_on_the_way_leads_where_it_led() -> None:

@@ -8,30 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from clew import project_directory as folders
-from clew.project_directory import Folder
+from clew import project_directory as directories
+from clew.project_directory import ProjectDirectory
 from clew.run import execution_locks
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    return folders.create(tmp_path)
+def directory(tmp_path: Path) -> ProjectDirectory:
+    return directories.create(tmp_path)
 
 
-def test_alive_is_who_holds_its_lock(folder: Folder) -> None:
-    assert not execution_locks.is_alive(folder, "nobody")
-    held = execution_locks.create_spool(folder, "someone")
-    assert execution_locks.is_alive(folder, "someone")
+def test_alive_is_who_holds_its_lock(directory: ProjectDirectory) -> None:
+    assert not execution_locks.is_alive(directory, "nobody")
+    held = execution_locks.create_spool(directory, "someone")
+    assert execution_locks.is_alive(directory, "someone")
     os.close(held)
-    assert not execution_locks.is_alive(folder, "someone")
+    assert not execution_locks.is_alive(directory, "someone")
 
 
-def test_two_who_look_do_not_take_each_other_for_the_recorder(folder: Folder) -> None:
-    os.close(execution_locks.create_spool(folder, "dead"))
+def test_two_who_look_do_not_take_each_other_for_the_recorder(directory: ProjectDirectory) -> None:
+    os.close(execution_locks.create_spool(directory, "dead"))
     wrong = []
 
     def look() -> None:
-        wrong.extend(execution_locks.is_alive(folder, "dead") for _ in range(2000))
+        wrong.extend(execution_locks.is_alive(directory, "dead") for _ in range(2000))
 
     threads = [threading.Thread(target=look) for _ in range(2)]
     for thread in threads:
@@ -41,22 +41,24 @@ def test_two_who_look_do_not_take_each_other_for_the_recorder(folder: Folder) ->
     assert not any(wrong)
 
 
-def test_the_living_are_not_claimed(folder: Folder) -> None:
-    held = execution_locks.create_spool(folder, "someone")
-    assert execution_locks.claim_killed(folder.spool / "someone") is None
+def test_the_living_are_not_claimed(directory: ProjectDirectory) -> None:
+    held = execution_locks.create_spool(directory, "someone")
+    assert execution_locks.claim_killed(directory.spool / "someone") is None
     os.close(held)
-    claimed = execution_locks.claim_killed(folder.spool / "someone")
+    claimed = execution_locks.claim_killed(directory.spool / "someone")
     assert claimed is not None
-    assert execution_locks.claim_killed(folder.spool / "someone") is None  # one at a time
-    assert not execution_locks.is_alive(folder, "someone")  # and it shows as what it is meanwhile
+    assert execution_locks.claim_killed(directory.spool / "someone") is None  # one at a time
+    assert not execution_locks.is_alive(
+        directory, "someone"
+    )  # and it shows as what it is meanwhile
     os.close(claimed)
 
 
-def test_what_is_gone_cannot_be_claimed(folder: Folder) -> None:
-    assert execution_locks.claim_killed(folder.spool / "nobody") is None
+def test_what_is_gone_cannot_be_claimed(directory: ProjectDirectory) -> None:
+    assert execution_locks.claim_killed(directory.spool / "nobody") is None
 
 
-def test_a_new_one_is_never_seen_without_its_lock(folder: Folder) -> None:
+def test_a_new_one_is_never_seen_without_its_lock(directory: ProjectDirectory) -> None:
     """Somebody who sweeps up dead ones all the time takes nothing from one that begins."""
     import shutil
 
@@ -64,7 +66,7 @@ def test_a_new_one_is_never_seen_without_its_lock(folder: Folder) -> None:
 
     def sweep() -> None:
         while not over.is_set():
-            for place in list(folder.spool.iterdir()):
+            for place in list(directory.spool.iterdir()):
                 claimed = execution_locks.claim_killed(place)
                 if claimed is not None:
                     shutil.rmtree(place, ignore_errors=True)
@@ -74,22 +76,22 @@ def test_a_new_one_is_never_seen_without_its_lock(folder: Folder) -> None:
     thread.start()
     try:
         for number in range(300):
-            held = execution_locks.create_spool(folder, f"x{number}")
-            assert execution_locks.is_alive(folder, f"x{number}")
-            assert (folder.spool / f"x{number}" / "lock").exists()
+            held = execution_locks.create_spool(directory, f"x{number}")
+            assert execution_locks.is_alive(directory, f"x{number}")
+            assert (directory.spool / f"x{number}" / "lock").exists()
             os.close(held)
     finally:
         over.set()
         thread.join()
 
 
-def test_only_its_owner_may_look_inside(folder: Folder) -> None:
-    os.close(execution_locks.create_spool(folder, "mine"))
-    assert (folder.spool / "mine").stat().st_mode & 0o077 == 0
-    assert (folder.spool / "mine" / "lock").stat().st_mode & 0o077 == 0
+def test_only_its_owner_may_look_inside(directory: ProjectDirectory) -> None:
+    os.close(execution_locks.create_spool(directory, "mine"))
+    assert (directory.spool / "mine").stat().st_mode & 0o077 == 0
+    assert (directory.spool / "mine" / "lock").stat().st_mode & 0o077 == 0
 
 
-def test_folders_deeper_than_any_path_are_removed(tmp_path: Path) -> None:
+def test_directories_deeper_than_any_path_are_removed(tmp_path: Path) -> None:
     """A hostile command leaves them, and nobody could repeat or recover beside them."""
     place = tmp_path / "place"
     place.mkdir()

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from clew import db
-from clew import project_directory as folders
+from clew import project_directory as directories
 from clew import settings as environment
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent, Ended, Gap, Started
 from clew.prov.graph import Graph
 from clew.prov.queries.executions import list_executions
@@ -24,14 +24,14 @@ SETTINGS = environment.load({})
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    return folders.create(tmp_path)
+def directory(tmp_path: Path) -> ProjectDirectory:
+    return directories.create(tmp_path)
 
 
-def dead(folder: Folder, uid: str, *, events: list[AnyEvent] | None = None) -> Path:
+def dead(directory: ProjectDirectory, uid: str, *, events: list[AnyEvent] | None = None) -> Path:
     """An execution whose recorder died: with its events, or with nothing but a note."""
-    lock = execution_locks.create_spool(folder, uid)
-    place = folder.spool / uid
+    lock = execution_locks.create_spool(directory, uid)
+    place = directory.spool / uid
     started = Started(
         execution=uid, n=1, at=1, activity=uid, kind="execution", command=("true",), cwd="/"
     )
@@ -45,9 +45,9 @@ def dead(folder: Folder, uid: str, *, events: list[AnyEvent] | None = None) -> P
     return place
 
 
-def states(folder: Folder) -> list[tuple[str, str]]:
-    with db.connect(folder.graph) as connection:
-        found = list_executions(Graph(connection, folder.uid), alive=lambda _: False)
+def states(directory: ProjectDirectory) -> list[tuple[str, str]]:
+    with db.connect(directory.graph) as connection:
+        found = list_executions(Graph(connection, directory.uid), alive=lambda _: False)
         return [(execution["uid"], execution["state"]) for execution in found]
 
 
@@ -55,75 +55,75 @@ def ended(uid: str) -> list[AnyEvent]:
     return [Ended(execution=uid, n=2, at=5, activity=uid, status=0)]
 
 
-def test_without_an_end_it_is_broken(folder: Folder) -> None:
-    place = dead(folder, "a" * 32)
-    assert recovery.recover(folder, SETTINGS) == []
-    assert states(folder) == [("a" * 32, "broken")]
+def test_without_an_end_it_is_broken(directory: ProjectDirectory) -> None:
+    place = dead(directory, "a" * 32)
+    assert recovery.recover(directory, SETTINGS) == []
+    assert states(directory) == [("a" * 32, "broken")]
     assert not place.exists()
 
 
-def test_events_that_were_kept_are_all_there_is(folder: Folder) -> None:
-    place = dead(folder, "a" * 32, events=ended("a" * 32))
-    assert recovery.recover(folder, SETTINGS) == []
-    assert states(folder) == [("a" * 32, "done")]
+def test_events_that_were_kept_are_all_there_is(directory: ProjectDirectory) -> None:
+    place = dead(directory, "a" * 32, events=ended("a" * 32))
+    assert recovery.recover(directory, SETTINGS) == []
+    assert states(directory) == [("a" * 32, "done")]
     assert not place.exists()
 
 
-def test_the_living_are_left_alone(folder: Folder) -> None:
-    lock = execution_locks.create_spool(folder, "b" * 32)
-    assert recovery.recover(folder, SETTINGS) == []
-    assert (folder.spool / ("b" * 32)).exists()
+def test_the_living_are_left_alone(directory: ProjectDirectory) -> None:
+    lock = execution_locks.create_spool(directory, "b" * 32)
+    assert recovery.recover(directory, SETTINGS) == []
+    assert (directory.spool / ("b" * 32)).exists()
     os.close(lock)
 
 
-def test_before_anything_began_nothing_is_told(folder: Folder) -> None:
-    os.close(execution_locks.create_spool(folder, "c" * 32))
-    (folder.spool / f".{'d' * 32}").mkdir()  # killed while it made its folder
-    assert recovery.recover(folder, SETTINGS) == []
-    assert states(folder) == []
-    assert list(folder.spool.iterdir()) == []
+def test_before_anything_began_nothing_is_told(directory: ProjectDirectory) -> None:
+    os.close(execution_locks.create_spool(directory, "c" * 32))
+    (directory.spool / f".{'d' * 32}").mkdir()  # killed while it made its directory
+    assert recovery.recover(directory, SETTINGS) == []
+    assert states(directory) == []
+    assert list(directory.spool.iterdir()) == []
 
 
-def test_many_who_come_at_once_tell_each_once(folder: Folder) -> None:
+def test_many_who_come_at_once_tell_each_once(directory: ProjectDirectory) -> None:
     for number in range(5):
         uid = f"{number}" * 32
         gap = Gap(execution=uid, n=7, at=3, activity=uid, what="x", why="y")
-        dead(folder, uid, events=[*ended(uid), gap])
+        dead(directory, uid, events=[*ended(uid), gap])
     unsettled = []
 
     def come() -> None:
-        unsettled.extend(recovery.recover(folder, SETTINGS))
+        unsettled.extend(recovery.recover(directory, SETTINGS))
 
     threads = [threading.Thread(target=come) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    recovery.recover(folder, SETTINGS)
+    recovery.recover(directory, SETTINGS)
     assert unsettled == []
-    assert [state for _, state in states(folder)] == ["done"] * 5
-    with db.connect(folder.graph) as connection:
+    assert [state for _, state in states(directory)] == ["done"] * 5
+    with db.connect(directory.graph) as connection:
         assert connection.rows("SELECT count(*) FROM gap") == [(5,)]
-    assert list(folder.spool.iterdir()) == []
+    assert list(directory.spool.iterdir()) == []
 
 
-def test_one_that_cannot_be_told_is_named_and_kept(folder: Folder) -> None:
-    place = dead(folder, "a" * 32)
+def test_one_that_cannot_be_told_is_named_and_kept(directory: ProjectDirectory) -> None:
+    place = dead(directory, "a" * 32)
     (place / "note").write_bytes(b"{}")
-    dead(folder, "b" * 32, events=ended("b" * 32))
-    (unsettled,) = recovery.recover(folder, SETTINGS)
+    dead(directory, "b" * 32, events=ended("b" * 32))
+    (unsettled,) = recovery.recover(directory, SETTINGS)
     assert unsettled.uid == "a" * 32
     assert unsettled.why
-    assert states(folder) == [("b" * 32, "done")]
-    with recovery.discard_after(folder, "a" * 32):
+    assert states(directory) == [("b" * 32, "done")]
+    with recovery.discard_after(directory, "a" * 32):
         assert place.exists()
     assert not place.exists()
-    assert recovery.recover(folder, SETTINGS) == []
+    assert recovery.recover(directory, SETTINGS) == []
 
 
-def test_no_spool_no_leavings(folder: Folder) -> None:
-    folder.spool.rmdir()
-    assert recovery.recover(folder, SETTINGS) == []
+def test_no_spool_no_leavings(directory: ProjectDirectory) -> None:
+    directory.spool.rmdir()
+    assert recovery.recover(directory, SETTINGS) == []
 
 
 DIES = """
@@ -134,11 +134,11 @@ os._exit(1)
 """
 
 
-def test_a_dead_one_that_is_discarded_holds_nothing_any_more(folder: Folder) -> None:
-    place = dead(folder, "a" * 32)
-    subprocess.run([sys.executable, "-c", DIES, folder.store, "a" * 32], check=False)
-    assert len(list((folder.store / "leases").iterdir())) == 1
-    with recovery.discard_after(folder, "a" * 32):
+def test_a_dead_one_that_is_discarded_holds_nothing_any_more(directory: ProjectDirectory) -> None:
+    place = dead(directory, "a" * 32)
+    subprocess.run([sys.executable, "-c", DIES, directory.store, "a" * 32], check=False)
+    assert len(list((directory.store / "leases").iterdir())) == 1
+    with recovery.discard_after(directory, "a" * 32):
         pass
     assert not place.exists()
-    assert list((folder.store / "leases").iterdir()) == []
+    assert list((directory.store / "leases").iterdir()) == []

@@ -91,14 +91,14 @@ def test_a_shared_chunk_lives_as_long_as_one_of_its_files(tmp_path: Path) -> Non
 
 def test_gc_takes_what_a_crash_left(tmp_path: Path) -> None:
     contents = fill(tmp_path / "s")
-    folder = tmp_path / "s" / "packs"
-    shutil.copy(packs(tmp_path / "s")[0], folder / "0123456789abcdef.pack")
-    (folder / ".fedcba9876543210.part").write_bytes(b"half a pack")
+    directory = tmp_path / "s" / "packs"
+    shutil.copy(packs(tmp_path / "s")[0], directory / "0123456789abcdef.pack")
+    (directory / ".fedcba9876543210.part").write_bytes(b"half a pack")
     (tmp_path / "s" / "leases" / "killed.0123").write_bytes(bytes(32))
     with Store(tmp_path / "s") as store:
         assert store.fsck().problems == []
         store.gc(list(contents))
-    assert len(list(folder.iterdir())) == 2
+    assert len(list(directory.iterdir())) == 2
     assert list((tmp_path / "s" / "leases").iterdir()) == []
     check(tmp_path / "s", contents)
 
@@ -133,8 +133,10 @@ def test_a_lease_protects_what_was_put_and_what_was_found(tmp_path: Path) -> Non
         assert other.gc([]).files == 3
 
 
-def assert_only_this_sweep_keeps(digest: str, folder: Path, names: Callable[[], list[str]]) -> None:
-    with Store(folder) as store:
+def assert_only_this_sweep_keeps(
+    digest: str, directory: Path, names: Callable[[], list[str]]
+) -> None:
+    with Store(directory) as store:
         store.gc(names)
         assert store.has(digest)
         store.gc(list)

@@ -1,4 +1,4 @@
-"""A folder goes in and comes out the same."""
+"""A directory goes in and comes out the same."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def make(root: Path) -> None:
 
 def listed(root: bytes) -> list[tuple[bytes, int, int, bytes]]:
     found = []
-    for folder, _, names in os.walk(root):
-        for path in (folder, *(os.path.join(folder, name) for name in names)):
+    for directory, _, names in os.walk(root):
+        for path in (directory, *(os.path.join(directory, name) for name in names)):
             status = os.lstat(path)
             data = b""
             if stat.S_ISREG(status.st_mode):
@@ -248,7 +248,7 @@ def test_a_file_alone_is_a_tree(tmp_path: Path) -> None:
         assert contents(store, snapshot.digest) == {b"": b"alone"}
 
 
-def test_a_tree_cannot_write_outside_its_folder(tmp_path: Path) -> None:
+def test_a_tree_cannot_write_outside_its_directory(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     target = os.fsencode(outside)

@@ -22,27 +22,27 @@ SECRET = b"nobody may read this"
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    folder = tmp_path / "outside"
-    folder.mkdir()
-    (folder / "secret").write_bytes(SECRET)
-    return folder
+    directory = tmp_path / "outside"
+    directory.mkdir()
+    (directory / "secret").write_bytes(SECRET)
+    return directory
 
 
 @pytest.fixture
 def root(tmp_path: Path, outside: Path) -> Path:
-    folder = tmp_path / "volume"
-    (folder / "inner" / "deep").mkdir(parents=True)
-    (folder / "file").write_bytes(b"a file")
-    (folder / "inner" / "file").write_bytes(b"inner")
-    (folder / "out").symlink_to(outside)
-    (folder / "up").symlink_to("../outside/secret")
-    (folder / "secret").symlink_to(outside / "secret")
-    (folder / "inner" / "deep" / "far").symlink_to("../../../outside")
-    (folder / "loop").symlink_to("loop")
-    (folder / "proc").symlink_to("/proc/self/root")
-    (folder / "kept").symlink_to("inner/file")
-    os.mkfifo(folder / "pipe")
-    return folder
+    directory = tmp_path / "volume"
+    (directory / "inner" / "deep").mkdir(parents=True)
+    (directory / "file").write_bytes(b"a file")
+    (directory / "inner" / "file").write_bytes(b"inner")
+    (directory / "out").symlink_to(outside)
+    (directory / "up").symlink_to("../outside/secret")
+    (directory / "secret").symlink_to(outside / "secret")
+    (directory / "inner" / "deep" / "far").symlink_to("../../../outside")
+    (directory / "loop").symlink_to("loop")
+    (directory / "proc").symlink_to("/proc/self/root")
+    (directory / "kept").symlink_to("inner/file")
+    os.mkfifo(directory / "pipe")
+    return directory
 
 
 @pytest.fixture(params=[False, True], ids=["openat2", "walking"])
@@ -81,7 +81,7 @@ def test_nothing_is_listed_made_or_deleted_through_a_link(
     with pytest.raises(ClewError):
         list_directory(volume, path)
     with pytest.raises(ClewError):
-        file_operations.make_folder(volume, path + b"/made")
+        file_operations.make_directory(volume, path + b"/made")
     with pytest.raises(ClewError), open_upload(volume, path + b"/sent", "key"):
         pass
     with pytest.raises(ClewError):
@@ -134,11 +134,11 @@ def test_renaming_replaces_nothing(volume: Volume, root: Path) -> None:
     file_operations.rename(volume, b"file", b"inner/renamed")
     assert (root / "inner" / "renamed").read_bytes() == b"a file"
     with pytest.raises(Exists):
-        file_operations.make_folder(volume, b"inner")
+        file_operations.make_directory(volume, b"inner")
 
 
 def test_a_race_gains_nothing(volume: Volume, root: Path, outside: Path) -> None:
-    """A folder that is now one, now a link out: whatever is opened through it is inside."""
+    """A directory that is now one, now a link out: whatever is opened through it is inside."""
     (root / "swap").mkdir()
     (root / "swap" / "secret").write_bytes(b"harmless")
     (root / "trap").symlink_to(outside)

@@ -113,11 +113,11 @@ def test_a_writer_informs_the_reader() -> None:
 def test_finds_the_links_of_a_path(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_text("x")
-    (tmp_path / "folder").symlink_to("real")
-    (tmp_path / "last").symlink_to("folder/file")
+    (tmp_path / "directory").symlink_to("real")
+    (tmp_path / "last").symlink_to("directory/file")
     base = os.fsencode(tmp_path)
     found = SymlinkResolver(os.readlink).between(base + b"/last", base + b"/real/file")
-    assert found == [(base + b"/last", b"folder/file"), (base + b"/folder", b"real")]
+    assert found == [(base + b"/last", b"directory/file"), (base + b"/directory", b"real")]
 
 
 def test_a_loop_of_links_gives_no_links(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from clew.store.errors import Unreachable
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
-    from clew.project_directory import Folder
+    from clew.project_directory import ProjectDirectory
 
 _WAIT_SECONDS = 2.0
 """Seconds in all that `exec` waits for a server after the command has ended. What is not sent by
@@ -41,11 +41,11 @@ class Delivery:
     waiting: dict[str, str] = field(default_factory=dict)
     """Why executions are not sent yet, by uid."""
 
-    def log_failures(self, folder: Folder) -> None:
+    def log_failures(self, directory: ProjectDirectory) -> None:
         """Log the executions that could not be sent, one line per reason."""
         for why in sorted(set(self.waiting.values())):
             uids = " ".join(uid for uid, reason in self.waiting.items() if reason == why)
-            log.write(folder, "warning", f"not sent to the server: {why}: {uids}")
+            log.write(directory, "warning", f"not sent to the server: {why}: {uids}")
 
 
 class Uploader:
@@ -110,22 +110,22 @@ def deliver(
     """
     from clew.run.recovery import recover
 
-    folder = project.directory
+    directory = project.directory
     found = Delivery()
     try:
-        recover(folder, project.settings)
+        recover(directory, project.settings)
     except ClewError as error:
-        found.waiting = dict.fromkeys(unsent.list_unsent(folder), error.message)
+        found.waiting = dict.fromkeys(unsent.list_unsent(directory), error.message)
         return found
-    for uid in unsent.list_unsent(folder):
+    for uid in unsent.list_unsent(directory):
         try:
             with ExitStack() as claim:
                 with server.bounded():
                     wait = server.left(_WAIT_SECONDS) if uid == own else 0
-                    place = claim.enter_context(unsent.claim(folder, uid, wait=wait))
+                    place = claim.enter_context(unsent.claim(directory, uid, wait=wait))
                 if place is None or project.is_alive(uid):
                     continue
-                if (folder.spool / uid).exists():
+                if (directory.spool / uid).exists():
                     found.waiting[uid] = "its record is not complete yet"
                     continue
                 there = _send(project, server, uid, progress)
@@ -135,7 +135,7 @@ def deliver(
         except ClewError as error:
             found.waiting[uid] = error.message
             if isinstance(error, Unreachable):
-                found.waiting |= dict.fromkeys(unsent.list_unsent(folder), error.message)
+                found.waiting |= dict.fromkeys(unsent.list_unsent(directory), error.message)
                 break
     server.hang_up()
     return found

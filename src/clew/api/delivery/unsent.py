@@ -14,29 +14,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 
 
-def mark_unsent(folder: Folder, uid: str) -> None:
+def mark_unsent(directory: ProjectDirectory, uid: str) -> None:
     """Mark an execution as unsent."""
-    folder.unsent.mkdir(mode=0o700, exist_ok=True)
-    (folder.unsent / uid).touch()
+    directory.unsent.mkdir(mode=0o700, exist_ok=True)
+    (directory.unsent / uid).touch()
 
 
-def list_unsent(folder: Folder) -> list[str]:
+def list_unsent(directory: ProjectDirectory) -> list[str]:
     """The uids of unsent executions, oldest first."""
     entries = []
-    for path in folder.unsent.glob("*"):
+    for path in directory.unsent.glob("*"):
         with suppress(FileNotFoundError):  # another process has just sent it
             entries.append((path.stat().st_mtime_ns, path.name))
     return [name for _, name in sorted(entries)]
 
 
 @contextmanager
-def claim(folder: Folder, uid: str, *, wait: float) -> Iterator[Path | None]:
+def claim(directory: ProjectDirectory, uid: str, *, wait: float) -> Iterator[Path | None]:
     """Lock the file of an execution to send it. None: another process has sent it, or is still
     sending it after `wait` seconds."""
-    path = folder.unsent / uid
+    path = directory.unsent / uid
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -26,7 +26,7 @@ from clew.replay.repeat import repeat_plan
 from clew.replay.repeat.repeat_report import RepeatReport
 from clew.replay.sandbox.initial_files import InitialFiles, ReadListing, find_initial_files
 from clew.replay.stored_listings import listing_reader
-from clew.safe_path import SafeFolder
+from clew.safe_path import SafeDirectory
 from clew.store import Store
 
 if TYPE_CHECKING:
@@ -79,20 +79,20 @@ def describe_checkout(project: ProjectState, text: str) -> CheckoutContents:
     )
 
 
-def checkout(project: ProjectState, text: str, folder: Path | None) -> dict[str, Any]:
+def checkout(project: ProjectState, text: str, directory: Path | None) -> dict[str, Any]:
     """Write the files of an execution to a directory; the document of `clew checkout --json`."""
     found = describe_checkout(project, text)
     with Store(project.directory.store) as store:
-        return write_checkout(owner_of(project), store, found, text, folder)
+        return write_checkout(owner_of(project), store, found, text, directory)
 
 
 def write_checkout(
-    owner: CheckoutOwner, store: Store, found: CheckoutContents, text: str, folder: Path | None
+    owner: CheckoutOwner, store: Store, found: CheckoutContents, text: str, directory: Path | None
 ) -> dict[str, Any]:
     """As `checkout`, from a store that has the contents."""
-    at = (folder or Path(_name(text, found.id))).absolute().resolve()
+    at = (directory or Path(_name(text, found.id))).absolute().resolve()
     made = Checkout(
-        folder=at,
+        directory=at,
         project=owner.uid,
         root=owner.root,
         execution=found.execution,
@@ -121,35 +121,35 @@ def _name(text: str, id_: str) -> str:
     return id_ if len(text) == 32 or text in (".", "..") else text
 
 
-def _check_not_nested(folder: Path) -> None:
-    outer = working_tree.find_enclosing(folder.parent)
+def _check_not_nested(directory: Path) -> None:
+    outer = working_tree.find_enclosing(directory.parent)
     if outer is not None:
         raise NotAllowed(
-            f"{folder} would be inside a checkout of {outer.id}",
-            hint=f"name another directory, or switch that one: clew checkout ID {outer.folder}",
+            f"{directory} would be inside a checkout of {outer.id}",
+            hint=f"name another directory, or switch that one: clew checkout ID {outer.directory}",
         )
 
 
 def _write_files(owner: CheckoutOwner, store: Store, made: Checkout) -> None:
-    def unchanged(folder: Path) -> None:
-        _check_replaceable(owner, store, made.folder, folder)
+    def unchanged(directory: Path) -> None:
+        _check_replaceable(owner, store, made.directory, directory)
 
-    if made.folder.exists():
-        unchanged(made.folder)
-    with atomic_directory.staging_directory(made.folder) as draft:
-        places = SafeFolder(draft)
+    if made.directory.exists():
+        unchanged(made.directory)
+    with atomic_directory.staging_directory(made.directory) as draft:
+        places = SafeDirectory(draft)
         for kept in made.files:
             to = places.join(kept.place)
             store.restore(kept.digest, to, mode=kept.mode & MODE_BITS, mtime=kept.mtime, sync=False)
         made.of(draft).write()
-        atomic_directory.publish(draft, made.folder, unchanged=unchanged)
+        atomic_directory.publish(draft, made.directory, unchanged=unchanged)
 
 
-def _check_replaceable(owner: CheckoutOwner, store: Store, name: Path, folder: Path) -> None:
-    """Raise an error unless the content of `folder` (shown as `name`) may be replaced."""
-    existing = working_tree.read_checkout(folder)
+def _check_replaceable(owner: CheckoutOwner, store: Store, name: Path, directory: Path) -> None:
+    """Raise an error unless the content of `directory` (shown as `name`) may be replaced."""
+    existing = working_tree.read_checkout(directory)
     if existing is None:
-        if any(folder.iterdir()):
+        if any(directory.iterdir()):
             raise NotAllowed(
                 f"{name} is not empty and is not a checkout",
                 hint="name another directory: clew checkout ID DIR",
@@ -195,10 +195,10 @@ def kept_digests(project: ProjectState, execution: str, digests: set[str]) -> se
     return digests & (used | known)
 
 
-def status(project: ProjectState, folder: Path | None) -> dict[str, Any]:
+def status(project: ProjectState, directory: Path | None) -> dict[str, Any]:
     """The document of `clew status --json`."""
     with Store(project.directory.store) as store:
-        return status_of(find(owner_of(project), folder), store, project.directory.credentials)
+        return status_of(find(owner_of(project), directory), store, project.directory.credentials)
 
 
 def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> dict[str, Any]:
@@ -207,16 +207,16 @@ def status_of(found: Checkout, store: Store, credentials: tuple[str, ...]) -> di
     return {
         "execution": found.id,
         "uid": found.execution,
-        "folder": str(found.folder),
+        "folder": str(found.directory),
         **find_changes(found, scan_files(found, store, without=without)).as_json(),
     }
 
 
-def find(owner: CheckoutOwner, folder: Path | None) -> Checkout:
-    found = working_tree.find_checkout((folder or Path()).absolute().resolve())
+def find(owner: CheckoutOwner, directory: Path | None) -> Checkout:
+    found = working_tree.find_checkout((directory or Path()).absolute().resolve())
     if found.project != owner.uid:
         raise NotFound(
-            f"{found.folder} is a checkout of another project, which was in {found.root}",
+            f"{found.directory} is a checkout of another project, which was in {found.root}",
             hint="set CLEW_SERVER to the server of that project, or unset it"
             if owner.served
             else "set CLEW_PROJECT to the project if it was moved",
@@ -226,7 +226,7 @@ def find(owner: CheckoutOwner, folder: Path | None) -> Checkout:
 
 def commit(
     project: ProjectState,
-    folder: Path | None,
+    directory: Path | None,
     *,
     message: str | None,
     network: bool,
@@ -237,8 +237,8 @@ def commit(
     """Run the checked-out execution again with the changes; the document of `clew commit --json`.
     If it succeeds, the checkout moves to the new execution."""
     notes.check_notes({"message": message or ""})
-    found = find(owner_of(project), folder)
-    with atomic_directory.lock_directory(found.folder), Store(project.directory.store) as store:
+    found = find(owner_of(project), directory)
+    with atomic_directory.lock_directory(found.directory), Store(project.directory.store) as store:
         now = store_files(found, store, project.directory.credentials, say)
         return commit_files(
             project,

@@ -85,21 +85,21 @@ def _document(project: ProjectState, text: str, format: str) -> bytes:  # noqa: 
     return writers[format](project.graph, text)
 
 
-def _crate(project: ProjectState, text: str, folder: Path, say: Say) -> None:
+def _crate(project: ProjectState, text: str, directory: Path, say: Say) -> None:
     from clew.prov.export.ro_crate import write_crate
     from clew.store import Store
 
     with Store(project.directory.store) as store:
-        write_crate(project.graph, text, folder, alive=project.is_alive, copy=store.restore)
+        write_crate(project.graph, text, directory, alive=project.is_alive, copy=store.restore)
 
 
-def _dockerfile(project: ProjectState, text: str, folder: Path, say: Say) -> None:
+def _dockerfile(project: ProjectState, text: str, directory: Path, say: Say) -> None:
     from clew.replay.export.build_context import write_context
     from clew.store import Store
 
     portable = _portable(project, text, say)
     with Store(project.directory.store) as store:
-        write_context(portable, folder, restore=store.restore)
+        write_context(portable, directory, restore=store.restore)
 
 
 def _image(project: ProjectState, text: str, out: BinaryIO, say: Say) -> None:

@@ -198,19 +198,19 @@ def store_file(store: Store, path: Path) -> Entry:
     return Entry("file", mode, status.st_mtime_ns, content.size, content.digest)
 
 
-def write_outputs(project: ProjectState, uid: str, folder: Path) -> None:
+def write_outputs(project: ProjectState, uid: str, directory: Path) -> None:
     """Write the outputs of an execution to a directory."""
     import stat
 
     from clew.prov.locators import path_of
     from clew.prov.queries.execution_record import load_record
     from clew.replay.checkout.layout import MODE_BITS, checkout_path
-    from clew.safe_path import SafeFolder
+    from clew.safe_path import SafeDirectory
     from clew.store import Store
 
     record = load_record(project.graph, uid)
-    folder.mkdir(parents=True, exist_ok=True)
-    places = SafeFolder(folder)
+    directory.mkdir(parents=True, exist_ok=True)
+    places = SafeDirectory(directory)
     with Store(project.directory.store) as store:
         for locator, version in record.left.items():
             path = path_of(locator)

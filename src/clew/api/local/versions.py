@@ -21,7 +21,7 @@ from clew.prov.queries.files import list_versions
 from clew.prov.queries.pipelines.runs import resolve_task
 from clew.prov.queries.targets import Target, resolve_target
 from clew.replay.checkout.layout import MODE_BITS, checkout_path
-from clew.safe_path import KERNEL_DIRECTORIES, SafeFolder, check_relative
+from clew.safe_path import KERNEL_DIRECTORIES, SafeDirectory, check_relative
 from clew.settings import machine_id
 from clew.store import Store
 
@@ -228,7 +228,7 @@ def write_file(
             os.makedirs(os.path.dirname(place), exist_ok=True)
         else:
             here = os.getcwdb()
-            SafeFolder(here).join(os.path.relpath(place, here))
+            SafeDirectory(here).join(os.path.relpath(place, here))
             mode = None if mode is None else mode & MODE_BITS
         write(mode)
     except OSError as error:

@@ -1,6 +1,6 @@
 """Checkouts of a server's executions: laid out and looked at here, run again there.
 
-The folder is this machine's, and its state file says of which project it is a checkout: the
+The directory is this machine's, and its state file says of which project it is a checkout: the
 server's. What was changed is sent by missing chunk, and the server runs it, as it repeats.
 """
 
@@ -54,7 +54,7 @@ class UploadedCheckout(msgspec.Struct):
 
     def read(self) -> tuple[Checkout, dict[bytes, TrackedFile]]:
         found = Checkout(
-            folder=Path(),
+            directory=Path(),
             project="",
             root="",
             execution=self.execution,
@@ -74,7 +74,7 @@ def _owner(client: Client) -> CheckoutOwner:
 
 def describe_checkout(client: Client, text: str) -> CheckoutContents:
     found = client.query("checkout", id=text)
-    if not _ID.fullmatch(str(found["id"])):  # a folder may be called so
+    if not _ID.fullmatch(str(found["id"])):  # a directory may be called so
         raise Damaged(f"the server calls the execution {str(found['id'])[:100]!r}")
     files = tuple(map(TrackedFile.read, found["files"]))
     for kept in files:  # a place of its own choosing could be Clew's own file
@@ -86,22 +86,22 @@ def describe_checkout(client: Client, text: str) -> CheckoutContents:
     return CheckoutContents(**{**found, "files": files})
 
 
-def checkout(client: Client, text: str, folder: Path | None) -> dict[str, Any]:
+def checkout(client: Client, text: str, directory: Path | None) -> dict[str, Any]:
     found = describe_checkout(client, text)
     with content_transfer.open_transfer_store(client.settings) as store:
         content_transfer.fetch(client.server, store, (kept.digest for kept in found.files))
-        return checkouts.write_checkout(_owner(client), store, found, text, folder)
+        return checkouts.write_checkout(_owner(client), store, found, text, directory)
 
 
-def status(client: Client, folder: Path | None) -> dict[str, Any]:
-    found = checkouts.find(_owner(client), folder)
+def status(client: Client, directory: Path | None) -> dict[str, Any]:
+    found = checkouts.find(_owner(client), directory)
     with content_transfer.open_transfer_store(client.settings) as store:
         return checkouts.status_of(found, store, CREDENTIALS)
 
 
 def commit(
     client: Client,
-    folder: Path | None,
+    directory: Path | None,
     *,
     message: str | None,
     network: bool,
@@ -110,9 +110,9 @@ def commit(
     say: Say,
 ) -> dict[str, Any]:
     notes.check_notes({"message": message or ""})
-    found = checkouts.find(_owner(client), folder)
+    found = checkouts.find(_owner(client), directory)
     with (
-        atomic_directory.lock_directory(found.folder),
+        atomic_directory.lock_directory(found.directory),
         content_transfer.open_transfer_store(client.settings) as store,
     ):
         now = checkouts.store_files(found, store, CREDENTIALS, say)

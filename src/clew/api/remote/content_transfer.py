@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from clew import project_directory as folders
+from clew import project_directory as directories
 from clew.api.delivery.delivery import Uploader
 from clew.api.delivery.http_client import Server
 from clew.api.project import Progress, ignore_progress
@@ -26,7 +26,7 @@ _PACK = 128 << 20
 def open_transfer_store(settings: Settings) -> Iterator[Store]:
     """A store for what passes: that of the project here, which may have some of it already and
     sweeps the rest when it is asked to; where there is none, one that goes with us."""
-    found = folders.here(settings)
+    found = directories.here(settings)
     if found is not None:
         with Store(found.store) as store:
             if store.writable:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.api.delivery.http_client import Server, error_from
 from clew.errors import ClewError, Damaged, NotAllowed
-from clew.safe_path import SafeFolder, check_escaped
+from clew.safe_path import SafeDirectory, check_escaped
 
 if TYPE_CHECKING:
     from clew.api.project import StrPath
@@ -121,13 +121,13 @@ def unpack(pieces: Iterator[bytes], place: Path, *, escaped: bool = True) -> Non
             raise Damaged(f"the server sent an invalid archive: {error}") from error
 
 
-def _extract(tar: tarfile.TarFile, folder: Path, *, escaped: bool) -> None:
+def _extract(tar: tarfile.TarFile, directory: Path, *, escaped: bool) -> None:
     """Write the files, directories and symbolic links of an archive, and refuse all else.
 
     Python's `data` filter checks files and directories. Links are written unchanged, which that
     filter does not allow; this is safe since nothing is written through a link.
     """
-    places = SafeFolder(folder)
+    places = SafeDirectory(directory)
     for member in tar:
         name = os.fsencode(os.path.normpath(member.name))
         if escaped:
@@ -135,10 +135,10 @@ def _extract(tar: tarfile.TarFile, folder: Path, *, escaped: bool) -> None:
         if member.issym():
             os.symlink(os.fsencode(member.linkname), places.join(name))  # noqa: PTH211 (bytes)
             continue
-        plain = tarfile.data_filter(member, os.fspath(folder))
+        plain = tarfile.data_filter(member, os.fspath(directory))
         if plain.isdir():
             if name != b".":
-                places.make_folder(name)
+                places.make_directory(name)
         elif plain.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not plain.issparse():
             _write_file(tar, plain, places.join(name))
         else:

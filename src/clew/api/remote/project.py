@@ -13,7 +13,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from clew import project_directory as folders
+from clew import project_directory as directories
 from clew.api.delivery.http_client import Server, connect_server
 from clew.api.executions import Execution, Outcome
 from clew.api.local.project import LocalProject, open_local_project
@@ -46,7 +46,7 @@ _MAINTENANCE = 6 * 3600.0
 
 def open_remote_project(settings: Settings) -> RemoteProject:
     """Open the project of the server; deliver first what is still unsent here."""
-    here = folders.here(settings)
+    here = directories.here(settings)
     if here is not None and here.unsent.is_dir() and any(here.unsent.iterdir()):
         from clew.api.delivery.delivery import deliver
 
@@ -99,7 +99,7 @@ class RemoteProject(Project):
         try:
             here = open_local_project(settings)
         except NoProject:
-            here = LocalProject(folders.create(Path.cwd()), settings)
+            here = LocalProject(directories.create(Path.cwd()), settings)
         with here:
             return here.run(
                 command, name=name, content=content, exclude=exclude, pin=pin, progress=progress

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from clew import project_directory as folders
+from clew import project_directory as directories
 from clew.api.delivery.delivery import Uploader
 from clew.api.local.share import Records
 from clew.api.remote import content_transfer
@@ -41,7 +41,7 @@ class RemoteEndpoint:
         self.execution = client.execution
 
     def remote(self, url: str, *, make: bool = False) -> AbstractContextManager[Remote]:
-        here = folders.here(self._client.settings)
+        here = directories.here(self._client.settings)
         cache = here.cache if here else None
         return open_remote(url, self._client.settings.s3, cache=cache, make=make)
 

@@ -14,9 +14,9 @@ from clew.cli.output import print_json, print_message
 @click.command(
     "init", short_help=COMMANDS["init"], epilog="Example: clew init && clew exec -- make"
 )
-@click.argument("folder", metavar="[DIR]", default=".", type=click.Path(file_okay=False))
+@click.argument("directory", metavar="[DIR]", default=".", type=click.Path(file_okay=False))
 @json_option
-def command(folder: str, as_json: bool) -> None:
+def command(directory: str, as_json: bool) -> None:
     """Create a project in DIR, or in the current directory.
 
     Other commands look for it in the current directory and its parents, as git does. An existing
@@ -24,8 +24,8 @@ def command(folder: str, as_json: bool) -> None:
     """
     import clew
 
-    existed = (Path(folder) / ".clew").exists()
-    with clew.init(folder) as project:
+    existed = (Path(directory) / ".clew").exists()
+    with clew.init(directory) as project:
         if as_json:
             print_json({"project": str(project.root), "uid": project.uid, "created": not existed})
         elif existed:

@@ -16,7 +16,7 @@ from clew.cli.output import print_json, print_line, print_message
     short_help=COMMANDS["viewer"],
     epilog="Example: clew viewer /data --prefix /pvcviewer/me/data/",
 )
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--prefix", default="/", show_default=True, help="The path prefix of its pages.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
@@ -40,7 +40,7 @@ from clew.cli.output import print_json, print_line, print_message
 )
 @json_option
 def command(
-    folder: Path,
+    directory: Path,
     prefix: str,
     host: str,
     port: int,
@@ -61,10 +61,10 @@ def command(
             print_json({"address": address})
         else:
             print_line(address)
-        print_message(f"clew: serving {folder} without authentication; stop with Ctrl-C")
+        print_message(f"clew: serving {directory} without authentication; stop with Ctrl-C")
 
     serve(
-        folder,
+        directory,
         prefix=prefix,
         host=host,
         port=port,

@@ -17,29 +17,29 @@ from msgspec.structs import replace
 
 from clew import db
 from clew.errors import ClewError, NoDatabase
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent, Ended, from_batch, to_batch
 from clew.prov.graph import Graph
 from clew.settings import Settings, machine_id
 
 
-def write(folder: Folder, run: str, events: Sequence[AnyEvent]) -> Path:
+def write(directory: ProjectDirectory, run: str, events: Sequence[AnyEvent]) -> Path:
     """Keep events of a run; the answer is the file."""
-    folder.pending.mkdir(mode=0o700, exist_ok=True)
-    file = folder.pending / f"{run}.{time.time_ns()}"
+    directory.pending.mkdir(mode=0o700, exist_ok=True)
+    file = directory.pending / f"{run}.{time.time_ns()}"
     draft = file.with_name(f"{file.name}.draft")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
         opened.write(to_batch(list(events)))
     return draft.rename(file)
 
 
-def fold(folder: Folder, settings: Settings, run: str) -> None:
+def fold(directory: ProjectDirectory, settings: Settings, run: str) -> None:
     """Fold what was kept of a run that no process is at."""
-    kept = [path for path in folder.pending.glob(f"{run}.*") if path.suffix[1:].isdigit()]
+    kept = [path for path in directory.pending.glob(f"{run}.*") if path.suffix[1:].isdigit()]
     if not kept:
         return
-    with db.connect(folder.graph, address=settings.graph) as connection:
-        graph = Graph(connection, folder.uid)
+    with db.connect(directory.graph, address=settings.graph) as connection:
+        graph = Graph(connection, directory.uid)
         for file in sorted(kept, key=lambda path: int(path.suffix[1:])):
             events = from_batch(file.read_bytes())
             ends = [one for one in events if lacks_files(one)]

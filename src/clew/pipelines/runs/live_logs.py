@@ -1,6 +1,6 @@
 """What tasks print while they run, for whoever asks from another process.
 
-The copy that is kept of a task's output gets a second name in the folder of its run, and has it
+The copy that is kept of a task's output gets a second name in the directory of its run, and has it
 until the graph tells of the task. So it can be read at any moment, and always the same bytes are
 at the same place: masked, as they will be in the store.
 """
@@ -38,7 +38,7 @@ class Sayings:
     """Those of the tasks of one run."""
 
     def __init__(self, place: Path) -> None:
-        """`place`: the folder that the run has as long as it lasts."""
+        """`place`: the directory that the run has as long as it lasts."""
         self._place = place
         self._last: dict[str, Path] = {}
 

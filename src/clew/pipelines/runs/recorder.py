@@ -33,7 +33,7 @@ from clew.pipelines.runs import event_journal
 from clew.pipelines.runs.live_logs import Sayings
 from clew.pipelines.runs.task_reuse import CACHE, Verdict
 from clew.pipelines.tasks.attempt import Attempt
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.event_numbers import TASK_PARAMETERS
 from clew.prov.events import AnyEvent, Ended, Informed, Started
 from clew.prov.graph import Graph
@@ -60,20 +60,20 @@ _MANY = 50
 """Tasks that are told until it is worth the time to give memory back."""
 
 
-def stop(folder: Folder, uid: str) -> bool:
+def stop(directory: ProjectDirectory, uid: str) -> bool:
     """Let a run end; false where it does not run on this machine."""
-    if not execution_locks.is_alive(folder, uid):
+    if not execution_locks.is_alive(directory, uid):
         return False
     with contextlib.suppress(FileNotFoundError):  # it has just ended
-        (folder.spool / uid / _CANCEL).touch()
+        (directory.spool / uid / _CANCEL).touch()
     return True
 
 
-def cancel(folder: Folder, uid: str) -> bool:
+def cancel(directory: ProjectDirectory, uid: str) -> bool:
     """As `stop`, and wait until it has ended."""
-    if not stop(folder, uid):
+    if not stop(directory, uid):
         return False
-    while execution_locks.is_alive(folder, uid):
+    while execution_locks.is_alive(directory, uid):
         time.sleep(0.02)
     return True
 
@@ -124,7 +124,7 @@ class Recorder:
 
     def __init__(
         self,
-        folder: Folder,
+        directory: ProjectDirectory,
         settings: Settings,
         earlier: Earlier | None = None,
         *,
@@ -141,7 +141,7 @@ class Recorder:
         """Whether the database cannot be told what happened, and is waited for."""
         self._say = say
         self._pending: list[_Batch] = []
-        self._folder = folder
+        self._directory = directory
         self._settings = settings
         self._machine = machine_id(settings)
         self._numbers = itertools.count(earlier.told + 1 if earlier else 1)
@@ -154,8 +154,8 @@ class Recorder:
         self._told = 0
         self._caught_up = threading.Condition()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self._lock = execution_locks.create_spool(folder, self.uid)
-        self.sayings = Sayings(folder.spool / self.uid)
+        self._lock = execution_locks.create_spool(directory, self.uid)
+        self.sayings = Sayings(directory.spool / self.uid)
 
     @property
     def id(self) -> str:
@@ -164,7 +164,7 @@ class Recorder:
     @property
     def canceled(self) -> bool:
         """Whether somebody wants the run to end."""
-        return (self._folder.spool / self.uid / _CANCEL).exists()
+        return (self._directory.spool / self.uid / _CANCEL).exists()
 
     def begin(self) -> None:
         """Give the run its number."""
@@ -187,7 +187,7 @@ class Recorder:
             raise self.failure
 
     def close(self) -> None:
-        shutil.rmtree(self._folder.spool / self.uid, ignore_errors=True)
+        shutil.rmtree(self._directory.spool / self.uid, ignore_errors=True)
         os.close(self._lock)
 
     # -- what happened
@@ -372,7 +372,7 @@ class Recorder:
                 seen = [event for own in batch.own for event in own]
                 events = [*batch.started, *seen, *batch.ends, *batch.last]
                 with contextlib.suppress(OSError):
-                    batch.kept = event_journal.write(self._folder, self.uid, events)
+                    batch.kept = event_journal.write(self._directory, self.uid, events)
 
     def _witnessed(self, over: Sequence[Told]) -> list[list[AnyEvent]]:
         """What was seen of the attempts of each task, with the bytes it names stored."""
@@ -394,8 +394,8 @@ class Recorder:
         """Fold the executions that were recorded while the database was away."""
         executions = {attempt.execution for one in over for attempt in one.attempts} - {None}
         until = time.monotonic() + _PATIENCE
-        while any((self._folder.spool / str(uid)).exists() for uid in executions):
-            for one in recovery.recover(self._folder, self._settings):
+        while any((self._directory.spool / str(uid)).exists() for uid in executions):
+            for one in recovery.recover(self._directory, self._settings):
                 if one.away:
                     raise NoDatabase(one.why)
             if time.monotonic() > until:
@@ -474,8 +474,8 @@ class Recorder:
     @contextlib.contextmanager
     def graph(self) -> Iterator[Graph]:
         address = self._settings.graph
-        with db.connect(self._folder.graph, address=address, cache=CACHE) as connection:
-            yield Graph(connection, self._folder.uid)
+        with db.connect(self._directory.graph, address=address, cache=CACHE) as connection:
+            yield Graph(connection, self._directory.uid)
 
 
 def _last_events(worker: WorkerSession) -> list[AnyEvent]:

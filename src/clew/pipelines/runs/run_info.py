@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 WORKSPACE = "workspace"
-"""In a run's folder: the one that its tasks share, if the pipeline asks for it."""
+"""In a run's directory: the one that its tasks share, if the pipeline asks for it."""
 
 
 def about(pipeline: str, id: str, uid: str, place: Path) -> dict[str, str]:  # noqa: A002
-    """`id`, `uid`: of the run, whose folder is `place`."""
+    """`id`, `uid`: of the run, whose directory is `place`."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     name = f"{pipeline}-{id}"
     return {

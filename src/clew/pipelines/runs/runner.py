@@ -33,12 +33,12 @@ from clew.pipelines.tasks.builtin_tasks import Chore, is_chore
 from clew.pipelines.tasks.platform_file import Mapped
 from clew.pipelines.tasks.volumes import Given, Places, Unavailable, Volumes
 from clew.pipelines.tasks.worker_pool import Workers
-from clew.project_directory import Folder, keep_from_git
+from clew.project_directory import ProjectDirectory, keep_from_git
 from clew.prov.queries.pipelines.tasks import FinishedTask
 from clew.settings import Settings
 
 PIPELINE = "pipeline.yaml"
-"""In a run's folder: what was run."""
+"""In a run's directory: what was run."""
 _PATIENCE = 1.0
 """Seconds that a task has to end by itself when the run is canceled."""
 _AWAY = 1.0
@@ -65,7 +65,7 @@ class Change(Struct, frozen=True):
 
 
 def run(
-    folder: Folder,
+    directory: ProjectDirectory,
     settings: Settings,
     pipeline: Pipeline,
     inputs: Values,
@@ -87,18 +87,18 @@ def run(
     """Run a pipeline to its end, however that is; the answer is the run's id. `text` is what it
     was read from; `earlier`: the run that is gone on with; `uid`, `facts`: what a new one is
     called, and what else its tasks may ask about it; `workers`: those that wait for it."""
-    workers = workers or Workers(folder, settings)
-    workers.guard(folder, settings)
-    recorder = Recorder(folder, settings, earlier, uid=uid, say=say)
+    workers = workers or Workers(directory, settings)
+    workers.guard(directory, settings)
+    recorder = Recorder(directory, settings, earlier, uid=uid, say=say)
     turn = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
     try:
         recorder.begin()
         asked = (one.resources.accelerators for one in pipeline.components.values())
         room = machine_resources.room(jobs, gpus=any(one is not None for one in asked))
-        memo = Memo(folder, settings, pipeline.name, recorder.uid)
+        memo = Memo(directory, settings, pipeline.name, recorder.uid)
         running = _Running(
-            folder,
+            directory,
             settings,
             pipeline,
             inputs,
@@ -125,7 +125,7 @@ def run(
 class _Running:
     def __init__(
         self,
-        folder: Folder,
+        directory: ProjectDirectory,
         settings: Settings,
         pipeline: Pipeline,
         inputs: Values,
@@ -141,7 +141,7 @@ class _Running:
         facts: Mapping[str, str],
         workers: Workers,
     ) -> None:
-        self._folder = folder
+        self._directory = directory
         self._settings = settings
         self._pipeline = pipeline
         self._inputs = inputs
@@ -149,17 +149,17 @@ class _Running:
         self._memo = memo
         self._reuse = reuse
         self._watch = watch
-        self._place = folder.root / RUNS / recorder.id
+        self._place = directory.root / RUNS / recorder.id
         self._facts = {**about(pipeline.name, recorder.id, recorder.uid, self._place), **facts}
         self._engine = Engine(pipeline, inputs, self._facts, ahead=max(AHEAD, 2 * room.most))
         self._on_host = on_host
         self._workers = workers
         self._attempts = Attempts(
-            folder, settings, python, self._facts, workers, on_host=on_host, say=say
+            directory, settings, python, self._facts, workers, on_host=on_host, say=say
         )
         self._busy: dict[str, Attempt] = {}
         self._platform = os.fspath(mapped.file) if mapped.file.exists() else None
-        self._volumes = Volumes(mapped, folder, self._place, recorder.uid)
+        self._volumes = Volumes(mapped, directory, self._place, recorder.uid)
         self._places: dict[str, Places] = {}
         self._turns = Turns(room, self._volumes, self._facts, say)
         self._deadlines = Deadlines()

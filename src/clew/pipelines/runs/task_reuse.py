@@ -22,7 +22,7 @@ from clew import db
 from clew.pipelines.engine.scopes import Artifact, Node, Values
 from clew.pipelines.spec.ir import Command, PythonFunction
 from clew.pipelines.spec.placeholders import path_of
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.prov.queries.pipelines.tasks import (
     FinishedTask,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from clew.replay.reuse.task_reuse_check import ReuseChecker
 
 RUNS = "pipeline-runs"
-"""Beside `.clew/`: a folder for each run, with one for each of its tasks."""
+"""Beside `.clew/`: a directory for each run, with one for each of its tasks."""
 
 CACHE = 2
 """MB of the graph in memory: a long run writes more of it than it will ever look at again."""
@@ -60,16 +60,18 @@ class Verdict(Struct, frozen=True):
 class Memo:
     """What is known of earlier runs, asked by one run."""
 
-    def __init__(self, folder: Folder, settings: Settings, pipeline: str, run: str) -> None:
+    def __init__(
+        self, directory: ProjectDirectory, settings: Settings, pipeline: str, run: str
+    ) -> None:
         """`run`: the uid of the one that asks."""
         self._run = run
         self._hashes: dict[str, tuple[str, str]] = {}  # of the code and outputs of components
         self._stack = ExitStack()
-        opened = db.connect(folder.graph, address=settings.graph, cache=CACHE)
+        opened = db.connect(directory.graph, address=settings.graph, cache=CACHE)
         connection = self._stack.enter_context(opened)
-        self._graph = Graph(connection, folder.uid, signers=settings.config)
+        self._graph = Graph(connection, directory.uid, signers=settings.config)
         self._runs = list_runs_of_pipeline(self._graph, pipeline)
-        self._store = self._stack.enter_context(Store(folder.store))
+        self._store = self._stack.enter_context(Store(directory.store))
 
     @cached_property
     def _reuse(self) -> ReuseChecker:
@@ -178,17 +180,19 @@ class Memo:
         return self._reuse.digest(os.fsencode(place))
 
 
-def facts(folder: Folder, settings: Settings, execution: str | None) -> list[dict[str, str]]:
+def facts(
+    directory: ProjectDirectory, settings: Settings, execution: str | None
+) -> list[dict[str, str]]:
     """All that the execution of a task relied on, beside what it was given."""
     if execution is None:
         return []
     from clew.replay.reuse.task_reuse_check import ReuseChecker
 
     with (
-        db.connect(folder.graph, address=settings.graph) as connection,
-        Store(folder.store) as store,
+        db.connect(directory.graph, address=settings.graph) as connection,
+        Store(directory.store) as store,
     ):
-        return ReuseChecker(Graph(connection, folder.uid), store).facts(execution)
+        return ReuseChecker(Graph(connection, directory.uid), store).facts(execution)
 
 
 def _hash(value: Any) -> str:
@@ -203,7 +207,7 @@ def _short(value: Any) -> Any:
 
 
 def _given(done: FinishedTask) -> Callable[[bytes], bool]:
-    """What was laid out for the task, with the folders of its run on the way there, and its
+    """What was laid out for the task, with the directories of its run on the way there, and its
     declared inputs."""
     runs = os.fsencode(done.place).partition(b"/" + RUNS.encode() + b"/")[0] + b"/" + RUNS.encode()
     places = [os.fsencode(done.place), *(os.fsencode(path) for path in done.inputs)]

@@ -160,7 +160,7 @@ class Importer(Struct, frozen=True):
     slot: ArtifactSlot
     metadata: Mapping[str, Any]
     copied: bool = False
-    """Into the folder that the tasks of a run share."""
+    """Into the directory that the tasks of a run share."""
 
 
 class Claim(Struct, frozen=True):
@@ -190,7 +190,7 @@ class Setting(Struct, frozen=True):
 
 
 class Mount(Struct, frozen=True):
-    """A secret, a configuration map, a claim or an empty folder that is found at a path."""
+    """A secret, a configuration map, a claim or an empty directory that is found at a path."""
 
     path: str
     kind: str
@@ -230,6 +230,6 @@ class Pipeline(Struct, frozen=True):
     remarks: tuple[str, ...] = ()
     """What will be different here from a cluster, to be said before it runs."""
     workspace: bool = False
-    """Its tasks share a folder."""
+    """Its tasks share a directory."""
     deadline: int | None = None
     """The seconds after which a run is stopped."""

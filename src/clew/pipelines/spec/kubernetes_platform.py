@@ -1,7 +1,7 @@
 """The Kubernetes document of a pipeline: what it asks of a cluster, executor by executor.
 
 What only a cluster can act on (where a Pod is placed, how it is labelled, where its image comes
-from) is kept as it is written. The rest is read into plain values: variables and folders whose
+from) is kept as it is written. The rest is read into plain values: variables and directories whose
 content `mapping` finds on this machine, and times. What is neither is refused with its place.
 """
 
@@ -81,7 +81,7 @@ def claim(container: Part) -> Claim | None:
 
 
 def config(part: Part) -> tuple[bool, int | None]:
-    """Of the whole pipeline: whether its tasks share a folder, and how long a run may take."""
+    """Of the whole pipeline: whether its tasks share a directory, and how long a run may take."""
     part.only(
         "workspace", "activeDeadlineSeconds", "resourceTtlOnCompletion", "resourceTtlOnSuccess",
         "resourceTtlOnFailure", "resourceTtl",
@@ -91,7 +91,7 @@ def config(part: Part) -> tuple[bool, int | None]:
 
 
 def unshared(value: Any, place: str) -> Iterator[str]:
-    """Where a pipeline speaks of a folder that all its tasks share."""
+    """Where a pipeline speaks of a directory that all its tasks share."""
     if isinstance(value, dict):
         for name, one in value.items():
             inside = f"{place}.{name}" if place else str(name)

@@ -1,6 +1,6 @@
 """One try of one task: what it is given, how it is run, and what it made.
 
-The component's module, and what it is given, are files in the task's own folder: so they are
+The component's module, and what it is given, are files in the task's own directory: so they are
 inputs of a recorded execution, of any size, and the execution can be repeated by itself.
 """
 
@@ -39,7 +39,7 @@ class Attempt(Protocol):
 
     @property
     def place(self) -> Path:
-        """The folder of its own."""
+        """The directory of its own."""
 
     def start(self, ended: Ended) -> None:
         """Begin; `ended` is called when it is over, from any thread."""
@@ -59,7 +59,7 @@ class Attempt(Protocol):
 
 
 class Errand(Struct):
-    """The files that a task is given, and leaves, in a folder of its own."""
+    """The files that a task is given, and leaves, in a directory of its own."""
 
     node: Node
     place: Path

@@ -16,7 +16,7 @@ from clew.pipelines.tasks.attempt import Attempt, Errand, Warm
 from clew.pipelines.tasks.venvs import Venvs
 from clew.pipelines.tasks.volumes import MASKED, Places
 from clew.pipelines.tasks.worker_pool import PLAIN, Workers
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.run.launch import inherited_env
 from clew.settings import Settings
 
@@ -52,7 +52,7 @@ class Attempts:
 
     def __init__(
         self,
-        folder: Folder,
+        directory: ProjectDirectory,
         settings: Settings,
         python: str,
         facts: Mapping[str, str],
@@ -62,7 +62,7 @@ class Attempts:
         say: Callable[[str], None],
     ) -> None:
         self._workers = workers
-        self._folder = folder
+        self._directory = directory
         self._settings = settings
         self._venvs = Venvs(settings.cache, python, say)
         self._python = python
@@ -105,7 +105,7 @@ class Attempts:
     def attempt(
         self, errand: Errand, variables: Mapping[str, str], places: Places = frozenset()
     ) -> Attempt:
-        """`places`: paths where the task finds volumes, and the folders that those are."""
+        """`places`: paths where the task finds volumes, and the directories that those are."""
         body = errand.node.component.body
         if isinstance(body, Command):
             return self._command(errand, body, variables, places)
@@ -130,7 +130,7 @@ class Attempts:
 
         if self._on_host:
             whole = lambda errand: [*words(errand), *arguments(errand)]  # noqa: E731
-            return Cold(errand, self._folder, self._settings, variables, whole)
+            return Cold(errand, self._directory, self._settings, variables, whole)
         here = runtime()
         assert here is not None
         name = f"clew-{os.urandom(6).hex()}"
@@ -139,14 +139,14 @@ class Attempts:
             container_command.image(body, errand.node, self._facts),
             arguments,
             sorted(name for name in variables if not name.startswith(MASKED)),
-            sorted((folder, path) for path, folder in {*places, *self._shared()}),
+            sorted((directory, path) for path, directory in {*places, *self._shared()}),
             name,
-            self._folder.cache / "containers" / name,
+            self._directory.cache / "containers" / name,
         )
-        return Cold(errand, self._folder, self._settings, variables, words, container)
+        return Cold(errand, self._directory, self._settings, variables, words, container)
 
     def _shared(self) -> Places:
-        """The folder that all tasks of the run share, if there is one."""
+        """The directory that all tasks of the run share, if there is one."""
         found = self._facts.get("workspace_path", "")
         return frozenset([(found, found)]) if os.path.isdir(found) else frozenset()
 

@@ -84,7 +84,7 @@ class Chore:
         return Values({"name": name})
 
     def _copied(self) -> Values:
-        """What is imported, in the folder that the tasks share: there they may change it."""
+        """What is imported, in the directory that the tasks share: there they may change it."""
         found = imported(self.node, self.node.given, self._facts)
         (artifact,) = found.artifacts["artifact"]
         source = Path(str(artifact["uri"]).removeprefix("file://"))

@@ -1,6 +1,6 @@
 """Run the client of a container runtime so that the tracer sees the container's inputs and outputs.
 
-    python container_wrapper.py FOLDER    a task, whose files are in FOLDER
+    python container_wrapper.py DIR    a task, whose files are in DIR
 
 The tracer does not see processes inside a container. So this program reads the inputs before the
 container starts, and copies the outputs to their place after it has ended. It imports only the
@@ -26,15 +26,15 @@ def read(path: str) -> None:
             pass
 
 
-def perform(folder: str) -> int:
-    with open(os.path.join(folder, "container.json"), encoding="utf-8") as file:
+def perform(directory: str) -> int:
+    with open(os.path.join(directory, "container.json"), encoding="utf-8") as file:
         plan = json.load(file)
     for path in plan["inputs"]:
         for name in files(path):
             read(name)
     status = subprocess.run(plan["command"], check=False).returncode
     for made in os.scandir(plan["made"]):
-        target = os.path.join(folder, made.name)
+        target = os.path.join(directory, made.name)
         if made.is_dir(follow_symlinks=False):
             shutil.copytree(made.path, target, symlinks=True)
         else:

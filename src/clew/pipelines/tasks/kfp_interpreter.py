@@ -31,7 +31,7 @@ sys.path = [place for place in sys.path if place]
 import importlib.util
 sys.exit(importlib.util.find_spec("kfp") is None)
 """
-"""Not in the working folder, where a worker does not look for it either."""
+"""Not in the working directory, where a worker does not look for it either."""
 
 _COMPILE = """
 import importlib.util, os, sys, warnings
@@ -225,8 +225,8 @@ def compiled(source: Path, python: str) -> str:
     """The YAML of the one pipeline that a Python file defines."""
     if not source.is_file():
         raise NotFound(f"no file {source}", hint="clew pipeline run FILE.yaml|FILE.py")
-    with tempfile.TemporaryDirectory(prefix="clew-pipeline-") as folder:
-        target = Path(folder) / "pipeline.yaml"
+    with tempfile.TemporaryDirectory(prefix="clew-pipeline-") as directory:
+        target = Path(directory) / "pipeline.yaml"
         ran = subprocess.run(
             [python, "-c", _COMPILE, str(source), str(target)],
             check=False,

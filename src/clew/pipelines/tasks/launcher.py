@@ -1,6 +1,6 @@
 """Runs the function of a component with the executor of the kfp SDK.
 
-    python launcher.py FOLDER FUNCTION    one task, whose files lie in FOLDER
+    python launcher.py DIR FUNCTION    one task, whose files lie in DIR
     python launcher.py                    a worker: its input is a socket, where it is told of one
                                           task after the other and forks a process for each
 
@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-del sys.path[0]  # this file's own folder: what lies beside it is none of the task's business
+del sys.path[0]  # this file's own directory: what lies beside it is none of the task's business
 sys.dont_write_bytecode = True  # a task must leave nothing that the next one would see
 gc.disable()  # what is loaded here stays
 
@@ -38,16 +38,16 @@ gc.enable()
 
 
 class Asking:
-    """Finds modules in a folder by asking for each by its names. Python's own way is to list the
-    folder: then a task would depend on every name in its working folder."""
+    """Finds modules in a directory by asking for each by its names. Python's own way is to list the
+    directory: then a task would depend on every name in its working directory."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
 
     def find_spec(
         self, name: str, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        base = os.path.join(self.folder, name.rpartition(".")[2])
+        base = os.path.join(self.directory, name.rpartition(".")[2])
         package = os.path.isdir(base)
         for found in ([f"{base}/__init__"] if package else []) + [base]:
             for suffix in importlib.machinery.all_suffixes():
@@ -64,34 +64,34 @@ class Asking:
 
 
 class Here:
-    """The working folder as the first place to look in. On sys.path it is the last one: whoever
-    looks there for what is installed lists one folder after the other until it is found."""
+    """The working directory as the first place to look in. On sys.path it is the last one: whoever
+    looks there for what is installed lists one directory after the other until it is found."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        return Asking(self.folder).find_spec(name) if path is None else None
+        return Asking(self.directory).find_spec(name) if path is None else None
 
-    def below(self, folder: str) -> Asking:
-        if not f"{folder}/".startswith(f"{self.folder}/"):
+    def below(self, directory: str) -> Asking:
+        if not f"{directory}/".startswith(f"{self.directory}/"):
             raise ImportError
-        return Asking(folder)
+        return Asking(directory)
 
 
 def look_here_first() -> None:
     here = Here(os.getcwd())
     sys.meta_path.insert(sys.meta_path.index(importlib.machinery.PathFinder), here)
     sys.path_hooks.insert(0, here.below)
-    sys.path.append(here.folder)
+    sys.path.append(here.directory)
 
 
-def perform(folder: str, function: str) -> None:
-    with open(os.path.join(folder, "executor_input.json"), encoding="utf-8") as file:
+def perform(directory: str, function: str) -> None:
+    with open(os.path.join(directory, "executor_input.json"), encoding="utf-8") as file:
         given = file.read()
-    sys.argv[1:] = ["--component_module_path", os.path.join(folder, "component.py")]
+    sys.argv[1:] = ["--component_module_path", os.path.join(directory, "component.py")]
     sys.argv += ["--function_to_execute", function, "--executor_input", given]
     if isinstance(sys.stdout, io.TextIOWrapper):  # whoever follows it need not wait for a block
         sys.stdout.reconfigure(line_buffering=True)
@@ -219,11 +219,11 @@ def become(requests: socket.socket, output: int) -> None:
     os.close(output)
 
 
-def work(folder: str, function: str) -> None:
+def work(directory: str, function: str) -> None:
     """One task, to the end of this process: as if it had been started for it alone."""
     status = 1
     try:
-        perform(folder, function)
+        perform(directory, function)
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)

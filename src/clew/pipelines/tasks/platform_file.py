@@ -72,7 +72,7 @@ def load(pipeline: Path, named: Path | None, environ: Mapping[str, str]) -> Mapp
             for name, keys in tables["configmaps"].items()
         },
         claims={
-            name: _folder(file, f"pvcs.{name}", value) for name, value in tables["pvcs"].items()
+            name: _directory(file, f"pvcs.{name}", value) for name, value in tables["pvcs"].items()
         },
     )
 
@@ -139,10 +139,10 @@ def _secret(file: Path, place: str, value: Any, environ: Mapping[str, str]) -> b
     return found
 
 
-def _folder(file: Path, place: str, value: Any) -> Path:
+def _directory(file: Path, place: str, value: Any) -> Path:
     found = (file.parent / Path(_text(file, place, value)).expanduser()).resolve()
     if not found.is_dir():
-        raise _wrong(file, place, f"there is no folder {found}")
+        raise _wrong(file, place, f"there is no directory {found}")
     return found
 
 

@@ -23,7 +23,7 @@ from clew.pipelines.runs.live_logs import Heard
 from clew.pipelines.tasks.attempt import Ended, Errand, failure
 from clew.pipelines.tasks.container_runtime import Runtime
 from clew.pipelines.tasks.worker_pool import task_stage
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.run import execution_events
@@ -40,7 +40,7 @@ _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"
 _TOO_LONG = "its words are longer than a program may be given: hand over a file instead"
 
 Words = Callable[[Errand], Sequence[str]]
-"""What a task is called with, once its folder is there."""
+"""What a task is called with, once its directory is there."""
 
 
 class _Stage(LocalHost):
@@ -81,7 +81,7 @@ class Cold:
     def __init__(
         self,
         errand: Errand,
-        folder: Folder,
+        directory: ProjectDirectory,
         settings: Settings,
         variables: Mapping[str, str],
         words: Words,
@@ -89,7 +89,7 @@ class Cold:
     ) -> None:
         self.node = errand.node
         self._errand = errand
-        self._folder = folder
+        self._directory = directory
         self._settings = settings
         self._variables = variables
         self._words = words
@@ -143,7 +143,7 @@ class Cold:
             return Outcome(error="it was stopped before it began")
         try:
             ran = record(
-                self._folder, self._settings, command, host=self._stage, label=self._errand.name
+                self._directory, self._settings, command, host=self._stage, label=self._errand.name
             )
         finally:
             if self._container is not None:
@@ -161,7 +161,7 @@ class Container(Struct):
     """What comes after the command, or alone where the image brings one."""
     variables: Sequence[str]
     volumes: Sequence[tuple[str, str]]
-    """Folders, and where they are seen."""
+    """Directories, and where they are seen."""
     name: str
     made: Path
     """Where it leaves what it makes, unseen."""
@@ -181,7 +181,7 @@ class Container(Struct):
             mounts=[
                 (os.fspath(made), os.fspath(errand.place), True),
                 *((path, path, False) for path in inputs),
-                *((folder, path, True) for folder, path in self.volumes),
+                *((directory, path, True) for directory, path in self.volumes),
             ],
         )
         plan = {"command": words, "inputs": inputs, "made": os.fspath(made)}

@@ -41,21 +41,24 @@ class NotInstalled(Exception):
 
 
 class Venv(Struct, frozen=True):
-    folder: Path
+    directory: Path
     about: tuple[str, ...]
     """The Python it is made of: its version, its place, and where its packages are."""
     installs: Installs
 
     @property
     def python(self) -> str:
-        return os.fspath(self.folder / "bin" / "python")
+        return os.fspath(self.directory / "bin" / "python")
 
     def built(self) -> bool:
-        return (self.folder / _DONE).exists()
+        return (self.directory / _DONE).exists()
 
     def variables(self, path: str) -> dict[str, str]:
         """What activating it sets."""
-        return {"VIRTUAL_ENV": os.fspath(self.folder), "PATH": f"{self.folder / 'bin'}:{path}"}
+        return {
+            "VIRTUAL_ENV": os.fspath(self.directory),
+            "PATH": f"{self.directory / 'bin'}:{path}",
+        }
 
 
 class Venvs:
@@ -95,23 +98,23 @@ class Building:
     def run(self) -> None:
         """Until it is there, whoever builds it; NotInstalled if it cannot be."""
         venv = self.venv
-        venv.folder.parent.mkdir(parents=True, exist_ok=True)
-        with self._held(venv.folder.with_suffix(".lock")) as lock:
+        venv.directory.parent.mkdir(parents=True, exist_ok=True)
+        with self._held(venv.directory.with_suffix(".lock")) as lock:
             if venv.built():
                 return
-            shutil.rmtree(venv.folder, ignore_errors=True)
-            self._say(f"installing {_shown(venv.installs)} in {venv.folder}")
-            self._call([self._python, "-m", "venv", "--without-pip", venv.folder], lock)
-            [packages] = (venv.folder / "lib").glob("python*/site-packages")
+            shutil.rmtree(venv.directory, ignore_errors=True)
+            self._say(f"installing {_shown(venv.installs)} in {venv.directory}")
+            self._call([self._python, "-m", "venv", "--without-pip", venv.directory], lock)
+            [packages] = (venv.directory / "lib").glob("python*/site-packages")
             (packages / "clew.pth").write_text(_SEE.format(places=list(venv.about[2:])))
             if self._call([venv.python, "-c", "import pip"], lock, must=False):
                 self._call([venv.python, "-m", "ensurepip"], lock)
             for words in venv.installs:
                 pip = [venv.python, "-m", "pip", "--disable-pip-version-check", "--no-input"]
                 self._call([*pip, "install", *words], lock)
-            draft = venv.folder / f"{_DONE}.part"
+            draft = venv.directory / f"{_DONE}.part"
             draft.write_text(json.dumps({"python": venv.about, "installs": venv.installs}))
-            draft.rename(venv.folder / _DONE)
+            draft.rename(venv.directory / _DONE)
 
     def stop(self, number: int) -> None:
         """Build, or wait, no more."""

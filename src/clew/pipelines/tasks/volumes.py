@@ -5,7 +5,7 @@ task begins and taken away when the last that needs it has ended. It is made onl
 is, and only where the user may make it. Two tasks that want different volumes at one path run
 one after the other (`Need.places`).
 
-Secrets lie in memory, in a folder whose content no execution stores, and go with the run.
+Secrets lie in memory, in a directory whose content no execution stores, and go with the run.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from clew.pipelines.spec.document_part import Refused
 from clew.pipelines.spec.ir import Command, Component, Mount, Setting
 from clew.pipelines.tasks import platform_file
 from clew.pipelines.tasks.platform_file import Mapped
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.run import execution_locks
 from clew.settings import Settings
 
-FOLDER = "pipeline-volumes"
+DIRECTORY = "pipeline-volumes"
 """Beside `.clew/`: what pipelines made as claims, until one deletes it."""
-_MEMORY = Path("/dev/shm")  # noqa: S108 -- the folder in it is its owner's alone
+_MEMORY = Path("/dev/shm")  # noqa: S108 -- the directory in it is its owner's alone
 _HIDDEN = "clew-secrets-"
 MASKED = "CLEW_SECRET_"
 """Begins variables that only serve to mask, in what a task prints, the secrets it has as files."""
@@ -51,14 +51,14 @@ class Given(Struct, frozen=True):
 
     variables: Mapping[str, str] = field(default_factory=dict)
     places: Places = frozenset()
-    """Paths, and the folders that they are to lead to."""
+    """Paths, and the directories that they are to lead to."""
     shared: bool = False
     """It is given what others change: what it leaves there is missing where it is reused."""
 
 
 def guarded(
-    folder: Folder, settings: Settings, components: Iterable[Component]
-) -> tuple[Folder, Settings]:
+    directory: ProjectDirectory, settings: Settings, components: Iterable[Component]
+) -> tuple[ProjectDirectory, Settings]:
     """The same, with what keeps secrets out of the record: names to mask, files not to store."""
     names = {
         one.variable
@@ -68,7 +68,7 @@ def guarded(
     }
     hidden = f"{_memory()}/{_HIDDEN}*"
     return (
-        replace(folder, exclude=(*folder.exclude, hidden)),
+        replace(directory, exclude=(*directory.exclude, hidden)),
         replace(settings, redact=(*settings.redact, *sorted(names), f"{MASKED}*")),
     )
 
@@ -79,7 +79,7 @@ def check(
     """Refuse, before anything runs, what is not here and paths that cannot be made. `on_host`: no
     task runs in an image, where any path can be mounted."""
     components = list(components)
-    platform_file.check(mapped, components, root / FOLDER)
+    platform_file.check(mapped, components, root / DIRECTORY)
     for component in components:
         if isinstance(component.body, Command) and not on_host:
             continue
@@ -89,7 +89,7 @@ def check(
             claim = mapped.claims.get(one.name) if one.kind == "pvc" else None
             target = claim / one.below if claim else None
             if (why := _hindrance(Path(one.path), target)) is not None:
-                hint = f"let it lead to the volume: ln -s {target or 'FOLDER'} {one.path}"
+                hint = f"let it lead to the volume: ln -s {target or 'DIR'} {one.path}"
                 if target is None:
                     hint = "mount it at a path that you may make, as /tmp/NAME"
                 raise Refused(f"{one.place}.mountPath: {why}", hint=hint)
@@ -98,14 +98,14 @@ def check(
 class Volumes:
     """Those of one run."""
 
-    def __init__(self, mapped: Mapped, folder: Folder, place: Path, uid: str) -> None:
+    def __init__(self, mapped: Mapped, directory: ProjectDirectory, place: Path, uid: str) -> None:
         self._mapped = mapped
-        self._claims = folder.root / FOLDER
+        self._claims = directory.root / DIRECTORY
         self._place = place / "volumes"
-        own = f"{_HIDDEN}{folder.uid}-"
+        own = f"{_HIDDEN}{directory.uid}-"
         self._secrets = _memory() / f"{own}{uid}"
         for left in _memory().glob(f"{own}*"):  # by a run that was killed
-            if not execution_locks.is_alive(folder, left.name.removeprefix(own)):
+            if not execution_locks.is_alive(directory, left.name.removeprefix(own)):
                 shutil.rmtree(left, ignore_errors=True)
         self._open: Counter[tuple[str, str]] = Counter()
         self._made: dict[str, list[Path]] = {}
@@ -197,7 +197,7 @@ class Volumes:
         shutil.rmtree(self._secrets, ignore_errors=True)
 
     def _fill(self, target: Path) -> None:
-        """The folder, with the keys of a secret or a configuration map as its files."""
+        """The directory, with the keys of a secret or a configuration map as its files."""
         kind = {self._secrets: "secret", self._place / "configmaps": "configmap"}.get(target.parent)
         if kind == "secret":
             self._secrets.mkdir(mode=0o700, exist_ok=True)
@@ -220,9 +220,9 @@ class Volumes:
             raise Unavailable(f"there is a volume {name} already: {self._claims / name}") from None
 
     def delete(self, name: str) -> None:
-        """Delete one that a pipeline made; a folder of the user's own stays."""
+        """Delete one that a pipeline made; a directory of the user's own stays."""
         if name in self._mapped.claims:
-            raise Unavailable(f"the volume {name} is your own folder, and is not deleted")
+            raise Unavailable(f"the volume {name} is your own directory, and is not deleted")
         try:
             shutil.rmtree(self._claims / _plain(name))
         except FileNotFoundError:
@@ -271,7 +271,7 @@ def _hindrance(path: Path, target: Path | None) -> str | None:
         if target is not None and path.is_dir() and path.samefile(target):
             return None
         return f"{path} is there already, and is not this volume"
-    above = next(folder for folder in path.parents if os.path.lexists(folder))
+    above = next(directory for directory in path.parents if os.path.lexists(directory))
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         return f"{path} cannot be made here: {above} is not yours to write"
     return None
@@ -282,15 +282,15 @@ def _link(path: Path, target: Path) -> list[Path]:
     if path.is_dir() and path.samefile(target):
         return []
     made = []
-    for folder in reversed([one for one in path.parents if not os.path.lexists(one)]):
-        folder.mkdir()
-        made.append(folder)
+    for directory in reversed([one for one in path.parents if not os.path.lexists(one)]):
+        directory.mkdir()
+        made.append(directory)
     path.symlink_to(target)
     return [path, *reversed(made)]
 
 
 def _unmake(made: Path) -> None:
-    """A link, or a folder that was made for one: another run may still have its own in it."""
+    """A link, or a directory that was made for one: another run may still have its own in it."""
     try:
         if made.is_symlink():
             made.unlink()

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from clew.errors import ClewError
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.text import decode_text
 from clew.redaction import Redactor
 from clew.replay.reuse.reuse_types import TaskVariables
@@ -41,8 +41,8 @@ _OF_THE_TERMINAL = frozenset(
 class Workers:
     """Those of one run."""
 
-    def __init__(self, folder: Folder, settings: Settings) -> None:
-        self._folder = folder
+    def __init__(self, directory: ProjectDirectory, settings: Settings) -> None:
+        self._directory = directory
         self._settings = settings
         self._at_work: dict[tuple[str, frozenset[tuple[str, str]]], WorkerSession] = {}
         self._surroundings: dict[frozenset[tuple[str, str]], TaskVariables] = {}
@@ -60,7 +60,7 @@ class Workers:
         found = self._surroundings.get(key)
         if found is None:
             stage = task_stage(self._settings, variables)
-            redactor = Redactor(stage.environ, self._settings.redact, key=self._folder.key)
+            redactor = Redactor(stage.environ, self._settings.redact, key=self._directory.key)
             told = {decode_text(name): decode_text(value) for name, value in stage.environ.items()}
             found = TaskVariables(redactor.environment(told), redactor.seals(told))
             self._surroundings[key] = found
@@ -96,13 +96,15 @@ class Workers:
 
     def _started(self, python: str, variables: Mapping[str, str]) -> WorkerSession:
         stage = task_stage(self._settings, variables)
-        found = WorkerSession(self._folder, self._settings, self.command(python), stage, "worker")
+        found = WorkerSession(
+            self._directory, self._settings, self.command(python), stage, "worker"
+        )
         found.start()
         return found
 
-    def guard(self, folder: Folder, settings: Settings) -> None:
+    def guard(self, directory: ProjectDirectory, settings: Settings) -> None:
         """What workers with variables of their own must keep out of the record."""
-        self._folder, self._settings = folder, settings
+        self._directory, self._settings = directory, settings
 
     def release(self) -> list[WorkerSession]:
         """All of them: they get no more tasks."""

@@ -1,4 +1,4 @@
-"""RO-Crate: an execution as a folder that describes itself (Process Run Crate profile).
+"""RO-Crate: an execution as a directory that describes itself (Process Run Crate profile).
 
 The execution is a `CreateAction`, and so is each of its processes that read or wrote a file of
 the user's. What it read lies in `inputs/`, what it left in `outputs/`, under the paths the
@@ -23,7 +23,7 @@ from clew.prov.queries.executions import IsRunning
 from clew.prov.queries.files import File, FileVersion, list_files
 from clew.prov.queries.formats import format_time, path_fields
 from clew.prov.queries.show import classify_locator, show_execution
-from clew.safe_path import SafeFolder, escape_names
+from clew.safe_path import SafeDirectory, escape_names
 
 Copy = Callable[[str, bytes], None]
 """Writes the bytes of a digest to a new file; NoContent where they are not stored."""
@@ -39,25 +39,25 @@ Entity = dict[str, Any]
 
 
 def write_crate(
-    graph: Graph, text: str, folder: Path, *, alive: IsRunning, copy: Copy | None = None
+    graph: Graph, text: str, directory: Path, *, alive: IsRunning, copy: Copy | None = None
 ) -> None:
-    """Write the execution into `folder`; with `copy`, the bytes of its own files as well."""
-    folder.mkdir(parents=True, exist_ok=True)
-    crate = _Crate(graph, text, folder, alive, copy)
+    """Write the execution into `directory`; with `copy`, the bytes of its own files as well."""
+    directory.mkdir(parents=True, exist_ok=True)
+    crate = _Crate(graph, text, directory, alive, copy)
     metadata = {"@context": _CONTEXT, "@graph": crate.entities()}
-    (folder / "ro-crate-metadata.json").write_text(
+    (directory / "ro-crate-metadata.json").write_text(
         json.dumps(metadata, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
     )
 
 
 class _Crate:
     def __init__(
-        self, graph: Graph, text: str, folder: Path, alive: IsRunning, copy: Copy | None
+        self, graph: Graph, text: str, directory: Path, alive: IsRunning, copy: Copy | None
     ) -> None:
         self._record: ExecutionRecord = load_record(graph, text)
         self._shown = show_execution(graph, self._record.execution.id, alive=alive)
         self._files = list_files(graph, self._record.execution.key)
-        self._folder = SafeFolder(folder)
+        self._directory = SafeDirectory(directory)
         self._copy = copy
         self._described: dict[str, Entity] = {}
         self._inside: list[str] = []
@@ -133,7 +133,7 @@ class _Crate:
         if self._copy is None or version.digest is None or not version.stored:
             return False
         try:
-            self._copy(version.digest, self._folder.join(os.fsencode(path)))
+            self._copy(version.digest, self._directory.join(os.fsencode(path)))
         except NoContent:
             return False
         return True

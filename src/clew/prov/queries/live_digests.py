@@ -20,7 +20,8 @@ SELECT DISTINCT g.events FROM execution x JOIN signature g ON g.execution = x.id
 
 def list_live_digests(graph: Graph, execution: int | None = None) -> set[str]:
     """Every digest whose bytes some execution of this project (or the one with this key) says are
-    stored: of versions, of names in folders that were listed, and of events that were signed."""
+    stored: of versions, of names in directories that were listed, and of events that were
+    signed."""
     one = "" if execution is None else " AND x.id = ?"
     about = (graph.project,) if execution is None else (graph.project, execution)
     found = graph.connection.rows(_DIGESTS + one, about)

@@ -1,4 +1,4 @@
-"""Programs that were started by the same words in the same folder, in any execution.
+"""Programs that were started by the same words in the same directory, in any execution.
 
 What another party recorded is not believed: it may claim that a command makes other bytes than it
 does. So an imported execution counts only if the caller names it, or if a known signer signed it.

@@ -27,16 +27,18 @@ _UNSUPPORTED = (errno.EINVAL, errno.ENOSYS, errno.EXDEV, errno.EBUSY)
 
 
 @contextlib.contextmanager
-def lock_directory(folder: Path) -> Iterator[None]:
+def lock_directory(directory: Path) -> Iterator[None]:
     """Lock the directory against other checkouts and commits."""
     try:
-        descriptor = _try_lock(folder)
+        descriptor = _try_lock(directory)
     except NotADirectoryError as error:
-        raise NotAllowed(f"{folder} is not a folder", hint="name another folder") from error
+        raise NotAllowed(
+            f"{directory} is not a directory", hint="name another directory"
+        ) from error
     except OSError as error:
-        raise from_os(error, doing=f"open {folder}") from error
+        raise from_os(error, doing=f"open {directory}") from error
     if descriptor is None:
-        raise Busy(f"another process is writing {folder}", hint="wait until it has ended")
+        raise Busy(f"another process is writing {directory}", hint="wait until it has ended")
     try:
         yield
     finally:
@@ -44,19 +46,19 @@ def lock_directory(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def staging_directory(folder: Path) -> Iterator[Path]:
-    """An empty directory beside `folder`; whatever has its name at the end is removed."""
+def staging_directory(directory: Path) -> Iterator[Path]:
+    """An empty directory beside `directory`; whatever has its name at the end is removed."""
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        for left in folder.parent.glob(f"{_PREFIX}*"):
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        for left in directory.parent.glob(f"{_PREFIX}*"):
             _remove_stale(left)
         descriptor = None
         while descriptor is None:  # swept between its making and its locking
-            made = folder.parent / f"{_PREFIX}{secrets.token_hex(8)}"
+            made = directory.parent / f"{_PREFIX}{secrets.token_hex(8)}"
             made.mkdir()
             descriptor = _try_lock(made)
     except OSError as error:
-        raise from_os(error, doing=f"make {folder}") from error
+        raise from_os(error, doing=f"make {directory}") from error
     try:
         yield made
     finally:
@@ -64,29 +66,29 @@ def staging_directory(folder: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def publish(made: Path, folder: Path, *, unchanged: Callable[[Path], None]) -> None:
-    """Put the staged directory at `folder`. `unchanged` checks the old content after the exchange,
-    when it has no path any more; an exception undoes the exchange."""
+def publish(made: Path, directory: Path, *, unchanged: Callable[[Path], None]) -> None:
+    """Put the staged directory at `directory`. `unchanged` checks the old content after the
+    exchange, when it has no path any more; an exception undoes the exchange."""
     try:
-        if not folder.exists():
-            made.rename(folder)
+        if not directory.exists():
+            made.rename(directory)
             return
-        _exchange(made, folder)
+        _exchange(made, directory)
     except OSError as error:
         if error.errno in _UNSUPPORTED:
             raise ClewError(
-                f"{folder} cannot be replaced in one step here: {error.strerror}",
-                hint="check out to a folder that does not exist yet",
+                f"{directory} cannot be replaced in one step here: {error.strerror}",
+                hint="check out to a directory that does not exist yet",
             ) from error
-        raise from_os(error, doing=f"replace {folder}") from error
+        raise from_os(error, doing=f"replace {directory}") from error
     try:
         unchanged(made)
     except BaseException:
-        _exchange(made, folder)
+        _exchange(made, directory)
         raise
-    with contextlib.suppress(OSError):  # then it is another folder, under the same name
-        _relink(made, folder)
-        _exchange(made, folder)
+    with contextlib.suppress(OSError):  # then it is another directory, under the same name
+        _relink(made, directory)
+        _exchange(made, directory)
 
 
 def _relink(old: Path, new: Path) -> None:
@@ -96,9 +98,9 @@ def _relink(old: Path, new: Path) -> None:
             remove_tree(entry)
         else:
             entry.unlink()
-    for path, folders, files in os.walk(new):
+    for path, directories, files in os.walk(new):
         to = old / Path(path).relative_to(new)
-        for name in folders:
+        for name in directories:
             (to / name).mkdir()
         for name in files:
             os.link(os.path.join(path, name), to / name, follow_symlinks=False)
@@ -112,10 +114,10 @@ def _exchange(one: Path, other: Path) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def _try_lock(folder: Path) -> int | None:
+def _try_lock(directory: Path) -> int | None:
     """A descriptor that holds the directory's lock; None if it is locked or gone."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     try:

@@ -78,7 +78,7 @@ def scan_files(
     checkout: Checkout, store: Store, *, keep: bool = False, without: Iterable[bytes] = ()
 ) -> dict[bytes, TrackedFile]:
     """The files in the directory now, by place, except `without`; `keep` stores them."""
-    top = os.fsencode(checkout.folder)
+    top = os.fsencode(checkout.directory)
     left_out = set(without)
     found = {place: status for place, status in _walk(top) if place not in left_out}
     regular = [place for place, status in found.items() if stat.S_ISREG(status.st_mode)]
@@ -106,7 +106,7 @@ def find_added_credentials(checkout: Checkout, credentials: tuple[str, ...]) -> 
     skips them, because it stores its files."""
     is_credential = matcher(credentials)
     known = {kept.place for kept in checkout.files}
-    added = (place for place, _ in _walk(os.fsencode(checkout.folder)) if place not in known)
+    added = (place for place, _ in _walk(os.fsencode(checkout.directory)) if place not in known)
     paths = {place: original_path(place, checkout.cwd) for place in added}
     return {place: path for place, path in paths.items() if is_credential(os.fsdecode(path))}
 
@@ -124,11 +124,11 @@ def _walk(top: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
     """Every file and link below `top`, by its place."""
     waiting = [b""]
     while waiting:
-        folder = waiting.pop()
+        directory = waiting.pop()
         try:
-            with os.scandir(os.path.join(top, folder)) as listed:
+            with os.scandir(os.path.join(top, directory)) as listed:
                 for entry in listed:
-                    place = os.path.join(folder, entry.name)
+                    place = os.path.join(directory, entry.name)
                     if place in RESERVED_NAMES or place.startswith(STATE_FILE + b"."):
                         continue
                     if entry.is_dir(follow_symlinks=False):
@@ -136,5 +136,5 @@ def _walk(top: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
                     elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
                         yield place, entry.stat(follow_symlinks=False)
         except OSError as error:
-            shown = os.fsdecode(os.path.join(top, folder))
+            shown = os.fsdecode(os.path.join(top, directory))
             raise from_os(error, doing=f"read {shown}") from error

@@ -46,7 +46,7 @@ def _knows_more(older: Entry, newer: Entry) -> bool:
     """Whether the older entry knows more: the bytes, that it is a directory, or the time."""
     if newer.kind == "stub" and older.kind != "stub":
         return True
-    return older.kind == newer.kind and newer.kind in ("stub", "folder") and not newer.mtime
+    return older.kind == newer.kind and newer.kind in ("stub", "directory") and not newer.mtime
 
 
 def _entry(kept: TrackedFile, before: Entry | None, target: Callable[[str], bytes]) -> Entry:

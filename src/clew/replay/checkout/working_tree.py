@@ -63,7 +63,7 @@ class TrackedFile:
 class Checkout:
     """What a directory is a checkout of."""
 
-    folder: Path
+    directory: Path
     project: str
     """The project's uid."""
     root: str
@@ -74,20 +74,20 @@ class Checkout:
     cwd: str
     files: tuple[TrackedFile, ...]
 
-    def of(self, folder: Path) -> Checkout:
-        """The same in another folder."""
-        return replace(self, folder=folder)
+    def of(self, directory: Path) -> Checkout:
+        """The same in another directory."""
+        return replace(self, directory=directory)
 
     def at(self, execution: str, id: str, files: Iterable[TrackedFile]) -> Checkout:  # noqa: A002
-        """The same folder, as a checkout of another execution."""
+        """The same directory, as a checkout of another execution."""
         return replace(self, execution=execution, id=id, files=tuple(files))
 
     def write(self) -> None:
         """Replace the state file atomically."""
         fields = asdict(self) | {"format": FORMAT}
         fields["files"] = [kept.as_json() for kept in self.files]
-        del fields["folder"]
-        state = self.folder / os.fsdecode(STATE_FILE)
+        del fields["directory"]
+        state = self.directory / os.fsdecode(STATE_FILE)
         draft = state.with_name(f"{state.name}.{secrets.token_hex(4)}")
         try:
             with draft.open("w") as file:
@@ -102,28 +102,28 @@ class Checkout:
                 draft.unlink()
 
 
-def read_checkout(folder: Path) -> Checkout | None:
+def read_checkout(directory: Path) -> Checkout | None:
     """The checkout in exactly this directory; None if it is not a checkout."""
-    state = folder / os.fsdecode(STATE_FILE)
+    state = directory / os.fsdecode(STATE_FILE)
     try:
         fields = json.loads(state.read_text())
         if fields.pop("format") > FORMAT:
             raise ClewError(f"{state} was written by a later Clew", hint="use that one")
         files = tuple(map(TrackedFile.read, fields.pop("files")))
-        return Checkout(folder=folder, files=files, **fields)
+        return Checkout(directory=directory, files=files, **fields)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise from_os(error, doing=f"read {state}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Damaged(
-            f"{state} cannot be read: {error}", hint="check out anew, to another folder"
+            f"{state} cannot be read: {error}", hint="check out anew, to another directory"
         ) from error
 
 
 def find_enclosing(start: Path) -> Checkout | None:
     """The checkout that contains `start`, if any."""
-    found = (read_checkout(folder) for folder in (start, *start.parents))
+    found = (read_checkout(directory) for directory in (start, *start.parents))
     return next((checkout for checkout in found if checkout is not None), None)
 
 

@@ -70,12 +70,12 @@ def _argument_differences(
     elif pair.a.exe != pair.b.exe:
         detail = f"runs {pair.a.exe} → {pair.b.exe}"
         yield InputDifference("argument", "", detail, executions.parent(pair), pair.b.started)
-    folders = [
+    directories = [
         side.name(f"file://{process.cwd}/.")
         for side, process in ((executions.a, pair.a), (executions.b, pair.b))
     ]
-    if folders[0] != folders[1]:
-        detail = f"working folder {pair.a.cwd} → {pair.b.cwd}"
+    if directories[0] != directories[1]:
+        detail = f"working directory {pair.a.cwd} → {pair.b.cwd}"
         yield InputDifference("argument", "", detail, executions.parent(pair), pair.b.started)
 
 
@@ -259,13 +259,13 @@ def _first_answers(
 
 
 def _listing_differences(
-    executions: ExecutionPair, pair: ProcessPair, folder: str, answers: tuple[str, str]
+    executions: ExecutionPair, pair: ProcessPair, directory: str, answers: tuple[str, str]
 ) -> Iterator[InputDifference]:
-    shown = path_fields(f"file://{folder}")["path"]
+    shown = path_fields(f"file://{directory}")["path"]
     detail = f"{shown} was listed with other names"
     both = executions.read(answers[0]), executions.read(answers[1])
     if both[0] is None or both[1] is None:
-        yield InputDifference("listing", shown, detail, names=(folder,))
+        yield InputDifference("listing", shown, detail, names=(directory,))
         return
     before, after = set(both[0].split(b"\0")), set(both[1].split(b"\0"))
     signs = [(f"+{n.decode(errors='replace')}", n) for n in sorted(after - before)]
@@ -273,14 +273,14 @@ def _listing_differences(
     detail += ": " + ", ".join(sign for sign, _ in signs[:5]) + (" …" if len(signs) > 5 else "")
     sources: set[ProcessPair | None] = set()
     for sign, _ in signs:
-        name = f"{folder.rstrip('/')}/{sign[1:]}"
+        name = f"{directory.rstrip('/')}/{sign[1:]}"
         if executions.both_wrote(name):
             yield InputDifference("order", shown, detail)
             return
         sources.add(executions.writer_of(executions.b if sign[0] == "+" else executions.a, name))
     others = sources - {None, pair}
     if not others:
-        yield InputDifference("listing", shown, detail, names=(folder,))
+        yield InputDifference("listing", shown, detail, names=(directory,))
     for source in others:
         yield InputDifference("listing", shown, detail, source)
 

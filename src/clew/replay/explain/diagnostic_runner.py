@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 
 from clew.errors import ClewError
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.queries.execution_record import ExecutionRecord
 from clew.redaction import Redactor
 from clew.replay.repeat import repeat_plan
@@ -47,14 +47,18 @@ class Observation:
 class DiagnosticRunner:
     """Runs diagnostics for at most `seconds`; a context manager. `values`: the caller's secrets."""
 
-    def __init__(self, folder: Folder, *, seconds: float, values: SecretValues) -> None:
-        self._folder = folder
+    def __init__(
+        self, directory: ProjectDirectory, *, seconds: float, values: SecretValues
+    ) -> None:
+        self._directory = directory
         self._values = values
         self._end = time.monotonic() + seconds
 
     def __enter__(self) -> DiagnosticRunner:
-        self._place, self._lock = execution_locks.create_scratch(self._folder, secrets.token_hex(8))
-        self._store = Store(self._folder.store)
+        self._place, self._lock = execution_locks.create_scratch(
+            self._directory, secrets.token_hex(8)
+        )
+        self._store = Store(self._directory.store)
         self._read_listing = listing_reader(self._store)
         return self
 
@@ -95,7 +99,7 @@ class DiagnosticRunner:
             execution_locks.remove_tree(place)
 
     def _run(self, plan: RepeatPlan, pins: Pins, place: Path, seconds: float) -> Observation | None:
-        root = FileCache(self._folder.cache, self._store, roots=self._place / "roots").root(
+        root = FileCache(self._directory.cache, self._store, roots=self._place / "roots").root(
             plan.initial_files
         )
         stdin = plan.stdin
@@ -123,7 +127,7 @@ class DiagnosticRunner:
         kept = sandbox.prepare(
             place,
             redactor=Redactor({}, ()),
-            limit=self._folder.stream_limit,
+            limit=self._directory.stream_limit,
             demand=StdinDemand(),
         )
         nobody = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
@@ -162,9 +166,9 @@ class DiagnosticRunner:
     def _written(self, upper: Path) -> dict[str, str]:
         """The files that a sandbox wrote, by their paths inside."""
         found: dict[str, str] = {}
-        for folder, _, names in os.walk(upper):
+        for directory, _, names in os.walk(upper):
             for name in names:
-                path = Path(folder) / name
+                path = Path(directory) / name
                 status = path.lstat()
                 if stat.S_ISREG(status.st_mode):
                     hashed = self._store.put_file(os.fsencode(path), keep=False, anew=True)

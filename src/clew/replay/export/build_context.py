@@ -12,7 +12,7 @@ from clew.replay.export.dockerfile import FILES, context_path, dockerfile
 from clew.replay.export.file_sources import find_sources
 from clew.replay.export.portable_execution import PortableExecution
 from clew.replay.sandbox.initial_files import Entry
-from clew.safe_path import SafeFolder
+from clew.safe_path import SafeDirectory
 
 
 class Restore(Protocol):
@@ -23,21 +23,21 @@ class Restore(Protocol):
     ) -> None: ...
 
 
-def write_context(execution: PortableExecution, folder: Path, *, restore: Restore) -> None:
-    """Fill a new folder."""
+def write_context(execution: PortableExecution, directory: Path, *, restore: Restore) -> None:
+    """Fill a new directory."""
     sources = find_sources(execution)
-    (folder / FILES).mkdir(parents=True)
-    (folder / "Dockerfile").write_text(dockerfile(execution, sources), encoding="utf-8")
-    places = SafeFolder(folder)
+    (directory / FILES).mkdir(parents=True)
+    (directory / "Dockerfile").write_text(dockerfile(execution, sources), encoding="utf-8")
+    places = SafeDirectory(directory)
     filled: list[tuple[bytes, Entry, int]] = []
     for path, entry in sorted(sources.copied.items()):
         mode = execution.ownership(path, entry)[2]
-        if entry.kind == "folder":
-            filled.append((places.make_folder(context_path(path)), entry, mode))
+        if entry.kind == "directory":
+            filled.append((places.make_directory(context_path(path)), entry, mode))
         else:
             _write_entry(places.join(context_path(path)), entry, mode, restore)
     for target, entry, mode in reversed(filled):
-        # last, from the innermost: filling a folder changes its time
+        # last, from the innermost: filling a directory changes its time
         os.utime(target, ns=(entry.mtime, entry.mtime))
         os.chmod(target, (mode & 0o1777) | 0o700)
 

@@ -34,7 +34,7 @@ _SHARED = frozenset(
     b"/ /etc /home /media /mnt /opt /root /run /srv /tmp /usr /usr/local /usr/local/bin"
     b" /usr/local/lib /var /var/lib /var/tmp".split()
 )
-"""Folders that a base image has, with owners and modes that must stay."""
+"""Directories that a base image has, with owners and modes that must stay."""
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _UNSAFE = re.compile(rb"[^A-Za-z0-9 ._/+=@,-]")
@@ -100,7 +100,7 @@ def _copies(execution: PortableExecution, sources: FileSources) -> Iterator[str]
             target = entry.target.decode(errors="replace")
             yield f"RUN {json.dumps(['ln', '-sfn', '--', target, shown], ensure_ascii=False)}"
             continue
-        slash = "/" if entry is None or entry.kind == "folder" else ""
+        slash = "/" if entry is None or entry.kind == "directory" else ""
         owner = "--chown={}:{} ".format(*execution.user) if execution.is_user_file(path) else ""
         words = [os.fsdecode(context_path(path)) + slash, _escape(shown + slash)]
         yield f"COPY {owner}{json.dumps(words, ensure_ascii=False)}"

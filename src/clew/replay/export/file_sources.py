@@ -30,7 +30,7 @@ _PROGRAMS = (b"/bin", b"/sbin", b"/etc/alternatives")
 class Site:
     """A directory that pip installed packages to."""
 
-    folder: bytes
+    directory: bytes
     """The virtual environment, or else the package directory."""
     python: str
     """Its Python version: `3.11`."""
@@ -121,7 +121,7 @@ def _owners(execution: PortableExecution) -> dict[bytes, Package]:
 
 def _installed(path: bytes, package: Package | None, made: Iterable[bytes]) -> bool:
     """Whether installing packages or making environments creates this path."""
-    inside = any(path == folder or path.startswith(folder + b"/") for folder in made)
+    inside = any(path == directory or path.startswith(directory + b"/") for directory in made)
     if package is None:
         return inside
     if package["manager"] == "pypi":
@@ -160,7 +160,7 @@ def _python_version(purl: str) -> str | None:
 
 
 def _sites(owners: Mapping[bytes, Package], virtual: Mapping[bytes, str]) -> tuple[Site, ...]:
-    packages: dict[bytes, list[Package]] = {folder: [] for folder in virtual}
+    packages: dict[bytes, list[Package]] = {directory: [] for directory in virtual}
     versions = dict(virtual)
     for path, package in sorted(owners.items()):
         match = _SITE_PACKAGES.match(path)

@@ -109,10 +109,11 @@ def install_python(sources: FileSources, *, there: bool) -> Iterator[str]:
 def install_python_packages(sources: FileSources) -> Iterator[str]:
     """Make the virtual environments, and install their packages with pip."""
     for site in sources.sites:
-        shown = _display_path(site.folder)
+        shown = _display_path(site.directory)
         yield f"# Python packages of {shown}: only those whose files were used."
         if site.virtual:
-            yield f"RUN {_python_command(site, sources.python)} -m venv {_quote_path(site.folder)}"
+            python = _python_command(site, sources.python)
+            yield f"RUN {python} -m venv {_quote_path(site.directory)}"
         if site.packages:
             words = [
                 _pip_command(site, sources.python),
@@ -124,9 +125,9 @@ def install_python_packages(sources: FileSources) -> Iterator[str]:
 def _pip_command(site: Site, python: Python | None) -> str:
     options = "install --no-cache-dir --no-deps"
     if site.virtual:
-        return f"RUN {_quote_path(site.folder)}/bin/python -m pip {options}"
-    inside = python is not None and site.folder.startswith(python.home + b"/")
-    where = "" if inside else f" --target {_quote_path(site.folder)}"
+        return f"RUN {_quote_path(site.directory)}/bin/python -m pip {options}"
+    inside = python is not None and site.directory.startswith(python.home + b"/")
+    where = "" if inside else f" --target {_quote_path(site.directory)}"
     return f"RUN {_python_command(site, python)} -m pip {options}{where}"
 
 

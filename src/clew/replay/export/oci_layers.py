@@ -27,7 +27,7 @@ _RUNTIME_DIRECTORIES = (b"/dev", b"/proc", b"/sys")
 _SITE_PACKAGES = (b"/site-packages/", b"/dist-packages/")
 _BLOCK = 512
 _ZEROS = bytes(1 << 16)
-_TYPES = {"folder": tarfile.DIRTYPE, "link": tarfile.SYMTYPE}
+_TYPES = {"directory": tarfile.DIRTYPE, "link": tarfile.SYMTYPE}
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Layer:
 def split_layers(execution: PortableExecution) -> list[Layer]:
     """Put every path in one layer; directories in each layer that has something in them."""
     scene = execution.plan.initial_files.entries | {
-        path: Entry("folder") for path in _RUNTIME_DIRECTORIES
+        path: Entry("directory") for path in _RUNTIME_DIRECTORIES
     }
     parts: list[set[bytes]] = [set(), set(), set()]
     for path, entry in scene.items():
-        if entry.kind != "folder":
+        if entry.kind != "directory":
             part = parts[_layer_number(path, execution.plan.packages.get(path))]
             while len(path) > 1 and path not in part:
                 part.add(path)

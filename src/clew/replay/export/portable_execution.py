@@ -49,14 +49,14 @@ class PortableExecution:
         what the execution did. Set-uid bits are dropped: a traced program never gained privileges
         either.
         """
-        mode = stat.S_IMODE(entry.mode) & ~(0 if entry.kind == "folder" else 0o6000)
+        mode = stat.S_IMODE(entry.mode) & ~(0 if entry.kind == "directory" else 0o6000)
         uid, gid = self.user
         if uid == 0 or entry.kind == "link":
             return (uid, gid, mode) if uid == 0 or self.is_user_file(path) else (0, 0, mode)
-        needed = 0o005 if entry.kind == "folder" else 0o004
+        needed = 0o005 if entry.kind == "directory" else 0o004
         if not (path in self.written or self.is_user_file(path) or mode & needed != needed):
             return 0, 0, mode
-        if entry.kind == "folder":
+        if entry.kind == "directory":
             return uid, gid, mode | 0o700
         mode |= 0o600 if path in self.written else 0o400
         return uid, gid, mode | (0o100 if mode & 0o011 else 0)
@@ -110,10 +110,10 @@ def _written_paths(record: ExecutionRecord, entries: Mapping[bytes, Entry]) -> f
         if path is None:
             continue
         written.add(path)
-        folder = os.path.dirname(path)
-        while folder not in entries and len(folder) > 1:
-            folder = os.path.dirname(folder)  # the run made it, and so wrote where that lies
-        written.add(folder)
+        directory = os.path.dirname(path)
+        while directory not in entries and len(directory) > 1:
+            directory = os.path.dirname(directory)  # the run made it, and so wrote where that lies
+        written.add(directory)
     return frozenset(written)
 
 

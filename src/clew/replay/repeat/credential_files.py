@@ -21,7 +21,7 @@ from clew.prov.queries.execution_record import ExecutionRecord, Version
 from clew.redaction import SSH_DIRECTORY, credential_globs, matcher, secret_values
 from clew.replay.repeat.secret_values import SecretValues
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
-from clew.safe_path import SafeFolder
+from clew.safe_path import SafeDirectory
 from clew.store.errors import from_os
 
 _MAX_ALIASES = 100
@@ -147,8 +147,8 @@ def write_credential_files(files: Mapping[bytes, CredentialFile], upper: Path, l
 
 
 def _write(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> None:
-    places = SafeFolder(upper)
-    folders: set[bytes] = set()
+    places = SafeDirectory(upper)
+    directories: set[bytes] = set()
     for path, file in files.items():
         place = places.join(path[1:])
         descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -157,12 +157,12 @@ def _write(files: Mapping[bytes, CredentialFile], upper: Path, lower: Path) -> N
             to.flush()
             os.fchmod(descriptor, file.mode)
             os.utime(descriptor, ns=(file.mtime, file.mtime))
-        folder = os.path.dirname(path)
-        while len(folder) > 1:
-            folders.add(folder)
-            folder = os.path.dirname(folder)
-    for folder in folders:
-        found = os.lstat(os.fsencode(lower) + folder)
-        place = os.fsencode(upper) + folder
+        directory = os.path.dirname(path)
+        while len(directory) > 1:
+            directories.add(directory)
+            directory = os.path.dirname(directory)
+    for directory in directories:
+        found = os.lstat(os.fsencode(lower) + directory)
+        place = os.fsencode(upper) + directory
         os.chmod(place, stat.S_IMODE(found.st_mode))  # noqa: PTH101 (bytes)
         os.utime(place, ns=(found.st_mtime_ns, found.st_mtime_ns))

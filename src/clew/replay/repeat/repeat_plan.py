@@ -53,7 +53,7 @@ _GAP_WARNINGS = {
     "ptrace": "a program that wanted to trace another",
     "shared-memory": "data that passed unseen through shared memory",
     "mount": "a file system that was mounted on the way",
-    "root": "a process that went into another root folder",
+    "root": "a process that went into another root directory",
 }
 
 

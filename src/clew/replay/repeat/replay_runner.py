@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import ClewError, NotAllowed
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.replay.repeat.repeat_plan import RepeatPlan
 from clew.replay.sandbox.bubblewrap import Sandbox, SandboxConfig
 from clew.replay.sandbox.file_cache import FileCache, hold_cache
@@ -34,7 +34,7 @@ from clew.witness.environment import user_name
 class ReplayRunner:
     """Runs the repeats of one project."""
 
-    folder: Folder
+    directory: ProjectDirectory
     settings: Settings
 
     def run(
@@ -57,7 +57,7 @@ class ReplayRunner:
             return self._run(plan, derivation, network, show, name, pins, decider)
         except ClewError:
             # on a full disk there may be room again to forget it, now that its files are gone
-            recovery.recover(self.folder, self.settings)
+            recovery.recover(self.directory, self.settings)
             raise
 
     def _run(
@@ -71,12 +71,12 @@ class ReplayRunner:
         decider: Decider | None,
     ) -> Outcome:
         with (
-            Store(self.folder.store) as store,
-            hold_cache(self.folder.cache),
+            Store(self.directory.store) as store,
+            hold_cache(self.directory.cache),
             self._scratch() as scratch,
         ):
             plan = _restore_appended_files(plan, store)
-            root = FileCache(self.folder.cache, store).root(plan.initial_files)
+            root = FileCache(self.directory.cache, store).root(plan.initial_files)
             stdin = plan.stdin
             config = SandboxConfig(
                 environ=plan.environ,
@@ -94,7 +94,7 @@ class ReplayRunner:
             )
             sandbox = Sandbox(root, config, scratch / "sandbox", boot=secrets.token_hex(4))
             return record(
-                self.folder,
+                self.directory,
                 self.settings,
                 plan.command,
                 host=sandbox,
@@ -107,18 +107,18 @@ class ReplayRunner:
     def _check_owner(self) -> None:
         """Only the project's owner can repeat: in a user namespace the files of other users have no
         owner."""
-        owner = self.folder.path.stat().st_uid
+        owner = self.directory.path.stat().st_uid
         if owner != os.geteuid():
             name = user_name(owner)
             raise NotAllowed(
-                f"{self.folder.path} belongs to {name}, who alone can repeat in it",
+                f"{self.directory.path} belongs to {name}, who alone can repeat in it",
                 hint=f"as {name}, or after clew push and clew pull into a project of your own",
             )
 
     @contextlib.contextmanager
     def _scratch(self) -> Iterator[Path]:
         """Make a scratch directory. Recovery removes it if this process is killed."""
-        place, lock = execution_locks.create_scratch(self.folder, secrets.token_hex(8))
+        place, lock = execution_locks.create_scratch(self.directory, secrets.token_hex(8))
         try:
             yield place
         finally:

@@ -151,12 +151,12 @@ class DependencyIndex:
         )
 
     def entries_changed_by_others(
-        self, folder: bytes, since: int, until: int, members: frozenset[int]
+        self, directory: bytes, since: int, until: int, members: frozenset[int]
     ) -> bool:
         """Whether another process added or removed a name in this directory."""
         if self._doers <= members:
             return False
-        return _changed_by_others(self._entries.get(folder, ()), since, until, members)
+        return _changed_by_others(self._entries.get(directory, ()), since, until, members)
 
     def _all_changes(self) -> Iterator[PathChange]:
         for edge in self._generated:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew import db
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import Activity, ExecutionRecord
 from clew.prov.queries.formats import process_id
@@ -49,7 +49,7 @@ from clew.witness.syscalls.version_tracker import facts_of
 class IncrementalDecider:
     """Decides for one execution; see `clew.run.launch.skip_protocol.Decider`."""
 
-    folder: Folder
+    directory: ProjectDirectory
     settings: Settings
     reference: ExecutionRecord
     """The repeated execution; its processes are tried first."""
@@ -94,11 +94,11 @@ class IncrementalDecider:
         """Opened by the thread that asks, and when it first does."""
         if self._stack is None:
             self._stack = ExitStack()
-            self._store = self._stack.enter_context(Store(self.folder.store))
+            self._store = self._stack.enter_context(Store(self.directory.store))
             connection = self._stack.enter_context(
-                db.connect(self.folder.graph, address=self.settings.graph)
+                db.connect(self.directory.graph, address=self.settings.graph)
             )
-            graph = Graph(connection, self.folder.uid, signers=self.settings.config)
+            graph = Graph(connection, self.directory.uid, signers=self.settings.config)
             self._names = listing_reader(self._store)
             self._executions = PreviousExecutions(graph, self.reference, self._names)
         return self._executions

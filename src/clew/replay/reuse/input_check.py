@@ -153,7 +153,7 @@ class InputCheck:
         if stat.S_ISDIR(found.st_mode):
             if self.files.link(path) is not None and dependency.path not in self._links:
                 return f"{name} is a link now"
-            return self._folder(dependency, path, name, same=found.st_mtime_ns == int(mtime))
+            return self._directory(dependency, path, name, same=found.st_mtime_ns == int(mtime))
         if stat.S_ISLNK(found.st_mode):  # nobody goes by the time of a link
             return None if found.st_size == int(size) else f"the link {name} leads elsewhere"
         same = found.st_mtime_ns == int(mtime) or self._made_again(path, dependency.at, found)
@@ -178,9 +178,11 @@ class InputCheck:
         kept = all(a < b for a, b in pairwise(line))
         return None if kept else "the order changed in which files were made"
 
-    # -- folders
+    # -- directories
 
-    def _folder(self, dependency: Dependency, path: bytes, name: str, *, same: bool) -> str | None:
+    def _directory(
+        self, dependency: Dependency, path: bytes, name: str, *, same: bool
+    ) -> str | None:
         """A directory's time only shows that names came or went, so compare the names instead."""
         mine = self.subtree.changes_in.get(path, ())
         if same or any(change.at < dependency.at for change in mine):
@@ -193,20 +195,20 @@ class InputCheck:
         then, now = self.before(path, dependency.at), self._names_now(path, dependency.at)
         return None if then == now else _names_difference(name, then, now)
 
-    def _names_now(self, folder: bytes, at: int) -> set[bytes] | None:
+    def _names_now(self, directory: bytes, at: int) -> set[bytes] | None:
         """The names in a directory at this point of the subtree, if it repeats what it did then."""
-        names = self.files.names(folder)
+        names = self.files.names(directory)
         if names is None:
             return None
-        for change in self.subtree.changes_in.get(folder, ()):
+        for change in self.subtree.changes_in.get(directory, ()):
             if change.at < at:
                 name = os.path.basename(change.path)
                 names = names | {name} if change.there else names - {name}
         return names
 
 
-def _names_difference(folder: str, then: set[bytes], now: set[bytes] | None) -> str:
-    said = f"the names in {folder} changed"
+def _names_difference(directory: str, then: set[bytes], now: set[bytes] | None) -> str:
+    said = f"the names in {directory} changed"
     for names, what in (((now or set()) - then, "is new"), (then - (now or set()), "is gone")):
         if names:
             return f"{said}: {min(names).decode(errors='replace')} {what}"

@@ -18,7 +18,7 @@ from contextlib import suppress
 
 from clew.errors import Damaged
 from clew.replay.reuse.subtree import InheritedFile, Output, Subtree
-from clew.safe_path import open_folder, open_parent
+from clew.safe_path import open_directory, open_parent
 from clew.witness.syscalls.trace_format import Facts
 from clew.witness.syscalls.version_tracker import facts_of
 
@@ -64,12 +64,12 @@ def _next_tick() -> int:
 def can_restore(subtree: Subtree, root: bytes) -> bool:
     """Whether the parent directories of all outputs exist. `root`: the sandbox as seen from
     here."""
-    made = {path for path, left in subtree.outputs.items() if left.kind == "folder"}
+    made = {path for path, left in subtree.outputs.items() if left.kind == "directory"}
     for path, left in subtree.outputs.items():
-        folder = os.path.dirname(path)
-        if left.kind != "gone" and folder not in made:
+        directory = os.path.dirname(path)
+        if left.kind != "gone" and directory not in made:
             try:
-                with open_folder(root, folder[1:]):
+                with open_directory(root, directory[1:]):
                     pass
             except (OSError, Damaged):
                 return False
@@ -96,8 +96,8 @@ def restore_outputs(
 
 
 def _facts(root: bytes, path: bytes) -> Facts:
-    with open_parent(root, path[1:]) as (folder, name):
-        return facts_of(os.lstat(name, dir_fd=folder))
+    with open_parent(root, path[1:]) as (directory, name):
+        return facts_of(os.lstat(name, dir_fd=directory))
 
 
 def _restore_paths(subtree: Subtree, root: bytes, read: ReadContent, times: MapTime) -> None:
@@ -113,29 +113,29 @@ def _restore_paths(subtree: Subtree, root: bytes, read: ReadContent, times: MapT
             with open_parent(root, path[1:]) as place:
                 _make(*place, left, read, times)
     for path, left in reversed(by_depth):
-        if left.kind == "folder":
-            with open_folder(root, path[1:]) as folder:
-                place_of = f"/proc/self/fd/{folder}"  # by its descriptor, whatever its mode
+        if left.kind == "directory":
+            with open_directory(root, path[1:]) as directory:
+                place_of = f"/proc/self/fd/{directory}"  # by its descriptor, whatever its mode
                 os.chmod(place_of, stat.S_IMODE(left.mode))
                 if left.mtime is not None:
                     os.utime(place_of, ns=(left.mtime, left.mtime))
 
 
-def _make(folder: int, name: bytes, left: Output, read: ReadContent, times: MapTime) -> None:
-    if left.kind == "folder":
-        if not _is_folder(folder, name):
-            _remove(folder, name)
-            os.mkdir(name, dir_fd=folder)
+def _make(directory: int, name: bytes, left: Output, read: ReadContent, times: MapTime) -> None:
+    if left.kind == "directory":
+        if not _is_directory(directory, name):
+            _remove(directory, name)
+            os.mkdir(name, dir_fd=directory)
     elif left.kind == "link":
-        _remove(folder, name)
-        os.symlink(b"".join(read(_digest(left))), name, dir_fd=folder)
+        _remove(directory, name)
+        os.symlink(b"".join(read(_digest(left))), name, dir_fd=directory)
     elif left.kind == "file":
-        _write_file(folder, name, left, read, times)
+        _write_file(directory, name, left, read, times)
 
 
-def _is_folder(folder: int, name: bytes) -> bool:
+def _is_directory(directory: int, name: bytes) -> bool:
     try:
-        return stat.S_ISDIR(os.lstat(name, dir_fd=folder).st_mode)
+        return stat.S_ISDIR(os.lstat(name, dir_fd=directory).st_mode)
     except FileNotFoundError:
         return False
 
@@ -145,25 +145,27 @@ def _digest(left: Output) -> str:
     return left.version.digest
 
 
-def _remove(folder: int, name: bytes) -> None:
+def _remove(directory: int, name: bytes) -> None:
     with suppress(FileNotFoundError):
-        if _is_folder(folder, name):
-            os.rmdir(name, dir_fd=folder)
+        if _is_directory(directory, name):
+            os.rmdir(name, dir_fd=directory)
         else:
-            os.unlink(name, dir_fd=folder)
+            os.unlink(name, dir_fd=directory)
 
 
-def _write_file(folder: int, name: bytes, left: Output, read: ReadContent, times: MapTime) -> None:
+def _write_file(
+    directory: int, name: bytes, left: Output, read: ReadContent, times: MapTime
+) -> None:
     """Write in place if the program did: a process that has the file open sees the change."""
     assert left.version is not None
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     if not left.in_place:
-        _remove(folder, name)
+        _remove(directory, name)
     try:
-        file = os.open(name, flags, 0o600, dir_fd=folder)
+        file = os.open(name, flags, 0o600, dir_fd=directory)
     except OSError:  # it is a link, is being executed, or must not be written
-        _remove(folder, name)
-        file = os.open(name, flags, 0o600, dir_fd=folder)
+        _remove(directory, name)
+        file = os.open(name, flags, 0o600, dir_fd=directory)
     try:
         for data in read(_digest(left)):
             _write_all(file, data)

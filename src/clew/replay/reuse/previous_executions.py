@@ -40,7 +40,7 @@ class PreviousExecution:
             raise found
         return found
 
-    def names_at(self, folder: bytes, at: int) -> set[bytes]:
+    def names_at(self, directory: bytes, at: int) -> set[bytes]:
         """The names that the execution knew in a directory at a time."""
         if self._children is None:
             self._children = {}
@@ -56,8 +56,8 @@ class PreviousExecution:
                     line.append((change.at, change.rank, name, change.there))
             for line in self._entries.values():
                 line.sort()
-        names = set(self._children.get(folder, ()))
-        for when, _, name, there in self._entries.get(folder, ()):
+        names = set(self._children.get(directory, ()))
+        for when, _, name, there in self._entries.get(directory, ()):
             if when < at:
                 names = names | {name} if there else names - {name}
         return names

@@ -36,7 +36,7 @@ class Output(NamedTuple):
     """What is at a path afterwards."""
 
     kind: str
-    """file, link, folder or gone."""
+    """file, link, directory or gone."""
     mode: int = 0
     version: Version | None = None
     in_place: bool = True

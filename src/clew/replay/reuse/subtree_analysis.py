@@ -377,7 +377,7 @@ class _Analysis:
             if not change.there:
                 outputs[change.path] = Output("gone")
             elif change.version is None:
-                outputs[change.path] = Output("folder", change.mode, mtime=change.mtime)
+                outputs[change.path] = Output("directory", change.mode, mtime=change.mtime)
             else:
                 version = self._record.versions[change.version]
                 outputs[change.path] = Output("file", 0, version, change.path not in fresh)
@@ -388,7 +388,7 @@ class _Analysis:
         return outputs
 
     def _settled(self, path: bytes, left: Output) -> Output:
-        if left.kind == "folder" and not stat.S_ISDIR(left.mode):
+        if left.kind == "directory" and not stat.S_ISDIR(left.mode):
             raise NotReusable(f"{display_path(path)} is a pipe or a device")
         if left.version is None:
             return left

@@ -23,7 +23,7 @@ from pathlib import Path
 from clew.errors import ClewError, NoContent
 from clew.replay.sandbox.initial_files import Entry, InitialFiles
 from clew.run.execution_locks import remove_tree
-from clew.safe_path import SafeFolder
+from clew.safe_path import SafeDirectory
 from clew.store import Store
 from clew.store.errors import from_os
 from clew.store.types import digest_of
@@ -42,30 +42,30 @@ class Root:
 
 
 @contextlib.contextmanager
-def hold_cache(folder: Path) -> Iterator[None]:
+def hold_cache(directory: Path) -> Iterator[None]:
     """Keep `clear_cache` from removing the cache while a repeat runs."""
-    with _lock(folder) as descriptor:
+    with _lock(directory) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
 
 
-def clear_cache(folder: Path, *, dry_run: bool) -> int:
+def clear_cache(directory: Path, *, dry_run: bool) -> int:
     """Remove the cache unless a repeat uses it. Returns the number of bytes freed."""
-    files = [path for path in (folder / "files").glob("*/*") if path.is_file()]
+    files = [path for path in (directory / "files").glob("*/*") if path.is_file()]
     freed = sum(path.stat().st_size for path in files)
     if dry_run or not freed:
         return freed
-    with _lock(folder) as descriptor, contextlib.suppress(BlockingIOError):
+    with _lock(directory) as descriptor, contextlib.suppress(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for name in ("files", "roots"):
-            remove_tree(folder / name)
+            remove_tree(directory / name)
         return freed
     return 0
 
 
 @contextlib.contextmanager
-def _lock(folder: Path) -> Iterator[int]:
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _lock(directory: Path) -> Iterator[int]:
+    descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield descriptor
     finally:
@@ -75,10 +75,10 @@ def _lock(folder: Path) -> Iterator[int]:
 class FileCache:
     """The cached files and roots of one project."""
 
-    def __init__(self, folder: Path, store: Store, *, roots: Path | None = None) -> None:
+    def __init__(self, directory: Path, store: Store, *, roots: Path | None = None) -> None:
         """`roots`: where to build roots that are only needed once."""
-        self._files = folder / "files"
-        self._roots = roots or folder / "roots"
+        self._files = directory / "files"
+        self._roots = roots or directory / "roots"
         self._store = store
 
     def root(self, initial_files: InitialFiles) -> Root:
@@ -112,14 +112,14 @@ class FileCache:
         if digest is None:
             raise NoContent(f"{entry.digest[:100]} is no content id")
         name = digest.hex()
-        folder = self._files / name[:2]
-        path = folder / f"{name}-{entry.mode:o}-{entry.mtime}"
+        directory = self._files / name[:2]
+        path = directory / f"{name}-{entry.mode:o}-{entry.mtime}"
         with contextlib.suppress(OSError):
             found = path.stat()
             if (found.st_size, found.st_mtime_ns) == (entry.size, entry.mtime):
                 return path
         self._files.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may hold set-uid programs
-        folder.mkdir(exist_ok=True)
+        directory.mkdir(exist_ok=True)
         self._store.restore(entry.digest, path, mode=entry.mode, mtime=entry.mtime, sync=False)
         return path
 
@@ -128,17 +128,19 @@ class FileCache:
         try:
             self._roots.mkdir(mode=0o700, parents=True, exist_ok=True)
             draft.mkdir()
-            places = SafeFolder(draft)
+            places = SafeDirectory(draft)
             linked: set[Entry] = set()
-            folders: list[tuple[bytes, Entry]] = []
+            directories: list[tuple[bytes, Entry]] = []
             for path, entry in sorted(initial_files.entries.items()):
-                if entry.kind == "folder":
-                    folders.append((places.make_folder(path[1:]), entry))
+                if entry.kind == "directory":
+                    directories.append((places.make_directory(path[1:]), entry))
                 else:
                     self._make(places.join(path[1:]), entry, linked)
-            for folder, entry in reversed(folders):  # last, from the innermost: filling changes it
-                os.utime(folder, ns=(entry.mtime, entry.mtime))
-                os.chmod(folder, entry.mode | 0o700)
+            for directory, entry in reversed(
+                directories
+            ):  # last, from the innermost: filling changes it
+                os.utime(directory, ns=(entry.mtime, entry.mtime))
+                os.chmod(directory, entry.mode | 0o700)
             _publish(draft, place)
         except OSError as error:
             raise from_os(error, doing=f"lay out the files in {self._roots}") from error

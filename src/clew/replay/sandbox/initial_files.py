@@ -33,7 +33,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     """What is at one path."""
 
     kind: str
-    """file, folder, link or stub."""
+    """file, directory, link or stub."""
     mode: int = 0o755
     mtime: int = 0
     size: int = 0
@@ -61,8 +61,8 @@ class InitialFiles:
         missing = [path for path in self.missing if path not in entries]
         return InitialFiles(_add_directories(after), missing)
 
-    def under(self, folder: bytes) -> dict[bytes, Entry]:
-        prefix = folder.rstrip(b"/") + b"/"
+    def under(self, directory: bytes) -> dict[bytes, Entry]:
+        prefix = directory.rstrip(b"/") + b"/"
         return {path: e for path, e in self.entries.items() if path.startswith(prefix)}
 
 
@@ -101,7 +101,8 @@ class _InitialFilesBuilder:
             for path, looks in self._looks.items()
             if any(look.kind == "absent" and look.answer == "ENOENT" for look in looks)
         }
-        """What something was looked for in: were it there and no folder, the answer was another."""
+        """What something was looked for in: were it there and no directory, the answer was
+        another."""
 
     def settle(self) -> InitialFiles:
         for link, target in self._links.items():
@@ -163,13 +164,13 @@ class _InitialFilesBuilder:
         mode, size, mtime = next(told, (overwritten, 0, 0))
         listed = any(look.kind == "listing" for look in looks)
         if listed or stat.S_ISDIR(mode) or (not mode and path in self._searched):
-            self._entries[path] = Entry("folder", stat.S_IMODE(mode) or 0o755, mtime)
+            self._entries[path] = Entry("directory", stat.S_IMODE(mode) or 0o755, mtime)
         elif not stat.S_ISLNK(mode):
             self._entries[path] = Entry("stub", stat.S_IMODE(mode) or 0o644, mtime, size)
 
-    def _listed(self, folder: bytes, look: Look) -> None:
+    def _listed(self, directory: bytes, look: Look) -> None:
         """Add names that a listing showed and that were not examined further."""
-        prefix = os.path.join(folder, b"")
+        prefix = os.path.join(directory, b"")
         for name in self._read_listing(look.answer):
             path = prefix + name
             if path in self._entries:
@@ -177,21 +178,21 @@ class _InitialFilesBuilder:
             absent = any(other.kind == "absent" for other in self._looks.get(path, ()))
             made = self._mutated.get(path, look.at + 1) <= look.at
             if not absent and not made and not self._inside(path):
-                folder_too = path in self._searched
-                self._entries[path] = Entry("folder") if folder_too else Entry("stub", 0o644)
+                directory_too = path in self._searched
+                self._entries[path] = Entry("directory") if directory_too else Entry("stub", 0o644)
 
     def _inside(self, path: bytes) -> bool:
         """Whether something below this path is known: then it is a directory."""
-        return path in self._folders
+        return path in self._directories
 
     @property
-    def _folders(self) -> set[bytes]:
-        known: set[bytes] | None = self.__dict__.get("_known_folders")
+    def _directories(self) -> set[bytes]:
+        known: set[bytes] | None = self.__dict__.get("_known_directories")
         if known is None:
             known = set()
             for path in self._entries:
                 _add_parents(path, known)
-            self.__dict__["_known_folders"] = known
+            self.__dict__["_known_directories"] = known
         return known
 
     def _parents(self) -> None:
@@ -200,33 +201,33 @@ class _InitialFilesBuilder:
         places = [os.fsencode(cwd) + b"/."] if cwd else []
         places += [path for path, line in self._lines if not line[0].found]
         for path in places:
-            folder = os.path.dirname(path)
-            while folder not in self._entries and len(folder) > 1:
-                if any(look.kind == "absent" for look in self._looks.get(folder, ())):
+            directory = os.path.dirname(path)
+            while directory not in self._entries and len(directory) > 1:
+                if any(look.kind == "absent" for look in self._looks.get(directory, ())):
                     break
-                self._entries[folder] = Entry("folder")
-                folder = os.path.dirname(folder)
+                self._entries[directory] = Entry("directory")
+                directory = os.path.dirname(directory)
 
     def _settled(self, path: bytes) -> bytes:
         """Normalize the path and resolve the links that lead to its directory."""
-        folder, name = os.path.split(path)
-        way = self._ways.get(folder)
-        if way is None:  # most paths lie in a folder that others were in
-            way = self._ways[folder] = self._way(folder)
+        directory, name = os.path.split(path)
+        way = self._ways.get(directory)
+        if way is None:  # most paths lie in a directory that others were in
+            way = self._ways[directory] = self._way(directory)
         settled = os.path.join(way, name)
         return settled if _is_normalized(settled) else os.path.normpath(settled)
 
-    def _way(self, folder: bytes) -> bytes:
+    def _way(self, directory: bytes) -> bytes:
         """Resolve the links in a directory's path."""
         for _ in range(40):
-            above = {folder}
-            _add_parents(folder, above)
+            above = {directory}
+            _add_parents(directory, above)
             link = next((f for f in sorted(above, key=len) if f in self._links), None)
             if link is None:
                 break
             to = os.path.join(os.path.dirname(link), self._links[link])
-            folder = to + folder[len(link) :]
-        return folder
+            directory = to + directory[len(link) :]
+        return directory
 
 
 def _initial_links(record: ExecutionRecord) -> dict[bytes, bytes]:
@@ -266,16 +267,16 @@ def _add_directories(entries: dict[bytes, Entry]) -> dict[bytes, Entry]:
     file or link, which the record contradicts, and paths with `..`: an untrusted record must not
     escape a root."""
     entries = {path: entry for path, entry in entries.items() if _is_normalized(path)}
-    folders: set[bytes] = set()
+    directories: set[bytes] = set()
     for path in entries:
-        _add_parents(path, folders)
-    blocked = {f for f in folders if f in entries and entries[f].kind in ("file", "link")}
+        _add_parents(path, directories)
+    blocked = {f for f in directories if f in entries and entries[f].kind in ("file", "link")}
     if blocked:
         return _add_directories({p: e for p, e in entries.items() if not _is_below(p, blocked)})
-    for folder in folders:
-        known = entries.get(folder)
+    for directory in directories:
+        known = entries.get(directory)
         if known is None or known.kind == "stub":
-            entries[folder] = Entry("folder", mtime=known.mtime if known else 0)
+            entries[directory] = Entry("directory", mtime=known.mtime if known else 0)
     return entries
 
 
@@ -284,14 +285,14 @@ def _is_normalized(path: bytes) -> bool:
     return _NOT_NORMALIZED.search(path) is None or os.path.normpath(path) == path
 
 
-def _is_below(path: bytes, folders: set[bytes]) -> bool:
+def _is_below(path: bytes, directories: set[bytes]) -> bool:
     above: set[bytes] = set()
     _add_parents(path, above)
-    return not above.isdisjoint(folders)
+    return not above.isdisjoint(directories)
 
 
 def _add_parents(path: bytes, to: set[bytes]) -> None:
-    folder = os.path.dirname(path)
-    while len(folder) > 1 and folder not in to:
-        to.add(folder)
-        folder = os.path.dirname(folder)
+    directory = os.path.dirname(path)
+    while len(directory) > 1 and directory not in to:
+        to.add(directory)
+        directory = os.path.dirname(directory)

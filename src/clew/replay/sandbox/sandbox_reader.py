@@ -30,24 +30,24 @@ class SandboxFiles:
     def __init__(self, files: Confined, given: Mapping[FileState, str]) -> None:
         self._files = files
         self._given = given
-        self._folders: dict[bytes, bytes] = {}
+        self._directories: dict[bytes, bytes] = {}
         self._digests: dict[tuple[int, ...], str] = {}
 
     def forget(self) -> None:
-        self._folders.clear()
+        self._directories.clear()
 
     def settle(self, path: bytes) -> bytes:
-        folder, name = os.path.split(path.rstrip(b"/") or b"/")
+        directory, name = os.path.split(path.rstrip(b"/") or b"/")
         if name in (b".", b".."):
             return self._follow(path)
         if not name:
             return b"/"
-        return os.path.join(self._folder(folder), name)
+        return os.path.join(self._directory(directory), name)
 
-    def _folder(self, folder: bytes) -> bytes:
-        known = self._folders.get(folder)
+    def _directory(self, directory: bytes) -> bytes:
+        known = self._directories.get(directory)
         if known is None:
-            known = self._folders[folder] = self._follow(folder)
+            known = self._directories[directory] = self._follow(directory)
         return known
 
     def _follow(self, path: bytes) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from clew.packages.owners import Packages
-from clew.project_directory import Folder, own
+from clew.project_directory import ProjectDirectory, own
 from clew.prov.event_numbers import FORKED, LOST_CONTENT
 from clew.prov.events import AnyEvent, Informed
 from clew.redaction import Redactor
@@ -39,7 +39,7 @@ class SessionEvents:
 
     def __init__(
         self,
-        folder: Folder,
+        directory: ProjectDirectory,
         settings: Settings,
         host: LocalHost,
         redactor: Redactor,
@@ -65,7 +65,7 @@ class SessionEvents:
             variables=beginning.variables,
             sealed=beginning.sealed,
             redactor=redactor,
-            ignore=own(folder, settings),
+            ignore=own(directory, settings),
             contents=contents,
             owners=self._packages.owners,
         )

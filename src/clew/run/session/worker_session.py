@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import ClewError, RecordingFailed
-from clew.project_directory import Folder
+from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
 from clew.run import execution_events, execution_locks, record_errors
@@ -59,7 +59,7 @@ class WorkerSession:
 
     def __init__(
         self,
-        folder: Folder,
+        directory: ProjectDirectory,
         settings: Settings,
         command: Sequence[str],
         host: LocalHost,
@@ -71,12 +71,12 @@ class WorkerSession:
         """Number of tasks sent so far."""
         self.unrecorded = 0
         """Number of tasks whose events were not built yet."""
-        self._folder = folder
+        self._directory = directory
         self._settings = settings
         self._command = tuple(command)
         self._host = host
         self._name = name
-        self._redactor = Redactor(host.environ, settings.redact, key=folder.key)
+        self._redactor = Redactor(host.environ, settings.redact, key=directory.key)
         self._branches = TraceSplitter()
         self._tasks: dict[int, ForkedTask] = {}
         self._early: dict[
@@ -93,12 +93,12 @@ class WorkerSession:
 
     def start(self) -> None:
         """Start the command; call `await_ready` before `send`."""
-        with record_errors.fail_before_start(self._folder):
-            self._held = execution_locks.create_spool(self._folder, self.uid)
-            self._spool = self._folder.spool / self.uid
-            self._store = Store(self._folder.store)
-            folder, host = self._folder, self._host
-            withheld = (*folder.exclude, *folder.credential_files(host.environ, host.cwd))
+        with record_errors.fail_before_start(self._directory):
+            self._held = execution_locks.create_spool(self._directory, self.uid)
+            self._spool = self._directory.spool / self.uid
+            self._store = Store(self._directory.store)
+            directory, host = self._directory, self._host
+            withheld = (*directory.exclude, *directory.credential_files(host.environ, host.cwd))
             self._contents = ContentCapture(
                 self._store, spool=self._spool, keep=True, exclude=withheld
             )
@@ -107,7 +107,7 @@ class WorkerSession:
                 self._spool,
                 _STREAMS,
                 redactor=self._redactor,
-                limit=self._folder.stream_limit,
+                limit=self._directory.stream_limit,
                 stdin=None,
                 show=None,
             )
@@ -123,7 +123,7 @@ class WorkerSession:
                     trace=self._spool / "trace",
                     spool=self._spool,
                     notify=notify,
-                    exclude=self._folder.exclude,
+                    exclude=self._directory.exclude,
                     streams=self._kept,
                     blocked=(),
                     pins=UNPINNED,
@@ -137,7 +137,7 @@ class WorkerSession:
     def await_ready(self) -> None:
         """Follow the trace, and wait until the command accepts tasks."""
         self.is_ready = True
-        self._output_reader = OutputReader(self._redactor, self._folder.stream_limit)
+        self._output_reader = OutputReader(self._redactor, self._directory.stream_limit)
         self._follower = threading.Thread(target=self._follow, daemon=True)
         self._follower.start()
         self._prepare_events(self._contents)
@@ -164,7 +164,7 @@ class WorkerSession:
         )
         beginning.event.facets["streams"] = _STREAMS
         self._session_events = SessionEvents(
-            self._folder,
+            self._directory,
             self._settings,
             self._host,
             self._redactor,

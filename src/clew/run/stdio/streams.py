@@ -126,7 +126,7 @@ class Streams(Struct, eq=False):
 
 
 def capture_streams(
-    folder: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
+    directory: Path, *, redactor: Redactor, limit: int, demand: StdinDemand
 ) -> Streams:
     """Set up the capture of this process's own descriptors."""
     terminal = Terminal.open() if os.isatty(1) or os.isatty(2) else None
@@ -150,7 +150,7 @@ def capture_streams(
                 continue
             read, write = os.pipe()
             streams.reading.declare(number, PIPE)
-            capture = StreamCapture(folder / name, redactor=redactor, limit=limit)
+            capture = StreamCapture(directory / name, redactor=redactor, limit=limit)
             streams.kept[name] = capture
             names[os.fsencode(os.readlink(f"/proc/self/fd/{write}"))] = name
             descriptors[number] = write
@@ -158,7 +158,7 @@ def capture_streams(
             streams._copies.append(_copy_output(read, number, capture, streams.reading, number))
     if terminal is not None:
         name = names[os.fsencode(terminal.name)]
-        capture = StreamCapture(folder / name, redactor=redactor, limit=limit)
+        capture = StreamCapture(directory / name, redactor=redactor, limit=limit)
         streams.kept[name] = capture
         if terminal.both_ways:
             descriptors[0] = terminal.slave
@@ -167,7 +167,7 @@ def capture_streams(
         streams._copies.append(terminal.copy(capture.feed, streams._over, streams.reading, number))
     if _kind(0) == "pipe":
         read, write = os.pipe()
-        capture = StreamCapture(folder / "stdin", redactor=redactor, limit=limit)
+        capture = StreamCapture(directory / "stdin", redactor=redactor, limit=limit)
         streams.kept["stdin"] = capture
         names[os.fsencode(os.readlink(f"/proc/self/fd/{read}"))] = "stdin"
         descriptors[0] = read
@@ -200,7 +200,7 @@ def _describe_stream(number: int) -> dict[str, Any]:
 
 
 def recreate_streams(
-    folder: Path,
+    directory: Path,
     facet: Mapping[str, Any],
     *,
     redactor: Redactor,
@@ -234,7 +234,7 @@ def recreate_streams(
             descriptors[0] = read
             streams._ours.append(read)
             capture = streams.kept[name] = StreamCapture(
-                folder / name, redactor=redactor, limit=limit
+                directory / name, redactor=redactor, limit=limit
             )
             streams._copies.append(_copy_recorded(write, stdin or tuple, capture))
         elif number == 2 and (
@@ -250,7 +250,7 @@ def recreate_streams(
             descriptors[number] = write
             streams._ours.append(write)
             capture = streams.kept[name] = StreamCapture(
-                folder / name, redactor=redactor, limit=limit
+                directory / name, redactor=redactor, limit=limit
             )
             shown = show[number - 1] if show else None
             streams._copies.append(

@@ -55,7 +55,7 @@ class Sessions:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        subject = f"clew sessions of {service.folder.uid}".encode()
+        subject = f"clew sessions of {service.directory.uid}".encode()
         self._key = hmac.digest(service.token.encode(), subject, hashlib.sha256)
         self._revoked: frozenset[str] = frozenset()
         self._last_read: float | None = None

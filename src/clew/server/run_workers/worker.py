@@ -187,13 +187,13 @@ class _Worker:
 
     def _hold_lease(self, run: str, finished: threading.Event) -> None:
         """Renew the lease and read the input until the run has finished."""
-        folder = self._project.directory
-        with LocalProject(folder, self._project.settings) as project:
+        directory = self._project.directory
+        with LocalProject(directory, self._project.settings) as project:
             next_renewal = time.monotonic() + _RENEW_SECONDS
             while not finished.is_set():
                 self._read_input(_INPUT_SECONDS)
                 if self._ending:
-                    stop(folder, run)
+                    stop(directory, run)
                 if time.monotonic() < next_renewal:
                     continue
                 try:
@@ -210,7 +210,7 @@ class _Worker:
                     _LOG.error("another worker has claimed the run", extra={"run": run})
                     os._exit(1)
                 if cancel:
-                    stop(folder, run)
+                    stop(directory, run)
 
 
 def _read_first_line() -> bytes:

@@ -77,7 +77,7 @@ class WorkerPool:
 
     def _start_worker(self) -> _Worker:
         holder = os.urandom(16).hex()
-        root = os.fspath(self._service.folder.root)
+        root = os.fspath(self._service.directory.root)
         command = [sys.executable, "-m", "clew.server.run_workers.worker", root]
         process = subprocess.Popen(
             command,

@@ -62,8 +62,8 @@ class LogFeed(Feed):
     def _read(self, at: int) -> Said | None:
         """Read the file that the task writes. Query the database only if the file is gone or no
         longer written, and only after the database has changed. None: nothing can be new."""
-        alive = execution_locks.is_alive(self._service.folder, self._run)
-        chunk = Sayings(self._service.folder.spool / self._run).read(self._name, at)
+        alive = execution_locks.is_alive(self._service.directory, self._run)
+        chunk = Sayings(self._service.directory.spool / self._run).read(self._name, at)
         if chunk is not None and alive:
             return chunk
         seen = (database_version(self._service), alive, chunk is None, at)

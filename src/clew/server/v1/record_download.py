@@ -87,7 +87,7 @@ async def post_chunks(request: Request, digests: Digests) -> Response:
 
 async def _respond_with_pack(request: Request, make_pack: Callable[[Store], bytes]) -> Response:
     transfers: IngestTransfers = request.app.state.intake
-    path = request.app.state.service.folder.store
+    path = request.app.state.service.directory.store
 
     def work() -> bytes:
         with Store(path) as store:

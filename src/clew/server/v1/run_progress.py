@@ -75,7 +75,7 @@ def database_version(service: Service) -> object:
     if service.settings.graph:
         return int(time.monotonic() * 2)
     version = []
-    for name in (service.folder.graph, f"{service.folder.graph}-wal"):
+    for name in (service.directory.graph, f"{service.directory.graph}-wal"):
         try:
             state = os.stat(name)
         except FileNotFoundError:

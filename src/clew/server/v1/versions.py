@@ -106,7 +106,7 @@ def get_content(
 
 def _read(service: Service, digest: str, start: int, stop: int, size: int) -> Iterator[bytes]:
     """Read in pieces, so that a slow client costs only an open file or two."""
-    with Store(service.folder.store) as store:
+    with Store(service.directory.store) as store:
         if (start, stop) == (0, size):
             yield from store.read(digest)
         else:
@@ -134,7 +134,7 @@ def _open(service: Service, text: str) -> Iterator[tuple[Target, int, Store]]:
     with service.project() as project:
         target = find_stored(project, text)
     assert target.digest is not None
-    with Store(service.folder.store) as store:
+    with Store(service.directory.store) as store:
         if not store.has(target.digest):
             raise NoContent(
                 f"the bytes of {target.label} are not stored: only their digest was kept",

@@ -76,8 +76,8 @@ class OpenBlock:
 class OpenPack:
     """A pack on its way: a file beside the others that carries no name yet."""
 
-    def __init__(self, folder: Path) -> None:
-        self.fd, self.draft = create_locked(folder, ".*.part")
+    def __init__(self, directory: Path) -> None:
+        self.fd, self.draft = create_locked(directory, ".*.part")
         self.table = pack_format.Table([], [])
         self.size = 0
         self.write(pack_format.MAGIC)
@@ -103,14 +103,14 @@ class OpenPack:
         os.fsync(self.fd)
 
     def publish(self) -> str:
-        """Give the synced pack its name; the folder is synced too."""
+        """Give the synced pack its name; the directory is synced too."""
         name = self.draft.name[1:].removesuffix(".part") + ".pack"
         self.draft.rename(self.draft.with_name(name))
-        folder = os.open(self.draft.parent, os.O_RDONLY | os.O_DIRECTORY)
+        directory = os.open(self.draft.parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            os.fsync(folder)
+            os.fsync(directory)
         finally:
-            os.close(folder)
+            os.close(directory)
         os.close(self.fd)
         self.fd = -1
         return name
@@ -128,8 +128,8 @@ class Packer:
     That order matters: a file's record never comes before its chunks.
     """
 
-    def __init__(self, folder: Path, named: Callable[[OpenPack], None], *, threads: int) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path, named: Callable[[OpenPack], None], *, threads: int) -> None:
+        self._directory = directory
         self._named = named
         self._threads = threads
         self._block = OpenBlock()
@@ -187,7 +187,7 @@ class Packer:
 
     def _open(self) -> OpenPack:
         if self._pack is None:
-            self._pack = OpenPack(self._folder)
+            self._pack = OpenPack(self._directory)
         return self._pack
 
     def _seal(self) -> None:

@@ -1,6 +1,6 @@
 """Storage of named objects, each written completely or not at all; and a directory as such.
 
-That is all a remote needs, so a folder on a shared disk serves as well as a bucket. Objects are
+That is all a remote needs, so a directory on a shared disk serves as well as a bucket. Objects are
 never changed and never deleted; an object that is put again holds the same.
 """
 
@@ -18,9 +18,9 @@ from urllib.parse import unquote, urlsplit
 from clew.errors import ClewError, Damaged, Full, NotAllowed, UsageError
 from clew.store.errors import from_os
 from clew.store.leases import abandoned, create_locked
-from clew.store.open_store import sync_folder
+from clew.store.open_store import sync_directory
 
-FOLDERS = ("packs", "tables", "executions")
+DIRECTORIES = ("packs", "tables", "executions")
 AGAIN = "try again: what has arrived is not sent again"
 
 
@@ -35,8 +35,8 @@ class Place(Protocol):
     def tops(self) -> set[str]:
         """The first part of the names of all that is there."""
 
-    def names(self, folder: str) -> list[str]:
-        """The names of the objects in `folder`, without it."""
+    def names(self, directory: str) -> list[str]:
+        """The names of the objects in `directory`, without it."""
 
     def get(self, name: str, *, most: int) -> bytes | None:
         """The object; None when there is none of this name. Damaged when it has more than `most`
@@ -53,19 +53,19 @@ def place_of(url: str, options: Mapping[str, str]) -> Place:
     """The place that a user's `url` names; `options` are those of S3."""
     scheme, separator, _ = url.partition("://")
     if not separator:
-        return Folder(url, Path(url).absolute())
+        return DirectoryStorage(url, Path(url).absolute())
     parts = urlsplit(url)
     if scheme == "file" and parts.netloc in ("", "localhost"):
-        return Folder(url, Path(unquote(parts.path)))
+        return DirectoryStorage(url, Path(unquote(parts.path)))
     if scheme == "s3" and parts.netloc:
         from clew.store.remotes.s3_bucket import Bucket  # late: loads a large library
 
         return Bucket(url, parts.netloc, parts.path.strip("/"), options)
-    raise UsageError(f"{url} is no remote", hint="a folder, file:///path, or s3://bucket/prefix")
+    raise UsageError(f"{url} is no remote", hint="a directory, file:///path, or s3://bucket/prefix")
 
 
-class Folder:
-    """A remote in a folder."""
+class DirectoryStorage:
+    """A remote in a directory."""
 
     def __init__(self, url: str, path: Path) -> None:
         self.url = url
@@ -74,13 +74,13 @@ class Folder:
     def make(self) -> None:
         with self._errors("make a remote in"):
             self._path.mkdir(parents=True, exist_ok=True)
-            for name in FOLDERS:
-                folder = self._path / name
-                folder.mkdir(exist_ok=True)
-                for draft in folder.glob(".*.part"):  # of one who was killed
+            for name in DIRECTORIES:
+                directory = self._path / name
+                directory.mkdir(exist_ok=True)
+                for draft in directory.glob(".*.part"):  # of one who was killed
                     if abandoned(draft):
                         draft.unlink(missing_ok=True)
-            sync_folder(self._path)
+            sync_directory(self._path)
 
     def tops(self) -> set[str]:
         with self._errors("read"):
@@ -89,10 +89,10 @@ class Folder:
             except FileNotFoundError:
                 return set()
 
-    def names(self, folder: str) -> list[str]:
+    def names(self, directory: str) -> list[str]:
         with self._errors("read"):
             try:
-                return sorted(name for name in os.listdir(self._path / folder) if name[0] != ".")
+                return sorted(name for name in os.listdir(self._path / directory) if name[0] != ".")
             except FileNotFoundError:
                 return []
 
@@ -145,7 +145,7 @@ class Folder:
                 raise
             finally:
                 os.close(descriptor)
-            sync_folder(target.parent)
+            sync_directory(target.parent)
 
     @contextmanager
     def _errors(self, doing: str) -> Iterator[None]:

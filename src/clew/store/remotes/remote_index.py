@@ -20,7 +20,7 @@ import blake3
 from clew.errors import ClewError, Damaged, NotAllowed, NotFound
 from clew.store.index import Index, in_memory
 from clew.store.packs import pack_format
-from clew.store.remotes.object_storage import FOLDERS, Place, place_of
+from clew.store.remotes.object_storage import DIRECTORIES, Place, place_of
 
 FORMAT = b"clew-remote 1\n"
 _AT_ONCE = 16
@@ -111,9 +111,10 @@ def open_remote(
     place = place_of(url, options)
     found = place.get("format", most=1024)
     if found is None:
-        if not place.tops() <= {"format", *FOLDERS}:  # some of it: somebody is just making one
+        if not place.tops() <= {"format", *DIRECTORIES}:  # some of it: somebody is just making one
             raise NotAllowed(
-                f"{url} is no remote, and holds other things", hint="name an empty folder or prefix"
+                f"{url} is no remote, and holds other things",
+                hint="name an empty directory or prefix",
             )
         if not make:
             raise NotFound(f"there is no remote at {url}", hint=f"clew push {url} makes one")

@@ -69,10 +69,10 @@ class Bucket:
             found = obstore.list_with_delimiter(self._store)
         return {*found["common_prefixes"], *(meta["path"] for meta in found["objects"])}
 
-    def names(self, folder: str) -> list[str]:
+    def names(self, directory: str) -> list[str]:
         with self._errors():
-            found = [m["path"] for batch in obstore.list(self._store, folder) for m in batch]
-        return sorted(path.removeprefix(f"{folder}/") for path in found)
+            found = [m["path"] for batch in obstore.list(self._store, directory) for m in batch]
+        return sorted(path.removeprefix(f"{directory}/") for path in found)
 
     def get(self, name: str, *, most: int) -> bytes | None:
         with self._errors():

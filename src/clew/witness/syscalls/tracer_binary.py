@@ -8,10 +8,10 @@ from pathlib import Path
 
 from clew.errors import RecordingFailed
 
-FOLDER = Path(__file__).resolve().parents[2] / "_native"
-TRACER = FOLDER / "clew-trace"
-LIBRARY = FOLDER / "libclew-inject.so"
-SANDBOX = FOLDER / "clew-sandbox"
+DIRECTORY = Path(__file__).resolve().parents[2] / "_native"
+TRACER = DIRECTORY / "clew-trace"
+LIBRARY = DIRECTORY / "libclew-inject.so"
+SANDBOX = DIRECTORY / "clew-sandbox"
 
 
 def require() -> None:
@@ -19,7 +19,7 @@ def require() -> None:
     if os.access(TRACER, os.X_OK):
         return
     try:
-        why = (FOLDER / "not-built.txt").read_text().strip()
+        why = (DIRECTORY / "not-built.txt").read_text().strip()
     except OSError:
         why = "it is not part of this installation"
     raise RecordingFailed(

@@ -135,7 +135,7 @@ def test_what_stands_for_a_name(tmp_path: Path) -> None:
         ("[secret.s]", "secret: there is no such table"),
         ("[secrets]\ns = 1", "secrets.s: is no table"),
         ("[configmaps.m]\nk = 1", "configmaps.m.k: is no text"),
-        ("[pvcs]\np = 'nowhere'", "pvcs.p: there is no folder"),
+        ("[pvcs]\np = 'nowhere'", "pvcs.p: there is no directory"),
         ("[pvcs", "cannot be read"),
     ],
 )

@@ -27,7 +27,10 @@ def told_again(graph: Graph) -> list[AnyEvent]:
 
 @given(stories())
 def test_folding_what_the_rows_say_gives_the_same_rows(events: list[AnyEvent]) -> None:
-    with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "g.db") as connection:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        connect(Path(directory) / "g.db") as connection,
+    ):
         graph = Graph(connection, PROJECT)
         graph.fold(events)
         again = told_again(graph)
@@ -37,7 +40,10 @@ def test_folding_what_the_rows_say_gives_the_same_rows(events: list[AnyEvent]) -
 @given(stories())
 def test_another_project_tells_the_same_story(events: list[AnyEvent]) -> None:
     """What a project's uid is does not matter: its events are those of any other."""
-    with tempfile.TemporaryDirectory() as folder, connect(Path(folder) / "g.db") as connection:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        connect(Path(directory) / "g.db") as connection,
+    ):
         here, there = Graph(connection, "1" * 32), Graph(connection, "2" * 32)
         here.fold(events)
         for row in connection.rows("SELECT uid FROM execution WHERE project = ?", (here.project,)):

@@ -23,12 +23,12 @@ def copy(wanted: str, to: bytes) -> None:
     Path(os.fsdecode(to)).write_text(TEXTS[wanted])
 
 
-def read(folder: Path) -> Any:
+def read(directory: Path) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its own deprecations are not ours
         from rocrate.rocrate import ROCrate
 
-        return ROCrate(folder)
+        return ROCrate(directory)
 
 
 def ids(entity: Any, field: str) -> set[str]:
@@ -55,9 +55,9 @@ def told(graph: Graph) -> Graph:
 
 
 def test_it_reads_back(told: Graph, tmp_path: Path) -> None:
-    folder = tmp_path / "crate"
-    write_crate(told, "training", folder, alive=lambda _: False, copy=copy)
-    crate = read(folder)
+    directory = tmp_path / "crate"
+    write_crate(told, "training", directory, alive=lambda _: False, copy=copy)
+    crate = read(directory)
     assert crate.root_dataset["conformsTo"].id == "https://w3id.org/ro/wfrun/process/0.5"
     action = crate.dereference("#" + "a" * 32)
     assert action.type == "CreateAction"
@@ -76,11 +76,11 @@ def test_it_reads_back(told: Graph, tmp_path: Path) -> None:
 
 
 def test_its_files_are_there(told: Graph, tmp_path: Path) -> None:
-    folder = tmp_path / "crate"
-    write_crate(told, "e1", folder, alive=lambda _: False, copy=copy)
+    directory = tmp_path / "crate"
+    write_crate(told, "e1", directory, alive=lambda _: False, copy=copy)
     held = {
-        str(file.relative_to(folder)): file.read_text()
-        for file in folder.rglob("*")
+        str(file.relative_to(directory)): file.read_text()
+        for file in directory.rglob("*")
         if file.is_file() and file.name != "ro-crate-metadata.json"
     }
     assert held == {
@@ -92,7 +92,7 @@ def test_its_files_are_there(told: Graph, tmp_path: Path) -> None:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        read(folder).write(tmp_path / "again")
+        read(directory).write(tmp_path / "again")
     assert (tmp_path / "again" / "inputs/w/%FF%2541").read_text() == "ODD"
 
 

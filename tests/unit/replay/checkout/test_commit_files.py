@@ -1,4 +1,4 @@
-"""Which files a commit runs with, and where they stand in a folder: decided without running."""
+"""Which files a commit runs with, and where they stand in a directory: decided without running."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_changed_added_and_deleted() -> None:
     entries = result(line, before, [kept("/w/run.py", "new"), kept("/w/b/more", "m", mode=0o755)])
     assert entries["/w/run.py"] == Entry("file", 0o644, 5, 3, digest(b"new"))
     assert entries["/w/b/more"].mode == 0o755
-    assert entries["/w/b"].kind == "folder"
+    assert entries["/w/b"].kind == "directory"
     assert "/w/data.csv" not in entries
     assert entries["/usr/lib/python/os.py"].digest == digest(b"os")
 
@@ -150,8 +150,8 @@ def test_changes_are_all_that_differs(
         return [kept(f"/w/{n}", text, mode=mode) for n, (text, mode) in files.items()]
 
     now = {k.place: k for k in all_of(after)}
-    folder = Checkout(None, "p", "/", "u", "e1", "/w", tuple(all_of(before)))  # type: ignore[arg-type]
-    found = find_changes(folder, now)
+    directory = Checkout(None, "p", "/", "u", "e1", "/w", tuple(all_of(before)))  # type: ignore[arg-type]
+    found = find_changes(directory, now)
     assert {k.place.decode() for k in found.added} == after.keys() - before.keys()
     assert {k.place.decode() for k in found.deleted} == before.keys() - after.keys()
     assert {new.place.decode() for _, new in found.modified} == {

@@ -148,7 +148,7 @@ def test_what_was_made_and_removed_again_is_no_output() -> None:
     assert compared(*runs).verdict == "identical"
 
 
-def test_another_machine_and_another_folder() -> None:
+def test_another_machine_and_another_directory() -> None:
     a = RecordBuilder("make", number=1, cwd="/home/ann/one")
     a.writes(a.process("make"), "/home/ann/one/out/x", b"1")
     b = RecordBuilder("make", number=2, cwd="/home/bob/two")
@@ -161,7 +161,7 @@ def test_another_machine_and_another_folder() -> None:
     assert kinds(a.record(), moved) == [("/home/ann/one/out/x", "content")]
 
 
-def test_a_folder_within_the_other_moves_nothing() -> None:
+def test_a_directory_within_the_other_moves_nothing() -> None:
     a = RecordBuilder("make", number=1, cwd="/w")
     a.writes(a.process("make"), "/w/sub/x", b"1")
     b = RecordBuilder("make", number=2, cwd="/w/sub")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
-from tests.unit.replay.portable_executions import FILE, FOLDER, PROGRAM, link, portable
+from tests.unit.replay.portable_executions import DIRECTORY, FILE, PROGRAM, link, portable
 
 from clew.replay.export.dockerfile import dockerfile
 from clew.replay.export.file_sources import find_sources
@@ -26,7 +26,7 @@ def text(execution: PortableExecution) -> str:
 
 def copied(execution: PortableExecution) -> set[str]:
     return {
-        path.decode() for path, e in find_sources(execution).copied.items() if e.kind != "folder"
+        path.decode() for path, e in find_sources(execution).copied.items() if e.kind != "directory"
     }
 
 
@@ -115,7 +115,7 @@ def test_packages_beside_a_virtual_environment_go_where_they_were() -> None:
 
 def test_text_from_outside_stays_in_its_line() -> None:
     execution = portable(
-        {"/data [1] $x/a": FILE, "/link": link("/data"), "/home/me/project": FOLDER},
+        {"/data [1] $x/a": FILE, "/link": link("/data"), "/home/me/project": DIRECTORY},
         environ={"EVIL": "x\nRUN evil", "ODD%%": "()"},
     )
     said = text(execution)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.replay.portable_executions import FILE, FOLDER, PROGRAM, link, portable
+from tests.unit.replay.portable_executions import DIRECTORY, FILE, PROGRAM, link, portable
 
 from clew.errors import ClewError, Damaged
 from clew.replay.export.oci_image import write_image
@@ -39,7 +39,7 @@ def test_what_is_shared_lies_below_what_changes() -> None:
             "/home/me/.venv/lib/python3.11/site-packages/numpy/core.py": FILE,
             "/home/me/.venv/lib/python3.11/site-packages/other.py": Entry("stub"),
             "/home/me/project/data.csv": FILE,
-            "/home/me/project/results": FOLDER,
+            "/home/me/project/results": DIRECTORY,
         },
         packages={
             "/usr/bin/tool": DEB,
@@ -57,7 +57,7 @@ def test_what_is_shared_lies_below_what_changes() -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["/usr/a", "/usr/a/b", "/x", "/x/y", "/x/y/z"]), st.none()))
-def test_every_path_is_in_a_layer_below_its_folder(names: dict[str, None]) -> None:
+def test_every_path_is_in_a_layer_below_its_directory(names: dict[str, None]) -> None:
     deepest = [n for n in names if not any(o.startswith(n + "/") for o in names)]
     execution = portable(dict.fromkeys(deepest, FILE))
     found = split_layers(execution)
@@ -105,13 +105,13 @@ def test_a_file_that_is_not_what_it_says_is_no_layer() -> None:
         ("/usr/bin/su", Entry("file", mode=0o4755), (0, 0, 0o755)),
         ("/etc/shadow", Entry("file", mode=0o640), (1000, 100, 0o640)),
         ("/var/lib/state", FILE, (1000, 100, 0o644)),
-        ("/var/lib", FOLDER, (1000, 100, 0o755)),
-        ("/usr", FOLDER, (0, 0, 0o755)),
-        ("/var/lib/closed", Entry("folder", mode=0o070), (1000, 100, 0o770)),
+        ("/var/lib", DIRECTORY, (1000, 100, 0o755)),
+        ("/usr", DIRECTORY, (0, 0, 0o755)),
+        ("/var/lib/closed", Entry("directory", mode=0o070), (1000, 100, 0o770)),
         ("/home/me/mine", Entry("file", mode=0o444), (1000, 100, 0o444)),
         ("/home/me/run", Entry("file", mode=0o055), (1000, 100, 0o555)),
         ("/home/me/changed", Entry("file", mode=0o464), (1000, 100, 0o664)),
-        ("/tmp", Entry("folder", mode=0o1777), (1000, 100, 0o1777)),
+        ("/tmp", Entry("directory", mode=0o1777), (1000, 100, 0o1777)),
     ],
 )
 def test_the_user_may_do_again_what_it_did(

@@ -103,7 +103,7 @@ def given(data: bytes) -> CredentialFile:
     )
 
 
-def test_folders_around_a_file_are_as_in_the_lower_layer(tmp_path: Path) -> None:
+def test_directories_around_a_file_are_as_in_the_lower_layer(tmp_path: Path) -> None:
     upper, lower = tmp_path / "upper", tmp_path / "lower"
     upper.mkdir()
     (lower / "a/b").mkdir(parents=True)

@@ -48,7 +48,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_what_was_left_is_put_there(root: Path) -> None:
-    left = subtree(d__x="file", n="folder", n__y="file", d__l="link")
+    left = subtree(d__x="file", n="directory", n__y="file", d__l="link")
     assert can_restore(left, bytes(root))
     _, after = restore_outputs(left, bytes(root), read, {}, keep_times)
     assert (root / "d/x").read_bytes() == (root / "n/y").read_bytes() == b"evil"
@@ -64,7 +64,7 @@ def test_what_was_left_is_put_there(root: Path) -> None:
         {"out__victim": "file"},
         {"out__in__victim": "file"},
         {"up__outside__victim": "file"},
-        {"out__new": "folder"},
+        {"out__new": "directory"},
         {"out__new": "link"},
         {"out__victim": "gone"},
         {"d__..__..__outside__victim": "file"},

@@ -52,7 +52,7 @@ class Step(RecordBuilder):
 
 
 class Place:
-    """A world that the subtree is to fit into: real files below a folder."""
+    """A world that the subtree is to fit into: real files below a directory."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -407,7 +407,7 @@ def test_names_that_it_made_itself(place: Place) -> None:
     assert place.find_difference(found) is None
 
 
-def test_a_folder_by_its_names(place: Place) -> None:
+def test_a_directory_by_its_names(place: Place) -> None:
     run = Step()
     run.looks(run.step, "times", "/w", "40755 4096 5")
     found = run.subtree()
@@ -429,7 +429,7 @@ def test_links_lead_within_the_world(place: Place) -> None:
     assert place.find_difference(found) == "there/file is gone"
 
 
-def test_a_folder_it_removed_was_empty(place: Place) -> None:
+def test_a_directory_it_removed_was_empty(place: Place) -> None:
     run = Step()
     run.looks(run.step, "removed", "/w/d", f"{stat.S_IFDIR | 0o755:o} 1")
     found = run.subtree()

@@ -25,7 +25,7 @@ def test_what_was_read_first_not_what_was_written_later() -> None:
     run.reads(p, "/w/in")
     run.writes(p, "/w/out", b"result")
     found = of(run)
-    assert kinds(found) == {"/w": "folder", "/w/in": "file"}
+    assert kinds(found) == {"/w": "directory", "/w/in": "file"}
     assert found.entries[b"/w/in"].digest == digest(b"old")
     assert found.missing == []
 
@@ -37,18 +37,18 @@ def test_bytes_that_nobody_kept() -> None:
     assert of(run).missing == [b"/w/in"]
 
 
-def test_looks_make_stubs_folders_and_links() -> None:
+def test_looks_make_stubs_directories_and_links() -> None:
     run = RecordBuilder("sh")
     p = run.process("sh")
     run.looks(p, "times", "/w/size", "100600 12 99")
     run.looks(p, "present", "/w/there")
-    run.looks(p, "times", "/w/folder", "40750 4096 7")
+    run.looks(p, "times", "/w/directory", "40750 4096 7")
     run.looks(p, "absent", "/w/never", "ENOENT")
     run.looks(p, "link", "/w/link", "../else")
     found = of(run)
     assert found.entries[b"/w/size"] == Entry("stub", 0o600, 99, 12)
     assert found.entries[b"/w/there"] == Entry("stub", 0o644)
-    assert found.entries[b"/w/folder"] == Entry("folder", 0o750, 7)
+    assert found.entries[b"/w/directory"] == Entry("directory", 0o750, 7)
     assert found.entries[b"/w/link"] == Entry("link", 0o777, target=b"../else")
     assert b"/w/never" not in found.entries
 
@@ -61,7 +61,7 @@ def test_the_earliest_look_decides() -> None:
     run.looks(p, "times", "/w/made", "100644 1 5")
     run.looks(p, "absent", "/w/d", "ENOENT")
     run.writes(p, "/w/d/inside", b"x")
-    assert kinds(of(run)) == {"/w": "folder"}
+    assert kinds(of(run)) == {"/w": "directory"}
 
 
 def test_a_listing_shows_names_that_nobody_read() -> None:
@@ -71,15 +71,15 @@ def test_a_listing_shows_names_that_nobody_read() -> None:
     run.writes(p, "/w/d/made", b"x")
     run.looks(p, "listing", "/w/d", digest(b"made\0other\0read"))
     assert kinds(of(run)) == {
-        "/w": "folder",
-        "/w/d": "folder",
+        "/w": "directory",
+        "/w/d": "directory",
         "/w/d/other": "stub",
         "/w/d/read": "file",
     }
 
 
-def test_what_is_searched_is_a_folder() -> None:
-    """Looked for in a file, the answer would have been that it is no folder."""
+def test_what_is_searched_is_a_directory() -> None:
+    """Looked for in a file, the answer would have been that it is no directory."""
     run = RecordBuilder("sh")
     p = run.process("sh")
     run.lists(p, "/w", "a", "b")
@@ -87,7 +87,12 @@ def test_what_is_searched_is_a_folder() -> None:
     run.looks(p, "absent", "/w/b/x", "ENOTDIR")
     run.looks(p, "present", "/c")
     run.looks(p, "absent", "/c/x", "ENOENT")
-    assert kinds(of(run)) == {"/c": "folder", "/w": "folder", "/w/a": "folder", "/w/b": "stub"}
+    assert kinds(of(run)) == {
+        "/c": "directory",
+        "/w": "directory",
+        "/w/a": "directory",
+        "/w/b": "stub",
+    }
 
 
 def test_paths_through_links_settle_where_they_lead() -> None:
@@ -99,11 +104,11 @@ def test_paths_through_links_settle_where_they_lead() -> None:
     run.looks(p, "absent", "/lib/z.so", "ENOENT")
     assert kinds(of(run)) == {
         "/lib": "link",
-        "/usr": "folder",
-        "/usr/lib": "folder",
+        "/usr": "directory",
+        "/usr/lib": "directory",
         "/usr/lib/x.so": "file",
         "/usr/lib/y.so": "stub",
-        "/w": "folder",
+        "/w": "directory",
     }
 
 
@@ -121,7 +126,7 @@ def test_nothing_climbs_out() -> None:
     p = run.process("sh")
     run.lists(p, "/w", "../up", "..", "a/b", "good")
     assert kinds(of(run)) == {
-        "/w": "folder", "/w/a": "folder", "/w/a/b": "stub", "/w/good": "stub",
+        "/w": "directory", "/w/a": "directory", "/w/a/b": "stub", "/w/good": "stub",
     }  # fmt: skip
 
 
@@ -148,13 +153,13 @@ def test_the_machines_own_is_not_scenery() -> None:
     run.reads(p, "/proc/cpuinfo", None)
     run.reads(p, "/dev/urandom", None)
     run.looks(p, "present", "/sys/devices")
-    assert kinds(of(run)) == {"/w": "folder"}
+    assert kinds(of(run)) == {"/w": "directory"}
     assert of(run).missing == []
 
 
 @pytest.mark.parametrize("entry", [Entry("stub"), None])
 def test_equal_sceneries_have_equal_names(entry: Entry | None) -> None:
-    found = InitialFiles({b"/a": Entry("stub"), b"/b": Entry("folder")})
-    again = InitialFiles({b"/b": Entry("folder"), b"/a": Entry("stub")})
+    found = InitialFiles({b"/a": Entry("stub"), b"/b": Entry("directory")})
+    again = InitialFiles({b"/b": Entry("directory"), b"/a": Entry("stub")})
     assert found.digest == again.digest
     assert (found.with_changes({b"/a": entry}).digest == found.digest) == (entry is not None)

@@ -40,7 +40,7 @@ def test_what_was_missing_comes(tmp_path: Path) -> None:
     assert found.changed() == str(tmp_path / "missing")
 
 
-def test_what_was_missing_with_its_folders_comes(tmp_path: Path) -> None:
+def test_what_was_missing_with_its_directories_comes(tmp_path: Path) -> None:
     path = tmp_path / "no" / "such" / "folder" / "file"
     found = standing(path)
     assert found.changed() is None

@@ -18,7 +18,7 @@ from clew.errors import ClewError, Damaged, NoContent, NotAllowed, NotFound, Usa
 from clew.store import Store
 from clew.store.packs import pack_format
 from clew.store.remotes import Remote, document_name, open_remote
-from clew.store.remotes.object_storage import Folder, place_of
+from clew.store.remotes.object_storage import DirectoryStorage, place_of
 from clew.store.types import digest_of
 
 Made = dict[str, bytes]
@@ -241,8 +241,8 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(data)
 
 
-def one(folder: Path) -> Path:
-    (path,) = folder.iterdir()
+def one(directory: Path) -> Path:
+    (path,) = directory.iterdir()
     return path
 
 
@@ -340,7 +340,7 @@ def test_what_was_learnt_is_kept_and_may_be_lost(tmp_path: Path, shared: tuple[P
         assert len(remote.index.packs()) == 1
 
 
-def test_a_folder_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_a_directory_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "home" / "letters").mkdir(parents=True)
     with pytest.raises(NotAllowed, match="holds other things"):
         opened(tmp_path / "home", make=True)
@@ -372,7 +372,7 @@ def test_places_are_named_by_path_or_url(tmp_path: Path) -> None:
         f"file://localhost{tmp_path}/a%20b",
     ):
         place = place_of(url, {})
-        assert isinstance(place, Folder)
+        assert isinstance(place, DirectoryStorage)
         place.make()
         assert (tmp_path / "a b" / "packs").is_dir()
         assert place.tops() == {"packs", "tables", "executions"}
@@ -419,8 +419,8 @@ def test_a_remote_that_claims_too_much_is_not_believed(
         remote,
         pack_format.Table([], [pack_format.File(bytes([1]) * 32, 1 << 62, pack_format.FILE, hole)]),
     )
-    for folder, name in (("packs", "../../x.pack"), ("tables", "..%2f..%2fx"), ("packs", "x")):
-        (remote / folder / name.replace("/", "_")).write_bytes(b"")
+    for directory, name in (("packs", "../../x.pack"), ("tables", "..%2f..%2fx"), ("packs", "x")):
+        (remote / directory / name.replace("/", "_")).write_bytes(b"")
     os.mkfifo(remote / "tables" / ("0" * 32))
     (remote / "packs" / f"{'0' * 32}.pack").write_bytes(b"")
     with open(remote / "tables" / ("1" * 32), "wb") as file:

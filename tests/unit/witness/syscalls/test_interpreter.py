@@ -122,13 +122,13 @@ class Recorded:
 def recorded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Recorded]:
-    folder = tmp_path_factory.mktemp("work")
+    directory = tmp_path_factory.mktemp("work")
     spool = tmp_path_factory.mktemp("spool")
-    (folder / "data").write_text("b\na\n")
-    (folder / "config.json").write_text('{"a": 1}')
+    (directory / "data").write_text("b\na\n")
+    (directory / "config.json").write_text('{"a": 1}')
     tracer = [str(TRACER), "--out", str(spool / "trace"), "--library", str(LIBRARY)]
     words = [*tracer, "--spool", str(spool), "--", *WORKLOADS[request.param]]
-    subprocess.run(words, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(words, cwd=directory, check=True, stdout=subprocess.DEVNULL)
     with Store(tmp_path_factory.mktemp("store")) as store:
         yield Recorded((spool / "trace").read_bytes(), spool, store)
 

@@ -76,8 +76,8 @@ class LocalPipelines(Pipelines):
 
         self.check_ready()
         path = Path(fspath(file))
-        folder, settings = self._project.directory, self._project.settings
-        workers = Workers(folder, settings)
+        directory, settings = self._project.directory, self._project.settings
+        workers = Workers(directory, settings)
         with closing(Search(settings.cache)) as search, closing(workers):
             if _has_functions(path):
                 workers.start(search.guess(), PLAIN)  # it starts while the pipeline is read
@@ -231,9 +231,9 @@ class LocalPipelines(Pipelines):
         for remark in (*pipeline.remarks, *attempt_factory.admit(pipeline, on_host=on_host)):
             say(remark)
         more["on_host"] = on_host
-        folder, settings = volumes.guarded(project.directory, project.settings, components)
+        directory, settings = volumes.guarded(project.directory, project.settings, components)
         more |= {"file": file, "mapped": mapped, "say": say, "python": search.result()}
-        made = runner.run(folder, settings, pipeline, inputs, **more)
+        made = runner.run(directory, settings, pipeline, inputs, **more)
         return self._counted(made) if brief else self.show(made)
 
     def _counted(self, id: str) -> dict[str, Any]:  # noqa: A002
@@ -242,10 +242,10 @@ class LocalPipelines(Pipelines):
         from clew.prov.graph import Graph
         from clew.prov.queries.pipelines.runs import get_run_with_counts
 
-        folder, address = self._project.directory, self._project.settings.graph
-        with db.connect(folder.graph, address=address, cache=CACHE) as connection:
+        directory, address = self._project.directory, self._project.settings.graph
+        with db.connect(directory.graph, address=address, cache=CACHE) as connection:
             return get_run_with_counts(
-                Graph(connection, folder.uid), id, alive=self._project.is_alive
+                Graph(connection, directory.uid), id, alive=self._project.is_alive
             )
 
     def list(self) -> list[dict[str, Any]]:

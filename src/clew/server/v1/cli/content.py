@@ -55,10 +55,10 @@ async def content(request: Request) -> Response:
     def work() -> Response:
         with service.project() as project:
             version = find_stored(project, command.target, command.asker.here())
-        with Store(service.folder.store) as store:
+        with Store(service.directory.store) as store:
             check_stored(store, version)
         assert version.digest is not None
-        return _respond({"digest": version.digest}, _read(service.folder.store, version.digest))
+        return _respond({"digest": version.digest}, _read(service.directory.store, version.digest))
 
     return await run_in_threadpool(work)
 
@@ -92,7 +92,7 @@ def _send_result(
     service: Service, make: Callable[[LocalProject, Path], None], metadata: dict[str, Any]
 ) -> Response:
     """Let `make` write a file or directory in a scratch directory, and send it."""
-    scratch, lock = execution_locks.create_scratch(service.folder, secrets.token_hex(8))
+    scratch, lock = execution_locks.create_scratch(service.directory, secrets.token_hex(8))
     try:
         path = scratch / "result"
         with service.project() as project:

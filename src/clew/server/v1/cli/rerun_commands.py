@@ -95,7 +95,7 @@ async def _start_worker(
 ) -> tuple[asyncio.subprocess.Process, asyncio.StreamReader]:
     """The worker process, and the stream of its messages."""
     environ = without_own()
-    environ["CLEW_PROJECT"] = str(service.folder.root)
+    environ["CLEW_PROJECT"] = str(service.directory.root)
     if service.settings.graph:
         environ["CLEW_GRAPH"] = service.settings.graph
     read_fd, write_fd = os.pipe()
@@ -105,7 +105,7 @@ async def _start_worker(
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            cwd=service.folder.root,
+            cwd=service.directory.root,
             env=environ,
             start_new_session=True,
             pass_fds=(write_fd,),
