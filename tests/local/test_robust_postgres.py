@@ -208,7 +208,7 @@ class Server:
 
         binaries = _binaries()
         assert binaries is not None
-        self._home = home
+        self.home = home
         self._as = _as_postgres
         self._binaries = binaries
         home.mkdir(mode=0o755)
@@ -219,35 +219,35 @@ class Server:
         self.address = f"host={home} user=clew dbname=postgres"
 
     def _run(self, *words: str) -> None:
-        subprocess.run(self._as(list(words)), check=True, capture_output=True, cwd=self._home)
+        subprocess.run(self._as(list(words)), check=True, capture_output=True, cwd=self.home)
 
     def start(self) -> None:
         import psycopg
 
-        settings = f"-c listen_addresses= -c unix_socket_directories={self._home} -c fsync=off"
-        words = ["-D", str(self._home / "data"), "-l", str(self._home / "log"), "-o", settings]
+        settings = f"-c listen_addresses= -c unix_socket_directories={self.home} -c fsync=off"
+        words = ["-D", str(self.home / "data"), "-l", str(self.home / "log"), "-o", settings]
         self._run(str(self._binaries / "pg_ctl"), "start", "-w", *words)
         psycopg.connect(self.address).close()
 
     def restart(self) -> None:
         """As an administrator does: every connection is ended at once."""
-        words = ["-D", str(self._home / "data"), "-l", str(self._home / "log"), "-m", "fast"]
+        words = ["-D", str(self.home / "data"), "-l", str(self.home / "log"), "-m", "fast"]
         self._run(str(self._binaries / "pg_ctl"), "restart", "-w", *words)
 
-    def cut(self) -> None:
+    def cut(self, which: str = "true") -> None:
         """End every connection but the one that asks for it."""
         import psycopg
 
         with psycopg.connect(self.address, autocommit=True) as server:
             server.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                f" pid <> pg_backend_pid() AND backend_type = 'client backend' AND {which}"
             )
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """The postmaster accepts connections, since the kernel does, and never answers."""
-        postmaster = int((self._home / "data" / "postmaster.pid").read_text().split()[0])
+        postmaster = int((self.home / "data" / "postmaster.pid").read_text().split()[0])
         os.kill(postmaster, signal.SIGSTOP)
         try:
             yield
@@ -256,7 +256,7 @@ class Server:
 
     def die(self) -> None:
         """At once, as in a power cut: every connection is gone."""
-        pidfile = self._home / "data" / "postmaster.pid"
+        pidfile = self.home / "data" / "postmaster.pid"
         if pidfile.exists():
             os.kill(int(pidfile.read_text().split()[0]), signal.SIGQUIT)
             await_("the server's end", lambda: not pidfile.exists())

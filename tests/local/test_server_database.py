@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+from contextlib import suppress
 from pathlib import Path
 
+import httpx2
+import psycopg
 from tests.driver import Project
 from tests.local.serving import serving
+from tests.local.surviving import await_, children
 from tests.local.test_robust_postgres import Server as PostgreSQL
 from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
+from tests.local.test_server_running import gone
 
 
 def test_a_database_may_go_and_come_back(tmp_path: Path, mortal: PostgreSQL) -> None:  # noqa: F811
@@ -30,3 +38,38 @@ def test_a_database_may_go_and_come_back(tmp_path: Path, mortal: PostgreSQL) -> 
         mortal.start()
         assert client.get("/api/v1/executions/e1").json()["id"] == "e1"
         assert client.get("/apis/v2beta1/runs").status_code == 200
+
+
+def test_sigterm_ends_a_server_whose_database_hangs(
+    tmp_path: Path,
+    mortal: PostgreSQL,  # noqa: F811
+) -> None:
+    """A stopped session holds the locks for which requests, schedules and workers wait."""
+    project = Project(tmp_path, CLEW_GRAPH=mortal.address)
+    project.sh("echo recorded")
+
+    def ask() -> None:
+        with suppress(httpx2.HTTPError), server.client() as client:
+            client.get("/api/v1/executions/e1")
+
+    with (
+        serving(project, "--runs", "1") as server,
+        psycopg.connect(mortal.address) as session,
+        psycopg.connect(mortal.address) as watching,
+    ):
+        for table in ("execution", "run", "schedule"):
+            session.execute(f"LOCK TABLE clew.{table} IN ACCESS EXCLUSIVE MODE")
+        backend = session.info.backend_pid
+        os.kill(backend, signal.SIGSTOP)
+        try:
+            asking = threading.Thread(target=ask)
+            asking.start()
+            waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            await_("two who wait", lambda: watching.execute(waiting).fetchall()[0][0] >= 2)
+            workers = children(server.process.pid)
+            server.process.terminate()
+            assert server.process.wait(timeout=20) == 0  # a statement would take 30 s
+            asking.join()
+            await_("the end of the workers", lambda: all(map(gone, workers)))
+        finally:
+            os.kill(backend, signal.SIGCONT)

@@ -208,3 +208,33 @@ def test_a_database_that_is_away(
         serving(asking.project, "--runs", "2", "--on-host") as other,
     ):
         survives(asking, outage, server, other)
+
+
+def test_a_server_that_alone_loses_its_database(
+    asking: Asking,
+    mortal: PostgreSQL,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """The other server sees the lease end, and leaves the run to the process that performs it."""
+    gate, quick = Path(f"{asking.log}-gate"), Path(f"{asking.log}-open")
+    quick.touch()
+    way = tmp_path / ".s.PGSQL.5432"
+    way.symlink_to(f"{mortal.home}/.s.PGSQL.5432")
+    alone = f"host={tmp_path} user=clew dbname=postgres application_name=alone"
+    with serving(asking.project, "--runs", "1", "--on-host", "--graph", alone):
+        run = asking.gated(gate)
+        (task,) = asking.waits(gate)
+        with serving(asking.project, "--runs", "1", "--on-host") as other:
+            way.unlink()
+            mortal.cut("application_name = 'alone'")
+            with asking.graph() as graph:  # so that nobody need wait for the end of the lease
+                graph.connection.rows("UPDATE run SET lease = 0 WHERE id = ?", (run,))
+            for n in (5, 6):  # the other server looks at ended leases before it takes these
+                (found,) = asking.over(asking.gated(quick, n))
+                assert found.state == "succeeded"
+            way.symlink_to(f"{mortal.home}/.s.PGSQL.5432")
+            gate.touch()
+            (found,) = over(asking, [run])
+            assert (found.state, found.error, found.tries) == ("succeeded", None, 1)
+            assert asking.waits(gate) == [task], "no task started twice"
+            agree(asking, other, [run], "succeeded")

@@ -6,7 +6,7 @@ queries or rules: each package keeps its SQL in its own modules. Imported by `pr
 
 from __future__ import annotations
 
-from clew.db.connect import connect
+from clew.db.connect import PATIENCE, connect
 from clew.db.connection import Connection
 
-__all__ = ["Connection", "connect"]
+__all__ = ["PATIENCE", "Connection", "connect"]

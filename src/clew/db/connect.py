@@ -7,9 +7,12 @@ from pathlib import Path
 from clew.db.connection import Connection
 from clew.errors import UsageError
 
+PATIENCE = 30.0
+"""Seconds that PostgreSQL may take for a statement: more than any statement of Clew needs."""
+
 
 def connect(
-    path: Path, *, address: str | None = None, cache: int = 64, patience: float | None = None
+    path: Path, *, address: str | None = None, cache: int = 64, patience: float = PATIENCE
 ) -> Connection:
     """The project's own SQLite file, or the PostgreSQL database at `address`. `cache`: how many
     MB of the file are kept in memory at most. `patience`: seconds that PostgreSQL may take for a

@@ -73,9 +73,9 @@ class _Session(psycopg.Connection[Row]):
 
 
 class PostgreSQL(Connection):
-    def __init__(self, address: str, *, patience: float | None = None) -> None:
+    def __init__(self, address: str, *, patience: float) -> None:
         """`patience`: seconds that each statement may take. A server process that is stopped, or
-        waits for the lock of one that is, keeps its connection open and says nothing."""
+        waits for the lock of one that is, keeps its connection open and never answers."""
         self.where = "the graph database"
         try:
             given = conninfo.conninfo_to_dict(address)
@@ -103,8 +103,8 @@ class PostgreSQL(Connection):
         self.where = f"the database {info.dbname} on {info.host or 'this machine'}"
         try:
             self._server.execute("SET search_path TO clew")
-            if self._patience is not None:  # else it waits on for the lock when we have left
-                self._server.execute(f"SET lock_timeout TO {int(self._patience * 1000)}".encode())
+            # Without it, the server waits for the lock even after this connection is closed.
+            self._server.execute(f"SET lock_timeout TO {int(self._patience * 1000)}".encode())
             self._bring_up_to_date()
         except psycopg.Error as error:
             self._server.close()
@@ -172,11 +172,12 @@ class PostgreSQL(Connection):
 
     @property
     def _lost(self) -> bool:
+        """Whether to try again at once: not after a wait, which would double it."""
         return self._server.closed and not self._closed and not self._server.hung
 
     def _reopen_if_lost(self) -> None:
         """Nothing was sent yet: so whatever comes next may go to a new connection."""
-        if self._lost and not self._within:
+        if self._server.closed and not self._closed and not self._within:
             self._open()
 
     def _bring_up_to_date(self) -> None:
@@ -190,7 +191,9 @@ class PostgreSQL(Connection):
             self._server.execute("CREATE TABLE IF NOT EXISTS schema_version (version INTEGER)")
             found = self._version()
             migration_runner.refuse_newer(found, self.where)
+            self._server.patience = None  # a large graph may take minutes
             migration_runner.upgrade(found, _WORDS, self._run)
+            self._server.patience = self._patience
             self._server.execute("DELETE FROM schema_version")
             self._server.execute(
                 "INSERT INTO schema_version VALUES (%s)", (migration_runner.KNOWN,)

@@ -221,7 +221,7 @@ class _Recording:
         not answer is not tried again at once, so the command's result waits for it only once."""
         if self._away is not None and time.monotonic() < self._retry_at:
             raise self._away
-        patience = None if self._atomic else recovery.PATIENCE
+        patience = db.PATIENCE if self._atomic else recovery.PATIENCE
         try:
             with db.connect(
                 self._directory.graph, address=self._settings.graph, patience=patience

@@ -30,6 +30,8 @@ from clew.server.server_state import Service
 from clew.settings import Settings
 
 _LOG = logging.getLogger("clew.server")
+_STOP_SECONDS = 4.5
+"""How long the server may take to stop, for example while the database does not answer."""
 _THREAD_GRACE_SECONDS = 1.0
 """How long threads may go on after everything else has ended."""
 _BACKLOG = 2048
@@ -37,13 +39,16 @@ _BACKLOG = 2048
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, workers: WorkerPool) -> None:
         super().__init__(config)
         self._service = service
+        self._workers = workers
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End event streams, which would never end, and cancel long-running requests; let the
         other responses finish. uvicorn closes what is left after its grace time."""
+        _exit_after(_STOP_SECONDS, self._workers)
+        self._workers.stop()
         self._service.stopping.set()
         self._service.feeds.end()
         await super().shutdown(sockets)
@@ -112,7 +117,7 @@ def serve(
         usage.start()
         address = f"http://{_bracket_ipv6(host)}:{sockets[0].getsockname()[1]}"
         apps = template or f"http://{_bracket_ipv6(host)}:{origin.port}" if origin else None
-        server = _Server(config, service)
+        server = _Server(config, service, workers)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(
                 number, server.handle_exit
@@ -128,19 +133,21 @@ def serve(
         service.close()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)  # everything is closed already
-        _exit_despite_threads()
+        _exit_after(_THREAD_GRACE_SECONDS, workers)
 
 
-def _exit_despite_threads() -> None:
-    """Exit soon even if a thread hangs, for example in a file system: Python would wait for it.
-    This is safe because everything is closed by now, and no write needs to complete."""
-    main = threading.main_thread()
-    remaining = [t for t in threading.enumerate() if t is not main and not t.daemon]
-    if remaining:
-        _LOG.warning("%s threads are still running: exiting without them", len(remaining))
-        timer = threading.Timer(_THREAD_GRACE_SECONDS, os._exit, (0,))
-        timer.daemon = True
-        timer.start()
+def _exit_after(seconds: float, workers: WorkerPool) -> None:
+    """Exit then even if a thread hangs, for example in the database or a file system: Python would
+    wait for it. This is safe because a server can be killed at any time."""
+
+    def leave() -> None:
+        _LOG.warning("some threads did not end: exiting without them")
+        workers.kill()
+        os._exit(0)
+
+    timer = threading.Timer(seconds, leave)
+    timer.daemon = True
+    timer.start()
 
 
 def _make_resolver(targets: Path | None, *, on_cluster: bool) -> Resolver | None:

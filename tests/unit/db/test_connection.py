@@ -298,3 +298,19 @@ def test_what_may_have_had_its_effect_is_not_done_again_unasked(postgres: str) -
 def test_an_address_that_is_none_is_a_mistake_of_the_user() -> None:
     with pytest.raises(UsageError, match="CLEW_GRAPH"):
         connect(Path("unused"), address="postgresql://host:port/x y z")
+
+
+def test_a_server_that_does_not_answer_is_left(postgres: str, tmp_path: Path) -> None:
+    with connect(tmp_path / "none", address=postgres, patience=0.3) as connection:
+        with pytest.raises(NoDatabase, match="did not answer in time"):
+            connection.rows("SELECT pg_sleep(600)")
+        assert connection.rows("SELECT 1") == [(1,)], "on a new connection"
+        with connect(tmp_path / "none", address=postgres) as other:
+
+            def lock() -> None:
+                other.rows("LOCK TABLE execution IN ACCESS EXCLUSIVE MODE")
+                with pytest.raises(NoDatabase):
+                    connection.rows("SELECT count(*) FROM execution")
+
+            other.atomically(lock)
+        assert connection.rows("SELECT count(*) FROM execution") == [(0,)]

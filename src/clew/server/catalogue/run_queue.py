@@ -1,8 +1,8 @@
 """The queue of requested runs.
 
 A run is queued, then held by one worker at a time. The holder renews its lease; when that has
-expired (see `leases`), another worker claims the run and resumes it. So no run is lost with its
-worker, and none is performed twice at the same time.
+expired (see `leases`) and no process performs the run, another worker claims and resumes it. So no
+run is lost with its worker, and none is performed twice at the same time.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -167,11 +168,21 @@ def from_row(row: tuple[Any, ...]) -> Run:
 # -- for workers
 
 
-def claim(graph: Graph, holder: str, *, now: int, lease: int, leases: LeaseWatcher) -> Run | None:
+def claim(
+    graph: Graph,
+    holder: str,
+    *,
+    now: int,
+    lease: int,
+    leases: LeaseWatcher,
+    is_alive: Callable[[str], bool] = lambda _: False,
+) -> Run | None:
     """Claim a run for `holder`; None if there is none.
 
     A run that `holder` has already claimed comes first, since the answer to that claim may have
-    been lost; then runs with an expired lease; then the oldest queued run.
+    been lost; then runs with an expired lease; then the oldest queued run. `is_alive` tells whether
+    a process holds the lock of a run: its worker lives and has only lost the database, so its
+    tasks must not run a second time.
     """
     connection = graph.connection
     held = connection.rows(_HELD, (graph.project,))
@@ -180,7 +191,7 @@ def claim(graph: Graph, holder: str, *, now: int, lease: int, leases: LeaseWatch
             return _get(graph, str(run))
     leases_held = [(str(run), int(lease)) for run, lease, _ in held]
     for run in leases.expired(leases_held, now=now, clock=time.monotonic()):
-        if connection.one(_CLAIM, (holder, lease, run, now)):
+        if not is_alive(run) and connection.one(_CLAIM, (holder, lease, run, now)):
             return _get(graph, run)
     while row := connection.one(_QUEUED, (graph.project,)):
         if connection.one(_CLAIM, (holder, lease, row[0], now)):

@@ -11,7 +11,8 @@ claimed the run. It can be killed at any time: the next worker that claims the r
 
 While the database does not answer, running tasks go on, no task starts, and events are kept in
 memory until the database is back. The lease has expired by then, but other workers leave this one
-the time to renew it (see `catalogue.leases`).
+the time to renew it (see `catalogue.leases`), and none claims the run while this process holds its
+lock in the project directory. So a server that alone loses the database keeps its runs.
 """
 
 from __future__ import annotations
@@ -85,7 +86,12 @@ class _Worker:
             try:
                 lease = now + _ns(LEASE_SECONDS)
                 run = run_queue.claim(
-                    self._project.graph, self._holder, now=now, lease=lease, leases=self._leases
+                    self._project.graph,
+                    self._holder,
+                    now=now,
+                    lease=lease,
+                    leases=self._leases,
+                    is_alive=self._project.is_alive,
                 )
                 if run is not None:
                     return run

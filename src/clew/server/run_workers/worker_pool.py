@@ -20,7 +20,7 @@ from clew.settings import without_own
 _LOG = logging.getLogger("clew.server.run_workers")
 _CHECK_SECONDS = 0.5
 """Between two checks that all workers are alive."""
-_GRACE_SECONDS = 10.0
+_GRACE_SECONDS = 3.5
 """How long workers may take to requeue their runs at shutdown."""
 _DYING_SECONDS = 1.0
 """How long the child processes of a dead worker may take to end."""
@@ -44,21 +44,29 @@ class WorkerPool:
         self._on_host = on_host
         self._workers: list[_Worker] = []
         self._ending = threading.Event()
+        self._deadline = 0.0
         self._thread = threading.Thread(target=self._supervise, name="workers")
 
     def start(self) -> None:
         self._thread.start()
 
-    def close(self) -> None:
-        """Let the workers requeue their runs and exit; kill those that take too long."""
+    def stop(self) -> None:
+        """Let the workers requeue their runs and exit; do not wait for them."""
+        self._deadline = self._deadline or time.monotonic() + _GRACE_SECONDS
         self._ending.set()
         self._service.work_available.set()
+
+    def kill(self) -> None:
+        for worker in self._workers:
+            worker.process.kill()
+
+    def close(self) -> None:
+        """Stop the workers; kill those that take too long."""
+        self.stop()
         self._thread.join()
-        self._send(b"end\n")
-        deadline = time.monotonic() + _GRACE_SECONDS
         for worker in self._workers:
             try:
-                worker.process.wait(max(0.0, deadline - time.monotonic()))
+                worker.process.wait(max(0.0, self._deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 worker.process.kill()
                 worker.process.wait()
@@ -74,6 +82,7 @@ class WorkerPool:
             if self._service.work_available.wait(_CHECK_SECONDS):
                 self._service.work_available.clear()
                 self._send(b"\n")
+        self._send(b"end\n")
 
     def _start_worker(self) -> _Worker:
         holder = os.urandom(16).hex()

@@ -71,6 +71,14 @@ def test_a_run_is_free_when_its_lease_is_over(graph: Graph) -> None:
     assert claimed(graph, "j", now=100) is None
 
 
+def test_a_run_is_not_claimed_while_a_process_performs_it(graph: Graph) -> None:
+    run = run_queue.create(graph, asked())
+    claimed(graph, "h", lease=10)
+    late = {"now": 20 * SECOND, "lease": 30 * SECOND, "leases": LeaseWatcher(0)}
+    assert run_queue.claim(graph, "i", **late, is_alive=lambda one: one == run) is None
+    assert run_queue.claim(graph, "i", **late, is_alive=lambda one: one != run) is not None
+
+
 def test_who_is_no_more_lets_go(graph: Graph) -> None:
     run = run_queue.create(graph, asked())
     claimed(graph, "h", lease=1000)
