@@ -9,13 +9,15 @@ import pytest
 from tests.local.programs.compiling import HERE
 
 import clew
-from clew.pipelines.tasks.attempt import Warm
+from clew.pipelines.tasks.attempt import ForkedAttempt
 from clew.run.session.forked_task import ForkedTask
 from clew.run.session.worker_session import WorkerSession
 
 
 def there() -> int:
-    return sum(isinstance(one, Warm | ForkedTask | WorkerSession) for one in gc.get_objects())
+    return sum(
+        isinstance(one, ForkedAttempt | ForkedTask | WorkerSession) for one in gc.get_objects()
+    )
 
 
 def test_nothing_of_a_task_that_is_told_stays(

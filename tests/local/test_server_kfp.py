@@ -18,7 +18,7 @@ import pytest
 import yaml
 from tests.driver import Project
 from tests.local.serving import Server, serving
-from tests.unit.pipelines.irs import document, leaf, task
+from tests.unit.pipelines.compiled_pipelines import document, leaf, task
 
 import clew
 from clew import db

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.driver import Project
 from tests.local.serving import serving
-from tests.unit.pipelines.irs import document, leaf, task
+from tests.unit.pipelines.compiled_pipelines import document, leaf, task
 
 NOBODY = "0" * 32
 PIPELINE: dict[str, Any] = document({"one": task("comp")}, {"comp": leaf()})

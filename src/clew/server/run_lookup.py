@@ -107,8 +107,8 @@ def queue_run(
     else:
         spec = compiled_pipelines.normalize_text(spec)
     check_depth(parameters, "parameters")
-    parsed = parser.parse(spec)
-    arguments.fit(parsed, parameters)
+    parsed = parser.parse_pipeline(spec)
+    arguments.bind_values(parsed, parameters)
     return run_queue.create(
         graph,
         NewRun(

@@ -52,29 +52,31 @@ class RemotePipelines(Pipelines):
         """Run it on the server and wait for its end. If interrupted, the run goes on there."""
         from clew.pipelines.spec import arguments, parser
         from clew.pipelines.tasks import attempt_factory, kfp_interpreter
-        from clew.pipelines.tasks.platform_file import NAME
+        from clew.pipelines.tasks.platform_file import FILE_NAME
 
         path = Path(fspath(file))
         if platform:
             raise UsageError(
                 "--platform cannot be used with a server: it names secrets and volumes of this"
                 " machine",
-                hint=f"write it on the server, into {self._client.root / NAME}",
+                hint=f"write it on the server, into {self._client.root / FILE_NAME}",
             )
         compiled = path.suffix == ".py"
         text = (
-            kfp_interpreter.compiled(path, kfp_interpreter.interpreter(self._client.settings.cache))
+            kfp_interpreter.compile_pipeline(
+                path, kfp_interpreter.find_interpreter(self._client.settings.cache)
+            )
             if compiled
-            else parser.text_of(path)
+            else parser.read_file(path)
         )
-        pipeline = parser.parse(text, str(path))
-        inputs = arguments.bind(pipeline, parameters or {})
+        pipeline = parser.parse_pipeline(text, str(path))
+        inputs = arguments.bind_text(pipeline, parameters or {})
         remarks = [
             *pipeline.remarks,
-            *(attempt_factory.admit(pipeline, on_host=True) if on_host else ()),
+            *(attempt_factory.check_runnable(pipeline, on_host=True) if on_host else ()),
         ]
-        if path.with_name(NAME).exists() and path.resolve().parent != self._client.root:
-            remarks.append(f"{NAME} applies to this machine only: the server uses its own")
+        if path.with_name(FILE_NAME).exists() and path.resolve().parent != self._client.root:
+            remarks.append(f"{FILE_NAME} applies to this machine only: the server uses its own")
         asked = {
             "spec": text,
             "parameters": dict(inputs.parameters),

@@ -6,7 +6,7 @@ import signal
 
 from msgspec import Struct, field
 
-PATIENCE = 1.0
+KILL_GRACE = 1.0
 """Seconds that a task has to end by itself, before it is killed."""
 
 
@@ -31,7 +31,7 @@ class Deadlines(Struct):
         found = [(path, number) for path, (when, number) in self._due.items() if when <= now]
         for path, _ in found:
             self._late[path] = self._seconds[path]
-            self._due[path] = (now + PATIENCE, signal.SIGKILL)
+            self._due[path] = (now + KILL_GRACE, signal.SIGKILL)
         return found
 
     def end(self, path: str) -> str | None:

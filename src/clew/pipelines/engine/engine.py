@@ -13,23 +13,30 @@ from msgspec import Struct, field
 
 from clew.pipelines.engine.input_resolution import (
     BadInput,
-    declared,
-    filled,
-    imported,
-    iteration_inputs,
-    iterations,
-    resolve,
+    bind_iteration,
+    fill_placeholders,
+    import_artifact,
+    list_loop_items,
+    resolve_inputs,
+    select_declared,
 )
-from clew.pipelines.engine.scopes import OVER, Node, Scope, Values, below, collected
+from clew.pipelines.engine.producers import find_producers
+from clew.pipelines.engine.scopes import (
+    FINAL_STATES,
+    Node,
+    Scope,
+    Values,
+    collect_outputs,
+    join_path,
+)
 from clew.pipelines.spec.conditions import CannotCompare
 from clew.pipelines.spec.ir import Dag, Importer, Pipeline
-from clew.pipelines.spec.producers import producers
 
-AHEAD = 256
+READY_LIMIT = 256
 """More than run at once, so that one that fits is found; few enough for any memory."""
 
 
-class Run(Struct, frozen=True):
+class StartTask(Struct, frozen=True):
     """Run this task; `wait` seconds from now where it failed before. A pipeline is run by telling
     the engine that it is time to (`again`)."""
 
@@ -38,7 +45,7 @@ class Run(Struct, frozen=True):
     wait: float = 0.0
 
 
-class Over(Struct, frozen=True):
+class TaskFinished(Struct, frozen=True):
     """This task is over, and how: nothing more will happen to it."""
 
     node: Node
@@ -46,10 +53,10 @@ class Over(Struct, frozen=True):
     """Why it did not run."""
 
 
-Instruction = Run | Over
+Instruction = StartTask | TaskFinished
 
 
-class Outcome(Struct, frozen=True):
+class TaskResult(Struct, frozen=True):
     """How a task that was run ended."""
 
     error: str | None = None
@@ -65,7 +72,7 @@ class Engine:
         inputs: Values,
         facts: Mapping[str, str] | None = None,
         *,
-        ahead: int = AHEAD,
+        ahead: int = READY_LIMIT,
     ) -> None:
         """`ahead`: as long as so many tasks wait or run, loops begin no more iterations."""
         assert isinstance(pipeline.root.body, Dag)
@@ -97,7 +104,7 @@ class Engine:
         self._due.append(self._root)
         return self._pump()
 
-    def ended(self, path: str, outcome: Outcome) -> list[Instruction]:
+    def ended(self, path: str, outcome: TaskResult) -> list[Instruction]:
         """The task at `path`, which was to be run, has ended like this."""
         node = self._running.pop(path)
         self._first -= node.attempts == 1
@@ -117,13 +124,13 @@ class Engine:
         self._start(node, node.inputs)
         return self._pump()
 
-    def cancel(self) -> list[Over]:
+    def cancel(self) -> list[TaskFinished]:
         """Nothing more is to run: what is under way is over."""
         stopped = list(self._running.values())
         self._running.clear()
         for node in stopped:
             node.state = "canceled"
-        return [Over(node, "the run was canceled") for node in stopped]
+        return [TaskFinished(node, "the run was canceled") for node in stopped]
 
     # -- going on
 
@@ -143,7 +150,7 @@ class Engine:
                 if node.state == "pending" and self._is_due(scope, node):
                     self._decide(scope, node)
                     moved = True
-        if all(node.state in OVER for node in scope.nodes.values()):
+        if all(node.state in FINAL_STATES for node in scope.nodes.values()):
             scope.close()
             for node in scope.nodes.values():
                 del self._homes[node.path]
@@ -151,7 +158,7 @@ class Engine:
                 self._left(scope, scope.owner)
 
     def _is_due(self, scope: Scope, node: Node) -> bool:
-        return all(scope.nodes[name].state in OVER for name in node.task.after)
+        return all(scope.nodes[name].state in FINAL_STATES for name in node.task.after)
 
     def _decide(self, scope: Scope, node: Node) -> None:
         """All before it is over: it runs, or it is skipped, or it cannot run."""
@@ -162,10 +169,11 @@ class Engine:
                     self._skip(node, f"{name} {'failed' if before == 'failed' else 'was skipped'}")
                     return
         try:
-            found = resolve(scope, node, self._facts)
+            found = resolve_inputs(scope, node, self._facts)
             condition = node.task.condition
             if condition is not None and not condition.holds(
-                found.parameters, lambda constant: filled(constant, found, node, self._facts)
+                found.parameters,
+                lambda constant: fill_placeholders(constant, found, node, self._facts),
             ):
                 self._skip(node, f"the condition does not hold: {condition.text}")
                 return
@@ -177,21 +185,21 @@ class Engine:
     def _start(self, node: Node, found: Values) -> None:
         body, loop = node.component.body, node.task.loop
         if isinstance(body, Importer) and not body.copied:
-            node.inputs = declared(node, found)
-            node.outputs = imported(node, found, self._facts)
+            node.inputs = select_declared(node, found)
+            node.outputs = import_artifact(node, found, self._facts)
             self._settle(node, "succeeded")
         elif not isinstance(body, Dag):
-            node.inputs, node.given = declared(node, found), found
-            node.informed = frozenset(producers(self._homes, node))
+            node.inputs, node.given = select_declared(node, found), found
+            node.informed = frozenset(find_producers(self._homes, node))
             self._run(node)
         elif loop is None:
             node.inputs = found
             node.state, node.scopes = "running", {}
-            self._enter(node, body, node.path, declared(node, found))
+            self._enter(node, body, node.path, select_declared(node, found))
         else:
-            node.inputs, node.common = found, declared(node, found)
+            node.inputs, node.common = found, select_declared(node, found)
             node.state, node.scopes, node.begun = "running", {}, 0
-            node.waiting = iterations(node, loop, node.common, found, self._facts)[::-1]
+            node.waiting = list_loop_items(node, loop, node.common, found, self._facts)[::-1]
             if node.waiting:
                 self._loops.append(node)
             else:
@@ -209,8 +217,8 @@ class Engine:
         loop, body = node.task.loop, node.component.body
         assert loop is not None
         assert isinstance(body, Dag)
-        inputs = iteration_inputs(node, loop, node.common, node.waiting.pop())
-        path = below(node.path, str(node.begun))
+        inputs = bind_iteration(node, loop, node.common, node.waiting.pop())
+        path = join_path(node.path, str(node.begun))
         node.begun += 1
         if not node.waiting:
             self._loops.remove(node)
@@ -238,7 +246,7 @@ class Engine:
             body = node.component.body
             assert isinstance(body, Dag)
             looped, inside = node.task.loop is not None, node.scopes.values()
-            node.outputs = collected(inside, body) if looped else next(iter(inside)).outputs()
+            node.outputs = collect_outputs(inside, body) if looped else next(iter(inside)).outputs()
             node.state = "succeeded"
         else:
             node.error = f"{failed.path} failed: {failed.error}"
@@ -246,7 +254,7 @@ class Engine:
             if node.attempts <= node.task.retry.most:
                 self._resting[node.path] = node
                 wait = node.task.retry.pause(node.attempts)
-                self._said.append(Run(node, node.attempts + 1, wait))
+                self._said.append(StartTask(node, node.attempts + 1, wait))
                 return
             node.state = "failed"
         self._due.append(self._home(node))
@@ -258,14 +266,14 @@ class Engine:
         node.attempts += 1
         self._first += node.attempts == 1
         self._running[node.path] = node
-        self._said.append(Run(node, node.attempts, wait))
+        self._said.append(StartTask(node, node.attempts, wait))
 
     def _skip(self, node: Node, why: str) -> None:
         self._settle(node, "skipped", why=why)
 
     def _settle(self, node: Node, state: str, why: str | None = None) -> None:
         node.state = state
-        self._said.append(Over(node, why))
+        self._said.append(TaskFinished(node, why))
         self._due.append(self._home(node))
 
     def _home(self, node: Node) -> Scope:
@@ -275,7 +283,7 @@ class Engine:
         components = self._pipeline.components
         recurs = owner is not None and (owner.recurs or owner.task.retry.most > 0)
         nodes = {
-            name: Node(task, components[task.component], below(path, name), recurs=recurs)
+            name: Node(task, components[task.component], join_path(path, name), recurs=recurs)
             for name, task in dag.tasks.items()
         }
         made = Scope(path, dag, inputs, nodes, owner)

@@ -8,38 +8,38 @@ from typing import Any
 
 from clew.pipelines.engine.scopes import Artifact, Node, Scope, Values
 from clew.pipelines.spec.ir import Constant, Dag, FinalStatus, FromInput, Importer, Input, Loop
-from clew.pipelines.spec.placeholders import NoValue, fill
-from clew.pipelines.spec.values import WrongType, typed
+from clew.pipelines.spec.placeholders import MissingValue, fill
+from clew.pipelines.spec.values import WrongType, convert
 
 
 class BadInput(ValueError):
     """A task's input has no value, or none of its type."""
 
 
-def resolve(scope: Scope, node: Node, facts: Mapping[str, str]) -> Values:
+def resolve_inputs(scope: Scope, node: Node, facts: Mapping[str, str]) -> Values:
     """All the task names, declared by its component or not; what has no value is left out."""
     task, found = node.task, Values()
     constants: dict[str, Input] = {}
     for name, one in task.artifacts.items():
-        made = _artifacts(scope, one)
+        made = _read_artifacts(scope, one)
         if made is not None:
             found.artifacts[name] = made
     for name, one in task.parameters.items():
         if isinstance(one.source, Constant):
             constants[name] = one
             continue
-        value = _member(_parameter(scope, one, facts), one.key)
+        value = _read_member(_read_parameter(scope, one, facts), one.key)
         if value is not None:
             found.parameters[name] = value
     for name, one in constants.items():  # they may hold placeholders of the others
         assert isinstance(one.source, Constant)
-        value = _member(filled(one.source.value, found, node, facts), one.key)
+        value = _read_member(fill_placeholders(one.source.value, found, node, facts), one.key)
         if value is not None:
             found.parameters[name] = value
     return found
 
 
-def filled(value: Any, inputs: Values, node: Node, facts: Mapping[str, str]) -> Any:
+def fill_placeholders(value: Any, inputs: Values, node: Node, facts: Mapping[str, str]) -> Any:
     """A constant with the values of its placeholders."""
     own = {
         **facts,
@@ -48,11 +48,11 @@ def filled(value: Any, inputs: Values, node: Node, facts: Mapping[str, str]) -> 
     }
     try:
         return fill(value, inputs.parameters, inputs.artifacts, own)
-    except NoValue as error:
+    except MissingValue as error:
         raise BadInput(str(error)) from error
 
 
-def declared(node: Node, inputs: Values) -> Values:
+def select_declared(node: Node, inputs: Values) -> Values:
     """What the component is given of it: each of its type; an inner pipeline also its defaults."""
     slots, found = node.component.inputs, Values()
     inner = isinstance(node.component.body, Dag)
@@ -67,7 +67,7 @@ def declared(node: Node, inputs: Values) -> Values:
                 raise BadInput(f"the input {name} has no value")
             continue
         try:
-            found.parameters[name] = typed(value, slot.type, slot.literals)
+            found.parameters[name] = convert(value, slot.type, slot.literals)
         except WrongType as error:
             raise BadInput(f"the input {name}: {error}") from error
     for name, kind in slots.artifacts.items():
@@ -80,19 +80,19 @@ def declared(node: Node, inputs: Values) -> Values:
     return found
 
 
-def iterations(
+def list_loop_items(
     node: Node, loop: Loop, common: Values, inputs: Values, facts: Mapping[str, str]
 ) -> list[Any]:
     """What a loop goes through: an item for each iteration, all of which can be begun."""
-    found = _items(loop, inputs, node, facts)
+    found = _read_items(loop, inputs, node, facts)
     for item in found:
-        iteration_inputs(node, loop, common, item)
+        bind_iteration(node, loop, common, item)
     return found
 
 
-def _items(loop: Loop, inputs: Values, node: Node, facts: Mapping[str, str]) -> list[Any]:
+def _read_items(loop: Loop, inputs: Values, node: Node, facts: Mapping[str, str]) -> list[Any]:
     if loop.items is not None:
-        return [filled(item, inputs, node, facts) for item in loop.items]
+        return [fill_placeholders(item, inputs, node, facts) for item in loop.items]
     name = loop.source or ""
     if loop.artifacts:
         return list(inputs.artifacts.get(name, ()))
@@ -100,12 +100,12 @@ def _items(loop: Loop, inputs: Values, node: Node, facts: Mapping[str, str]) -> 
     if value is None:
         raise BadInput(f"the loop's input {name} has no value")
     try:
-        return list(typed(value, "LIST"))
+        return list(convert(value, "LIST"))
     except WrongType as error:
         raise BadInput(f"the loop's input {name}: {error}") from error
 
 
-def iteration_inputs(node: Node, loop: Loop, common: Values, item: Any) -> Values:
+def bind_iteration(node: Node, loop: Loop, common: Values, item: Any) -> Values:
     """What one iteration is given: what all of them are, and its item."""
     parameters, artifacts = dict(common.parameters), dict(common.artifacts)
     slot = node.component.inputs.parameters.get(loop.item)
@@ -113,13 +113,13 @@ def iteration_inputs(node: Node, loop: Loop, common: Values, item: Any) -> Value
         artifacts[loop.item] = [item]
     elif slot is not None:
         try:
-            parameters[loop.item] = typed(item, slot.type, slot.literals)
+            parameters[loop.item] = convert(item, slot.type, slot.literals)
         except WrongType as error:
             raise BadInput(f"the input {loop.item}: {error}") from error
     return Values(parameters, artifacts)
 
 
-def imported(node: Node, inputs: Values, facts: Mapping[str, str]) -> Values:
+def import_artifact(node: Node, inputs: Values, facts: Mapping[str, str]) -> Values:
     """What an importer gives: no process is needed for it."""
     body = node.component.body
     assert isinstance(body, Importer)
@@ -128,30 +128,30 @@ def imported(node: Node, inputs: Values, facts: Mapping[str, str]) -> Values:
         uri = inputs.parameters.get(source.name)
     else:
         assert isinstance(source, Constant)
-        uri = filled(source.value, inputs, node, facts)
+        uri = fill_placeholders(source.value, inputs, node, facts)
     if not isinstance(uri, str) or not uri:
         raise BadInput("the importer has no address to import from")
     artifact: Artifact = {
         "name": "artifact",
         "uri": uri,
         "type": body.slot.type,
-        "metadata": filled(dict(body.metadata), inputs, node, facts),
+        "metadata": fill_placeholders(dict(body.metadata), inputs, node, facts),
     }
     return Values(artifacts={"artifact": [artifact]})
 
 
-def _parameter(scope: Scope, one: Input, facts: Mapping[str, str]) -> Any:
+def _read_parameter(scope: Scope, one: Input, facts: Mapping[str, str]) -> Any:
     source = one.source
     if isinstance(source, FromInput):
         return scope.inputs.parameters.get(source.name)
     assert not isinstance(source, Constant)
     producer = scope.nodes[source.task]
     if isinstance(source, FinalStatus):
-        return _status(producer, facts)
+        return _describe_status(producer, facts)
     return producer.outputs.parameters.get(source.output)
 
 
-def _artifacts(scope: Scope, one: Input) -> list[Artifact] | None:
+def _read_artifacts(scope: Scope, one: Input) -> list[Artifact] | None:
     source = one.source
     if isinstance(source, FromInput):
         return scope.inputs.artifacts.get(source.name)
@@ -159,7 +159,7 @@ def _artifacts(scope: Scope, one: Input) -> list[Artifact] | None:
     return scope.nodes[source.task].outputs.artifacts.get(source.output)
 
 
-def _status(node: Node, facts: Mapping[str, str]) -> dict[str, Any]:
+def _describe_status(node: Node, facts: Mapping[str, str]) -> dict[str, Any]:
     """How a task ended, in the words of the SDK."""
     failed = node.state == "failed"
     return {
@@ -170,7 +170,7 @@ def _status(node: Node, facts: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _member(value: Any, key: str | None) -> Any:
+def _read_member(value: Any, key: str | None) -> Any:
     if key is None or value is None:
         return value
     if isinstance(value, str):

@@ -17,11 +17,11 @@ from msgspec import Struct
 
 from clew.pipelines.spec.document_part import Part
 from clew.pipelines.spec.ir import Resources
-from clew.pipelines.spec.task_inputs import constant
+from clew.pipelines.spec.task_parser import parse_constant
 
-OVERTAKEN = 16
+MAX_OVERTAKES = 16
 """How often others may begin before the one that has waited longest."""
-LEAST = 0.1
+MIN_CORES = 0.1
 """Cores that any task counts for: one that asks for none takes some all the same."""
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))([eE][+-]?\d+|[a-zA-Z]*)")
@@ -36,11 +36,11 @@ _GB = 1e9
 Item = TypeVar("Item")
 
 
-class NotAQuantity(ValueError):
+class InvalidQuantity(ValueError):
     """What is asked for is no number that Kubernetes would understand."""
 
 
-def read(part: Part) -> Resources:
+def parse_resources(part: Part) -> Resources:
     """The `resources` of a container. A text is newer than the number beside it, and wins."""
     part.only(
         "cpuLimit", "memoryLimit", "cpuRequest", "memoryRequest", "accelerator",
@@ -50,16 +50,16 @@ def read(part: Part) -> Resources:
     accelerator.only("type", "count", "resourceType", "resourceCount")
 
     def asked(name: str, unit: float = 1.0) -> Any:
-        newer = constant(part, f"resource{name[0].upper()}{name[1:]}")
+        newer = parse_constant(part, f"resource{name[0].upper()}{name[1:]}")
         if newer not in (None, ""):
-            return _checked(part, f"resource{name[0].upper()}{name[1:]}", newer)
-        older = constant(part, name)
-        return None if not older else float(_checked(part, name, older)) * unit
+            return _check_quantity(part, f"resource{name[0].upper()}{name[1:]}", newer)
+        older = parse_constant(part, name)
+        return None if not older else float(_check_quantity(part, name, older)) * unit
 
-    count = constant(accelerator, "resourceCount") or constant(accelerator, "count")
-    kind = constant(accelerator, "resourceType") or constant(accelerator, "type")
+    count = parse_constant(accelerator, "resourceCount") or parse_constant(accelerator, "count")
+    kind = parse_constant(accelerator, "resourceType") or parse_constant(accelerator, "type")
     if count is not None:
-        _checked(accelerator, "count", count)
+        _check_quantity(accelerator, "count", count)
     return Resources(
         cpu=asked("cpuRequest") or asked("cpuLimit"),
         memory=asked("memoryRequest", _GB) or asked("memoryLimit", _GB),
@@ -67,29 +67,29 @@ def read(part: Part) -> Resources:
     )
 
 
-def _checked(part: Part, name: str, value: Any) -> Any:
+def _check_quantity(part: Part, name: str, value: Any) -> Any:
     """`value`, which is a quantity or may become one when the task's inputs are known."""
     if "{{$" not in str(value):
         try:
-            quantity(value)
-        except NotAQuantity as error:
+            parse_quantity(value)
+        except InvalidQuantity as error:
             raise part.refused(name, str(error)) from error
     return value
 
 
-def quantity(value: Any) -> float:
+def parse_quantity(value: Any) -> float:
     """`500m`, `2Gi`, `1e3`, `4` as a number."""
     found = _QUANTITY.fullmatch(str(value).strip())
     if found is None:
-        raise NotAQuantity(f"{value!r} is no quantity like 500m or 2Gi")
+        raise InvalidQuantity(f"{value!r} is no quantity like 500m or 2Gi")
     if found[2] in _SUFFIXES:
         return float(found[1]) * _SUFFIXES[found[2]]
     if not found[2][-1].isdigit():
-        raise NotAQuantity(f"{value!r} is no quantity like 500m or 2Gi")
+        raise InvalidQuantity(f"{value!r} is no quantity like 500m or 2Gi")
     return float(found[0])
 
 
-class Room(Struct, frozen=True):
+class Capacity(Struct, frozen=True):
     """What a machine has, and how many tasks may run on it at once."""
 
     cores: float
@@ -100,10 +100,10 @@ class Room(Struct, frozen=True):
     @property
     def most(self) -> int:
         """More tasks than that never run at once."""
-        return self.tasks or int(self.cores / LEAST) + 1
+        return self.tasks or int(self.cores / MIN_CORES) + 1
 
 
-class Need(Struct, frozen=True):
+class ResourceRequest(Struct, frozen=True):
     """What a task takes while it runs."""
 
     cores: float = 1.0
@@ -114,20 +114,20 @@ class Need(Struct, frozen=True):
     """Paths that must lead somewhere, each with where, as long as it runs."""
 
 
-def need(resources: Resources, fill: Callable[[Any], Any]) -> Need:
+def resolve_request(resources: Resources, fill: Callable[[Any], Any]) -> ResourceRequest:
     """What a task takes, when its placeholders have values (`fill`)."""
 
     def number(value: Any, default: float) -> float:
-        return default if value is None else max(0.0, quantity(fill(value)))
+        return default if value is None else max(0.0, parse_quantity(fill(value)))
 
-    return Need(
-        cores=max(LEAST, number(resources.cpu, 1.0)),
+    return ResourceRequest(
+        cores=max(MIN_CORES, number(resources.cpu, 1.0)),
         memory=number(resources.memory, 0.0),
         gpus=number(resources.accelerators, 0.0),
     )
 
 
-def missing(wanted: Need, room: Room) -> str | None:
+def describe_shortage(wanted: ResourceRequest, room: Capacity) -> str | None:
     """What the machine has too little of, however long one waits; None: it can fit."""
     lacks = []
     if wanted.cores > room.cores:
@@ -139,7 +139,7 @@ def missing(wanted: Need, room: Room) -> str | None:
     return ", ".join(lacks) or None
 
 
-def fits(wanted: Need, busy: Iterable[Need], room: Room) -> bool:
+def fits(wanted: ResourceRequest, busy: Iterable[ResourceRequest], room: Capacity) -> bool:
     """Whether it can begin beside those that run."""
     beside = list(busy)
     if wanted.alone or any(one.alone for one in beside):
@@ -157,28 +157,28 @@ def fits(wanted: Need, busy: Iterable[Need], room: Room) -> bool:
     )
 
 
-class Waiting(Generic[Item]):
+class ResourceQueue(Generic[Item]):
     """Those that could begin, if there were room; those that take the same stand in one line."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Capacity) -> None:
         self.room = room
-        self._lines: dict[Need, deque[tuple[int, Item]]] = {}
+        self._lines: dict[ResourceRequest, deque[tuple[int, Item]]] = {}
         self._count = 0
         self._overtaken = 0
 
     def __bool__(self) -> bool:
         return bool(self._lines)
 
-    def add(self, item: Item, wanted: Need) -> None:
+    def add(self, item: Item, wanted: ResourceRequest) -> None:
         self._count += 1
         self._lines.setdefault(wanted, deque()).append((self._count, item))
 
-    def next(self, busy: Iterable[Need]) -> tuple[Item, Need] | None:
+    def next(self, busy: Iterable[ResourceRequest]) -> tuple[Item, ResourceRequest] | None:
         """The one that begins now, if any can."""
         beside = list(busy)
         by_age = sorted(self._lines, key=lambda wanted: self._lines[wanted][0][0])
         for place, wanted in enumerate(by_age):
-            if place and self._overtaken >= OVERTAKEN:
+            if place and self._overtaken >= MAX_OVERTAKES:
                 return None
             if fits(wanted, beside, self.room):
                 self._overtaken = self._overtaken + 1 if place else 0

@@ -16,7 +16,7 @@ from clew.pipelines.spec.ir import Component, Dag, FromTask, Task
 Artifact = dict[str, Any]
 """As the SDK's executor knows it: name, uri, type, metadata."""
 
-OVER = frozenset({"succeeded", "failed", "skipped", "canceled"})
+FINAL_STATES = frozenset({"succeeded", "failed", "skipped", "canceled"})
 
 
 class Values(Struct):
@@ -68,11 +68,11 @@ class Node(Struct, eq=False):
 
     def forget(self) -> None:
         """It is over, and told: of a thousand iterations, what each was given is kept no longer."""
-        self.inputs = self.given = _NOTHING
+        self.inputs = self.given = _NO_VALUES
         self.informed = frozenset()
 
 
-_NOTHING = Values()
+_NO_VALUES = Values()
 
 
 class Scope(Struct, eq=False):
@@ -90,7 +90,7 @@ class Scope(Struct, eq=False):
 
     def close(self) -> None:
         """All in it is over."""
-        self.closed, self.inputs = True, _NOTHING
+        self.closed, self.inputs = True, _NO_VALUES
 
     def outputs(self) -> Values:
         """Of several sources of an output, the one that exists."""
@@ -112,7 +112,7 @@ class Scope(Struct, eq=False):
         return self.nodes[source.task].outputs.parameters.get(source.output)
 
 
-def collected(scopes: Iterable[Scope], names: Dag) -> Values:
+def collect_outputs(scopes: Iterable[Scope], names: Dag) -> Values:
     """What the iterations of a loop gave, in their order; one that gave nothing is left out."""
     each = [scope.outputs() for scope in scopes]
     return Values(
@@ -127,5 +127,5 @@ def collected(scopes: Iterable[Scope], names: Dag) -> Values:
     )
 
 
-def below(path: str, name: str) -> str:
+def join_path(path: str, name: str) -> str:
     return f"{path}/{name}" if path else name

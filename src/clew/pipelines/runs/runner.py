@@ -15,11 +15,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.errors import NoDatabase, NotAllowed
-from clew.pipelines.engine.admission_queue import Turns
+from clew.pipelines.engine.admission_queue import AdmissionQueue
 from clew.pipelines.engine.deadlines import Deadlines
-from clew.pipelines.engine.engine import AHEAD, Engine, Instruction, Outcome, Over, Run
+from clew.pipelines.engine.engine import (
+    READY_LIMIT,
+    Engine,
+    Instruction,
+    StartTask,
+    TaskFinished,
+    TaskResult,
+)
 from clew.pipelines.engine.input_resolution import BadInput
-from clew.pipelines.engine.resources import Room
+from clew.pipelines.engine.resources import Capacity
 from clew.pipelines.engine.scopes import Node, Values
 from clew.pipelines.runs.interrupts import interrupting
 from clew.pipelines.runs.recorder import Earlier, Recorder, Told
@@ -27,12 +34,12 @@ from clew.pipelines.runs.run_info import WORKSPACE, about
 from clew.pipelines.runs.task_reuse import RUNS, Memo, Verdict, outputs_of
 from clew.pipelines.spec.ir import Dag, Pipeline
 from clew.pipelines.tasks import machine_resources
-from clew.pipelines.tasks.attempt import Attempt, Errand, free
-from clew.pipelines.tasks.attempt_factory import Attempts
-from clew.pipelines.tasks.builtin_tasks import Chore, is_chore
-from clew.pipelines.tasks.platform_file import Mapped
-from clew.pipelines.tasks.volumes import Given, Places, Unavailable, Volumes
-from clew.pipelines.tasks.worker_pool import Workers
+from clew.pipelines.tasks.attempt import Attempt, TaskFiles, find_free_directory
+from clew.pipelines.tasks.attempt_factory import AttemptFactory
+from clew.pipelines.tasks.builtin_tasks import BuiltinAttempt, is_builtin
+from clew.pipelines.tasks.platform_file import PlatformMapping
+from clew.pipelines.tasks.volumes import MountPoints, TaskEnvironment, VolumeError, Volumes
+from clew.pipelines.tasks.worker_pool import WorkerPool
 from clew.project_directory import ProjectDirectory, keep_from_git
 from clew.prov.queries.pipelines.tasks import FinishedTask
 from clew.settings import Settings
@@ -76,18 +83,18 @@ def run(
     earlier: Earlier | None = None,
     uid: str | None = None,
     facts: Mapping[str, str] | None = None,
-    workers: Workers | None = None,
+    workers: WorkerPool | None = None,
     jobs: int | None = None,
     reuse: bool = True,
     on_host: bool = False,
-    mapped: Mapped,
+    mapped: PlatformMapping,
     say: Callable[[str], None] = lambda _: None,
     watch: Callable[[Change], None] = lambda _: None,
 ) -> str:
     """Run a pipeline to its end, however that is; the answer is the run's id. `text` is what it
     was read from; `earlier`: the run that is gone on with; `uid`, `facts`: what a new one is
     called, and what else its tasks may ask about it; `workers`: those that wait for it."""
-    workers = workers or Workers(directory, settings)
+    workers = workers or WorkerPool(directory, settings)
     workers.guard(directory, settings)
     recorder = Recorder(directory, settings, earlier, uid=uid, say=say)
     turn = sys.getswitchinterval()
@@ -95,7 +102,7 @@ def run(
     try:
         recorder.begin()
         asked = (one.resources.accelerators for one in pipeline.components.values())
-        room = machine_resources.room(jobs, gpus=any(one is not None for one in asked))
+        room = machine_resources.measure_capacity(jobs, gpus=any(one is not None for one in asked))
         memo = Memo(directory, settings, pipeline.name, recorder.uid)
         running = _Running(
             directory,
@@ -132,14 +139,14 @@ class _Running:
         recorder: Recorder,
         memo: Memo,
         python: str,
-        room: Room,
+        room: Capacity,
         reuse: bool,
         on_host: bool,
-        mapped: Mapped,
+        mapped: PlatformMapping,
         say: Callable[[str], None],
         watch: Callable[[Change], None],
         facts: Mapping[str, str],
-        workers: Workers,
+        workers: WorkerPool,
     ) -> None:
         self._directory = directory
         self._settings = settings
@@ -151,17 +158,17 @@ class _Running:
         self._watch = watch
         self._place = directory.root / RUNS / recorder.id
         self._facts = {**about(pipeline.name, recorder.id, recorder.uid, self._place), **facts}
-        self._engine = Engine(pipeline, inputs, self._facts, ahead=max(AHEAD, 2 * room.most))
+        self._engine = Engine(pipeline, inputs, self._facts, ahead=max(READY_LIMIT, 2 * room.most))
         self._on_host = on_host
         self._workers = workers
-        self._attempts = Attempts(
+        self._attempts = AttemptFactory(
             directory, settings, python, self._facts, workers, on_host=on_host, say=say
         )
         self._busy: dict[str, Attempt] = {}
         self._platform = os.fspath(mapped.file) if mapped.file.exists() else None
         self._volumes = Volumes(mapped, directory, self._place, recorder.uid)
-        self._places: dict[str, Places] = {}
-        self._turns = Turns(room, self._volumes, self._facts, say)
+        self._places: dict[str, MountPoints] = {}
+        self._turns = AdmissionQueue(room, self._volumes, self._facts, say)
         self._deadlines = Deadlines()
         self._done: dict[str, FinishedTask] = {}  # before this run was resumed
         self._looked = 0.0
@@ -253,12 +260,12 @@ class _Running:
 
     def _take(self, instructions: Iterable[Instruction]) -> None:
         for one in instructions:
-            if isinstance(one, Run):
+            if isinstance(one, StartTask):
                 self._line_up(one, time.monotonic() + one.wait)
             else:
                 self._over(one)
 
-    def _line_up(self, what: Run, when: float) -> None:
+    def _line_up(self, what: StartTask, when: float) -> None:
         bare = what.node.path in self._done or isinstance(what.node.component.body, Dag)
         self._turns.add(what, when, bare=bare)
 
@@ -268,7 +275,7 @@ class _Running:
         while (turn := self._turns.next(self._busy, time.monotonic())) is not None:
             self._recorder.keep_up()
             if turn.error is not None:
-                self._take(self._engine.ended(turn.what.node.path, Outcome(error=turn.error)))
+                self._take(self._engine.ended(turn.what.node.path, TaskResult(error=turn.error)))
                 continue
             try:
                 if not self._recorder.away:
@@ -279,23 +286,23 @@ class _Running:
             self._turns.left(turn.what.node.path)
             self._line_up(turn.what, time.monotonic() + _AWAY)
 
-    def _begin(self, what: Run, given: Given) -> None:
+    def _begin(self, what: StartTask, given: TaskEnvironment) -> None:
         node = what.node
         if isinstance(node.component.body, Dag):
             self._take(self._engine.again(node.path))
             return
         if node.path in self._done:
             outputs = outputs_of(node, self._done[node.path])
-            self._take(self._engine.ended(node.path, Outcome(outputs=outputs)))
+            self._take(self._engine.ended(node.path, TaskResult(outputs=outputs)))
             return
-        if is_chore(node):
+        if is_builtin(node):
             self._since.setdefault(node.path, time.monotonic())
-            self._launch(Chore(node, self._place / node.path, self._volumes, self._facts))
+            self._launch(BuiltinAttempt(node, self._place / node.path, self._volumes, self._facts))
             return
         try:
             variables, image = self._attempts.variables(node), self._attempts.image(node)
         except BadInput as error:
-            self._take(self._engine.ended(node.path, Outcome(error=str(error))))
+            self._take(self._engine.ended(node.path, TaskResult(error=str(error))))
             return
         variables |= given.variables
         if node.path not in self._since:
@@ -312,19 +319,19 @@ class _Running:
             self._recorder.task_started(node, verdict)
             self._verdicts[node.path] = verdict
             if verdict.reused is not None:
-                self._take(self._engine.ended(node.path, Outcome(outputs=verdict.outputs)))
+                self._take(self._engine.ended(node.path, TaskResult(outputs=verdict.outputs)))
                 return
         again = f"@{what.attempt}" if what.attempt > 1 else ""
         heard = self._recorder.sayings.listen(node.path)
-        errand = Errand(node, free(self._place / f"{node.path}{again}"), heard)
+        errand = TaskFiles(node, find_free_directory(self._place / f"{node.path}{again}"), heard)
         try:
             self._places[node.path] = self._volumes.open(given.places, mounted=image is not None)
-        except Unavailable as error:
-            self._take(self._engine.ended(node.path, Outcome(error=str(error))))
+        except VolumeError as error:
+            self._take(self._engine.ended(node.path, TaskResult(error=str(error))))
             return
         self._launch(self._attempts.attempt(errand, variables, given.places))
 
-    def _unseen(self, image: str | None, given: Given) -> bool:
+    def _unseen(self, image: str | None, given: TaskEnvironment) -> bool:
         """Whether a task may read, or leave, what nobody who reuses it would know of."""
         more = bool(given.places or given.variables or self._pipeline.workspace)
         return given.shared or (image is not None and more)
@@ -361,7 +368,7 @@ class _Running:
             self._recorder.leaves(worker)
         self._volumes.close(self._places.pop(path, frozenset()))
         late_by = self._deadlines.end(path)
-        outcome = Outcome(error=late_by) if late_by else attempt.outcome()
+        outcome = TaskResult(error=late_by) if late_by else attempt.outcome()
         self._take(self._engine.ended(path, outcome))
 
     def _look_around(self) -> None:
@@ -375,7 +382,7 @@ class _Running:
             raise KeyboardInterrupt
         self._workers.look()
 
-    def _over(self, one: Over) -> None:
+    def _over(self, one: TaskFinished) -> None:
         node = one.node
         if self._done.pop(node.path, None) is not None:
             return  # and told already

@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from clew import db
 from clew.pipelines.engine.scopes import Artifact, Node, Values
 from clew.pipelines.spec.ir import Command, PythonFunction
-from clew.pipelines.spec.placeholders import path_of
+from clew.pipelines.spec.placeholders import artifact_path
 from clew.project_directory import ProjectDirectory
 from clew.prov.graph import Graph
 from clew.prov.queries.pipelines.tasks import (
@@ -113,7 +113,7 @@ class Memo:
         """Whether all that was made in an image is there, as it was made."""
         made = [one for found in done.artifacts.values() for one in found]
         for one in made:
-            content = self._content(Path(path_of(one)))
+            content = self._content(Path(artifact_path(one)))
             if isinstance(content, dict):
                 return ReuseCheck(f"what was in {one['uri']} is not known")
             if content != one["digest"]:

@@ -8,25 +8,25 @@ from typing import Any
 from clew.errors import UsageError
 from clew.pipelines.engine.scopes import Values
 from clew.pipelines.spec.ir import Pipeline
-from clew.pipelines.spec.values import WrongType, given, typed
+from clew.pipelines.spec.values import WrongType, convert, parse_value
 
 
-def bind(pipeline: Pipeline, words: Mapping[str, str]) -> Values:
+def bind_text(pipeline: Pipeline, words: Mapping[str, str]) -> Values:
     """The values of a run's inputs: those that were given, and the defaults of the others."""
-    return _bound(pipeline, words, given)
+    return _bind(pipeline, words, parse_value)
 
 
-def fit(pipeline: Pipeline, values: Mapping[str, Any]) -> Values:
+def bind_values(pipeline: Pipeline, values: Mapping[str, Any]) -> Values:
     """As `bind`, of values that have types; texts are read as a user's words, since the stock
     command line sends nothing else for its schedules."""
-    return _bound(pipeline, values, _fitting)
+    return _bind(pipeline, values, _parse_or_convert)
 
 
-def _fitting(value: Any, kind: str, literals: Sequence[Any]) -> Any:
-    return (given if isinstance(value, str) else typed)(value, kind, literals)
+def _parse_or_convert(value: Any, kind: str, literals: Sequence[Any]) -> Any:
+    return (parse_value if isinstance(value, str) else convert)(value, kind, literals)
 
 
-def _bound(
+def _bind(
     pipeline: Pipeline, words: Mapping[str, Any], read: Callable[[Any, str, Sequence[Any]], Any]
 ) -> Values:
     slots = pipeline.root.inputs

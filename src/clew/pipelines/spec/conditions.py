@@ -37,7 +37,7 @@ _CAST = re.compile(r"(int|double)\(\s*")
 Fill = Callable[[Any], Any]
 
 
-class NotACondition(ValueError):
+class InvalidCondition(ValueError):
     """The text is not of the grammar; the message says where it stops making sense."""
 
 
@@ -72,7 +72,7 @@ class Comparison(Struct, frozen=True):
     def holds(self, inputs: Mapping[str, Any], fill: Fill) -> bool:
         left, right = self.left.value(inputs, fill), self.right.value(inputs, fill)
         if isinstance(left, bool) != isinstance(right, bool) and self.sign in ("==", "!="):
-            left, right = _truth(left), _truth(right)
+            left, right = _parse_boolean(left), _parse_boolean(right)
         try:
             return _OPERATORS[self.sign](left, right) is not self.negated
         except TypeError as error:
@@ -90,9 +90,9 @@ class Condition(Struct, frozen=True):
         return all(term.holds(inputs, fill) for term in self.terms)
 
 
-def parse(text: str) -> Condition:
+def parse_condition(text: str) -> Condition:
     """Read a condition; NotACondition where it is none."""
-    reader = _Reader(text)
+    reader = _Parser(text)
     terms = [reader.term()]
     while reader.take("&&"):
         terms.append(reader.term())
@@ -100,7 +100,7 @@ def parse(text: str) -> Condition:
     return Condition(text, tuple(terms))
 
 
-def _truth(value: Any) -> Any:
+def _parse_boolean(value: Any) -> Any:
     """A text that says true or false, as that: parameters of both kinds are compared."""
     return {"true": True, "false": False}.get(value.lower(), value) if _is_text(value) else value
 
@@ -109,7 +109,7 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-class _Reader:
+class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
@@ -165,5 +165,5 @@ class _Reader:
             self._at = found.end()
         return found
 
-    def _wrong(self, wanted: str) -> NotACondition:
-        return NotACondition(f"expected {wanted} at: {self._text[self._at :][:60] or 'the end'}")
+    def _wrong(self, wanted: str) -> InvalidCondition:
+        return InvalidCondition(f"expected {wanted} at: {self._text[self._at :][:60] or 'the end'}")

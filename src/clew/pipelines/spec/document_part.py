@@ -8,7 +8,7 @@ from typing import Any
 from clew.errors import UsageError
 
 
-class Refused(UsageError):
+class InvalidPipeline(UsageError):
     """The pipeline asks for what cannot be done here, or is malformed."""
 
     code = "pipeline-refused"
@@ -21,7 +21,7 @@ class Part:
         if value is None:
             value = {}
         if not isinstance(value, dict):
-            raise Refused(f"{place}: a mapping is needed here", hint=HINT)
+            raise InvalidPipeline(f"{place}: a mapping is needed here", hint=HINT)
         self._value: dict[str, Any] = value
         self.place = place
 
@@ -64,9 +64,9 @@ class Part:
             if name not in names:
                 raise self.refused(str(name), "is not supported")
 
-    def refused(self, name: str, why: str) -> Refused:
+    def refused(self, name: str, why: str) -> InvalidPipeline:
         place = f"{self.place}.{name}" if self.place and name else self.place or name
-        return Refused(f"{place}: {why}", hint=HINT)
+        return InvalidPipeline(f"{place}: {why}", hint=HINT)
 
 
 HINT = "docs/how-to/run-a-pipeline.md says what runs here"

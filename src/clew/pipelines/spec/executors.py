@@ -23,32 +23,36 @@ from clew.pipelines.spec.ir import (
     PythonFunction,
     Slots,
 )
-from clew.pipelines.spec.task_inputs import constant
-from clew.pipelines.tasks.container_command import NotAStructure, stranger
-from clew.pipelines.tasks.venvs import packages
+from clew.pipelines.spec.task_parser import parse_constant
+from clew.pipelines.tasks.containers.command import InvalidStructure, find_unknown_in_word
+from clew.pipelines.tasks.venvs import list_packages
 
 _INSTALL = ["python3", "-m", "pip", "install"]
 _RUNTIME = re.compile(r"kfp(?:==.*)?$|typing-extensions\b")
 """What the SDK installs for itself; here it is there already."""
 
-HOST = "Python components run as processes of this machine, not in the images that they name"
+ON_HOST_WARNING = (
+    "Python components run as processes of this machine, not in the images that they name"
+)
 
 
-def executor(part: Part, outputs: Slots, remarks: list[str]) -> PythonFunction | Command | Importer:
+def parse_executor(
+    part: Part, outputs: Slots, remarks: list[str]
+) -> PythonFunction | Command | Importer:
     if "importer" in part:
         part.only("importer")
-        return _importer(part.part("importer"), outputs)
+        return _parse_importer(part.part("importer"), outputs)
     part.only("container")
     container = part.part("container")
     container.only("image", "command", "args", "env", "resources")
-    found = _function(container)
+    found = _parse_function(container)
     if found is None:
-        return _command(container, outputs)
-    remarks.append(HOST)
+        return _parse_command(container, outputs)
+    remarks.append(ON_HOST_WARNING)
     return found
 
 
-def _function(container: Part) -> PythonFunction | None:
+def _parse_function(container: Part) -> PythonFunction | None:
     command, arguments = container.words("command"), container.words("args")
     prologue = ""
     if command[:2] == ["sh", "-c"] and len(command) > 3 and "pip install" in command[2]:
@@ -62,34 +66,34 @@ def _function(container: Part) -> PythonFunction | None:
     )
     if not lightweight:
         return None
-    installs = tuple(_installs(prologue))
-    return PythonFunction(command[3], arguments[3], _environment(container), installs)
+    installs = tuple(_parse_installs(prologue))
+    return PythonFunction(command[3], arguments[3], _parse_environment(container), installs)
 
 
-def _command(container: Part, outputs: Slots) -> Command:
+def _parse_command(container: Part, outputs: Slots) -> Command:
     for name in ("command", "args"):
         for number, word in enumerate(container.words(name)):
             try:
-                strange = stranger(word, outputs)
-            except NotAStructure as error:
+                strange = find_unknown_in_word(word, outputs)
+            except InvalidStructure as error:
                 raise container.refused(f"{name}[{number}]", str(error)) from error
             if strange is not None:
                 raise container.refused(
                     f"{name}[{number}]", f"the placeholder {strange} is not supported"
                 )
-    image = str(constant(container, "image") or "")
+    image = str(parse_constant(container, "image") or "")
     if image.startswith("argostub/"):
         raise container.refused("image", f"{image} is a volume of a cluster, and not supported")
     return Command(
         image,
         tuple(container.words("command")),
         tuple(container.words("args")),
-        _environment(container),
+        _parse_environment(container),
         container.place,
     )
 
 
-def _installs(script: str) -> Iterator[tuple[str, ...]]:
+def _parse_installs(script: str) -> Iterator[tuple[str, ...]]:
     """What each call of pip in the SDK's prologue is given, but for the SDK itself."""
     for line in script.splitlines():
         words = shlex.split(line) if "pip install" in line else []
@@ -98,28 +102,28 @@ def _installs(script: str) -> Iterator[tuple[str, ...]]:
             end = words.index("&&", begin) if "&&" in words[begin:] else len(words)
             given = words[begin:end]
             if words[begin - len(_INSTALL) : begin] == _INSTALL and not all(
-                map(_RUNTIME.match, packages(given))
+                map(_RUNTIME.match, list_packages(given))
             ):
                 yield tuple(given)
             words = words[end:]
 
 
-def _environment(container: Part) -> dict[str, str]:
+def _parse_environment(container: Part) -> dict[str, str]:
     found = container.get("env") or []
     variables = {}
     for number, one in enumerate(found):
         part = Part(one, f"{container.place}.env[{number}]")
         part.only("name", "value")
-        variables[part.text("name")] = str(constant(part, "value") or "")
+        variables[part.text("name")] = str(parse_constant(part, "value") or "")
     return variables
 
 
-def _importer(part: Part, outputs: Slots) -> Importer:
+def _parse_importer(part: Part, outputs: Slots) -> Importer:
     part.only("artifactUri", "typeSchema", "metadata", "reimport", "downloadToWorkspace")
     uri = part.part("artifactUri")
     uri.only("constant", "runtimeParameter")
     name = uri.get("runtimeParameter")
     slot = outputs.artifacts.get("artifact") or ArtifactSlot("system.Artifact", "0.0.1")
-    source = Input(FromInput(str(name)) if name else Constant(constant(uri, "constant")))
+    source = Input(FromInput(str(name)) if name else Constant(parse_constant(uri, "constant")))
     copied = bool(part.get("downloadToWorkspace"))
-    return Importer(source, slot, constant(part, "metadata") or {}, copied)
+    return Importer(source, slot, parse_constant(part, "metadata") or {}, copied)

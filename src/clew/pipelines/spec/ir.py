@@ -163,7 +163,7 @@ class Importer(Struct, frozen=True):
     """Into the directory that the tasks of a run share."""
 
 
-class Claim(Struct, frozen=True):
+class VolumeClaim(Struct, frozen=True):
     """A volume is made, or deleted: on a cluster too, no container runs for it."""
 
     delete: bool
@@ -177,7 +177,7 @@ class Resources(Struct, frozen=True):
     accelerators: Any = None
 
 
-class Setting(Struct, frozen=True):
+class EnvVar(Struct, frozen=True):
     """A variable that holds a key of a secret, or of a configuration map."""
 
     variable: str
@@ -203,7 +203,7 @@ class Mount(Struct, frozen=True):
 class Platform(Struct, frozen=True):
     """What is asked of the cluster that would run a task."""
 
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[EnvVar, ...] = ()
     mounts: tuple[Mount, ...] = ()
     fields: Mapping[str, str] = field(default_factory=dict)
     """Variables that hold a fact of the Pod, by the fact's path; after `=`, the fact itself."""
@@ -218,7 +218,7 @@ class Component(Struct, frozen=True):
     name: str
     inputs: Slots
     outputs: Slots
-    body: Dag | PythonFunction | Command | Importer | Claim
+    body: Dag | PythonFunction | Command | Importer | VolumeClaim
     resources: Resources = Resources()
     platform: Platform = Platform()
 

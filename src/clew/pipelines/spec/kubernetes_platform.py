@@ -12,22 +12,22 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from clew.pipelines.spec.document_part import Part, Refused
+from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.ir import (
-    Claim,
     Component,
     Constant,
     Dag,
+    EnvVar,
     FromTask,
     Input,
     Mount,
     Platform,
-    Setting,
     Task,
+    VolumeClaim,
 )
-from clew.pipelines.spec.task_inputs import parameter
+from clew.pipelines.spec.task_parser import parse_parameter
 
-_KEPT = frozenset(
+_IGNORED = frozenset(
     {
         "imagePullPolicy", "imagePullSecret", "nodeAffinity", "nodeSelector", "podAffinity",
         "podMetadata", "tolerations", "securityContext", "enabledSharedMemory",
@@ -35,36 +35,36 @@ _KEPT = frozenset(
 )  # fmt: skip
 """What has no effect here. All of a machine's memory is shared, and tasks run as whoever runs
 them: both are so whatever is asked."""
-_CLAIMS = ("argostub/createpvc", "argostub/deletepvc")
-_FIELDS = ("metadata.name", "metadata.uid", "metadata.namespace", "spec.nodeName")
-_MOUNTED = {
+_CLAIM_IMAGES = ("argostub/createpvc", "argostub/deletepvc")
+_POD_FIELDS = ("metadata.name", "metadata.uid", "metadata.namespace", "spec.nodeName")
+_VOLUME_LISTS = {
     "secretAsVolume": ("secret", "secretName"),
     "configMapAsVolume": ("configmap", "configMapName"),
     "pvcMount": ("pvc", "pvcName"),
 }
-AS_YOU = "tasks run as you, not as the users that they name"
+USER_WARNING = "tasks run as you, not as the users that they name"
 
 
-def read(part: Part, remarks: list[str]) -> Platform:
+def parse_platform(part: Part, remarks: list[str]) -> Platform:
     """What the document says of one executor."""
     part.only(
-        *_KEPT, *_MOUNTED, "secretAsEnv", "configMapAsEnv", "fieldPathAsEnv", "emptyDirMounts",
-        "genericEphemeralVolume", "activeDeadlineSeconds",
+        *_IGNORED, *_VOLUME_LISTS, "secretAsEnv", "configMapAsEnv", "fieldPathAsEnv",
+        "emptyDirMounts", "genericEphemeralVolume", "activeDeadlineSeconds",
     )  # fmt: skip
     if part.get("securityContext"):
-        remarks.append(AS_YOU)
-    names = _Names()
+        remarks.append(USER_WARNING)
+    names = _NameReader()
     return Platform(
-        settings=tuple(_settings(part, names)),
-        mounts=tuple(_mounts(part, names)),
-        fields=dict(_fields(part)),
-        deadline=seconds(part, "activeDeadlineSeconds"),
-        kept={name: part.get(name) for name in part.names() if name in _KEPT},
+        settings=tuple(_parse_env(part, names)),
+        mounts=tuple(_parse_mounts(part, names)),
+        fields=dict(_parse_fields(part)),
+        deadline=parse_seconds(part, "activeDeadlineSeconds"),
+        kept={name: part.get(name) for name in part.names() if name in _IGNORED},
         inputs=names.inputs,
     )
 
 
-def seconds(part: Part, name: str) -> int | None:
+def parse_seconds(part: Part, name: str) -> int | None:
     """A number of seconds; 0 is none."""
     found = str(part.get(name) or "0")
     if not found.isdigit():
@@ -72,55 +72,55 @@ def seconds(part: Part, name: str) -> int | None:
     return int(found) or None
 
 
-def claim(container: Part) -> Claim | None:
+def parse_volume_claim(container: Part) -> VolumeClaim | None:
     """What two names of images stand for, if it is one of these."""
-    if container.get("image") not in _CLAIMS:
+    if container.get("image") not in _CLAIM_IMAGES:
         return None
     container.only("image", "env")
-    return Claim(delete=container.get("image") == _CLAIMS[1])
+    return VolumeClaim(delete=container.get("image") == _CLAIM_IMAGES[1])
 
 
-def config(part: Part) -> tuple[bool, int | None]:
+def parse_pipeline_config(part: Part) -> tuple[bool, int | None]:
     """Of the whole pipeline: whether its tasks share a directory, and how long a run may take."""
     part.only(
         "workspace", "activeDeadlineSeconds", "resourceTtlOnCompletion", "resourceTtlOnSuccess",
         "resourceTtlOnFailure", "resourceTtl",
     )  # fmt: skip
     part.part("workspace").only("size", "kubernetes")
-    return "workspace" in part, seconds(part, "activeDeadlineSeconds")
+    return "workspace" in part, parse_seconds(part, "activeDeadlineSeconds")
 
 
-def unshared(value: Any, place: str) -> Iterator[str]:
+def find_workspace_uses(value: Any, place: str) -> Iterator[str]:
     """Where a pipeline speaks of a directory that all its tasks share."""
     if isinstance(value, dict):
         for name, one in value.items():
             inside = f"{place}.{name}" if place else str(name)
             if name == "downloadToWorkspace" and one:
                 yield inside
-            yield from unshared(one, inside)
+            yield from find_workspace_uses(one, inside)
     elif isinstance(value, list):
         for number, one in enumerate(value):
-            yield from unshared(one, f"{place}[{number}]")
+            yield from find_workspace_uses(one, f"{place}[{number}]")
     elif isinstance(value, str) and "{{$.workspace_path}}" in value:
         yield place
 
 
-def given(component: Component, components: dict[str, Component]) -> Component:
+def add_platform_inputs(component: Component, components: dict[str, Component]) -> Component:
     """The component, its tasks with the inputs that their platform names besides."""
     dag = component.body
     if not isinstance(dag, Dag):
         return component
-    tasks = {name: _task(task, components) for name, task in dag.tasks.items()}
+    tasks = {name: _add_task_inputs(task, components) for name, task in dag.tasks.items()}
     return replace(component, body=replace(dag, tasks=tasks))
 
 
-def _task(task: Task, components: dict[str, Component]) -> Task:
+def _add_task_inputs(task: Task, components: dict[str, Component]) -> Task:
     more = components[task.component].platform.inputs if task.component in components else {}
     producers = {one.source.task for one in more.values() if isinstance(one.source, FromTask)}
     return replace(task, parameters={**task.parameters, **more}, after=task.after | producers)
 
 
-class _Names:
+class _NameReader:
     """Names that are texts, or become texts when the inputs of a task are known."""
 
     def __init__(self) -> None:
@@ -128,12 +128,12 @@ class _Names:
 
     def read(self, part: Part, field: str) -> str:
         if f"{field}Parameter" in part:
-            found = parameter(part.part(f"{field}Parameter"))
+            found = parse_parameter(part.part(f"{field}Parameter"))
         elif field in part or "constant" in part:
             found = Input(Constant(part.text(field if field in part else "constant")))
         else:  # what a claim was named by before it was a parameter
             ways = ("taskOutputParameter", "componentInputParameter")
-            found = parameter(Part({w: part.get(w) for w in ways if w in part}, part.place))
+            found = parse_parameter(Part({w: part.get(w) for w in ways if w in part}, part.place))
         if isinstance(found.source, Constant) and isinstance(found.source.value, str):
             return found.source.value
         name = f"platform--{len(self.inputs)}"
@@ -141,7 +141,7 @@ class _Names:
         return f"{{{{$.inputs.parameters['{name}']}}}}"
 
 
-def _each(part: Part, name: str) -> Iterator[Part]:
+def _list_parts(part: Part, name: str) -> Iterator[Part]:
     found = part.get(name) or []
     if not isinstance(found, list):
         raise part.refused(name, "is no list")
@@ -149,17 +149,17 @@ def _each(part: Part, name: str) -> Iterator[Part]:
         yield Part(one, f"{part.place}.{name}[{number}]")
 
 
-def _settings(part: Part, names: _Names) -> Iterator[Setting]:
+def _parse_env(part: Part, names: _NameReader) -> Iterator[EnvVar]:
     for list_name, kind, field, key in (
         ("secretAsEnv", "secret", "secretName", "secretKey"),
         ("configMapAsEnv", "configmap", "configMapName", "configMapKey"),
     ):
-        for one in _each(part, list_name):
+        for one in _list_parts(part, list_name):
             one.only(field, f"{field}Parameter", "keyToEnv", "optional")
             name = names.read(one, field)
-            for pair in _each(one, "keyToEnv"):
+            for pair in _list_parts(one, "keyToEnv"):
                 pair.only(key, "envVar")
-                yield Setting(
+                yield EnvVar(
                     variable=pair.text("envVar"),
                     kind=kind,
                     name=name,
@@ -169,57 +169,57 @@ def _settings(part: Part, names: _Names) -> Iterator[Setting]:
                 )
 
 
-def _mounts(part: Part, names: _Names) -> Iterator[Mount]:
-    for list_name, (kind, field) in _MOUNTED.items():
-        for one in _each(part, list_name):
+def _parse_mounts(part: Part, names: _NameReader) -> Iterator[Mount]:
+    for list_name, (kind, field) in _VOLUME_LISTS.items():
+        for one in _list_parts(part, list_name):
             one.only(
                 field, f"{field}Parameter", "mountPath", "optional", "subPath", "constant",
                 "taskOutputParameter", "componentInputParameter",
             )  # fmt: skip
             yield Mount(
-                path=_path(one),
+                path=_parse_mount_path(one),
                 kind=kind,
                 name=names.read(one, field),
-                below=_below(one),
+                below=_parse_sub_path(one),
                 optional=bool(one.get("optional")),
                 place=one.place,
             )
     for list_name in ("emptyDirMounts", "genericEphemeralVolume"):
-        for one in _each(part, list_name):
+        for one in _list_parts(part, list_name):
             one.only(
                 "volumeName", "mountPath", "medium", "sizeLimit", "size", "accessModes",
                 "defaultStorageClass", "storageClassName", "metadata",
             )  # fmt: skip
-            yield Mount(_path(one), "empty", one.text("volumeName"), place=one.place)
+            yield Mount(_parse_mount_path(one), "empty", one.text("volumeName"), place=one.place)
 
 
-def _path(part: Part) -> str:
+def _parse_mount_path(part: Part) -> str:
     path = part.text("mountPath").rstrip("/")
     if not path.startswith("/") or ".." in path.split("/"):
         raise part.refused("mountPath", f"{path} is no absolute path")
     return path
 
 
-def _below(part: Part) -> str:
+def _parse_sub_path(part: Part) -> str:
     path = str(part.get("subPath") or "")
     if path.startswith("/") or ".." in path.split("/"):
         raise part.refused("subPath", f"{path} leads out of the volume")
     return path
 
 
-def _fields(part: Part) -> Iterator[tuple[str, str]]:
+def _parse_fields(part: Part) -> Iterator[tuple[str, str]]:
     labels = part.part("podMetadata")
-    for one in _each(part, "fieldPathAsEnv"):
+    for one in _list_parts(part, "fieldPathAsEnv"):
         one.only("name", "fieldPath")
         path = one.text("fieldPath")
-        literal = _label(labels, path)
-        if path not in _FIELDS and literal is None:
-            known = ", ".join(_FIELDS)
+        literal = _find_label(labels, path)
+        if path not in _POD_FIELDS and literal is None:
+            known = ", ".join(_POD_FIELDS)
             raise one.refused("fieldPath", f"there is no {path} here, only labels and {known}")
         yield one.text("name"), path if literal is None else f"={literal}"
 
 
-def _label(labels: Part, path: str) -> Any:
+def _find_label(labels: Part, path: str) -> Any:
     for name in ("labels", "annotations"):
         for key, value in (labels.get(name) or {}).items():
             if path in (f"metadata.{name}['{key}']", f'metadata.{name}["{key}"]'):
@@ -227,8 +227,10 @@ def _label(labels: Part, path: str) -> Any:
     return None
 
 
-def unused(executors: Part, labels: set[str]) -> None:
+def reject_unknown_executors(executors: Part, labels: set[str]) -> None:
     """Refuse what is said of an executor that there is not."""
     for name in executors.names():
         if name not in labels:
-            raise Refused(f"{executors.place}.{name}: no such executor", hint="recompile it")
+            raise InvalidPipeline(
+                f"{executors.place}.{name}: no such executor", hint="recompile it"
+            )

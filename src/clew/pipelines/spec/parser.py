@@ -11,8 +11,8 @@ from pathlib import Path
 from clew.bounded_documents import load_documents
 from clew.errors import NotFound, UsageError
 from clew.pipelines.engine import resources
-from clew.pipelines.spec import executors, kubernetes_platform, task_inputs
-from clew.pipelines.spec.document_part import Part, Refused
+from clew.pipelines.spec import executors, kubernetes_platform, task_parser
+from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.ir import (
     ArtifactSlot,
     Component,
@@ -22,12 +22,12 @@ from clew.pipelines.spec.ir import (
     Pipeline,
     Slots,
 )
-from clew.pipelines.spec.values import TYPES, WrongType, typed
+from clew.pipelines.spec.values import TYPES, WrongType, convert
 
-NO_POD = "what a task would pass on to its own Pod is empty: there is none here"
+NO_POD_WARNING = "what a task would pass on to its own Pod is empty: there is none here"
 
 
-def text_of(file: Path) -> str:
+def read_file(file: Path) -> str:
     """The text of a compiled pipeline."""
     try:
         return file.read_text()
@@ -37,24 +37,30 @@ def text_of(file: Path) -> str:
         raise UsageError(f"{file} cannot be read: {error}", hint=f"ls -l {file}") from error
 
 
-def parse(text: str, name: str = "the pipeline") -> Pipeline:
+def parse_pipeline(text: str, name: str = "the pipeline") -> Pipeline:
     """The pipeline that a YAML text holds."""
     try:
         found = load_documents(text)
     except UsageError as error:
-        raise Refused(f"{name}: {error.message}", hint="kfp dsl compile") from error
+        raise InvalidPipeline(f"{name}: {error.message}", hint="kfp dsl compile") from error
     if not found or not isinstance(found[0], dict) or "root" not in found[0]:
-        raise Refused(f"{name} is no compiled pipeline", hint="compile it with the kfp SDK")
+        raise InvalidPipeline(f"{name} is no compiled pipeline", hint="compile it with the kfp SDK")
     if len(found) > 2:
-        raise Refused(f"{name} has {len(found)} documents, more than two", hint="kfp dsl compile")
+        raise InvalidPipeline(
+            f"{name} has {len(found)} documents, more than two", hint="kfp dsl compile"
+        )
     second = Part(found[1] if len(found) > 1 else None, "platform document")
-    pipeline = _pipeline(Part(found[0], ""), second)
-    if not pipeline.workspace and (place := next(kubernetes_platform.unshared(found[0], ""), None)):
-        raise Refused(f"{place}: the pipeline has no workspace", hint="dsl.WorkspaceConfig(size=…)")
+    pipeline = _parse_document(Part(found[0], ""), second)
+    if not pipeline.workspace and (
+        place := next(kubernetes_platform.find_workspace_uses(found[0], ""), None)
+    ):
+        raise InvalidPipeline(
+            f"{place}: the pipeline has no workspace", hint="dsl.WorkspaceConfig(size=…)"
+        )
     return pipeline
 
 
-def _pipeline(document: Part, second: Part) -> Pipeline:
+def _parse_document(document: Part, second: Part) -> Pipeline:
     document.only(
         "pipelineInfo", "components", "deploymentSpec", "root", "schemaVersion", "sdkVersion",
         "defaultPipelineRoot",
@@ -69,19 +75,22 @@ def _pipeline(document: Part, second: Part) -> Pipeline:
     second.part("platforms").only("kubernetes")
     kubernetes = second.part("platforms").part("kubernetes")
     kubernetes.only("deploymentSpec", "pipelineConfig")
-    workspace, deadline = kubernetes_platform.config(kubernetes.part("pipelineConfig"))
+    workspace, deadline = kubernetes_platform.parse_pipeline_config(
+        kubernetes.part("pipelineConfig")
+    )
     asked = kubernetes.part("deploymentSpec").part("executors")
-    kubernetes_platform.unused(asked, set(known))
+    kubernetes_platform.reject_unknown_executors(asked, set(known))
     components = {
-        name: _component(name, part, known, asked, remarks)
+        name: _parse_component(name, part, known, asked, remarks)
         for name, part in document.parts("components")
     }
-    root = _component("root", document.part("root"), known, asked, remarks)
+    root = _parse_component("root", document.part("root"), known, asked, remarks)
     if not isinstance(root.body, Dag):
         raise document.refused("root", "has no tasks")
-    root = kubernetes_platform.given(root, components)
+    root = kubernetes_platform.add_platform_inputs(root, components)
     components = {
-        name: kubernetes_platform.given(one, components) for name, one in components.items()
+        name: kubernetes_platform.add_platform_inputs(one, components)
+        for name, one in components.items()
     }
     for component in (root, *components.values()):
         _check(component, components)
@@ -90,18 +99,18 @@ def _pipeline(document: Part, second: Part) -> Pipeline:
     return Pipeline(name, root, components, said, workspace, deadline)
 
 
-def _component(
+def _parse_component(
     name: str, part: Part, known: dict[str, Part], asked: Part, remarks: list[str]
 ) -> Component:
     part.only(
         "inputDefinitions", "outputDefinitions", "executorLabel", "dag", "taskConfigPassthroughs"
     )
     if part.get("taskConfigPassthroughs"):
-        remarks.append(NO_POD)
-    outputs = _slots(part.part("outputDefinitions"))
-    slots = _slots(part.part("inputDefinitions"))
+        remarks.append(NO_POD_WARNING)
+    outputs = _parse_slots(part.part("outputDefinitions"))
+    slots = _parse_slots(part.part("inputDefinitions"))
     if "dag" in part:
-        return Component(name, slots, outputs, _dag(part.part("dag")))
+        return Component(name, slots, outputs, _parse_dag(part.part("dag")))
     label = part.text("executorLabel")
     if label not in known:
         raise part.refused("executorLabel", f"there is no executor {label}")
@@ -110,38 +119,39 @@ def _component(
         name,
         slots,
         outputs,
-        kubernetes_platform.claim(container) or executors.executor(known[label], outputs, remarks),
-        resources.read(container.part("resources")),
-        kubernetes_platform.read(asked.part(label), remarks),
+        kubernetes_platform.parse_volume_claim(container)
+        or executors.parse_executor(known[label], outputs, remarks),
+        resources.parse_resources(container.part("resources")),
+        kubernetes_platform.parse_platform(asked.part(label), remarks),
     )
 
 
-def _slots(part: Part) -> Slots:
+def _parse_slots(part: Part) -> Slots:
     part.only("parameters", "artifacts")
     return Slots(
-        {name: _parameter(found) for name, found in part.parts("parameters")},
-        {name: _artifact(found) for name, found in part.parts("artifacts")},
+        {name: _parse_parameter(found) for name, found in part.parts("parameters")},
+        {name: _parse_artifact(found) for name, found in part.parts("artifacts")},
     )
 
 
-def _parameter(part: Part) -> Parameter:
+def _parse_parameter(part: Part) -> Parameter:
     part.only("parameterType", "isOptional", "defaultValue", "description", "literals")
     kind = part.text("parameterType")
     if kind not in TYPES:
         raise part.refused("parameterType", f"{kind} is not supported")
     try:
-        literals = tuple(typed(one, kind) for one in part.get("literals") or ())
+        literals = tuple(convert(one, kind) for one in part.get("literals") or ())
     except (TypeError, WrongType) as error:
         raise part.refused("literals", str(error)) from error
     try:
-        default = typed(part.get("defaultValue"), kind, literals)
+        default = convert(part.get("defaultValue"), kind, literals)
     except WrongType as error:
         raise part.refused("defaultValue", str(error)) from error
     optional = bool(part.get("isOptional")) or default is not None
     return Parameter(kind, optional, default, literals)
 
 
-def _artifact(part: Part) -> ArtifactSlot:
+def _parse_artifact(part: Part) -> ArtifactSlot:
     part.only("artifactType", "isArtifactList", "isOptional", "description")
     kind = part.part("artifactType")
     return ArtifactSlot(
@@ -152,41 +162,41 @@ def _artifact(part: Part) -> ArtifactSlot:
     )
 
 
-def _dag(part: Part) -> Dag:
+def _parse_dag(part: Part) -> Dag:
     part.only("tasks", "outputs")
     outputs = part.part("outputs")
     outputs.only("parameters", "artifacts")
     return Dag(
-        {name: task_inputs.task(name, found) for name, found in part.parts("tasks")},
-        {name: _sources(found) for name, found in outputs.parts("parameters")},
-        {name: _artifact_sources(found) for name, found in outputs.parts("artifacts")},
+        {name: task_parser.parse_task(name, found) for name, found in part.parts("tasks")},
+        {name: _parse_sources(found) for name, found in outputs.parts("parameters")},
+        {name: _parse_artifact_sources(found) for name, found in outputs.parts("artifacts")},
     )
 
 
-def _sources(part: Part) -> tuple[FromTask, ...]:
+def _parse_sources(part: Part) -> tuple[FromTask, ...]:
     part.only("valueFromParameter", "valueFromOneof")
     if "valueFromParameter" in part:
-        return (_source(part.part("valueFromParameter"), "outputParameterKey"),)
+        return (_parse_source(part.part("valueFromParameter"), "outputParameterKey"),)
     several = part.part("valueFromOneof")
-    return _several(several, "parameterSelectors", "outputParameterKey")
+    return _parse_selectors(several, "parameterSelectors", "outputParameterKey")
 
 
-def _artifact_sources(part: Part) -> tuple[FromTask, ...]:
+def _parse_artifact_sources(part: Part) -> tuple[FromTask, ...]:
     part.only("artifactSelectors")
-    return _several(part, "artifactSelectors", "outputArtifactKey")
+    return _parse_selectors(part, "artifactSelectors", "outputArtifactKey")
 
 
-def _several(part: Part, name: str, key: str) -> tuple[FromTask, ...]:
+def _parse_selectors(part: Part, name: str, key: str) -> tuple[FromTask, ...]:
     found = part.get(name) or []
     if not isinstance(found, list) or not found:
         raise part.refused(name, "names no source")
     return tuple(
-        _source(Part(one, f"{part.place}.{name}[{number}]"), key)
+        _parse_source(Part(one, f"{part.place}.{name}[{number}]"), key)
         for number, one in enumerate(found)
     )
 
 
-def _source(part: Part, key: str) -> FromTask:
+def _parse_source(part: Part, key: str) -> FromTask:
     part.only("producerSubtask", key)
     return FromTask(part.text("producerSubtask"), part.text(key))
 
@@ -200,18 +210,24 @@ def _check(component: Component, components: dict[str, Component]) -> None:
     for task in dag.tasks.values():
         where = f"{place}.tasks.{task.name}"
         if task.component not in components:
-            raise Refused(f"{where}: there is no component {task.component}", hint="recompile it")
+            raise InvalidPipeline(
+                f"{where}: there is no component {task.component}", hint="recompile it"
+            )
         if missing := sorted(task.after - dag.tasks.keys()):
-            raise Refused(f"{where}: there is no task {missing[0]}", hint="recompile it")
+            raise InvalidPipeline(f"{where}: there is no task {missing[0]}", hint="recompile it")
         inner = isinstance(components[task.component].body, Dag)
         if task.loop and not inner:
-            raise Refused(f"{where}: a loop needs a component with tasks", hint="recompile it")
+            raise InvalidPipeline(
+                f"{where}: a loop needs a component with tasks", hint="recompile it"
+            )
     for sources in (*dag.parameters.values(), *dag.artifacts.values()):
         for source in sources:
             if source.task not in dag.tasks:
-                raise Refused(f"{place}.outputs: no task {source.task}", hint="recompile it")
+                raise InvalidPipeline(
+                    f"{place}.outputs: no task {source.task}", hint="recompile it"
+                )
     done: set[str] = set()
     while ready := [t.name for t in dag.tasks.values() if t.name not in done and t.after <= done]:
         done.update(ready)
     if stuck := sorted(dag.tasks.keys() - done):
-        raise Refused(f"{place}.tasks.{stuck[0]}: waits for itself", hint="recompile it")
+        raise InvalidPipeline(f"{place}.tasks.{stuck[0]}: waits for itself", hint="recompile it")

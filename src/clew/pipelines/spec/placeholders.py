@@ -6,53 +6,53 @@ import re
 from collections.abc import Container, Mapping
 from typing import Any
 
-from clew.pipelines.spec.values import text
+from clew.pipelines.spec.values import to_text
 
-RUN = frozenset(
+RUN_FACTS = frozenset(
     {
         "pipeline_job_name", "pipeline_job_resource_name", "pipeline_job_uuid", "pipeline_root",
         "pipeline_job_create_time_utc", "pipeline_job_schedule_time_utc", "workspace_path",
     }
 )  # fmt: skip
 """Facts of a run."""
-TASK = frozenset({"pipeline_task_name", "pipeline_task_uuid"})
+TASK_FACTS = frozenset({"pipeline_task_name", "pipeline_task_uuid"})
 
-_ANY = re.compile(r"\{\{\$((?:\.(?:(?!\}\}).)*)?)\}\}", re.DOTALL)
+_PLACEHOLDER = re.compile(r"\{\{\$((?:\.(?:(?!\}\}).)*)?)\}\}", re.DOTALL)
 _PARAMETER = re.compile(r"\.inputs\.parameters\[(['\"])(.*?)\1\]")
 _ARTIFACT = re.compile(
     r"\.inputs\.artifacts\[(['\"])(.*?)\1\](?:\.(uri|path|metadata))?(?:\[(['\"])(.*?)\4\])?"
 )
-_PLACES = {"gs://": "/gcs/", "s3://": "/s3/", "minio://": "/minio/"}
+_SCHEME_DIRECTORIES = {"gs://": "/gcs/", "s3://": "/s3/", "minio://": "/minio/"}
 
 
-class NoValue(ValueError):
+class MissingValue(ValueError):
     """A placeholder names an input that has no value."""
 
 
-def unknown(value: Any, known: Container[str] = ()) -> str | None:
+def find_unknown(value: Any, known: Container[str] = ()) -> str | None:
     """The first placeholder, at any depth, that nothing can stand for. `known`: what is a fact
     there, beside those of the run and the task."""
     if isinstance(value, dict):
-        return next(filter(None, (unknown(one, known) for one in value.values())), None)
+        return next(filter(None, (find_unknown(one, known) for one in value.values())), None)
     if isinstance(value, list | tuple):
-        return next(filter(None, (unknown(one, known) for one in value)), None)
+        return next(filter(None, (find_unknown(one, known) for one in value)), None)
     if isinstance(value, str):
-        for found in _ANY.finditer(value):
+        for found in _PLACEHOLDER.finditer(value):
             inside = found[1]
-            fact = inside[1:] in RUN | TASK or inside[1:] in known
+            fact = inside[1:] in RUN_FACTS | TASK_FACTS or inside[1:] in known
             if not fact and not _PARAMETER.fullmatch(inside) and not _ARTIFACT.fullmatch(inside):
                 return found[0]
     return None
 
 
-def path_of(artifact: Mapping[str, Any]) -> str:
+def artifact_path(artifact: Mapping[str, Any]) -> str:
     """Where its file is, as the SDK reckons it."""
     if artifact.get("custom_path"):
         return str(artifact["custom_path"])
     uri = str(artifact["uri"])
     if uri.startswith("oci://"):
         return f"/oci/{uri[6:].replace('/', '_')}/models"
-    for scheme, place in _PLACES.items():
+    for scheme, place in _SCHEME_DIRECTORIES.items():
         if uri.startswith(scheme):
             return place + uri[len(scheme) :]
     return uri
@@ -76,26 +76,28 @@ def fill(
         inside = match[1]
         if named := _PARAMETER.fullmatch(inside):
             if parameters.get(named[2]) is None:
-                raise NoValue(f"{match[0]} has no value")
+                raise MissingValue(f"{match[0]} has no value")
             return parameters[named[2]]
         if named := _ARTIFACT.fullmatch(inside):
             if not artifacts.get(named[2]):
-                raise NoValue(f"{match[0]} has no value")
-            return _of_artifact(artifacts[named[2]], named[3], named[5], match[0])
+                raise MissingValue(f"{match[0]} has no value")
+            return _artifact_field(artifacts[named[2]], named[3], named[5], match[0])
         return facts.get(inside[1:], match[0])
 
-    if whole := _ANY.fullmatch(value):
+    if whole := _PLACEHOLDER.fullmatch(value):
         return found(whole)
-    return _ANY.sub(lambda match: text(found(match)), value)
+    return _PLACEHOLDER.sub(lambda match: to_text(found(match)), value)
 
 
-def _of_artifact(found: list[dict[str, Any]], what: str | None, key: str | None, name: str) -> Any:
+def _artifact_field(
+    found: list[dict[str, Any]], what: str | None, key: str | None, name: str
+) -> Any:
     if what is None:
         return found
     if what == "path":
-        return path_of(found[0])
+        return artifact_path(found[0])
     if key is None:
         return found[0].get(what, {})
     if key not in found[0].get(what, {}):
-        raise NoValue(f"{name} has no value")
+        raise MissingValue(f"{name} has no value")
     return found[0][what][key]

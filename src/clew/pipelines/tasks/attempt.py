@@ -16,20 +16,20 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from clew.errors import ClewError
-from clew.pipelines.engine.engine import Outcome
+from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.scopes import Artifact, Node, Values
 from clew.pipelines.runs.live_logs import Heard
 from clew.pipelines.runs.task_reuse import RUNS
 from clew.pipelines.spec.ir import PythonFunction
-from clew.pipelines.spec.placeholders import path_of
-from clew.pipelines.spec.values import WrongType, given, typed
-from clew.pipelines.tasks.venvs import Building, NotInstalled
-from clew.pipelines.tasks.worker_pool import Workers
+from clew.pipelines.spec.placeholders import artifact_path
+from clew.pipelines.spec.values import WrongType, convert, parse_value
+from clew.pipelines.tasks.venvs import InstallFailed, VenvBuilder
+from clew.pipelines.tasks.worker_pool import WorkerPool
 from clew.prov.events import AnyEvent
 from clew.run.session.forked_task import ForkedTask
 from clew.run.session.worker_session import WorkerSession
 
-Ended = Callable[["Attempt"], None]
+OnEnd = Callable[["Attempt"], None]
 
 
 class Attempt(Protocol):
@@ -41,13 +41,13 @@ class Attempt(Protocol):
     def place(self) -> Path:
         """The directory of its own."""
 
-    def start(self, ended: Ended) -> None:
+    def start(self, ended: OnEnd) -> None:
         """Begin; `ended` is called when it is over, from any thread."""
 
     def stop(self, number: int) -> None:
         """Send a signal to all that it started."""
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> TaskResult:
         """Once it is over."""
 
     def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
@@ -58,7 +58,7 @@ class Attempt(Protocol):
         """The uid of its execution, if there is one."""
 
 
-class Errand(Struct):
+class TaskFiles(Struct):
     """The files that a task is given, and leaves, in a directory of its own."""
 
     node: Node
@@ -103,42 +103,42 @@ class Errand(Struct):
         kind = self.node.component.outputs.artifacts[name].type
         return {"name": name, "uri": str(self.place / name), "type": kind, "metadata": {}}
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> TaskResult:
         """What it left."""
         file = self.place / "executor_output.json"
         try:
             said = json.loads(file.read_text()) if file.exists() else {}
         except (OSError, ValueError) as error:
-            return Outcome(error=f"its {file.name} cannot be read: {error}")
+            return TaskResult(error=f"its {file.name} cannot be read: {error}")
         parameters = {}
         for name, slot in self.node.component.outputs.parameters.items():
             try:
                 if name in said.get("parameterValues", {}):
-                    parameters[name] = typed(said["parameterValues"][name], slot.type)
+                    parameters[name] = convert(said["parameterValues"][name], slot.type)
                 else:
                     parameters[name] = self._written(name, slot.type)
             except FileNotFoundError:
-                return Outcome(error=f"it gave no value for its output {name}")
+                return TaskResult(error=f"it gave no value for its output {name}")
             except (WrongType, OSError, UnicodeDecodeError) as error:
-                return Outcome(error=f"its output {name}: {error}")
+                return TaskResult(error=f"its output {name}: {error}")
         artifacts: dict[str, list[Artifact]] = {}
         for name in self.node.component.outputs.artifacts:
             told = said.get("artifacts", {}).get(name, {}).get("artifacts") or [{}]
             artifacts[name] = [{**self._made(name), **one} for one in told]
-        return Outcome(outputs=Values(parameters, artifacts))
+        return TaskResult(outputs=Values(parameters, artifacts))
 
     def _written(self, name: str, kind: str) -> Any:
         """What a file of the output's own says."""
         words = (self.place / name).read_text()
-        return given(words if kind == "STRING" else words.strip(), kind)
+        return parse_value(words if kind == "STRING" else words.strip(), kind)
 
     def inputs(self) -> list[str]:
         """Where the files of its inputs are."""
         found = self.node.inputs.artifacts.values()
-        return [path for one in found for path in map(path_of, one) if path.startswith("/")]
+        return [path for one in found for path in map(artifact_path, one) if path.startswith("/")]
 
 
-def free(place: Path) -> Path:
+def find_free_directory(place: Path) -> Path:
     """`place`, or one like it: a pipeline within that is tried again comes by here twice."""
     number, found = 1, place
     while found.exists():
@@ -147,20 +147,20 @@ def free(place: Path) -> Path:
     return found
 
 
-def failure(status: int) -> str:
+def describe_exit(status: int) -> str:
     return f"it ended with {f'signal {status - 128}' if status > 128 else f'status {status}'}"
 
 
-class Warm:
+class ForkedAttempt:
     """A lightweight component, in a process that a worker forks."""
 
     def __init__(
         self,
-        errand: Errand,
-        workers: Workers,
+        errand: TaskFiles,
+        workers: WorkerPool,
         python: str,
         variables: Mapping[str, str],
-        building: Building | None = None,
+        building: VenvBuilder | None = None,
     ) -> None:
         """`building`: of the environment that `python` is in."""
         self.node = errand.node
@@ -174,23 +174,23 @@ class Warm:
         self._piece: ForkedTask | None = None
         self._refused: str | None = None
 
-    def start(self, ended: Ended) -> None:
+    def start(self, ended: OnEnd) -> None:
         building = self._building
         if building is None or building.venv.built():
             self._start(ended)
         else:
             threading.Thread(target=self._build, args=(building, ended), daemon=True).start()
 
-    def _build(self, building: Building, ended: Ended) -> None:
+    def _build(self, building: VenvBuilder, ended: OnEnd) -> None:
         try:
             building.run()
-        except (NotInstalled, OSError) as error:
+        except (InstallFailed, OSError) as error:
             self._refused = str(error)
             ended(self)
         else:
             self._start(ended)
 
-    def _start(self, ended: Ended) -> None:
+    def _start(self, ended: OnEnd) -> None:
         body = self.node.component.body
         assert isinstance(body, PythonFunction)
         try:
@@ -224,13 +224,15 @@ class Warm:
         if self._piece is not None:
             self._piece.stop(number)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> TaskResult:
         if self._piece is None:
-            return Outcome(error=self._refused)
+            return TaskResult(error=self._refused)
         if self._piece.lost:
-            return Outcome(error="its end was not seen: its worker was ended, or the disk is full")
+            return TaskResult(
+                error="its end was not seen: its worker was ended, or the disk is full"
+            )
         status = self._piece.status
-        return Outcome(error=failure(status)) if status else self._errand.outcome()
+        return TaskResult(error=describe_exit(status)) if status else self._errand.outcome()
 
     @property
     def execution(self) -> str | None:

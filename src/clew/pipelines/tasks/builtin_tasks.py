@@ -7,21 +7,21 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from clew.pipelines.engine.engine import Outcome
-from clew.pipelines.engine.input_resolution import BadInput, imported
+from clew.pipelines.engine.engine import TaskResult
+from clew.pipelines.engine.input_resolution import BadInput, import_artifact
 from clew.pipelines.engine.scopes import Node, Values
-from clew.pipelines.spec.ir import Claim, Importer
-from clew.pipelines.tasks.attempt import Ended
-from clew.pipelines.tasks.volumes import Unavailable, Volumes
+from clew.pipelines.spec.ir import Importer, VolumeClaim
+from clew.pipelines.tasks.attempt import OnEnd
+from clew.pipelines.tasks.volumes import VolumeError, Volumes
 from clew.prov.events import AnyEvent
 from clew.run.session.worker_session import WorkerSession
 
 
-def is_chore(node: Node) -> bool:
-    return isinstance(node.component.body, Claim | Importer)
+def is_builtin(node: Node) -> bool:
+    return isinstance(node.component.body, VolumeClaim | Importer)
 
 
-class Chore:
+class BuiltinAttempt:
     """One of them, in a thread: what is copied may be large."""
 
     execution = None
@@ -31,24 +31,24 @@ class Chore:
         self._place = place
         self._volumes = volumes
         self._facts = facts
-        self._outcome: Outcome | None = None
+        self._outcome: TaskResult | None = None
         self._told = threading.Lock()
 
     @property
     def place(self) -> Path:
         return self._place
 
-    def start(self, ended: Ended) -> None:
+    def start(self, ended: OnEnd) -> None:
         self._ended = ended
         threading.Thread(target=self._work, daemon=True).start()
 
     def _work(self) -> None:
         try:
-            self._end(Outcome(outputs=self._do()))
-        except (Unavailable, BadInput, OSError) as error:
-            self._end(Outcome(error=str(error)))
+            self._end(TaskResult(outputs=self._do()))
+        except (VolumeError, BadInput, OSError) as error:
+            self._end(TaskResult(error=str(error)))
 
-    def _end(self, outcome: Outcome) -> None:
+    def _end(self, outcome: TaskResult) -> None:
         with self._told:
             if self._outcome is None:
                 self._outcome = outcome
@@ -56,9 +56,9 @@ class Chore:
 
     def stop(self, number: int) -> None:
         """Whatever the thread still does, nobody waits for it."""
-        self._end(Outcome(error="it was stopped"))
+        self._end(TaskResult(error="it was stopped"))
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> TaskResult:
         assert self._outcome is not None
         return self._outcome
 
@@ -69,13 +69,13 @@ class Chore:
         body = self.node.component.body
         if isinstance(body, Importer):
             return self._copied()
-        assert isinstance(body, Claim)
+        assert isinstance(body, VolumeClaim)
         given = self.node.inputs.parameters
         if body.delete:
             self._volumes.delete(str(given["pvc_name"]))
             return Values()
         if given.get("data_source"):
-            raise Unavailable("a volume is not made from another one here")
+            raise VolumeError("a volume is not made from another one here")
         name = str(given.get("pvc_name") or "")
         if not name:
             suffix = str(given.get("pvc_name_suffix") or "")
@@ -85,7 +85,7 @@ class Chore:
 
     def _copied(self) -> Values:
         """What is imported, in the directory that the tasks share: there they may change it."""
-        found = imported(self.node, self.node.given, self._facts)
+        found = import_artifact(self.node, self.node.given, self._facts)
         (artifact,) = found.artifacts["artifact"]
         source = Path(str(artifact["uri"]).removeprefix("file://"))
         if not source.is_absolute():

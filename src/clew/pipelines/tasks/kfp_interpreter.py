@@ -59,18 +59,18 @@ compiler.Compiler().compile(*outer.values(), target)
 """A pipeline that another one of the file uses is a part of it."""
 
 
-_KEPT = 16
+_MAX_CACHED = 16
 """Answers, each for other variables or another working directory."""
 
 
-class _Answer(Struct):
+class _ProbeResult(Struct):
     """Whether a Python has the SDK, and what that was found from."""
 
     has_kfp: bool
     inputs: bytes
 
 
-class _Question:
+class _KfpProbe:
     """Asks a Python whether it has the SDK, in the background.
 
     That takes a tenth of a second where `python3` is a script that looks for the right one. So the
@@ -81,9 +81,9 @@ class _Question:
         self._tracer: int | None = None
         self._command = (python, "-c", _HAS_KFP)
         environ = task_environment({})
-        self._cache = cache / _key(python, environ)
+        self._cache = cache / _cache_key(python, environ)
         self._trace = cache / f"{os.urandom(8).hex()}.trace"
-        self._kept = _read(self._cache)
+        self._kept = _read_cached(self._cache)
         self._is_known = self._holds()
         if not self._is_known:
             with suppress(OSError):  # it is asked without the tracer then
@@ -133,7 +133,7 @@ class _Question:
         assert self._kept is not None
         return self._kept.has_kfp
 
-    def _traced(self) -> _Answer | None:
+    def _traced(self) -> _ProbeResult | None:
         """None where nothing can be traced."""
         if self._tracer is None:
             return None
@@ -144,17 +144,17 @@ class _Question:
         if not any(isinstance(record, Exit) for record in records):
             return None
         inputs = InputSnapshot.from_trace(one for one in records if not _is_look_at_directory(one))
-        answer = _Answer(has_kfp, inputs.dump())
+        answer = _ProbeResult(has_kfp, inputs.dump())
         with suppress(OSError):
             self._trace.write_bytes(msgspec.msgpack.encode(answer))
             self._trace.replace(self._cache)
-            for old in sorted(self._cache.parent.iterdir(), key=_mtime)[:-_KEPT]:
+            for old in sorted(self._cache.parent.iterdir(), key=_mtime)[:-_MAX_CACHED]:
                 old.unlink()
         return answer
 
-    def _untraced(self) -> _Answer:
+    def _untraced(self) -> _ProbeResult:
         asked = subprocess.run(self._command, check=False, capture_output=True)
-        return _Answer(asked.returncode == 0, b"")
+        return _ProbeResult(asked.returncode == 0, b"")
 
     def close(self) -> None:
         if self._tracer is not None:
@@ -172,29 +172,29 @@ def _is_look_at_directory(record: AnyRecord) -> bool:
     return isinstance(record, Look) and record.facts is not None and S_ISDIR(record.facts.mode)
 
 
-def _key(python: str, environ: Mapping[str, str]) -> str:
+def _cache_key(python: str, environ: Mapping[str, str]) -> str:
     """What the answer depends on beside files."""
     words = [python, os.getcwd(), *(f"{name}={value}" for name, value in sorted(environ.items()))]
     return blake3(os.fsencode("\0".join(words))).hexdigest()
 
 
-def _read(cache: Path) -> _Answer | None:
+def _read_cached(cache: Path) -> _ProbeResult | None:
     try:
-        return msgspec.msgpack.decode(cache.read_bytes(), type=_Answer)
+        return msgspec.msgpack.decode(cache.read_bytes(), type=_ProbeResult)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
-class Search:
+class InterpreterSearch:
     """Looks for the Python that runs components, in the background: the caller's `python3` if it
     has the SDK, as components expect; else Clew's own."""
 
     def __init__(self, cache: Path) -> None:
         """`cache`: the user's directory for what can be made again."""
         self._callers = shutil.which("python3") or sys.executable
-        self._question: _Question | None = None
+        self._question: _KfpProbe | None = None
         if os.path.dirname(self._callers) != os.path.dirname(sys.executable):
-            self._question = _Question(self._callers, cache / "kfp-pythons")
+            self._question = _KfpProbe(self._callers, cache / "kfp-pythons")
 
     def guess(self) -> str:
         """Probably the answer, at once."""
@@ -215,13 +215,13 @@ class Search:
             self._question.close()
 
 
-def interpreter(cache: Path) -> str:
+def find_interpreter(cache: Path) -> str:
     """The Python that runs components."""
-    with closing(Search(cache)) as search:
+    with closing(InterpreterSearch(cache)) as search:
         return search.result()
 
 
-def compiled(source: Path, python: str) -> str:
+def compile_pipeline(source: Path, python: str) -> str:
     """The YAML of the one pipeline that a Python file defines."""
     if not source.is_file():
         raise NotFound(f"no file {source}", hint="clew pipeline run FILE.yaml|FILE.py")

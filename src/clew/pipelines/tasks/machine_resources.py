@@ -7,30 +7,30 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from clew.pipelines.engine.resources import Room
+from clew.pipelines.engine.resources import Capacity
 from clew.witness.accelerators import accelerators
 
 _UNLIMITED = 2**60
 """What a control group without a limit says is more than this."""
 
 
-def room(jobs: int | None, root: Path = Path("/"), *, gpus: bool = True) -> Room:
+def measure_capacity(jobs: int | None, root: Path = Path("/"), *, gpus: bool = True) -> Capacity:
     """`jobs`: so many tasks at once, though there be fewer cores; `gpus`: they are asked for."""
     cores = len(os.sched_getaffinity(0))
-    return Room(
+    return Capacity(
         cores=max(cores, jobs or 0),
-        memory=min([_total(root), *_limits(root)]),
+        memory=min([_total_memory(root), *_cgroup_limits(root)]),
         gpus=len(accelerators(root, {}).get("gpu", ())) if gpus else 0,
         tasks=jobs,
     )
 
 
-def _total(root: Path) -> float:
+def _total_memory(root: Path) -> float:
     found = re.search(r"^MemTotal:\s+(\d+) kB", (root / "proc/meminfo").read_text(), re.M)
     return float(found[1]) * 1024 if found else float(_UNLIMITED)
 
 
-def _limits(root: Path) -> Iterator[float]:
+def _cgroup_limits(root: Path) -> Iterator[float]:
     """What the control groups that this process is in let it have."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()

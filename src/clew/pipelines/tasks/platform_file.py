@@ -16,15 +16,15 @@ from typing import Any
 from msgspec import Struct, field
 
 from clew.errors import NotFound, UsageError
-from clew.pipelines.spec.document_part import Refused
-from clew.pipelines.spec.ir import Claim, Component, Mount, Setting
+from clew.pipelines.spec.document_part import InvalidPipeline
+from clew.pipelines.spec.ir import Component, EnvVar, Mount, VolumeClaim
 from clew.redaction import SHORTEST
 
-NAME = "pipeline-platform.toml"
+FILE_NAME = "pipeline-platform.toml"
 _TABLES = ("secrets", "configmaps", "pvcs")
 
 
-class Mapped(Struct, frozen=True):
+class PlatformMapping(Struct, frozen=True):
     """Names of the cluster, and what they are here. A secret is read when it is asked for."""
 
     file: Path
@@ -40,34 +40,34 @@ class Mapped(Struct, frozen=True):
         return None if found is None else {key: read() for key, read in found.items()}
 
 
-def load(pipeline: Path, named: Path | None, environ: Mapping[str, str]) -> Mapped:
+def load_mapping(pipeline: Path, named: Path | None, environ: Mapping[str, str]) -> PlatformMapping:
     """The file that is `named`, or the one beside the pipeline, if there is one."""
-    file = named or pipeline.with_name(NAME)
+    file = named or pipeline.with_name(FILE_NAME)
     try:
         words = tomllib.loads(file.read_text())
     except FileNotFoundError as error:
         if named is None:
-            return Mapped(file)
+            return PlatformMapping(file)
         raise NotFound(f"no file {file}", hint="--platform FILE") from error
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{file} cannot be read: {error}", hint=f"cat {file}") from error
     for table in words:
         if table not in _TABLES:
-            raise _wrong(file, table, f"there is no such table: {', '.join(_TABLES)}")
-    tables = {table: _table(file, table, words.get(table, {})) for table in _TABLES}
-    return Mapped(
+            raise _error(file, table, f"there is no such table: {', '.join(_TABLES)}")
+    tables = {table: _check_table(file, table, words.get(table, {})) for table in _TABLES}
+    return PlatformMapping(
         file,
         secrets={
             name: {
-                key: partial(_secret, file, f"secrets.{name}.{key}", value, environ)
-                for key, value in _table(file, f"secrets.{name}", keys).items()
+                key: partial(_read_secret, file, f"secrets.{name}.{key}", value, environ)
+                for key, value in _check_table(file, f"secrets.{name}", keys).items()
             }
             for name, keys in tables["secrets"].items()
         },
         configmaps={
             name: {
-                key: _text(file, f"configmaps.{name}.{key}", value).encode()
-                for key, value in _table(file, f"configmaps.{name}", keys).items()
+                key: _check_text(file, f"configmaps.{name}.{key}", value).encode()
+                for key, value in _check_table(file, f"configmaps.{name}", keys).items()
             }
             for name, keys in tables["configmaps"].items()
         },
@@ -77,41 +77,41 @@ def load(pipeline: Path, named: Path | None, environ: Mapping[str, str]) -> Mapp
     )
 
 
-def lacking(mapped: Mapped, one: Setting | Mount, name: str) -> str | None:
+def find_missing(mapped: PlatformMapping, one: EnvVar | Mount, name: str) -> str | None:
     """What is missing of what a task names; None: it is all there."""
     keys = mapped.keys(one.kind, name)
     if keys is None:
-        return None if one.optional else f"there is no {_WORDS[one.kind]} {name} here"
-    if isinstance(one, Setting) and one.key not in keys and not one.optional:
-        return f"the {_WORDS[one.kind]} {name} has no key {one.key} here"
+        return None if one.optional else f"there is no {_KIND_NAMES[one.kind]} {name} here"
+    if isinstance(one, EnvVar) and one.key not in keys and not one.optional:
+        return f"the {_KIND_NAMES[one.kind]} {name} has no key {one.key} here"
     return None
 
 
-def check(mapped: Mapped, components: Iterable[Component], volumes: Path) -> None:
+def check_mapping(mapped: PlatformMapping, components: Iterable[Component], volumes: Path) -> None:
     """Refuse what is named and is not here; a name that no one knows yet is not looked up."""
     components = list(components)
-    makes = any(isinstance(one.body, Claim) and not one.body.delete for one in components)
+    makes = any(isinstance(one.body, VolumeClaim) and not one.body.delete for one in components)
     for component in components:
         platform = component.platform
-        asked: list[Setting | Mount] = [*platform.settings, *platform.mounts]
+        asked: list[EnvVar | Mount] = [*platform.settings, *platform.mounts]
         for one in asked:
-            if one.kind not in _WORDS or "{{$" in one.name:
+            if one.kind not in _KIND_NAMES or "{{$" in one.name:
                 continue
             if one.kind == "pvc":
                 there = makes or one.name in mapped.claims or (volumes / one.name).is_dir()
                 why = None if there else f"there is no volume {one.name} here"
             else:
-                why = lacking(mapped, one, one.name)
+                why = find_missing(mapped, one, one.name)
             if why is not None:
-                raise Refused(f"{one.place}: {why}", hint=_hint(mapped, one))
+                raise InvalidPipeline(f"{one.place}: {why}", hint=_build_hint(mapped, one))
 
 
-_WORDS = {"secret": "secret", "configmap": "configuration map", "pvc": "volume"}
+_KIND_NAMES = {"secret": "secret", "configmap": "configuration map", "pvc": "volume"}
 
 
-def _hint(mapped: Mapped, one: Setting | Mount) -> str:
+def _build_hint(mapped: PlatformMapping, one: EnvVar | Mount) -> str:
     """The lines that would help."""
-    key = one.key if isinstance(one, Setting) else "KEY"
+    key = one.key if isinstance(one, EnvVar) else "KEY"
     lines = {
         "secret": f'[secrets.{one.name}]\n{key} = {{ env = "VARIABLE" }}  # or {{ file = "PATH" }}',
         "configmap": f'[configmaps.{one.name}]\n{key} = "VALUE"',
@@ -120,43 +120,43 @@ def _hint(mapped: Mapped, one: Setting | Mount) -> str:
     return f"write in {mapped.file}:\n{lines[one.kind]}"
 
 
-def _secret(file: Path, place: str, value: Any, environ: Mapping[str, str]) -> bytes:
+def _read_secret(file: Path, place: str, value: Any, environ: Mapping[str, str]) -> bytes:
     if not isinstance(value, dict) or len(value) != 1 or next(iter(value)) not in ("env", "file"):
-        raise _wrong(file, place, 'is to be { env = "VARIABLE" } or { file = "PATH" }')
+        raise _error(file, place, 'is to be { env = "VARIABLE" } or { file = "PATH" }')
     (way, where), *_ = value.items()
     if way == "env":
-        found = environ.get(_text(file, place, where), "").encode(errors="surrogateescape")
+        found = environ.get(_check_text(file, place, where), "").encode(errors="surrogateescape")
         if not found:
-            raise _wrong(file, place, f"the variable {where} is not set")
+            raise _error(file, place, f"the variable {where} is not set")
     else:
         try:
-            found = (file.parent / Path(_text(file, place, where)).expanduser()).read_bytes()
+            found = (file.parent / Path(_check_text(file, place, where)).expanduser()).read_bytes()
         except OSError as error:
-            raise _wrong(file, place, f"{where} cannot be read: {error.strerror}") from error
+            raise _error(file, place, f"{where} cannot be read: {error.strerror}") from error
     if len(found.strip()) < SHORTEST:
         why = f"is shorter than {SHORTEST} characters: it could not be kept out of what is printed"
-        raise _wrong(file, place, why)
+        raise _error(file, place, why)
     return found
 
 
 def _directory(file: Path, place: str, value: Any) -> Path:
-    found = (file.parent / Path(_text(file, place, value)).expanduser()).resolve()
+    found = (file.parent / Path(_check_text(file, place, value)).expanduser()).resolve()
     if not found.is_dir():
-        raise _wrong(file, place, f"there is no directory {found}")
+        raise _error(file, place, f"there is no directory {found}")
     return found
 
 
-def _table(file: Path, place: str, value: Any) -> dict[str, Any]:
+def _check_table(file: Path, place: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _wrong(file, place, "is no table")
+        raise _error(file, place, "is no table")
     return value
 
 
-def _text(file: Path, place: str, value: Any) -> str:
+def _check_text(file: Path, place: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
-        raise _wrong(file, place, "is no text")
+        raise _error(file, place, "is no text")
     return value
 
 
-def _wrong(file: Path, place: str, why: str) -> UsageError:
+def _error(file: Path, place: str, why: str) -> UsageError:
     return UsageError(f"{file}: {place}: {why}", hint="docs/how-to/run-a-pipeline.md says how")

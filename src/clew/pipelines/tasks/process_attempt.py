@@ -17,12 +17,12 @@ from typing import Any
 from msgspec import Struct
 
 from clew.errors import ClewError
-from clew.pipelines.engine.engine import Outcome
+from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput
 from clew.pipelines.runs.live_logs import Heard
-from clew.pipelines.tasks.attempt import Ended, Errand, failure
-from clew.pipelines.tasks.container_runtime import Runtime
-from clew.pipelines.tasks.worker_pool import task_stage
+from clew.pipelines.tasks.attempt import OnEnd, TaskFiles, describe_exit
+from clew.pipelines.tasks.containers.runtime import ContainerRuntime
+from clew.pipelines.tasks.worker_pool import create_host
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent
 from clew.redaction import Redactor
@@ -35,21 +35,21 @@ from clew.run.stdio.stdin_demand import StdinDemand
 from clew.run.stdio.streams import Streams
 from clew.settings import Settings
 
-CONTAINED = Path(__file__).with_name("container_wrapper.py")
+WRAPPER = Path(__file__).with_name("containers") / "wrapper.py"
 _STREAMS = {"stdin": {"kind": "other"}, "stdout": {"kind": "pipe"}, "stderr": {"kind": "stdout"}}
 _TOO_LONG = "its words are longer than a program may be given: hand over a file instead"
 
-Words = Callable[[Errand], Sequence[str]]
+CommandBuilder = Callable[[TaskFiles], Sequence[str]]
 """What a task is called with, once its directory is there."""
 
 
-class _Stage(LocalHost):
+class _TaskHost(LocalHost):
     """The host, with nothing to read, and the output only kept."""
 
     def __init__(self, settings: Settings, variables: Mapping[str, str], heard: Heard) -> None:
         super().__init__(settings)
         self._heard = heard
-        self.environ = task_stage(settings, variables).environ
+        self.environ = create_host(settings, variables).environ
         self._tracer: int | None = None
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
@@ -70,21 +70,21 @@ class _Stage(LocalHost):
 
     def stop(self, number: int) -> None:
         """Send a signal to all that was started."""
-        for pid in _traced(self._tracer) if self._tracer else ():
+        for pid in _list_traced(self._tracer) if self._tracer else ():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
 
-class Cold:
+class ProcessAttempt:
     """A task whose command is recorded as any other."""
 
     def __init__(
         self,
-        errand: Errand,
+        errand: TaskFiles,
         directory: ProjectDirectory,
         settings: Settings,
         variables: Mapping[str, str],
-        words: Words,
+        words: CommandBuilder,
         container: Container | None = None,
     ) -> None:
         self.node = errand.node
@@ -94,16 +94,16 @@ class Cold:
         self._variables = variables
         self._words = words
         self._container = container
-        self._stage: _Stage | None = None
+        self._stage: _TaskHost | None = None
         self._stopped = False
-        self._outcome = Outcome(error="it never began")
+        self._outcome = TaskResult(error="it never began")
         self.execution: str | None = None
 
     @property
     def place(self) -> Path:
         return self._errand.place
 
-    def start(self, ended: Ended) -> None:
+    def start(self, ended: OnEnd) -> None:
         threading.Thread(target=self._run, args=(ended,), daemon=True).start()
 
     def stop(self, number: int) -> None:
@@ -113,7 +113,7 @@ class Cold:
         if self._container is not None and number == signal.SIGKILL:
             self._container.remove()
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> TaskResult:
         return self._outcome
 
     def events(self) -> tuple[WorkerSession | None, list[AnyEvent]]:
@@ -122,25 +122,25 @@ class Cold:
         why = f"what was done in the image {self._container.image} was not seen"
         return None, [execution_events.build_gap(self.execution, 9, "container", why)]
 
-    def _run(self, ended: Ended) -> None:
+    def _run(self, ended: OnEnd) -> None:
         try:
             self._outcome = self._recorded()
         except ClewError as error:
-            self._outcome = Outcome(error=error.message)
+            self._outcome = TaskResult(error=error.message)
         except (OSError, BadInput) as error:
             long = isinstance(error, OSError) and error.errno == errno.E2BIG
-            self._outcome = Outcome(error=_TOO_LONG if long else str(error))
+            self._outcome = TaskResult(error=_TOO_LONG if long else str(error))
         finally:
             ended(self)
 
-    def _recorded(self) -> Outcome:
+    def _recorded(self) -> TaskResult:
         self._errand.lay_out()
         command = list(self._words(self._errand))
         if self._container is not None:
             command = self._container.lay_out(self._errand, command)
-        self._stage = _Stage(self._settings, self._variables, self._errand.heard)
+        self._stage = _TaskHost(self._settings, self._variables, self._errand.heard)
         if self._stopped:
-            return Outcome(error="it was stopped before it began")
+            return TaskResult(error="it was stopped before it began")
         try:
             ran = record(
                 self._directory, self._settings, command, host=self._stage, label=self._errand.name
@@ -149,15 +149,15 @@ class Cold:
             if self._container is not None:
                 self._container.clear()
         self.execution = ran.execution["uid"]
-        return Outcome(error=failure(ran.status)) if ran.status else self._errand.outcome()
+        return TaskResult(error=describe_exit(ran.status)) if ran.status else self._errand.outcome()
 
 
 class Container(Struct):
     """Where a command is run that is not the machine's own."""
 
-    runtime: Runtime
+    runtime: ContainerRuntime
     image: str
-    arguments: Words
+    arguments: CommandBuilder
     """What comes after the command, or alone where the image brings one."""
     variables: Sequence[str]
     volumes: Sequence[tuple[str, str]]
@@ -166,7 +166,7 @@ class Container(Struct):
     made: Path
     """Where it leaves what it makes, unseen."""
 
-    def lay_out(self, errand: Errand, command: Sequence[str]) -> list[str]:
+    def lay_out(self, errand: TaskFiles, command: Sequence[str]) -> list[str]:
         """What is to be recorded."""
         made = self.made
         made.mkdir(parents=True)
@@ -186,7 +186,7 @@ class Container(Struct):
         )
         plan = {"command": words, "inputs": inputs, "made": os.fspath(made)}
         (errand.place / "container.json").write_text(json.dumps(plan, ensure_ascii=False))
-        return [sys.executable, "-I", "-S", os.fspath(CONTAINED), os.fspath(errand.place)]
+        return [sys.executable, "-I", "-S", os.fspath(WRAPPER), os.fspath(errand.place)]
 
     def remove(self) -> None:
         self.runtime.remove(self.name)
@@ -196,7 +196,7 @@ class Container(Struct):
         shutil.rmtree(self.made, ignore_errors=True)
 
 
-def _traced(tracer: int) -> list[int]:
+def _list_traced(tracer: int) -> list[int]:
     """All processes that the tracer follows: also those whose parents are gone."""
     mark = f"\nTracerPid:\t{tracer}\n"
     found = []

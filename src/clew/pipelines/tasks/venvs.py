@@ -24,19 +24,19 @@ from msgspec import Struct
 
 Installs = tuple[tuple[str, ...], ...]
 
-_DONE = "clew-built.json"
+_MARKER = "clew-built.json"
 """Written last: what lacks it is not finished."""
-_ABOUT = """
+_DESCRIBE = """
 import json, site, sys
 places = site.getsitepackages()
 if site.ENABLE_USER_SITE:
     places.append(site.getusersitepackages())
 print(json.dumps([sys.version, sys.prefix, places]))
 """
-_SEE = "import site; any(map(site.addsitedir, {places!r}))\n"
+_PTH = "import site; any(map(site.addsitedir, {places!r}))\n"
 
 
-class NotInstalled(Exception):
+class InstallFailed(Exception):
     """What a component wants installed cannot be."""
 
 
@@ -51,7 +51,7 @@ class Venv(Struct, frozen=True):
         return os.fspath(self.directory / "bin" / "python")
 
     def built(self) -> bool:
-        return (self.directory / _DONE).exists()
+        return (self.directory / _MARKER).exists()
 
     def variables(self, path: str) -> dict[str, str]:
         """What activating it sets."""
@@ -73,18 +73,18 @@ class Venvs:
     def of(self, installs: Installs) -> Venv:
         if self._about is None:
             said = subprocess.run(
-                [self._python, "-c", _ABOUT], check=True, capture_output=True, text=True
+                [self._python, "-c", _DESCRIBE], check=True, capture_output=True, text=True
             )
             version, prefix, places = json.loads(said.stdout)
             self._about = (version, prefix, *places)
         told = json.dumps([self._about, installs])
         return Venv(self._home / blake3(told.encode()).hexdigest(length=12), self._about, installs)
 
-    def building(self, venv: Venv) -> Building:
-        return Building(venv, self._python, self._say)
+    def building(self, venv: Venv) -> VenvBuilder:
+        return VenvBuilder(venv, self._python, self._say)
 
 
-class Building:
+class VenvBuilder:
     """One that is wanted; `run` and `stop` may be called from different threads."""
 
     def __init__(self, venv: Venv, python: str, say: Callable[[str], None]) -> None:
@@ -103,18 +103,18 @@ class Building:
             if venv.built():
                 return
             shutil.rmtree(venv.directory, ignore_errors=True)
-            self._say(f"installing {_shown(venv.installs)} in {venv.directory}")
+            self._say(f"installing {_describe(venv.installs)} in {venv.directory}")
             self._call([self._python, "-m", "venv", "--without-pip", venv.directory], lock)
             [packages] = (venv.directory / "lib").glob("python*/site-packages")
-            (packages / "clew.pth").write_text(_SEE.format(places=list(venv.about[2:])))
+            (packages / "clew.pth").write_text(_PTH.format(places=list(venv.about[2:])))
             if self._call([venv.python, "-c", "import pip"], lock, must=False):
                 self._call([venv.python, "-m", "ensurepip"], lock)
             for words in venv.installs:
                 pip = [venv.python, "-m", "pip", "--disable-pip-version-check", "--no-input"]
                 self._call([*pip, "install", *words], lock)
-            draft = venv.directory / f"{_DONE}.part"
+            draft = venv.directory / f"{_MARKER}.part"
             draft.write_text(json.dumps({"python": venv.about, "installs": venv.installs}))
-            draft.rename(venv.directory / _DONE)
+            draft.rename(venv.directory / _MARKER)
 
     def stop(self, number: int) -> None:
         """Build, or wait, no more."""
@@ -140,7 +140,7 @@ class Building:
     def _call(self, words: Sequence[str | Path], lock: int, *, must: bool = True) -> int:
         with self._lock:
             if self._stopped:
-                raise NotInstalled("it was stopped before its packages were installed")
+                raise InstallFailed("it was stopped before its packages were installed")
             process = subprocess.Popen(
                 words,
                 stdin=subprocess.DEVNULL,
@@ -156,21 +156,21 @@ class Building:
         with self._lock:
             self._process = None
         if process.returncode and must:
-            raise NotInstalled(f"its packages cannot be installed: {_last_words(said)}")
+            raise InstallFailed(f"its packages cannot be installed: {_last_line(said)}")
         return process.returncode
 
 
-def _last_words(said: str) -> str:
+def _last_line(said: str) -> str:
     lines = [line.strip() for line in said.splitlines()]
     lines = [line for line in lines if line and not line.startswith(("hint:", "note:", "[notice]"))]
     return lines[-1][:300] if lines else "pip ended without a word"
 
 
-def _shown(installs: Installs) -> str:
-    return ", ".join(word for words in installs for word in packages(words))
+def _describe(installs: Installs) -> str:
+    return ", ".join(word for words in installs for word in list_packages(words))
 
 
-def packages(words: Sequence[str]) -> list[str]:
+def list_packages(words: Sequence[str]) -> list[str]:
     """Of what pip is given, what is no option, nor the value of one."""
     found, value = [], False
     for word in words:

@@ -22,41 +22,41 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from clew.errors import UsageError
-from clew.pipelines.engine.input_resolution import BadInput, filled
+from clew.pipelines.engine.input_resolution import BadInput, fill_placeholders
 from clew.pipelines.engine.scopes import Node
-from clew.pipelines.spec.document_part import Refused
-from clew.pipelines.spec.ir import Command, Component, Mount, Setting
+from clew.pipelines.spec.document_part import InvalidPipeline
+from clew.pipelines.spec.ir import Command, Component, EnvVar, Mount
 from clew.pipelines.tasks import platform_file
-from clew.pipelines.tasks.platform_file import Mapped
+from clew.pipelines.tasks.platform_file import PlatformMapping
 from clew.project_directory import ProjectDirectory
 from clew.run import execution_locks
 from clew.settings import Settings
 
-DIRECTORY = "pipeline-volumes"
+VOLUMES_DIRECTORY = "pipeline-volumes"
 """Beside `.clew/`: what pipelines made as claims, until one deletes it."""
-_MEMORY = Path("/dev/shm")  # noqa: S108 -- the directory in it is its owner's alone
-_HIDDEN = "clew-secrets-"
-MASKED = "CLEW_SECRET_"
+_SHM = Path("/dev/shm")  # noqa: S108 -- the directory in it is its owner's alone
+_SECRETS_PREFIX = "clew-secrets-"
+MASK_PREFIX = "CLEW_SECRET_"
 """Begins variables that only serve to mask, in what a task prints, the secrets it has as files."""
 
-Places = frozenset[tuple[str, str]]
+MountPoints = frozenset[tuple[str, str]]
 
 
-class Unavailable(Exception):
+class VolumeError(Exception):
     """A volume cannot be had at its path."""
 
 
-class Given(Struct, frozen=True):
+class TaskEnvironment(Struct, frozen=True):
     """What one task finds, beside what every task does."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
-    places: Places = frozenset()
+    places: MountPoints = frozenset()
     """Paths, and the directories that they are to lead to."""
     shared: bool = False
     """It is given what others change: what it leaves there is missing where it is reused."""
 
 
-def guarded(
+def hide_secrets(
     directory: ProjectDirectory, settings: Settings, components: Iterable[Component]
 ) -> tuple[ProjectDirectory, Settings]:
     """The same, with what keeps secrets out of the record: names to mask, files not to store."""
@@ -66,20 +66,20 @@ def guarded(
         for one in component.platform.settings
         if one.kind == "secret"
     }
-    hidden = f"{_memory()}/{_HIDDEN}*"
+    hidden = f"{_secrets_root()}/{_SECRETS_PREFIX}*"
     return (
         replace(directory, exclude=(*directory.exclude, hidden)),
-        replace(settings, redact=(*settings.redact, *sorted(names), f"{MASKED}*")),
+        replace(settings, redact=(*settings.redact, *sorted(names), f"{MASK_PREFIX}*")),
     )
 
 
-def check(
-    mapped: Mapped, components: Iterable[Component], root: Path, *, on_host: bool = False
+def check_volumes(
+    mapped: PlatformMapping, components: Iterable[Component], root: Path, *, on_host: bool = False
 ) -> None:
     """Refuse, before anything runs, what is not here and paths that cannot be made. `on_host`: no
     task runs in an image, where any path can be mounted."""
     components = list(components)
-    platform_file.check(mapped, components, root / DIRECTORY)
+    platform_file.check_mapping(mapped, components, root / VOLUMES_DIRECTORY)
     for component in components:
         if isinstance(component.body, Command) and not on_host:
             continue
@@ -88,50 +88,52 @@ def check(
                 continue  # perhaps nothing is there to be mounted
             claim = mapped.claims.get(one.name) if one.kind == "pvc" else None
             target = claim / one.below if claim else None
-            if (why := _hindrance(Path(one.path), target)) is not None:
+            if (why := _find_obstacle(Path(one.path), target)) is not None:
                 hint = f"let it lead to the volume: ln -s {target or 'DIR'} {one.path}"
                 if target is None:
                     hint = "mount it at a path that you may make, as /tmp/NAME"
-                raise Refused(f"{one.place}.mountPath: {why}", hint=hint)
+                raise InvalidPipeline(f"{one.place}.mountPath: {why}", hint=hint)
 
 
 class Volumes:
     """Those of one run."""
 
-    def __init__(self, mapped: Mapped, directory: ProjectDirectory, place: Path, uid: str) -> None:
+    def __init__(
+        self, mapped: PlatformMapping, directory: ProjectDirectory, place: Path, uid: str
+    ) -> None:
         self._mapped = mapped
-        self._claims = directory.root / DIRECTORY
+        self._claims = directory.root / VOLUMES_DIRECTORY
         self._place = place / "volumes"
-        own = f"{_HIDDEN}{directory.uid}-"
-        self._secrets = _memory() / f"{own}{uid}"
-        for left in _memory().glob(f"{own}*"):  # by a run that was killed
+        own = f"{_SECRETS_PREFIX}{directory.uid}-"
+        self._secrets = _secrets_root() / f"{own}{uid}"
+        for left in _secrets_root().glob(f"{own}*"):  # by a run that was killed
             if not execution_locks.is_alive(directory, left.name.removeprefix(own)):
                 shutil.rmtree(left, ignore_errors=True)
         self._open: Counter[tuple[str, str]] = Counter()
         self._made: dict[str, list[Path]] = {}
 
-    def given(self, node: Node, attempt: int, facts: Mapping[str, str]) -> Given:
+    def given(self, node: Node, attempt: int, facts: Mapping[str, str]) -> TaskEnvironment:
         """What this task finds; nothing is made for it yet."""
         try:
             return self._given(node, attempt, facts)
         except UsageError as error:  # a secret that is not where it is said to be
             raise BadInput(error.message) from error
 
-    def _given(self, node: Node, attempt: int, facts: Mapping[str, str]) -> Given:
+    def _given(self, node: Node, attempt: int, facts: Mapping[str, str]) -> TaskEnvironment:
         variables, places = {}, set()
         for variable, path in node.component.platform.fields.items():
-            variables[variable] = _fact(path, node, facts)
+            variables[variable] = _pod_field(path, node, facts)
         for setting in node.component.platform.settings:
-            name = _name(setting, node, facts)
+            name = _resolve_name(setting, node, facts)
             if name is None:
                 continue
-            if (why := platform_file.lacking(self._mapped, setting, name)) is not None:
+            if (why := platform_file.find_missing(self._mapped, setting, name)) is not None:
                 raise BadInput(why)
             value = (self._mapped.keys(setting.kind, name) or {}).get(setting.key)
             if value is not None:
-                variables[setting.variable] = _line(value)
+                variables[setting.variable] = _decode_value(value)
         for mount in node.component.platform.mounts:
-            name = _name(mount, node, facts)
+            name = _resolve_name(mount, node, facts)
             target = self._target(mount, name, f"{node.path}@{attempt}") if name else None
             if name is None or target is None:
                 continue
@@ -139,11 +141,11 @@ class Volumes:
             if mount.kind == "secret":
                 for key, value in (self._mapped.keys("secret", name) or {}).items():
                     if b"\0" not in value:
-                        variables[f"{MASKED}{name}_{key}"] = _line(value)
+                        variables[f"{MASK_PREFIX}{name}_{key}"] = _decode_value(value)
         shared = any(mount.kind == "pvc" for mount in node.component.platform.mounts)
         for found in node.inputs.artifacts.values():
             shared |= any(str(one["uri"]).startswith(facts["workspace_path"]) for one in found)
-        return Given(variables, frozenset(places), shared)
+        return TaskEnvironment(variables, frozenset(places), shared)
 
     def _target(self, mount: Mount, name: str, task: str) -> Path | None:
         """Where the volume is; None: it is optional, and is not."""
@@ -154,7 +156,7 @@ class Volumes:
             if "/" in name or not claim.is_dir():
                 raise BadInput(f"there is no volume {name} here")
             return claim / mount.below
-        if (why := platform_file.lacking(self._mapped, mount, name)) is not None:
+        if (why := platform_file.find_missing(self._mapped, mount, name)) is not None:
             raise BadInput(why)
         if self._mapped.keys(mount.kind, name) is None:
             return None
@@ -162,7 +164,7 @@ class Volumes:
 
     # -- links
 
-    def open(self, places: Places, *, mounted: bool = False) -> Places:
+    def open(self, places: MountPoints, *, mounted: bool = False) -> MountPoints:
         """Let each path lead to its volume; all of them, or none. The answer is what to close.
         `mounted`: in the image that the task runs in, so that no links are needed."""
         opened: set[tuple[str, str]] = set()
@@ -174,25 +176,25 @@ class Volumes:
                     self._made[path] = _link(Path(path), Path(target))
             except OSError as error:
                 self.close(frozenset(opened))
-                raise Unavailable(f"{path}: {error.strerror}") from error
+                raise VolumeError(f"{path}: {error.strerror}") from error
             if not mounted:
                 self._open[path, target] += 1
                 opened.add((path, target))
         return frozenset(opened)
 
-    def close(self, places: Places) -> None:
+    def close(self, places: MountPoints) -> None:
         """The task that asked for them has ended."""
         for path, target in sorted(places, reverse=True):
             self._open[path, target] -= 1
             if self._open[path, target] == 0:
                 for made in self._made.pop(path, ()):
-                    _unmake(made)
+                    _remove(made)
 
     def end(self) -> None:
         """The run has ended: so have its secrets, and all its links."""
         for path in sorted(self._made, reverse=True):
             for made in self._made[path]:
-                _unmake(made)
+                _remove(made)
         self._made.clear()
         shutil.rmtree(self._secrets, ignore_errors=True)
 
@@ -213,48 +215,48 @@ class Volumes:
     def create(self, name: str) -> None:
         """Make a volume, which stays when the run has ended."""
         if name in self._mapped.claims:
-            raise Unavailable(f"there is a volume {name} already: {self._mapped.claims[name]}")
+            raise VolumeError(f"there is a volume {name} already: {self._mapped.claims[name]}")
         try:
-            (self._claims / _plain(name)).mkdir(parents=True)
+            (self._claims / _check_name(name)).mkdir(parents=True)
         except FileExistsError:
-            raise Unavailable(f"there is a volume {name} already: {self._claims / name}") from None
+            raise VolumeError(f"there is a volume {name} already: {self._claims / name}") from None
 
     def delete(self, name: str) -> None:
         """Delete one that a pipeline made; a directory of the user's own stays."""
         if name in self._mapped.claims:
-            raise Unavailable(f"the volume {name} is your own directory, and is not deleted")
+            raise VolumeError(f"the volume {name} is your own directory, and is not deleted")
         try:
-            shutil.rmtree(self._claims / _plain(name))
+            shutil.rmtree(self._claims / _check_name(name))
         except FileNotFoundError:
-            raise Unavailable(f"there is no volume {name} here") from None
+            raise VolumeError(f"there is no volume {name} here") from None
 
 
-def _memory() -> Path:
-    return _MEMORY if os.access(_MEMORY, os.W_OK) else Path(tempfile.gettempdir())
+def _secrets_root() -> Path:
+    return _SHM if os.access(_SHM, os.W_OK) else Path(tempfile.gettempdir())
 
 
-def _name(one: Setting | Mount, node: Node, facts: Mapping[str, str]) -> str | None:
+def _resolve_name(one: EnvVar | Mount, node: Node, facts: Mapping[str, str]) -> str | None:
     """What a task names; None: something optional, by an input that has no value."""
     try:
-        return str(filled(one.name, node.given, node, facts))
+        return str(fill_placeholders(one.name, node.given, node, facts))
     except BadInput:
         if one.optional:
             return None
         raise
 
 
-def _line(value: bytes) -> str:
+def _decode_value(value: bytes) -> str:
     """A value as a variable: without the newline that ends the file it comes from."""
     return os.fsdecode(value.removesuffix(b"\n"))
 
 
-def _plain(name: str) -> str:
+def _check_name(name: str) -> str:
     if not name or "/" in name or name.startswith("."):
-        raise Unavailable(f"{name!r} is no name of a volume")
+        raise VolumeError(f"{name!r} is no name of a volume")
     return name
 
 
-def _fact(field: str, node: Node, facts: Mapping[str, str]) -> str:
+def _pod_field(field: str, node: Node, facts: Mapping[str, str]) -> str:
     if field.startswith("="):
         return field[1:]
     return {
@@ -265,7 +267,7 @@ def _fact(field: str, node: Node, facts: Mapping[str, str]) -> str:
     }[field]
 
 
-def _hindrance(path: Path, target: Path | None) -> str | None:
+def _find_obstacle(path: Path, target: Path | None) -> str | None:
     """Why a path cannot lead to a volume; None: it can."""
     if os.path.lexists(path):
         if target is not None and path.is_dir() and path.samefile(target):
@@ -289,7 +291,7 @@ def _link(path: Path, target: Path) -> list[Path]:
     return [path, *reversed(made)]
 
 
-def _unmake(made: Path) -> None:
+def _remove(made: Path) -> None:
     """A link, or a directory that was made for one: another run may still have its own in it."""
     try:
         if made.is_symlink():

@@ -23,12 +23,12 @@ from clew.run.launch.execution_backend import LocalHost
 from clew.run.session.worker_session import WorkerSession
 from clew.settings import Settings
 
-PLAIN = {"_KFP_RUNTIME": "true"}
+SDK_VARIABLES = {"_KFP_RUNTIME": "true"}
 """What every lightweight component finds: it makes the SDK load what a task needs, and no more."""
 LAUNCHER = Path(__file__).with_name("launcher.py")
-_MOST = 200
+_MAX_TASKS = 200
 """Tasks of one worker: what is known of their files is kept as long as it lives."""
-_OF_THE_TERMINAL = frozenset(
+_TERMINAL_VARIABLES = frozenset(
     {
         "_", "OLDPWD", "SHLVL", "COLUMNS", "LINES", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION",
         "TERM_SESSION_ID", "COLORTERM", "LS_COLORS", "WINDOWID", "SSH_CLIENT", "SSH_CONNECTION",
@@ -38,7 +38,7 @@ _OF_THE_TERMINAL = frozenset(
 """Variables that tell of the terminal: no task has them, so none can depend on them."""
 
 
-class Workers:
+class WorkerPool:
     """Those of one run."""
 
     def __init__(self, directory: ProjectDirectory, settings: Settings) -> None:
@@ -59,7 +59,7 @@ class Workers:
         key = frozenset(variables.items())
         found = self._surroundings.get(key)
         if found is None:
-            stage = task_stage(self._settings, variables)
+            stage = create_host(self._settings, variables)
             redactor = Redactor(stage.environ, self._settings.redact, key=self._directory.key)
             told = {decode_text(name): decode_text(value) for name, value in stage.environ.items()}
             found = TaskVariables(redactor.environment(told), redactor.seals(told))
@@ -74,7 +74,7 @@ class Workers:
             del self._at_work[key]
             found.await_ready()
             self._at_work[key] = found
-        if found is None or found.ended or found.count >= _MOST or found.stale() is not None:
+        if found is None or found.ended or found.count >= _MAX_TASKS or found.stale() is not None:
             found = self._started(python, variables)
             found.await_ready()
             with suppress(KeyError):
@@ -95,7 +95,7 @@ class Workers:
                 self.ready(python, variables)
 
     def _started(self, python: str, variables: Mapping[str, str]) -> WorkerSession:
-        stage = task_stage(self._settings, variables)
+        stage = create_host(self._settings, variables)
         found = WorkerSession(
             self._directory, self._settings, self.command(python), stage, "worker"
         )
@@ -134,7 +134,7 @@ class Workers:
         return [*self._leaving, *self._at_work.values()]
 
 
-def task_stage(settings: Settings, variables: Mapping[str, str]) -> LocalHost:
+def create_host(settings: Settings, variables: Mapping[str, str]) -> LocalHost:
     """This machine, as every task finds it."""
     stage = LocalHost(settings)
     stage.environ = task_environment(variables)
@@ -144,5 +144,5 @@ def task_stage(settings: Settings, variables: Mapping[str, str]) -> LocalHost:
 def task_environment(variables: Mapping[str, str]) -> dict[str, str]:
     """The caller's variables without those of the terminal, and those of the task."""
     callers = inherited_env.caller_environment().items()
-    kept = {name: value for name, value in callers if name not in _OF_THE_TERMINAL}
+    kept = {name: value for name, value in callers if name not in _TERMINAL_VARIABLES}
     return {**kept, **variables}

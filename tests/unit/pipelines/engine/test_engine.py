@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.pipelines.irs import constant, leaf, made, pipeline, task
-from tests.unit.pipelines.stories import INT, Story, fails
+from tests.unit.pipelines.compiled_pipelines import constant, leaf, made, pipeline, task
+from tests.unit.pipelines.engine_driver import INT, Story, fails
 
 from clew.pipelines.engine.engine import Engine
 from clew.pipelines.engine.scopes import Node, Values

@@ -10,21 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.pipelines.engine.resources import (
-    LEAST,
-    OVERTAKEN,
-    Need,
-    NotAQuantity,
-    Room,
-    Waiting,
+    MAX_OVERTAKES,
+    MIN_CORES,
+    Capacity,
+    InvalidQuantity,
+    ResourceQueue,
+    ResourceRequest,
+    describe_shortage,
     fits,
-    missing,
-    need,
-    quantity,
-    read,
+    parse_quantity,
+    parse_resources,
+    resolve_request,
 )
-from clew.pipelines.spec.document_part import Part, Refused
+from clew.pipelines.spec.document_part import InvalidPipeline, Part
 from clew.pipelines.spec.ir import Resources
-from clew.pipelines.tasks.machine_resources import room
+from clew.pipelines.tasks.machine_resources import measure_capacity
 
 GIB = 2**30
 
@@ -37,13 +37,13 @@ GIB = 2**30
     ],
 )  # fmt: skip
 def test_quantities(text: Any, number: float) -> None:
-    assert quantity(text) == pytest.approx(number)
+    assert parse_quantity(text) == pytest.approx(number)
 
 
 @pytest.mark.parametrize("text", ["", "many", "2GiB", "1e", "0x10", "1 2", "m"])
 def test_what_is_no_quantity(text: str) -> None:
-    with pytest.raises(NotAQuantity):
-        quantity(text)
+    with pytest.raises(InvalidQuantity):
+        parse_quantity(text)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_is_no_quantity(text: str) -> None:
     ],
 )
 def test_what_a_container_asks_for(written: dict[str, Any], found: Resources) -> None:
-    assert read(Part(written, "container.resources")) == found
+    assert parse_resources(Part(written, "container.resources")) == found
 
 
 @pytest.mark.parametrize(
@@ -81,62 +81,70 @@ def test_what_a_container_asks_for(written: dict[str, Any], found: Resources) ->
     ],
 )
 def test_what_is_refused(written: dict[str, Any], place: str) -> None:
-    with pytest.raises(Refused, match=place):
-        read(Part(written, "container.resources"))
+    with pytest.raises(InvalidPipeline, match=place):
+        parse_resources(Part(written, "container.resources"))
 
 
 def test_needs() -> None:
     values = {"p": "250m", "negative": "-3"}
     asked = Resources("p", "2Gi", 1)
-    assert need(asked, lambda value: values.get(value, value)) == Need(0.25, 2 * GIB, 1)
-    assert need(Resources(), lambda value: value) == Need(1.0)
-    assert need(Resources("negative", "negative"), lambda value: values[value]) == Need(LEAST)
+    assert resolve_request(asked, lambda value: values.get(value, value)) == ResourceRequest(
+        0.25, 2 * GIB, 1
+    )
+    assert resolve_request(Resources(), lambda value: value) == ResourceRequest(1.0)
+    assert resolve_request(
+        Resources("negative", "negative"), lambda value: values[value]
+    ) == ResourceRequest(MIN_CORES)
 
 
 def test_what_a_machine_lacks() -> None:
-    machine = Room(2, 8 * GIB, 1)
-    assert missing(Need(2, 8 * GIB, 1), machine) is None
-    assert missing(Need(4), machine) == "4 cores of 2"
-    assert missing(Need(1, 16 * GIB, 2), machine) == ("16 GiB of memory of 8, 2 accelerators of 1")
+    machine = Capacity(2, 8 * GIB, 1)
+    assert describe_shortage(ResourceRequest(2, 8 * GIB, 1), machine) is None
+    assert describe_shortage(ResourceRequest(4), machine) == "4 cores of 2"
+    assert describe_shortage(ResourceRequest(1, 16 * GIB, 2), machine) == (
+        "16 GiB of memory of 8, 2 accelerators of 1"
+    )
 
 
 def test_what_fits() -> None:
-    machine = Room(2, 8 * GIB, 1)
-    assert fits(Need(1), [Need(1)], machine)
-    assert not fits(Need(1), [Need(1), Need(0.5)], machine)
-    assert fits(Need(0.1), [Need(0.1)] * 19, machine)
-    assert not fits(Need(0.1), [Need(0.1)] * 20, machine)
-    assert not fits(Need(0.1, 5 * GIB), [Need(0.1, 4 * GIB)], machine)
-    assert not fits(Need(0.1, gpus=1), [Need(0.1, gpus=1)], machine)
-    assert fits(Need(alone=True), [], machine)
-    assert not fits(Need(alone=True), [Need(0.1)], machine)
-    assert not fits(Need(0.1), [Need(alone=True)], machine)
-    assert not fits(Need(0.1), [Need(0.1)], Room(8, 8 * GIB, tasks=1))
+    machine = Capacity(2, 8 * GIB, 1)
+    assert fits(ResourceRequest(1), [ResourceRequest(1)], machine)
+    assert not fits(ResourceRequest(1), [ResourceRequest(1), ResourceRequest(0.5)], machine)
+    assert fits(ResourceRequest(0.1), [ResourceRequest(0.1)] * 19, machine)
+    assert not fits(ResourceRequest(0.1), [ResourceRequest(0.1)] * 20, machine)
+    assert not fits(ResourceRequest(0.1, 5 * GIB), [ResourceRequest(0.1, 4 * GIB)], machine)
+    assert not fits(ResourceRequest(0.1, gpus=1), [ResourceRequest(0.1, gpus=1)], machine)
+    assert fits(ResourceRequest(alone=True), [], machine)
+    assert not fits(ResourceRequest(alone=True), [ResourceRequest(0.1)], machine)
+    assert not fits(ResourceRequest(0.1), [ResourceRequest(alone=True)], machine)
+    assert not fits(ResourceRequest(0.1), [ResourceRequest(0.1)], Capacity(8, 8 * GIB, tasks=1))
 
 
 def test_one_path_leads_to_one_place_at_a_time() -> None:
-    here, there = (Need(0.1, places=frozenset({("/data", to)})) for to in ("/here", "/there"))
-    assert fits(here, [here], Room(2, GIB))
-    assert not fits(here, [there], Room(2, GIB))
+    here, there = (
+        ResourceRequest(0.1, places=frozenset({("/data", to)})) for to in ("/here", "/there")
+    )
+    assert fits(here, [here], Capacity(2, GIB))
+    assert not fits(here, [there], Capacity(2, GIB))
 
 
 def test_a_small_one_overtakes_but_not_for_ever() -> None:
-    waiting: Waiting[str] = Waiting(Room(2, GIB))
-    busy = [Need(1)]
-    waiting.add("big", Need(2))
-    for number in range(OVERTAKEN + 5):
-        waiting.add(f"small {number}", Need(1))
+    waiting: ResourceQueue[str] = ResourceQueue(Capacity(2, GIB))
+    busy = [ResourceRequest(1)]
+    waiting.add("big", ResourceRequest(2))
+    for number in range(MAX_OVERTAKES + 5):
+        waiting.add(f"small {number}", ResourceRequest(1))
     begun = []
     while (found := waiting.next(busy)) is not None:
         begun.append(found[0])  # it ends at once
-    assert begun == [f"small {number}" for number in range(OVERTAKEN)]
-    assert waiting.next([]) == ("big", Need(2))
-    assert waiting.next([Need(2)]) is None
-    assert waiting.next([]) == (f"small {OVERTAKEN}", Need(1))
+    assert begun == [f"small {number}" for number in range(MAX_OVERTAKES)]
+    assert waiting.next([]) == ("big", ResourceRequest(2))
+    assert waiting.next([ResourceRequest(2)]) is None
+    assert waiting.next([]) == (f"small {MAX_OVERTAKES}", ResourceRequest(1))
 
 
 NEEDS = st.builds(
-    Need,
+    ResourceRequest,
     cores=st.sampled_from([0.1, 0.5, 1.0, 2.0]),
     memory=st.sampled_from([0.0, GIB, 2.0 * GIB]),
     gpus=st.sampled_from([0.0, 0.0, 1.0]),
@@ -145,14 +153,14 @@ NEEDS = st.builds(
 
 
 @given(st.lists(NEEDS, max_size=60), st.randoms(use_true_random=False))
-def test_all_run_and_none_is_crowded(needs: list[Need], random: Any) -> None:
+def test_all_run_and_none_is_crowded(needs: list[ResourceRequest], random: Any) -> None:
     """However tasks end, all of them run, never more at once than there is room for."""
-    machine = Room(2, 2 * GIB, 1)
-    waiting: Waiting[int] = Waiting(machine)
+    machine = Capacity(2, 2 * GIB, 1)
+    waiting: ResourceQueue[int] = ResourceQueue(machine)
     for number, one in enumerate(needs):
         waiting.add(number, one)
     begun: list[int] = []
-    busy: list[Need] = []
+    busy: list[ResourceRequest] = []
     while waiting or busy:
         while (found := waiting.next(busy)) is not None:
             begun.append(found[0])
@@ -186,10 +194,10 @@ def test_what_a_machine_has(tmp_path: Path, files: dict[str, str], memory: float
     for name, words in {"proc/meminfo": f"MemTotal: {8 * 2**20} kB\n", **files}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(words)
-    found = room(None, tmp_path)
+    found = measure_capacity(None, tmp_path)
     assert (found.memory, found.gpus, found.tasks) == (memory, 0, None)
-    assert room(1000, tmp_path).cores == 1000
+    assert measure_capacity(1000, tmp_path).cores == 1000
 
 
 def test_this_machine() -> None:
-    assert room(None).memory > 0
+    assert measure_capacity(None).memory > 0

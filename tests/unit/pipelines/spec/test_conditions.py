@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.pipelines.spec.conditions import CannotCompare, NotACondition, parse
+from clew.pipelines.spec.conditions import CannotCompare, InvalidCondition, parse_condition
 
 X = "inputs.parameter_values['x']"
 
 
 def holds(text: str, **inputs: Any) -> bool:
-    return parse(text).holds(inputs)
+    return parse_condition(text).holds(inputs)
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_a_value_that_would_be_code_is_a_value() -> None:
     ],
 )
 def test_what_is_no_condition_is_refused(text: str) -> None:
-    with pytest.raises(NotACondition):
-        parse(text)
+    with pytest.raises(InvalidCondition):
+        parse_condition(text)
 
 
 @pytest.mark.parametrize(
@@ -76,4 +76,4 @@ def test_what_is_no_condition_is_refused(text: str) -> None:
 )
 def test_what_cannot_be_compared_is_no_false(text: str, inputs: dict[str, Any]) -> None:
     with pytest.raises(CannotCompare):
-        parse(text).holds(inputs)
+        parse_condition(text).holds(inputs)

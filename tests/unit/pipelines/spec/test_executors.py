@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.pipelines.irs import ARGUMENTS, COMMAND
+from tests.unit.pipelines.compiled_pipelines import ARGUMENTS, COMMAND
 
 from clew.pipelines.spec.document_part import Part
-from clew.pipelines.spec.executors import executor
+from clew.pipelines.spec.executors import parse_executor
 from clew.pipelines.spec.ir import PythonFunction, Slots
 
 PIP = "python3 -m pip install --quiet --no-warn-script-location "
@@ -32,7 +32,7 @@ OPTIONS = tuple(INDEX.split())
 
 
 def read(**container: Any) -> Any:
-    return executor(Part({"container": container}, "exec"), Slots(), [])
+    return parse_executor(Part({"container": container}, "exec"), Slots(), [])
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 from clew.errors import ClewError, NotFound, UsageError
-from clew.pipelines.engine.deadlines import PATIENCE, Deadlines
+from clew.pipelines.engine.deadlines import KILL_GRACE, Deadlines
 from clew.pipelines.spec import kubernetes_platform
-from clew.pipelines.spec.document_part import Part, Refused
-from clew.pipelines.spec.ir import FromInput, FromTask, Input, Mount, Setting
+from clew.pipelines.spec.document_part import InvalidPipeline, Part
+from clew.pipelines.spec.ir import EnvVar, FromInput, FromTask, Input, Mount
 from clew.pipelines.tasks import platform_file
-from clew.pipelines.tasks.volumes import Unavailable, Volumes
+from clew.pipelines.tasks.volumes import VolumeError, Volumes
 from clew.project_directory import create
 
 
 def said(**words: Any) -> kubernetes_platform.Platform:
-    return kubernetes_platform.read(Part(words, "exec"), [])
+    return kubernetes_platform.parse_platform(Part(words, "exec"), [])
 
 
 def test_variables() -> None:
@@ -42,9 +42,9 @@ def test_variables() -> None:
     name = "{{$.inputs.parameters['platform--0']}}"
     place = "exec.secretAsEnv[0]"
     assert found.settings == (
-        Setting("A", "secret", name, "a", False, place),
-        Setting("B", "secret", name, "b", False, place),
-        Setting("C", "configmap", "map", "c", True, "exec.configMapAsEnv[0]"),
+        EnvVar("A", "secret", name, "a", False, place),
+        EnvVar("B", "secret", name, "b", False, place),
+        EnvVar("C", "configmap", "map", "c", True, "exec.configMapAsEnv[0]"),
     )
     assert found.inputs == {"platform--0": Input(FromInput("which"))}
 
@@ -69,9 +69,11 @@ def test_older_ways_to_name_a_claim(written: dict[str, Any], source: Any) -> Non
 def test_what_has_no_effect_is_kept() -> None:
     remarks: list[str] = []
     words = {"tolerations": [{"key": "k"}], "securityContext": {"runAsUser": "1"}}
-    found = kubernetes_platform.read(Part({**words, "activeDeadlineSeconds": "7"}, "exec"), remarks)
+    found = kubernetes_platform.parse_platform(
+        Part({**words, "activeDeadlineSeconds": "7"}, "exec"), remarks
+    )
     assert (found.kept, found.deadline) == (words, 7)
-    assert remarks == [kubernetes_platform.AS_YOU]
+    assert remarks == [kubernetes_platform.USER_WARNING]
     assert said(activeDeadlineSeconds="0").deadline is None
 
 
@@ -97,14 +99,14 @@ def test_what_has_no_effect_is_kept() -> None:
     ],
 )
 def test_what_is_refused(words: dict[str, Any], place: str) -> None:
-    with pytest.raises(Refused, match=place):
+    with pytest.raises(InvalidPipeline, match=place):
         said(**words)
 
 
-def mapped(tmp_path: Path, text: str, **environ: str) -> platform_file.Mapped:
-    file = tmp_path / platform_file.NAME
+def mapped(tmp_path: Path, text: str, **environ: str) -> platform_file.PlatformMapping:
+    file = tmp_path / platform_file.FILE_NAME
     file.write_text(text)
-    return platform_file.load(tmp_path / "pipeline.yaml", None, environ)
+    return platform_file.load_mapping(tmp_path / "pipeline.yaml", None, environ)
 
 
 def test_what_stands_for_a_name(tmp_path: Path) -> None:
@@ -124,9 +126,9 @@ def test_what_stands_for_a_name(tmp_path: Path) -> None:
     assert found.keys("configmap", "m") == {"key": b"value"}
     assert found.claims == {"p": tmp_path / "folder"}
     assert found.keys("secret", "m") is None
-    assert platform_file.load(tmp_path / "else" / "x.yaml", None, {}).claims == {}
+    assert platform_file.load_mapping(tmp_path / "else" / "x.yaml", None, {}).claims == {}
     with pytest.raises(NotFound):
-        platform_file.load(tmp_path / "x.yaml", tmp_path / "none.toml", {})
+        platform_file.load_mapping(tmp_path / "x.yaml", tmp_path / "none.toml", {})
 
 
 @pytest.mark.parametrize(
@@ -167,15 +169,18 @@ def test_claims_are_made_once_and_only_they_are_deleted(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
     volumes = Volumes(
-        platform_file.Mapped(tmp_path, claims={"own": own}), create(tmp_path), tmp_path / "r", "u"
+        platform_file.PlatformMapping(tmp_path, claims={"own": own}),
+        create(tmp_path),
+        tmp_path / "r",
+        "u",
     )
     volumes.create("made")
     assert (tmp_path / "pipeline-volumes" / "made").is_dir()
     for name in ("made", "own", "../out", ""):
-        with pytest.raises(Unavailable):
+        with pytest.raises(VolumeError):
             volumes.create(name)
     for name in ("own", "none", "..", "a/../../own"):
-        with pytest.raises(Unavailable):
+        with pytest.raises(VolumeError):
             volumes.delete(name)
     volumes.delete("made")
     assert own.is_dir()
@@ -183,7 +188,9 @@ def test_claims_are_made_once_and_only_they_are_deleted(tmp_path: Path) -> None:
 
 
 def test_links_are_shared_and_go_with_the_last(tmp_path: Path) -> None:
-    volumes = Volumes(platform_file.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
+    volumes = Volumes(
+        platform_file.PlatformMapping(tmp_path), create(tmp_path), tmp_path / "run", "u"
+    )
     path, target = tmp_path / "some" / "where", tmp_path / "target"
     places = frozenset({(str(path), str(target))})
     volumes.open(places)
@@ -199,7 +206,9 @@ def test_links_are_shared_and_go_with_the_last(tmp_path: Path) -> None:
 
 
 def test_in_an_image_a_volume_needs_no_link(tmp_path: Path) -> None:
-    volumes = Volumes(platform_file.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
+    volumes = Volumes(
+        platform_file.PlatformMapping(tmp_path), create(tmp_path), tmp_path / "run", "u"
+    )
     places = frozenset({(str(tmp_path / "path"), str(tmp_path / "target"))})
     volumes.close(volumes.open(places, mounted=True))
     assert not (tmp_path / "path").exists()
@@ -212,8 +221,10 @@ def test_a_link_takes_nobody_s_place(tmp_path: Path) -> None:
     (tmp_path / "there").write_text("mine")
     first = (str(tmp_path / "a"), str(tmp_path / "target"))
     places = frozenset({first, (str(tmp_path / "there"), str(tmp_path / "target"))})
-    volumes = Volumes(platform_file.Mapped(tmp_path), create(tmp_path), tmp_path / "run", "u")
-    with pytest.raises(Unavailable, match="there: File exists"):
+    volumes = Volumes(
+        platform_file.PlatformMapping(tmp_path), create(tmp_path), tmp_path / "run", "u"
+    )
+    with pytest.raises(VolumeError, match="there: File exists"):
         volumes.open(places)
     assert (tmp_path / "there").read_text() == "mine"
     assert not (tmp_path / "a").exists()
@@ -231,7 +242,7 @@ def test_deadlines() -> None:
     assert found.over(104.0) == []
     assert found.over(105.0) == [("a", signal.SIGTERM)]
     for again in (1, 2):  # the first may have come before there was anything to kill
-        assert found.over(105.0 + again * PATIENCE)[0] == ("a", signal.SIGKILL)
+        assert found.over(105.0 + again * KILL_GRACE)[0] == ("a", signal.SIGKILL)
     assert found.end("a") == "it took longer than its 5 seconds"
     assert found.end("b") is None
     assert found.end("c") is None

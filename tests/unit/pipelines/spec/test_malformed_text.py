@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from clew.pipelines.spec.document_part import Refused
-from clew.pipelines.spec.parser import parse
+from clew.pipelines.spec.document_part import InvalidPipeline
+from clew.pipelines.spec.parser import parse_pipeline
 
 DEEP = "\n".join(" " * level + "a:" for level in range(505))
 
@@ -20,5 +20,5 @@ DEEP = "\n".join(" " * level + "a:" for level in range(505))
     ],
 )
 def test_malformed_text_is_refused(text: str) -> None:
-    with pytest.raises(Refused):
-        parse(text)
+    with pytest.raises(InvalidPipeline):
+        parse_pipeline(text)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.unit.pipelines.irs import constant, document, leaf, made, task, text
+from tests.unit.pipelines.compiled_pipelines import constant, document, leaf, made, task, text
 
 from clew.errors import UsageError
-from clew.pipelines.spec.arguments import bind
-from clew.pipelines.spec.document_part import Refused
+from clew.pipelines.spec.arguments import bind_text
+from clew.pipelines.spec.document_part import InvalidPipeline
 from clew.pipelines.spec.ir import Constant, FromTask, Input, Retry
-from clew.pipelines.spec.parser import parse
+from clew.pipelines.spec.parser import parse_pipeline
 
 
 def base() -> dict[str, Any]:
@@ -26,7 +26,7 @@ def base() -> dict[str, Any]:
 
 
 def test_what_it_says() -> None:
-    found = parse(text(base())).root.body
+    found = parse_pipeline(text(base())).root.body
     tasks = found.tasks  # type: ignore[union-attr]
     assert tasks["a"].parameters == {"x": Input(Constant(2))}
     assert tasks["b"].parameters == {"x": Input(FromTask("a", "Output"))}
@@ -37,7 +37,7 @@ def test_retries() -> None:
     policy = {"maxRetryCount": 3, "backoffDuration": "2s", "backoffFactor": 3.0}
     written = base()
     written["root"]["dag"]["tasks"]["a"]["retryPolicy"] = policy
-    retry = parse(text(written)).root.body.tasks["a"].retry  # type: ignore[union-attr]
+    retry = parse_pipeline(text(written)).root.body.tasks["a"].retry  # type: ignore[union-attr]
     assert retry == Retry(3, 2.0, 3.0, 3600.0)
     assert [retry.pause(n) for n in (1, 2, 3, 400)] == [2.0, 6.0, 18.0, 3600.0]
 
@@ -50,7 +50,7 @@ def test_a_platform_document_that_only_places_pods() -> None:
             }
         }
     }
-    assert parse(text(base(), platform)).name == "p"
+    assert parse_pipeline(text(base(), platform)).name == "p"
 
 
 def _task(**more: Any) -> Callable[[dict[str, Any]], None]:
@@ -141,8 +141,8 @@ def test_refused_with_its_place(
 ) -> None:
     written = base()
     change(written)
-    with pytest.raises(Refused) as refused:
-        parse(text(written))
+    with pytest.raises(InvalidPipeline) as refused:
+        parse_pipeline(text(written))
     assert refused.value.message.startswith(f"{place}: ")
     assert why in refused.value.message
     assert refused.value.hint
@@ -154,14 +154,14 @@ def test_a_platform_document_that_says_what_is_not_known_is_refused() -> None:
         ({"other": {}}, "executors.other: no such executor"),
     ):
         platform = {"platforms": {"kubernetes": {"deploymentSpec": {"executors": executors}}}}
-        with pytest.raises(Refused, match=place):
-            parse(text(base(), platform))
+        with pytest.raises(InvalidPipeline, match=place):
+            parse_pipeline(text(base(), platform))
 
 
 @pytest.mark.parametrize("content", ["", "a: [", "- 1", "a: 1", "\0"])
 def test_what_is_no_pipeline(content: str) -> None:
-    with pytest.raises(Refused):
-        parse(content)
+    with pytest.raises(InvalidPipeline):
+        parse_pipeline(content)
 
 
 def test_parameters_are_bound_by_their_types() -> None:
@@ -173,22 +173,22 @@ def test_parameters_are_bound_by_their_types() -> None:
             "rest": {"parameterType": "LIST", "isOptional": True},
         }
     }
-    found = parse(text(written))
-    assert bind(found, {"name": "7"}).parameters == {"n": 4, "name": "7"}
-    assert bind(found, {"name": "", "n": "5", "rest": "[1]"}).parameters == {
+    found = parse_pipeline(text(written))
+    assert bind_text(found, {"name": "7"}).parameters == {"n": 4, "name": "7"}
+    assert bind_text(found, {"name": "", "n": "5", "rest": "[1]"}).parameters == {
         "n": 5,
         "name": "",
         "rest": [1],
     }
     for words in ({}, {"name": "a", "n": "x"}, {"name": "a", "other": "1"}):
         with pytest.raises(UsageError):
-            bind(found, words)
+            bind_text(found, words)
 
 
 def test_a_literal_is_one_of_those_that_are_named() -> None:
     written = base()
     written["root"]["inputDefinitions"] = {"parameters": {"size": LITERAL}}
-    found = parse(text(written))
-    assert bind(found, {"size": "large"}).parameters == {"size": "large"}
+    found = parse_pipeline(text(written))
+    assert bind_text(found, {"size": "large"}).parameters == {"size": "large"}
     with pytest.raises(UsageError, match="'huge' is none of 'small', 'large'"):
-        bind(found, {"size": "huge"})
+        bind_text(found, {"size": "huge"})

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from clew.pipelines.spec.placeholders import NoValue, fill, unknown
-from clew.pipelines.spec.values import WrongType, given, tidy, typed
+from clew.pipelines.spec.placeholders import MissingValue, fill, find_unknown
+from clew.pipelines.spec.values import WrongType, convert, normalize_numbers, parse_value
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from clew.pipelines.spec.values import WrongType, given, tidy, typed
     ],
 )
 def test_a_value_of_a_type(value: Any, kind: str, found: Any) -> None:
-    answer = typed(value, kind)
+    answer = convert(value, kind)
     assert answer == found
     assert type(answer) is type(found)
 
@@ -45,7 +45,7 @@ def test_a_value_of_a_type(value: Any, kind: str, found: Any) -> None:
 )
 def test_another_type_is_refused(value: Any, kind: str) -> None:
     with pytest.raises(WrongType):
-        typed(value, kind)
+        convert(value, kind)
 
 
 @pytest.mark.parametrize(
@@ -59,17 +59,17 @@ def test_another_type_is_refused(value: Any, kind: str) -> None:
     ],
 )
 def test_what_is_typed_is_read_by_its_type(words: str, kind: str, found: Any) -> None:
-    assert given(words, kind) == found
+    assert parse_value(words, kind) == found
 
 
 @pytest.mark.parametrize(("words", "kind"), [("x", "NUMBER_INTEGER"), ("1", "BOOLEAN")])
 def test_what_cannot_be_read_is_refused(words: str, kind: str) -> None:
     with pytest.raises(WrongType):
-        given(words, kind)
+        parse_value(words, kind)
 
 
 def test_infinite_numbers_stay_as_they_are() -> None:
-    assert tidy([float("inf"), 2.0]) == [float("inf"), 2]
+    assert normalize_numbers([float("inf"), 2.0]) == [float("inf"), 2]
 
 
 def test_placeholders_are_filled_and_alone_keep_their_type() -> None:
@@ -86,10 +86,10 @@ def test_placeholders_are_filled_and_alone_keep_their_type() -> None:
     )
     assert filled({"a": ["{{$.inputs.artifacts['m'].path}}", 1]}) == {"a": ["/there", 1]}
     assert filled("{{$.pipeline_job_name}}!") == "job!"
-    with pytest.raises(NoValue):
+    with pytest.raises(MissingValue):
         filled("{{$.inputs.parameters['other']}}")
 
 
 def test_an_unknown_placeholder_is_found_at_any_depth() -> None:
-    assert unknown({"a": ["{{$.what_is_this}}/x"]}) == "{{$.what_is_this}}"
-    assert unknown(["{{$.pipeline_task_name}}", "{{$.inputs.parameters['x']}}", 1]) is None
+    assert find_unknown({"a": ["{{$.what_is_this}}/x"]}) == "{{$.what_is_this}}"
+    assert find_unknown(["{{$.pipeline_task_name}}", "{{$.inputs.parameters['x']}}", 1]) is None

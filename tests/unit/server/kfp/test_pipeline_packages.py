@@ -13,7 +13,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.pipelines.irs import document, leaf, task
+from tests.unit.pipelines.compiled_pipelines import document, leaf, task
 
 from clew.bounded_documents import load_documents
 from clew.errors import UsageError
@@ -70,7 +70,7 @@ def test_a_package_is_what_it_holds(data: bytes) -> None:
 
 def test_what_is_kept_can_be_run_and_shown() -> None:
     kept = read(yaml.safe_dump_all([PIPELINE, PLATFORM]).encode())
-    assert parser.parse(kept).name == PIPELINE["pipelineInfo"]["name"]
+    assert parser.parse_pipeline(kept).name == PIPELINE["pipelineInfo"]["name"]
     shown = json.loads(bytes(compiled_pipelines.to_response(kept)))
     assert shown == {"pipeline_spec": PIPELINE, "platform_spec": PLATFORM}
     assert compiled_pipelines.normalize_object(shown) == kept

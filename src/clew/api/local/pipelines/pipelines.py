@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.pipelines.runs.live_logs import Said
     from clew.pipelines.runs.runner import Change
     from clew.pipelines.spec.ir import Pipeline
-    from clew.pipelines.tasks.kfp_interpreter import Search
+    from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
 
 _STATES = {
     "pending": "has not begun",
@@ -71,22 +71,22 @@ class LocalPipelines(Pipelines):
         watch: Callable[[Change], None] = lambda _: None,
         brief: bool = False,
     ) -> dict[str, Any]:
-        from clew.pipelines.tasks.kfp_interpreter import Search, compiled
-        from clew.pipelines.tasks.worker_pool import PLAIN, Workers
+        from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch, compile_pipeline
+        from clew.pipelines.tasks.worker_pool import SDK_VARIABLES, WorkerPool
 
         self.check_ready()
         path = Path(fspath(file))
         directory, settings = self._project.directory, self._project.settings
-        workers = Workers(directory, settings)
-        with closing(Search(settings.cache)) as search, closing(workers):
+        workers = WorkerPool(directory, settings)
+        with closing(InterpreterSearch(settings.cache)) as search, closing(workers):
             if _has_functions(path):
-                workers.start(search.guess(), PLAIN)  # it starts while the pipeline is read
+                workers.start(search.guess(), SDK_VARIABLES)  # it starts while the pipeline is read
             from clew.pipelines.spec import arguments, parser
 
             is_source = path.suffix == ".py"
-            text = compiled(path, search.result()) if is_source else parser.text_of(path)
-            pipeline = parser.parse(text, str(path))
-            inputs = arguments.bind(pipeline, parameters or {})
+            text = compile_pipeline(path, search.result()) if is_source else parser.read_file(path)
+            pipeline = parser.parse_pipeline(text, str(path))
+            inputs = arguments.bind_text(pipeline, parameters or {})
             return self.run_parsed(
                 pipeline,
                 inputs,
@@ -126,7 +126,7 @@ class LocalPipelines(Pipelines):
         from clew.pipelines.runs.recorder import Earlier
         from clew.pipelines.runs.task_reuse import RUNS
         from clew.pipelines.spec import parser
-        from clew.pipelines.tasks.kfp_interpreter import Search
+        from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
         from clew.prov.queries.pipelines.runs import find_run
         from clew.prov.queries.pipelines.tasks import (
             find_last_event_number,
@@ -146,10 +146,10 @@ class LocalPipelines(Pipelines):
         found = find_run(project.graph, before["id"])
         begun = load_run_facets(project.graph, found.key)
         file = project.directory.root / RUNS / before["id"] / runner.PIPELINE
-        text = parser.text_of(file)
-        with closing(Search(project.settings.cache)) as search:
+        text = parser.read_file(file)
+        with closing(InterpreterSearch(project.settings.cache)) as search:
             return self.run_parsed(
-                parser.parse(text, str(file)),
+                parser.parse_pipeline(text, str(file)),
                 Values(dict(before["inputs"])),
                 file=file,
                 text=text,
@@ -212,7 +212,7 @@ class LocalPipelines(Pipelines):
         inputs: Values,
         *,
         file: Path,
-        search: Search,
+        search: InterpreterSearch,
         on_host: bool = False,
         platform: StrPath | None = None,
         say: Callable[[str], None],
@@ -225,13 +225,16 @@ class LocalPipelines(Pipelines):
 
         project = self._project
         named = Path(fspath(platform)).resolve() if platform else None
-        mapped = platform_file.load(file, named, inherited_env.caller_environment())
+        mapped = platform_file.load_mapping(file, named, inherited_env.caller_environment())
         components = pipeline.components.values()
-        volumes.check(mapped, components, project.root, on_host=on_host)
-        for remark in (*pipeline.remarks, *attempt_factory.admit(pipeline, on_host=on_host)):
+        volumes.check_volumes(mapped, components, project.root, on_host=on_host)
+        for remark in (
+            *pipeline.remarks,
+            *attempt_factory.check_runnable(pipeline, on_host=on_host),
+        ):
             say(remark)
         more["on_host"] = on_host
-        directory, settings = volumes.guarded(project.directory, project.settings, components)
+        directory, settings = volumes.hide_secrets(project.directory, project.settings, components)
         more |= {"file": file, "mapped": mapped, "say": say, "python": search.result()}
         made = runner.run(directory, settings, pipeline, inputs, **more)
         return self._counted(made) if brief else self.show(made)

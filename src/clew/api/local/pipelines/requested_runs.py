@@ -14,7 +14,7 @@ from clew.errors import Busy, ClewError, NotFound
 
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
-    from clew.pipelines.tasks.worker_pool import Workers
+    from clew.pipelines.tasks.worker_pool import WorkerPool
 
 
 _WAIT_SECONDS = 30.0
@@ -26,23 +26,25 @@ class StandbyWorkers:
 
     def __init__(self, project: ProjectState) -> None:
         self._project = project
-        self._workers: Workers | None = None
+        self._workers: WorkerPool | None = None
 
     def prepare(self) -> None:
         """Start a worker; if that fails, the run will report the error."""
         if self._workers is not None:
             return
         from clew.pipelines.tasks import kfp_interpreter
-        from clew.pipelines.tasks.worker_pool import PLAIN, Workers
+        from clew.pipelines.tasks.worker_pool import SDK_VARIABLES, WorkerPool
 
-        workers = Workers(self._project.directory, self._project.settings)
+        workers = WorkerPool(self._project.directory, self._project.settings)
         try:
-            workers.ready(kfp_interpreter.interpreter(self._project.settings.cache), PLAIN)
+            workers.ready(
+                kfp_interpreter.find_interpreter(self._project.settings.cache), SDK_VARIABLES
+            )
         except ClewError:
             return
         self._workers = workers
 
-    def take(self) -> Workers | None:
+    def take(self) -> WorkerPool | None:
         found, self._workers = self._workers, None
         return found
 
@@ -133,19 +135,19 @@ def _begin(
     how: Mapping[str, Any],
 ) -> dict[str, Any]:
     from clew.pipelines.spec import arguments, parser
-    from clew.pipelines.tasks.kfp_interpreter import Search
+    from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
 
     pipelines = LocalPipelines(project)
     pipelines.check_ready()
-    pipeline = parser.parse(text)
+    pipeline = parser.parse_pipeline(text)
     facts = {"pipeline_job_name": name}
     if scheduled is not None:
         due = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(scheduled // 10**9))
         facts["pipeline_job_schedule_time_utc"] = due
-    with closing(Search(project.settings.cache)) as search:
+    with closing(InterpreterSearch(project.settings.cache)) as search:
         return pipelines.run_parsed(
             pipeline,
-            arguments.fit(pipeline, values),
+            arguments.bind_values(pipeline, values),
             file=project.root / "pipeline.yaml",  # the platform file is looked for beside it
             text=text,
             search=search,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.unit.pipelines.irs import leaf
+from tests.unit.pipelines.compiled_pipelines import leaf
 
-from clew.pipelines.engine.engine import Engine, Outcome, Over, Run
+from clew.pipelines.engine.engine import Engine, StartTask, TaskFinished, TaskResult
 from clew.pipelines.engine.scopes import Node, Values
 from clew.pipelines.spec.ir import Pipeline
 
@@ -31,11 +31,11 @@ class Story:
         self.why: dict[str, str | None] = {}
         self.waits: list[float] = []
         self.most = 0
-        ready: list[Run] = []
+        ready: list[StartTask] = []
         said = self.engine.begin()
         while True:
             for one in said:
-                if isinstance(one, Over):
+                if isinstance(one, TaskFinished):
                     assert one.node.path not in self.states
                     self.states[one.node.path] = one.node.state
                     self.why[one.node.path] = one.why
@@ -48,9 +48,9 @@ class Story:
             self.ran.append(run.node.path)
             self.waits.append(run.wait)
             try:
-                outcome = Outcome(outputs=Values({"Output": work(run.node)}))
+                outcome = TaskResult(outputs=Values({"Output": work(run.node)}))
             except RuntimeError as error:
-                outcome = Outcome(error=str(error))
+                outcome = TaskResult(error=str(error))
             said = self.engine.ended(run.node.path, outcome)
         assert self.engine.done
 

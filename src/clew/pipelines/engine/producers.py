@@ -8,19 +8,19 @@ from clew.pipelines.engine.scopes import Node, Scope
 from clew.pipelines.spec.ir import Constant, FromInput, FromTask, Source
 
 
-def producers(homes: Mapping[str, Scope], node: Node) -> set[Node]:
+def find_producers(homes: Mapping[str, Scope], node: Node) -> set[Node]:
     """The tasks that gave it a parameter, and were run for it."""
     scope = homes[node.path]
     return {
         found
         for one in node.task.parameters.values()
-        for found in _makers(homes, scope, one.source)
+        for found in _find_by_source(homes, scope, one.source)
     }
 
 
-def _makers(homes: Mapping[str, Scope], scope: Scope, source: Source) -> Iterator[Node]:
+def _find_by_source(homes: Mapping[str, Scope], scope: Scope, source: Source) -> Iterator[Node]:
     if isinstance(source, FromTask):
-        yield from _given(scope.nodes[source.task], source.output)
+        yield from _find_by_output(scope.nodes[source.task], source.output)
     elif isinstance(source, FromInput) and scope.owner is not None:
         owner, name = scope.owner, source.name
         loop = owner.task.loop
@@ -28,13 +28,13 @@ def _makers(homes: Mapping[str, Scope], scope: Scope, source: Source) -> Iterato
             name = loop.source or ""
         outer = owner.task.parameters.get(name)
         if outer is not None and not isinstance(outer.source, Constant):
-            yield from _makers(homes, homes[owner.path], outer.source)
+            yield from _find_by_source(homes, homes[owner.path], outer.source)
 
 
-def _given(node: Node, output: str) -> Iterator[Node]:
+def _find_by_output(node: Node, output: str) -> Iterator[Node]:
     """Who made an output: the task itself, or those within it."""
     if not node.scopes:
         yield node
     for scope in node.scopes.values():
         for source in scope.dag.parameters.get(output, ()):
-            yield from _given(scope.nodes[source.task], source.output)
+            yield from _find_by_output(scope.nodes[source.task], source.output)

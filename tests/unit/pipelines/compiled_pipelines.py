@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from clew.pipelines.spec.ir import Pipeline
-from clew.pipelines.spec.parser import parse
+from clew.pipelines.spec.parser import parse_pipeline
 
 COMMAND = ["sh", "-ec", "python3 -m kfp.dsl.executor_main", "def f(): pass"]
 ARGUMENTS = ["--executor_input", "{{$}}", "--function_to_execute", "f"]
@@ -57,7 +57,7 @@ def document(tasks: dict[str, Any], components: dict[str, Any], **root: Any) -> 
 
 
 def pipeline(tasks: dict[str, Any], components: dict[str, Any], **root: Any) -> Pipeline:
-    return parse(json.dumps(document(tasks, components, **root)))
+    return parse_pipeline(json.dumps(document(tasks, components, **root)))
 
 
 def text(*documents: dict[str, Any]) -> str:

@@ -11,10 +11,16 @@ from hypothesis import strategies as st
 
 from clew.pipelines.engine.input_resolution import BadInput
 from clew.pipelines.engine.scopes import Node, Values
-from clew.pipelines.spec.document_part import Part, Refused
-from clew.pipelines.spec.executors import executor
+from clew.pipelines.spec.document_part import InvalidPipeline, Part
+from clew.pipelines.spec.executors import parse_executor
 from clew.pipelines.spec.ir import ArtifactSlot, Command, Component, Parameter, Slots, Task
-from clew.pipelines.tasks.container_command import NotAStructure, image, stranger, variables, words
+from clew.pipelines.tasks.containers.command import (
+    InvalidStructure,
+    build_command,
+    build_environment,
+    find_unknown_in_word,
+    resolve_image,
+)
 
 DATA = {
     "name": "data",
@@ -47,7 +53,7 @@ def node(parameters: dict[str, Any], **more: Any) -> Node:
 
 
 def called(*templates: str, **parameters: Any) -> list[str]:
-    return words(templates, node(parameters), GIVEN, FACTS)
+    return build_command(templates, node(parameters), GIVEN, FACTS)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +85,7 @@ def called(*templates: str, **parameters: Any) -> list[str]:
 def test_placeholders(template: str, word: str) -> None:
     found = called(template, n=7, f=2.0, b=True, many=[1, "é"])
     assert found == [word]
-    assert stranger(template, OUTPUTS) is None
+    assert find_unknown_in_word(template, OUTPUTS) is None
 
 
 def test_structures_are_one_word_or_several() -> None:
@@ -118,9 +124,9 @@ def test_variables_and_image_know_what_only_the_task_names() -> None:
     made = node({"n": 1}, given={"pipelinechannel--tag": "v2"})
     body = made.component.body
     assert isinstance(body, Command)
-    assert variables(body.environment, made, FACTS) == {"A": "1!"}
+    assert build_environment(body.environment, made, FACTS) == {"A": "1!"}
     tagged = Command("x:{{$.inputs.parameters['pipelinechannel--tag']}}", (), (), {}, "")
-    assert image(tagged, made, FACTS) == "x:v2"
+    assert resolve_image(tagged, made, FACTS) == "x:v2"
 
 
 @pytest.mark.parametrize(
@@ -134,8 +140,8 @@ def test_variables_and_image_know_what_only_the_task_names() -> None:
     ],
 )
 def test_malformed_structures(word: str) -> None:
-    with pytest.raises(NotAStructure):
-        stranger(word, OUTPUTS)
+    with pytest.raises(InvalidStructure):
+        find_unknown_in_word(word, OUTPUTS)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +155,6 @@ def test_malformed_structures(word: str) -> None:
     ],
 )
 def test_refused_with_its_place(container: dict[str, Any], place: str) -> None:
-    with pytest.raises(Refused) as refused:
-        executor(Part({"container": {"image": "i", **container}}, "exec"), OUTPUTS, [])
+    with pytest.raises(InvalidPipeline) as refused:
+        parse_executor(Part({"container": {"image": "i", **container}}, "exec"), OUTPUTS, [])
     assert refused.value.message.startswith(f"exec.container.{place}: ")

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from clew.pipelines.spec.conditions import Condition, NotACondition, parse
+from clew.pipelines.spec.conditions import Condition, InvalidCondition, parse_condition
 from clew.pipelines.spec.document_part import Part
 from clew.pipelines.spec.ir import (
     Constant,
@@ -18,8 +18,8 @@ from clew.pipelines.spec.ir import (
     Retry,
     Task,
 )
-from clew.pipelines.spec.placeholders import unknown
-from clew.pipelines.spec.values import tidy
+from clew.pipelines.spec.placeholders import find_unknown
+from clew.pipelines.spec.values import normalize_numbers
 
 _MEMBER = re.compile(r"""parseJson\(string_value\)\[(["'])(.*)\1\]""")
 _SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
@@ -27,15 +27,15 @@ _ALWAYS = "ALL_UPSTREAM_TASKS_COMPLETED"
 _STRATEGIES = ("TRIGGER_STRATEGY_UNSPECIFIED", "ALL_UPSTREAM_TASKS_SUCCEEDED", _ALWAYS, None, "")
 
 
-def task(name: str, part: Part) -> Task:
+def parse_task(name: str, part: Part) -> Task:
     part.only(
         "taskInfo", "componentRef", "inputs", "dependentTasks", "cachingOptions", "triggerPolicy",
         "parameterIterator", "artifactIterator", "iteratorPolicy", "retryPolicy",
     )  # fmt: skip
     inside = part.part("inputs")
     inside.only("parameters", "artifacts")
-    parameters = {key: parameter(found) for key, found in inside.parts("parameters")}
-    artifacts = {key: _artifact(found) for key, found in inside.parts("artifacts")}
+    parameters = {key: parse_parameter(found) for key, found in inside.parts("parameters")}
+    artifacts = {key: _parse_artifact(found) for key, found in inside.parts("artifacts")}
     sources = [one.source for one in (*parameters.values(), *artifacts.values())]
     named = {source.task for source in sources if isinstance(source, FromTask | FinalStatus)}
     caching = part.part("cachingOptions")
@@ -50,24 +50,24 @@ def task(name: str, part: Part) -> Task:
         parameters=parameters,
         artifacts=artifacts,
         after=frozenset(part.words("dependentTasks")) | named,
-        condition=_condition(trigger),
+        condition=_parse_condition(trigger),
         always=trigger.get("strategy") == _ALWAYS,
-        loop=_loop(part),
-        retry=_retry(part.part("retryPolicy")),
+        loop=_parse_loop(part),
+        retry=_parse_retry(part.part("retryPolicy")),
         reuse=bool(caching.get("enableCache")),
         cache_key=str(caching.get("cacheKey") or ""),
     )
 
 
-def constant(part: Part, name: str) -> Any:
+def parse_constant(part: Part, name: str) -> Any:
     """A constant of the document: its doubles that are integers are integers."""
     value = part.get(name)
-    if (stranger := unknown(value)) is not None:
+    if (stranger := find_unknown(value)) is not None:
         raise part.refused(name, f"the placeholder {stranger} is not supported")
-    return tidy(value)
+    return normalize_numbers(value)
 
 
-def parameter(part: Part) -> Input:
+def parse_parameter(part: Part) -> Input:
     part.only(
         "runtimeValue", "componentInputParameter", "taskOutputParameter", "taskFinalStatus",
         "parameterExpressionSelector",
@@ -89,10 +89,10 @@ def parameter(part: Part) -> Input:
         return Input(FinalStatus(part.part("taskFinalStatus").text("producerTask")), key)
     value = part.part("runtimeValue")
     value.only("constant")
-    return Input(Constant(constant(value, "constant")), key)
+    return Input(Constant(parse_constant(value, "constant")), key)
 
 
-def _artifact(part: Part) -> Input:
+def _parse_artifact(part: Part) -> Input:
     part.only("componentInputArtifact", "taskOutputArtifact")
     if "componentInputArtifact" in part:
         return Input(FromInput(part.text("componentInputArtifact")))
@@ -101,18 +101,18 @@ def _artifact(part: Part) -> Input:
     return Input(FromTask(source.text("producerTask"), source.text("outputArtifactKey")))
 
 
-def _condition(trigger: Part) -> Condition | None:
+def _parse_condition(trigger: Part) -> Condition | None:
     text = trigger.get("condition")
     if not text:
         return None
-    constant(trigger, "condition")
+    parse_constant(trigger, "condition")
     try:
-        return parse(str(text))
-    except NotACondition as error:
+        return parse_condition(str(text))
+    except InvalidCondition as error:
         raise trigger.refused("condition", str(error)) from error
 
 
-def _loop(part: Part) -> Loop | None:
+def _parse_loop(part: Part) -> Loop | None:
     policy = part.part("iteratorPolicy")
     policy.only("parallelismLimit")
     limit = int(policy.get("parallelismLimit") or 0)
@@ -129,35 +129,35 @@ def _loop(part: Part) -> Loop | None:
         item = iterator.text("itemInput")
         if key in items:
             return Loop(item, source=items.text(key), artifacts=artifacts, limit=limit)
-        return Loop(item, items=_literal(items), limit=limit)
+        return Loop(item, items=_parse_items(items), limit=limit)
     return None
 
 
-def _literal(items: Part) -> tuple[Any, ...]:
+def _parse_items(items: Part) -> tuple[Any, ...]:
     try:
         found = json.loads(items.text("raw"))
     except ValueError as error:
         raise items.refused("raw", "is no JSON") from error
     if not isinstance(found, list):
         raise items.refused("raw", "is no list")
-    if (stranger := unknown(found)) is not None:
+    if (stranger := find_unknown(found)) is not None:
         raise items.refused("raw", f"the placeholder {stranger} is not supported")
-    return tuple(tidy(found))
+    return tuple(normalize_numbers(found))
 
 
-def _retry(part: Part) -> Retry:
+def _parse_retry(part: Part) -> Retry:
     part.only("maxRetryCount", "backoffDuration", "backoffFactor", "backoffMaxDuration")
     if not part:
         return Retry()
     return Retry(
         most=int(part.get("maxRetryCount") or 0),
-        wait=_seconds(part, "backoffDuration", 0.0),
+        wait=_parse_duration(part, "backoffDuration", 0.0),
         factor=float(part.get("backoffFactor") or 2.0),
-        longest=_seconds(part, "backoffMaxDuration", 3600.0),
+        longest=_parse_duration(part, "backoffMaxDuration", 3600.0),
     )
 
 
-def _seconds(part: Part, name: str, default: float) -> float:
+def _parse_duration(part: Part, name: str, default: float) -> float:
     text = part.get(name)
     if text is None:
         return default

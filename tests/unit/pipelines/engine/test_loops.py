@@ -8,10 +8,10 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.pipelines.irs import constant, leaf, made, pipeline, task
-from tests.unit.pipelines.stories import INT, Story
+from tests.unit.pipelines.compiled_pipelines import constant, leaf, made, pipeline, task
+from tests.unit.pipelines.engine_driver import INT, Story
 
-from clew.pipelines.engine.engine import Engine, Outcome, Run
+from clew.pipelines.engine.engine import Engine, StartTask, TaskResult
 from clew.pipelines.engine.scopes import Node, Values
 from clew.pipelines.spec.ir import Pipeline
 
@@ -119,15 +119,15 @@ def test_a_loop_begins_no_more_than_can_soon_be_run_and_keeps_nothing_of_what_is
     what = long_loop({"one": task("comp", parameters=ITEM)}, INT)
     before = sum(isinstance(one, Node) for one in gc.get_objects())
     engine = Engine(what, Values({"xs": list(range(100))}), ahead=5)
-    ready = [one for one in engine.begin() if isinstance(one, Run)]
+    ready = [one for one in engine.begin() if isinstance(one, StartTask)]
     ran: list[str] = []
     most = 0
     while ready:
         assert len(ready) <= 5
         path = ready.pop(0).node.path
         ran.append(path)
-        said = engine.ended(path, Outcome(outputs=Values({"Output": 1})))
-        ready += [one for one in said if isinstance(one, Run)]
+        said = engine.ended(path, TaskResult(outputs=Values({"Output": 1})))
+        ready += [one for one in said if isinstance(one, StartTask)]
         del said
         most = max(most, sum(isinstance(one, Node) for one in gc.get_objects()))
     assert most <= before + 5 + 2
@@ -139,13 +139,13 @@ def test_iterations_that_wait_to_be_tried_again_keep_no_others_from_beginning() 
     retry = {"maxRetryCount": 1, "backoffDuration": "3600s"}
     what = long_loop({"one": task("comp", parameters=ITEM, retryPolicy=retry)}, INT)
     engine = Engine(what, Values({"xs": list(range(20))}), ahead=2)
-    fresh = [one for one in engine.begin() if isinstance(one, Run)]
+    fresh = [one for one in engine.begin() if isinstance(one, StartTask)]
     tried = set()
     while fresh:
         path = fresh.pop(0).node.path
         tried.add(path)
-        said = engine.ended(path, Outcome(error="not yet"))
-        fresh += [one for one in said if isinstance(one, Run) and one.attempt == 1]
+        said = engine.ended(path, TaskResult(error="not yet"))
+        fresh += [one for one in said if isinstance(one, StartTask) and one.attempt == 1]
     assert tried >= {f"loop/{n}/one" for n in range(20)}
 
 
@@ -160,7 +160,7 @@ def test_the_inner_of_two_loops_goes_on_first() -> None:
     )
     what = long_loop({"deep": inner}, {**INT, "comp-deep": deep})
     engine = Engine(what, Values({"xs": list(range(50))}), ahead=3)
-    ready = [one for one in engine.begin() if isinstance(one, Run)]
+    ready = [one for one in engine.begin() if isinstance(one, StartTask)]
     ran: list[str] = []
     while ready:
         node = ready.pop(0).node
@@ -168,8 +168,8 @@ def test_the_inner_of_two_loops_goes_on_first() -> None:
         begun = {path.split("/")[1] for path in ran if "/" in path}
         over = {outer for outer in begun if sum(f"loop/{outer}/" in path for path in ran) == 4}
         assert len(begun - over) <= 3
-        said = engine.ended(node.path, Outcome(outputs=Values({"Output": 1})))
-        ready += [one for one in said if isinstance(one, Run)]
+        said = engine.ended(node.path, TaskResult(outputs=Values({"Output": 1})))
+        ready += [one for one in said if isinstance(one, StartTask)]
     assert engine.done
     assert len(ran) == 1 + 50 * 4
 
@@ -194,8 +194,8 @@ def test_a_loop_over_artifacts() -> None:
     engine = Engine(pipeline({"a": task("comp-a"), "loop": loop}, components), Values())
     engine.begin()
     made = Values(artifacts={"made": [{"uri": "/x"}, {"uri": "/y"}]})
-    said = engine.ended("a", Outcome(outputs=made))
-    runs = [one for one in said if isinstance(one, Run)]
+    said = engine.ended("a", TaskResult(outputs=made))
+    runs = [one for one in said if isinstance(one, StartTask)]
     assert [(run.node.path, run.node.inputs.artifacts["m"]) for run in runs] == [
         ("loop/0/one", [{"uri": "/x"}]),
         ("loop/1/one", [{"uri": "/y"}]),

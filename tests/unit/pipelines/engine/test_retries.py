@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.unit.pipelines.irs import leaf, pipeline, task
+from tests.unit.pipelines.compiled_pipelines import leaf, pipeline, task
 
-from clew.pipelines.engine.engine import Engine, Instruction, Outcome, Run
+from clew.pipelines.engine.engine import Engine, Instruction, StartTask, TaskResult
 from clew.pipelines.engine.scopes import Values
 
 COMPONENTS = {
@@ -12,11 +12,11 @@ COMPONENTS = {
     "inner": {"dag": {"tasks": {"a": task("comp"), "b": task("comp", ["a"])}}},
 }
 POLICY = {"maxRetryCount": 2, "backoffDuration": "3s", "backoffFactor": 2.0}
-WORKED, FAILED = Outcome(outputs=Values({"Output": 1})), Outcome(error="broken")
+WORKED, FAILED = TaskResult(outputs=Values({"Output": 1})), TaskResult(error="broken")
 
 
 def runs(said: list[Instruction]) -> list[tuple[str, float]]:
-    return [(one.node.path, one.wait) for one in said if isinstance(one, Run)]
+    return [(one.node.path, one.wait) for one in said if isinstance(one, StartTask)]
 
 
 def begun() -> Engine:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.pipelines.tasks.kfp_interpreter import Search, interpreter
+from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch, find_interpreter
 
 
 @pytest.fixture
@@ -30,35 +30,35 @@ def test_the_callers_python_is_asked_again_when_another_one_is_chosen(
     tmp_path: Path, python3: Path
 ) -> None:
     cache = tmp_path / "cache"
-    assert interpreter(cache) == sys.executable
+    assert find_interpreter(cache) == sys.executable
     (tmp_path / "version").write_text(f"{sys.executable}\n")
-    assert interpreter(cache) == os.fspath(python3)
+    assert find_interpreter(cache) == os.fspath(python3)
 
 
 def test_the_last_answer_is_the_guess(tmp_path: Path, python3: Path) -> None:
     cache = tmp_path / "cache"
     for expected in (os.fspath(python3), sys.executable):
-        with closing(Search(cache)) as search:
+        with closing(InterpreterSearch(cache)) as search:
             assert search.guess() == expected
             assert search.result() == sys.executable
 
 
 def test_an_answer_that_holds_is_not_asked_for_again(tmp_path: Path, python3: Path) -> None:
     cache = tmp_path / "cache"
-    interpreter(cache)
+    find_interpreter(cache)
     [kept] = (cache / "kfp-pythons").iterdir()
     written = kept.stat().st_mtime_ns
-    assert interpreter(cache) == sys.executable
+    assert find_interpreter(cache) == sys.executable
     assert list((cache / "kfp-pythons").iterdir()) == [kept]
     assert kept.stat().st_mtime_ns == written
 
 
 def test_a_damaged_answer_is_asked_for_again(tmp_path: Path, python3: Path) -> None:
     cache = tmp_path / "cache"
-    interpreter(cache)
+    find_interpreter(cache)
     [kept] = (cache / "kfp-pythons").iterdir()
     kept.write_bytes(b"\x00damaged")
-    assert interpreter(cache) == sys.executable
+    assert find_interpreter(cache) == sys.executable
 
 
 def test_few_answers_are_kept(
@@ -67,5 +67,5 @@ def test_few_answers_are_kept(
     cache = tmp_path / "cache"
     for number in range(18):
         monkeypatch.setenv("NUMBER", str(number))
-        interpreter(cache)
+        find_interpreter(cache)
     assert len(list((cache / "kfp-pythons").iterdir())) == 16

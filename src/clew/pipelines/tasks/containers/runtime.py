@@ -15,18 +15,18 @@ from functools import cache
 from msgspec import Struct
 
 _CLIENTS = (("docker",), ("podman", "--remote"), ("nerdctl",))
-_PATIENCE = 20.0
+_TIMEOUT = 20.0
 """Seconds that a client has to answer."""
 
 
-class Runtime(Struct, frozen=True):
+class ContainerRuntime(Struct, frozen=True):
     """A client of the kind of docker's."""
 
     client: tuple[str, ...]
 
     def digest(self, image: str) -> str | None:
         """What an image that is here consists of; None where it is not."""
-        said = _said((*self.client, "image", "inspect", "--format", "{{.Id}}", image))
+        said = _run((*self.client, "image", "inspect", "--format", "{{.Id}}", image))
         return said.strip() if said else None
 
     def command(
@@ -53,20 +53,20 @@ class Runtime(Struct, frozen=True):
 
     def remove(self, name: str) -> None:
         """End a container, if it is still there."""
-        _said((*self.client, "rm", "--force", name))
+        _run((*self.client, "rm", "--force", name))
 
 
 @cache
-def runtime() -> Runtime | None:
+def find_runtime() -> ContainerRuntime | None:
     """The first that is here and answers."""
     for name, *words in _CLIENTS:
         found = shutil.which(name)
-        if found and _said((found, *words, "info")) is not None:
-            return Runtime((found, *words))
+        if found and _run((found, *words, "info")) is not None:
+            return ContainerRuntime((found, *words))
     return None
 
 
-def _said(words: Sequence[str]) -> str | None:
+def _run(words: Sequence[str]) -> str | None:
     with suppress(OSError, subprocess.TimeoutExpired):
         ran = subprocess.run(
             words,
@@ -75,7 +75,7 @@ def _said(words: Sequence[str]) -> str | None:
             text=True,
             errors="replace",
             stdin=subprocess.DEVNULL,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT,
         )
         if not ran.returncode:
             return ran.stdout
