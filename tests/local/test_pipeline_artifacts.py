@@ -32,6 +32,30 @@ def two(text: str = "a"):
 """
 
 
+CUSTOM = """
+from kfp import dsl
+from kfp.dsl import Dataset, Input, Model, Output
+
+@dsl.component
+def make(folder: str, data: Output[Dataset], model: Output[Model]):
+    import os
+    data.custom_path = folder + "/data"
+    open(data.path, "w").write("a")
+    model.set_path(folder + "/model")
+    os.makedirs(model.path)
+    open(model.path + "/weights", "w").write("b")
+
+@dsl.component
+def read(data: Input[Dataset], model: Input[Model]) -> str:
+    return open(data.path).read() + open(model.path + "/weights").read()
+
+@dsl.pipeline(name="custom")
+def custom(folder: str) -> str:
+    made = make(folder=folder).outputs
+    return read(data=made["data"], model=made["model"]).output
+"""
+
+
 @pytest.fixture
 def ran(project: Project) -> Project:
     """A project with a run, and one of another text."""
@@ -119,3 +143,13 @@ def test_what_was_never_made(ran: Project, what: str) -> None:
     refused = ran.command("restore", what, "--json")
     assert refused.returncode == 5
     assert json.loads(refused.stdout)["error"]["hint"].startswith("clew pipeline ")
+
+
+def test_an_artifact_at_a_custom_path_is_taken_from_there(project: Project, tmp_path: Path) -> None:
+    (project / "custom.py").write_text(CUSTOM)
+    made = run(project, "custom.py", "-p", f"folder={tmp_path}")
+    assert made["outputs"] == {"Output": "ab"}
+    (tmp_path / "data").unlink()
+    assert files(project / "pipeline-runs/r1/make/model") == {"weights": "b"}
+    assert project("cat", "r1/make:data").stdout == "a"
+    assert made["tasks"][0]["artifacts"]["data"][0]["digest"]

@@ -233,7 +233,7 @@ def meeting(folder: str) -> None:
 
 
 ALL = (training, types, branching, looping, failing, importing, embedding, endless,
-       meeting)  # fmt: skip
+       meeting, bye)  # fmt: skip
 
 if __name__ == "__main__":
     for one in ALL:

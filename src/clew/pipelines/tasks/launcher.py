@@ -20,6 +20,7 @@ import io
 import json
 import logging
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -96,6 +97,34 @@ def perform(directory: str, function: str) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # whoever follows it need not wait for a block
         sys.stdout.reconfigure(line_buffering=True)
     executor_main()
+    collect_custom_paths(os.path.join(folder, "executor_output.json"))
+
+
+def collect_custom_paths(output_file: str) -> None:
+    """Copy artifacts that the component wrote elsewhere (`artifact.custom_path`) to their URI.
+
+    Later tasks read the URI: the SDK does not hand a `custom_path` on. The task itself copies, so
+    that the copy is part of its record. A file that does not exist is no error, as in Kubeflow.
+    """
+    if not os.path.exists(output_file):
+        return
+    with open(output_file, encoding="utf-8") as file:
+        output = json.load(file)
+    changed = False
+    for listed in output.get("artifacts", {}).values():
+        for artifact in listed.get("artifacts", ()):
+            path, target = artifact.get("custom_path"), artifact.get("uri", "")
+            if not path or not os.path.exists(path) or not target.startswith("/"):
+                continue
+            if os.path.isdir(path):
+                shutil.copytree(path, target, dirs_exist_ok=True)
+            elif path != target:
+                shutil.copy2(path, target)
+            del artifact["custom_path"]
+            changed = True
+    if changed:
+        with open(output_file, "w", encoding="utf-8") as file:
+            json.dump(output, file)
 
 
 def serve() -> None:
