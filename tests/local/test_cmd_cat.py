@@ -44,6 +44,24 @@ def test_streams_are_kept(clew: Project) -> None:
     assert clew("cat", f"{run}:stderr").stdout == "warned\n"
 
 
+def test_a_redirected_stream_is_its_file(clew: Project) -> None:
+    with open(clew / "out.txt", "w") as out:
+        ran = clew.command(
+            "exec",
+            "--name",
+            "redirected",
+            "--",
+            "echo",
+            "said",
+            stdout=out,
+            stderr=out,
+            capture_output=False,
+        )
+    assert ran.returncode == 0
+    for stream in ("stdout", "stderr"):
+        assert clew("cat", f"redirected:{stream}").stdout == "said\n"
+
+
 def test_what_is_no_version(clew: Project) -> None:
     assert clew.error("cat", "e1", status=2)[0] == "usage"
     assert clew.error("cat", "e1:nothing", status=5)[0] == "not-found"

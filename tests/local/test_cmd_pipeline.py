@@ -85,6 +85,7 @@ def test_tasks_and_artifacts_stand_where_executions_and_versions_do(
     labels = {node["label"] for node in traced["nodes"]}
     assert str(project / "pipeline-runs" / "r1" / "fetch" / "data") in labels
     assert project.command("cat", "r1/train:model").stdout == b"22.5"
+    assert json.loads(project.command("cat", "r1/train:scores").stdout) == {"weight": 22.5}
     assert (
         answer(project, "show", "r1/train")["id"]
         == answer(project, "pipeline", "show", "r1")["tasks"][1]["execution"]
@@ -161,6 +162,8 @@ def test_failures(project: Project, compiled: Path, tmp_path: Path) -> None:
     assert found["bye"]["outputs"] == {"Output": "FAILED exit-handler-1 failing-r1"}
     log = project.command("pipeline", "logs", "r1/break-down").stdout
     assert b"RuntimeError: as it should" in log
+    outside = run(project, compiled / "bye.yaml", "-p", "job=alone")
+    assert outside["outputs"] == {"Output": "SUCCEEDED bye alone"}, "outside an exit handler"
 
 
 def test_an_import_and_an_embedded_file(project: Project, compiled: Path, tmp_path: Path) -> None:

@@ -4,10 +4,12 @@ r1/train:model."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from clew.errors import NotFound
+from clew.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from clew.api.project import Project
@@ -71,6 +73,22 @@ def list_files(project: Project, text: str) -> list[ArtifactFile]:
             f"no file that {text} made was recorded", hint=f"clew pipeline show {named[1]}"
         )
     return found
+
+
+def read_artifact(project: Project, text: str) -> Iterator[bytes]:
+    """The content of an artifact that is one file; its metadata as JSON if it has no file, as
+    KFP's metrics."""
+    task = project.pipelines.task(task_of(text))
+    made = task["artifacts"].get(text.partition(":")[2], ())
+    files = [file for artifact in made for file in _files(project, task, artifact)]
+    if len(files) > 1:
+        raise UsageError(
+            f"{text} is a directory of {len(files)} files", hint=f"clew cat {files[0].version}"
+        )
+    if made and not files and made[0]["metadata"]:
+        document = json.dumps(made[0]["metadata"], indent=2, ensure_ascii=False)
+        return iter([document.encode() + b"\n"])
+    return project.chunks(files[0].version if files else text)
 
 
 def diff(project: Project, a: str, b: str) -> dict[str, Any]:

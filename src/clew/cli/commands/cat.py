@@ -18,17 +18,24 @@ def command(version: str, as_json: bool) -> None:
     """Print the content of VERSION.
 
     e2:PATH is the file as execution e2 left it, e2:PATH@input as e2 found it, and e2:PATH@N the
-    N-th version that e2 used. A digest (blake3:…, at least 8 digits) names content at any path.
+    N-th version that e2 used. e2:stdout and e2:stderr are what it printed. r1/train:model is an
+    artifact of a pipeline run; one without a file, such as metrics, is printed as JSON. A digest
+    (blake3:…, at least 8 digits) names content at any path.
+
     With --json the content is base64-encoded in a document.
     """
     import clew
+    from clew.api.pipeline_artifacts import is_artifact, read_artifact
 
     with clew.open() as project:
+        chunks = (
+            read_artifact(project, version) if is_artifact(version) else project.chunks(version)
+        )
         if not as_json:
-            for chunk in project.chunks(version):
+            for chunk in chunks:
                 print_bytes(chunk)
             return
-        content = project.read(version)
+        content = b"".join(chunks)
     from base64 import b64encode
 
     print_json(

@@ -14,6 +14,7 @@ come in as functions.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -48,7 +49,7 @@ _MET = _COLUMNS + "WHERE v.execution = ? AND v.location = ? ORDER BY v.ordinal"
 _ORDER = " ORDER BY CASE x.made_elsewhere WHEN 0 THEN 1 ELSE 0 END, v.at, x.number, v.ordinal"
 _AT = _COLUMNS + f"WHERE v.id IN ({tables.VERSIONS_AT_LOCATION})" + _ORDER
 _HOLDING = _COLUMNS + "WHERE x.project = ? AND c.digest >= ? AND c.digest <= ?" + _ORDER
-_CWD = "SELECT cwd FROM started WHERE id = ?"
+_START = "SELECT cwd, facets FROM started WHERE id = ?"
 _ELSEWHERE = """
 SELECT DISTINCT l.locator FROM version v JOIN location l ON l.id = v.location WHERE v.execution = ?
 """
@@ -163,9 +164,11 @@ def _candidate_locators(
     """Where `name` may be: as the caller sees it, as the execution saw it, a stream, anywhere."""
     raw = os.fsencode(name)
     paths = [locate(raw)]
-    row = graph.connection.one(_CWD, (found.key,))
-    if row and row[0]:
-        paths.append(os.path.normpath(os.path.join(os.fsencode(row[0]), raw)))
+    cwd, facets = graph.connection.one(_START, (found.key,)) or ("", "{}")
+    if cwd:
+        paths.append(os.path.normpath(os.path.join(os.fsencode(cwd), raw)))
+    if name in ("stdin", "stdout", "stderr"):
+        paths += _redirected_paths(json.loads(facets).get("streams", {}), name)
     places = [file_locator(machine, path) for path in paths]
     if name in ("stdin", "stdout", "stderr"):
         places.append(f"{STREAM}{found.uid}/{name}")
@@ -178,6 +181,14 @@ def _candidate_locators(
         if not locator.startswith(ours) and path_of(locator) in paths:
             places.append(locator)
     return places
+
+
+def _redirected_paths(streams: dict[str, Any], name: str) -> list[bytes]:
+    """The file that a stream was redirected to, if it was."""
+    stream = streams.get(name, {})
+    if stream.get("kind") == "stdout":
+        stream = streams.get("stdout", {})
+    return [os.fsencode(stream["path"])] if stream.get("path") else []
 
 
 def _choose_version(
