@@ -97,7 +97,7 @@ def perform(directory: str, function: str) -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):  # whoever follows it need not wait for a block
         sys.stdout.reconfigure(line_buffering=True)
     executor_main()
-    collect_custom_paths(os.path.join(folder, "executor_output.json"))
+    collect_custom_paths(os.path.join(directory, "executor_output.json"))
 
 
 def collect_custom_paths(output_file: str) -> None:
