@@ -5,6 +5,7 @@
 # make test-heavy  the tests that take minutes or gigabytes, and many examples of each property
 # make cluster     bring up a Kubernetes of two nodes on this machine (as root); make cluster-down removes it
 # make test-cluster  the tests on a cluster: the one KUBECONFIG names, else the above
+# make dist        build the wheel and the sdist, and install the wheel in a container without a compiler (as root)
 # make bench       every figure the README quotes, with the peers beside it
 # make native      compile the witness in place, for development
 # make clean       remove what the above made, but for .venv
@@ -26,7 +27,7 @@ TENSORFLOW := build/tensorflow
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench \
+.PHONY: help dist demo example-mnist example-cifar10 test check test-heavy bench native clean packages-build packages-test packages-bench \
 	packages-cluster cluster cluster-down test-cluster
 
 help:
@@ -74,6 +75,11 @@ test: packages-test native
 
 test-heavy: packages-test native $(TENSORFLOW)/.ready
 	$(PYTEST) -m 'heavy or hypothesis' --hypothesis-profile full --timeout 7200
+
+dist: $(READY) packages-cluster
+	rm -rf dist
+	$(BIN)/python -m build -q --no-isolation --outdir dist .
+	$(PYTHON) -m tools.dist dist
 
 cluster: packages-cluster
 	@$(PYTHON) -m tools.cluster up

@@ -7,6 +7,7 @@ to tell, because pip shows nothing of a build that succeeds.
 
 from __future__ import annotations
 
+import platform
 import shutil
 import sys
 from pathlib import Path
@@ -49,11 +50,15 @@ class BuildWithWitness(build_py):
 
 
 class Wheel(bdist_wheel):
-    """One wheel serves every Python 3; with the witness inside, only this kind of machine."""
+    """One wheel for every Python 3; with the native programs, for every Linux of this architecture.
+
+    The programs are static and the libraries need no libc, so they run with any: the tag names the
+    oldest glibc that current versions of pip know.
+    """
 
     def get_tag(self) -> tuple[str, str, str]:
         built = (Path(self.bdist_dir) / "clew" / "_native" / "clew-trace").exists()
-        return "py3", "none", super().get_tag()[2] if built else "any"
+        return "py3", "none", f"manylinux_2_17_{platform.machine()}" if built else "any"
 
 
 class WithPrograms(Distribution):

@@ -4,8 +4,9 @@
 
     python native/build.py FOLDER [--strict]
 
-FOLDER gets the static executables `clew-trace` and `clew-sandbox`, and `libclew-inject.so`, the
-library that clew-trace injects.
+FOLDER gets the static executables `clew-trace` and `clew-sandbox`; `libclew-inject.so`, the library
+that clew-trace injects; and `libclew-chunk.so`, which cuts files into chunks. None needs a libc, so
+one build runs on every Linux of its architecture.
 A build that is newer than every source is left alone, so calling it each time costs nothing.
 Only the standard library is used: this runs before anything is installed.
 """
@@ -39,6 +40,10 @@ PRODUCTS: dict[str, tuple[str, tuple[str, ...]]] = {
             "-mno-red-zone",  # its calls through the known page push a return address
             "-mgeneral-regs-only",  # a system call leaves all others alone, and so must a detour
         ),
+    ),
+    "libclew-chunk.so": (
+        "chunk",
+        ("-shared", "-fPIC", "-nostdlib", "-fvisibility=hidden", "-fno-stack-protector"),
     ),
 }
 

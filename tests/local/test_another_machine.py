@@ -61,7 +61,7 @@ def machine(tmp_path: Path) -> Path:
     bwrap = Path(shutil.which("bwrap") or "/usr/bin/bwrap")
     shutil.copy2(bwrap, root / "bin/bwrap")
     folders = [Path(sysconfig.get_path("stdlib")) / "lib-dynload"]
-    folders += [Path(sysconfig.get_path("platlib")) / n for n in ("blake3", "msgspec", "fastcdc")]
+    folders += [Path(sysconfig.get_path("platlib")) / n for n in ("blake3", "msgspec")]
     extensions = [found for folder in folders for found in folder.glob("*.so")]
     for program in (bwrap, Path(sys.executable).resolve(), *extensions):
         for library in libraries(program):

@@ -64,7 +64,7 @@ def test_with_a_compiler(source: Path, tmp_path: Path, work: Path) -> None:
     target = tmp_path / "installed"
     install(source, target, path=os.environ["PATH"])
     native = target / "clew" / "_native"
-    built = ["clew-sandbox", "clew-trace", "libclew-inject.so"]
+    built = ["clew-sandbox", "clew-trace", "libclew-chunk.so", "libclew-inject.so"]
     assert sorted(path.name for path in native.iterdir()) == built
     assert list((target / "clew").rglob("*.sql"))
     ran = clew(target, "exec", "--", "sh", "-c", "echo x > made", work=work)

@@ -19,7 +19,7 @@ HEAVY = {
     "clew.run",
     "clew.store",
     "clew.witness",
-    "fastcdc",
+    "ctypes",
     "http",
     "msgspec",
     "prov",

@@ -31,6 +31,7 @@ CONTAINERFILES = Path(__file__).resolve().parent / "containerfiles"
 
 RELEASE = "bookworm"
 BASE = f"localhost/debian:{RELEASE}"
+ON_BASE = ("--build-arg", f"BASE={BASE}")
 EMPTIED = (  # as the slim images of Debian do
     *("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale"),
     *("var/cache/apt/archives", "var/lib/apt/lists", "var/log"),
@@ -80,22 +81,34 @@ def _version() -> str:
 
 
 def _project_image(name: str) -> Image:
-    file, options = project_images()[name], ("--build-arg", f"BASE={BASE}")
+    file = project_images()[name]
 
     def archive() -> Path:
-        return image_archives.archive_path(name, context_digest(file, SOURCE, *options))
+        return image_archives.archive_path(name, context_digest(file, SOURCE, *ON_BASE))
 
     while not image_archives.touch_existing(wanted := archive()):
         with _build_lock():
-            if not _image_id(BASE):
-                _make_base()
-            before = _image_id(name)
-            _build(name, file, SOURCE, *options)
-            if before not in ("", _image_id(name)):
-                _buildah("rmi", before)
+            _build_on_base(name, file, SOURCE)
             if archive() == wanted:  # no file was edited during the build
                 _save(name, wanted)
     return Image(name, wanted)
+
+
+def build_without_archive(name: str, file: Path, context: Path) -> None:
+    """Build an image that no cluster needs."""
+    image_archives.archive_directory().mkdir(parents=True, exist_ok=True)
+    with _build_lock():
+        _build_on_base(name, file, context)
+
+
+def _build_on_base(name: str, file: Path, context: Path) -> None:
+    """Build an image that begins with BASE, and remove the one that had its name."""
+    if not _image_id(BASE):
+        _make_base()
+    before = _image_id(name)
+    _build(name, file, context, *ON_BASE)
+    if before not in ("", _image_id(name)):
+        _buildah("rmi", before)
 
 
 def _pause() -> Image:

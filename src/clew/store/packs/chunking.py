@@ -1,4 +1,4 @@
-"""Cutting content into chunks where the content itself says so (FastCDC), holes left out.
+"""Cut content into chunks where the content itself says so, holes left out.
 
 The same bytes are cut at the same places wherever they stand, so an insertion or an edit costs the
 chunks around it and no more. The sizes were chosen by measuring what an edit costs
@@ -12,25 +12,46 @@ import errno
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from pathlib import Path
 
-SMALLEST, AVERAGE, LARGEST = 64 << 10, 128 << 10, 1 << 20
+from clew.errors import RecordingFailed
+
+SMALLEST, LARGEST = 64 << 10, 1 << 20
+"""As in `native/chunk/cuts.c`."""
 BUFFER = 4 << 20
 """How much is read at a time."""
 
 
-@functools.cache
-def _fastcdc() -> Callable[..., Iterable[Any]]:
-    from fastcdc.fastcdc_cy import fastcdc_cy  # late: start-up
+LIBRARY = Path(__file__).resolve().parents[2] / "_native" / "libclew-chunk.so"
 
-    return fastcdc_cy  # type: ignore[no-any-return]  # compiled, without types
+
+@functools.cache
+def _compiled_cuts() -> Callable[[bytes], list[int]]:
+    """The function of `native/chunk/cuts.c`. It runs without the interpreter lock."""
+    import ctypes  # late: start-up
+
+    try:
+        cut = ctypes.CDLL(str(LIBRARY)).clew_cuts
+    except OSError as error:
+        raise RecordingFailed(
+            f"libclew-chunk.so, which cuts large files into chunks, cannot be loaded: {error}",
+            hint="reinstall clew; without a wheel for this machine, install a C compiler first",
+        ) from error
+    cut.argtypes = (ctypes.c_char_p, ctypes.c_size_t, ctypes.c_void_p)
+    cut.restype = ctypes.c_size_t
+
+    def cuts(data: bytes) -> list[int]:
+        ends = (ctypes.c_uint64 * (len(data) // SMALLEST + 1))()
+        return ends[: cut(data, len(data), ends)]
+
+    return cuts
 
 
 def cuts(data: bytes | memoryview) -> list[int]:
     """The ends of the chunks in `data`. The last one ends with the data, wherever that is."""
     if len(data) <= SMALLEST:
         return [len(data)] if data else []
-    return [c.offset + c.length for c in _fastcdc()(data, SMALLEST, AVERAGE, LARGEST)]
+    return _compiled_cuts()(bytes(data))
 
 
 def pieces(buffers: Iterable[bytes | int]) -> Iterator[list[memoryview] | int]:

@@ -42,6 +42,26 @@ def test_chunks_keep_their_bounds() -> None:
     assert min(sizes[:-1]) >= SMALLEST
 
 
+def test_the_cuts_are_those_of_the_format() -> None:
+    """Computed from docs/formats/store.md, byte by byte."""
+    state, gear = 0, []
+    for _ in range(256):
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+        mixed = (state ^ state >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB % 2**64
+        gear.append(mixed ^ mixed >> 31)
+    data, ends = noise(1 << 20), [0]
+    while len(data) - ends[-1] > SMALLEST:
+        at, value = ends[-1] + SMALLEST, 0
+        while at < len(data):
+            value = ((value << 1) + gear[data[at]]) % 2**64
+            if value < 1 << 48:
+                break
+            at += 1
+        ends.append(at)
+    assert cuts(data) == [*ends[1:], len(data)]
+
+
 def test_holes_come_out_as_they_went_in() -> None:
     found = list(pieces([noise(1 << 20), 5 << 30, noise(10), 7]))
     assert [item for item in found if isinstance(item, int)] == [5 << 30, 7]
