@@ -15,6 +15,9 @@ from clew.cli.output import escape, format_command, format_duration, format_size
 Document = Mapping[str, Any]
 
 LONGEST_COMMAND = 60
+SAME_CONTENT = "same_content"
+"""The kind of an edge that was inferred from equal bytes; all others were observed."""
+_LISTED_CANDIDATES = 3
 
 
 @dataclass
@@ -28,6 +31,8 @@ class Point:
     where: str
     """A file's path relative to the current directory; empty for other kinds."""
     execution: str
+    same_bytes: str = ""
+    """The recorded versions a found file is probably a copy of, in words; else empty."""
     before: list[tuple[str, Point]] = field(default_factory=list, repr=False)
     after: list[tuple[str, Point]] = field(default_factory=list, repr=False)
 
@@ -55,6 +60,11 @@ class Point:
     def mark(self) -> str:
         """A warning where the chain of provenance is broken, else empty."""
         return "changed outside" if self.record.get("changed_outside") else ""
+
+    @property
+    def made(self) -> bool:
+        """Whether a recorded process made it."""
+        return any(kind != SAME_CONTENT for kind, _ in self.before)
 
     @property
     def source(self) -> str:
@@ -94,7 +104,23 @@ def _make_point(node: Document, shorten: Callable[[str], str]) -> Point:
         title = f"{escape(str(node['label']))} of {execution}"
     else:
         title = where or escape(str(node["label"]))
-    return Point(str(node["id"]), kind, node, title, where, execution)
+    same_bytes = _describe_same_bytes(node.get("same_content") or [], shorten)
+    return Point(str(node["id"]), kind, node, title, where, execution, same_bytes)
+
+
+def _describe_same_bytes(candidates: list[Document], shorten: Callable[[str], str]) -> str:
+    """`same bytes as e1:got.csv`, the likeliest candidate first."""
+    names = [
+        f"{candidate['execution']}:{escape(shorten(str(candidate['path'])))}"
+        for candidate in candidates[:_LISTED_CANDIDATES]
+    ]
+    if not names:
+        return ""
+    if more := len(candidates) - len(names):
+        names.append(f"{more} more")
+    if candidates[0]["strength"] == "weak":
+        names[0] += " (weak)"
+    return f"same bytes as {' or '.join(names)}"
 
 
 def _shorten(text: str) -> str:
@@ -117,6 +143,7 @@ def list_facts(point: Point) -> list[tuple[str, str]]:
         ("Digest", node.get("digest")),
         ("Package", _format_package(package) if isinstance(package, Mapping) else None),
         ("Source", node.get("source")),
+        ("Not observed", point.same_bytes),
         ("Written", node.get("mtime")),
         ("Started", node.get("started")),
         ("Ended", node.get("ended")),

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from clew.cli.lineage.diagram_model import Document, Point, build_points, find_targets
+from clew.cli.lineage.diagram_model import (
+    SAME_CONTENT,
+    Document,
+    Point,
+    build_points,
+    find_targets,
+)
 from clew.cli.output import shorten_path
 
-_STYLES = {"used": "solid", "generated": "bold", "informed": "dashed"}
+_STYLES = {
+    "used": "solid",
+    "generated": "bold",
+    "informed": "dashed",
+    SAME_CONTENT: 'dotted, color="#b3541e", label="same bytes"',  # inferred, not observed
+}
 
 
 def lines(document: Document, *, everything: bool = False) -> Iterator[str]:

@@ -7,8 +7,10 @@
        │     └─ data/raw.csv  found by e1
        └─ … 412 files of installed packages (--all)
 
-A subtree is drawn once; where its root appears again, the line says "see above". Nodes with
-children come first; installed files come last, as one line, unless `everything` is set.
+A dotted branch (`└┄`) leads to a version with the same bytes, which the line above names: this is
+inferred, not observed. A subtree is drawn once; where its root appears again, the line says "see
+above". Nodes with children come first; installed files come last, as one line, unless `everything`
+is set.
 """
 
 from __future__ import annotations
@@ -17,7 +19,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from clew.cli.lineage.diagram_model import Document, Point, build_points, find_targets
+from clew.cli.lineage.diagram_model import (
+    SAME_CONTENT,
+    Document,
+    Point,
+    build_points,
+    find_targets,
+)
 from clew.cli.output import bold, dim, escape, format_size, shorten_path
 
 _NUMBERS = re.compile(r"(\d{0,18})(\D*)")
@@ -63,8 +71,8 @@ class _TreePrinter:
                 stack.pop()
                 margins.pop()
                 continue
-            child, last = step
-            margin = margins[-1] + ("└─ " if last else "├─ ")
+            kind, child, last = step
+            margin = margins[-1] + ("└" if last else "├") + ("┄ " if kind == SAME_CONTENT else "─ ")
             if isinstance(child, str):
                 yield margin + dim(child)
                 continue
@@ -76,26 +84,24 @@ class _TreePrinter:
                 stack.append(iter(branches))
                 margins.append(margins[-1] + ("   " if last else "│  "))
 
-    def _branches(self, point: Point) -> Iterator[tuple[Point | str, bool]]:
-        """The children and whether each is the last; installed files as one line of text."""
+    def _branches(self, point: Point) -> Iterator[tuple[str, Point | str, bool]]:
+        """The edges' kinds, the children, and whether each is the last; installed files as one
+        line of text."""
         neighbours = point.before if self.up else point.after
-        shown: list[Point] = []
-        installed: list[Point] = []
-        seen: set[str] = set()
-        for _, other in neighbours:
-            if other.id in seen:
-                continue
-            seen.add(other.id)
+        shown: dict[str, tuple[str, Point]] = {}
+        installed: dict[str, Point] = {}
+        for kind, other in neighbours:
             if other.installed and not self.everything:
-                installed.append(other)
+                installed.setdefault(other.id, other)
             else:
-                shown.append(other)
-        shown.sort(key=self._sort_key)
-        branches: list[Point | str] = [*shown]
+                shown.setdefault(other.id, (kind, other))
+        branches: list[tuple[str, Point | str]] = [
+            *sorted(shown.values(), key=lambda branch: self._sort_key(branch[1]))
+        ]
         if installed or (point.hidden and self.up):
-            branches.append(_summarize_installed(installed, point.hidden))
-        for n, child in enumerate(branches):
-            yield child, n == len(branches) - 1
+            branches.append(("", _summarize_installed([*installed.values()], point.hidden)))
+        for n, (kind, child) in enumerate(branches):
+            yield kind, child, n == len(branches) - 1
 
     def _sort_key(self, point: Point) -> tuple[object, ...]:
         """Files before processes, nodes with children before leaves, near before far, by name."""
@@ -119,9 +125,13 @@ class _TreePrinter:
             ending += "  " + bold(point.mark)
         if point.record.get("made_elsewhere") and (self.mixed or not self.drawn):
             ending += "  made elsewhere"
-        if point.kind == "file" and not point.before and self.up and point.execution:
+        origin = []
+        if point.kind == "file" and not point.made and self.up and point.execution:
             how = "found" if point.record.get("found") else "made"
-            ending += dim(f"  {how} by {point.execution}")
+            origin.append(f"{how} by {point.execution}")
+        origin += [point.same_bytes] if point.same_bytes else []
+        if origin:
+            ending += "  " + dim(", ".join(origin))
         if point.source:
             ending += f" (source: {point.source})"
         notes = point.record.get("notes") or {}

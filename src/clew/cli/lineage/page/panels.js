@@ -65,7 +65,10 @@ const Panel = (() => {
       unit.group ? make("button", { onclick: () => act.regroup(unit.group) }, "Back into its group") : null));
     const say = unit.kind === "file" ? ["Made by", "Read by"] : ["Came in", "Went out"];
     const uniq = (nodes) => [...new Set(nodes)];
-    out.push(links(say[0], uniq(unit.ins.map((e) => e.a))), links(say[1], uniq(unit.outs.map((e) => e.b))));
+    const same = (e) => e.kind === "same_content", seen = (e) => !same(e);
+    out.push(links(say[0], uniq(unit.ins.filter(seen).map((e) => e.a))), links(say[1], uniq(unit.outs.filter(seen).map((e) => e.b))),
+      links("Same bytes as (not observed)", uniq(unit.ins.filter(same).map((e) => e.a))),
+      links("Same bytes in (not observed)", uniq(unit.outs.filter(same).map((e) => e.b))));
     return out;
   }
 

@@ -7,7 +7,9 @@ finished is not in that file. Each version and process is walked once, so the
 walk ends on any graph.
 
 Edges run the way data flows: `used` from file to process, `generated` from process to file,
-`informed` from sender to receiver, `part` from an execution that was asked for to its processes.
+`informed` from sender to receiver, `part` from an execution that was asked for to its processes,
+`same_content` from a version to one with the same bytes that was found elsewhere: the only kind
+that is inferred, not observed. Following it takes no step of the depth.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 
 from clew.prov.event_numbers import MOVES
 from clew.prov.graph import Graph
+from clew.prov.queries.lineage.content_links import SAME_CONTENT, ContentLinks, Link
 from clew.prov.queries.lineage.nodes import (
     build_activity_node,
     build_file_nodes,
@@ -35,6 +38,8 @@ _INSTANT_FLOWS = frozenset({"fork", "exec"})
 """Ways of passing data that are over when they happen; a pipe may go on."""
 _DEVICE = re.compile(r"file://[^/]*/(?:dev/(?!shm/)|proc/|sys/)")
 """Places whose files are no files."""
+_UNRECORDED = 0
+"""The key of a file that has no version: no hash is 0."""
 _PROCESSES = "SELECT id FROM started WHERE execution = ? AND id <> execution"
 
 
@@ -54,6 +59,8 @@ def trace_lineage(
     walk = _Walk(graph, up=direction == "up", everything=everything, limit=limit)
     if target.kind == "version":
         walk.from_versions(target.keys, depth)
+    elif target.kind == "file" and direction == "up":
+        walk.from_unrecorded(target, depth)
     elif target.kind == "process":
         walk.from_activities(target.keys, depth)
     elif target.kind == "execution":
@@ -67,6 +74,7 @@ class _Walk:
     def __init__(self, graph: Graph, *, up: bool, everything: bool, limit: int) -> None:
         self._graph = graph
         self._steps = LineageQueries(graph.connection)
+        self._content_links = ContentLinks(graph, self._steps)
         self._up = up
         self._everything = everything
         self._limit = limit
@@ -75,6 +83,7 @@ class _Walk:
         self._reached: dict[int, int] = {}  # activity → the time its walk is bounded by
         self._hidden: dict[int, set[int]] = {}
         self._edges: dict[tuple[int, int, str], dict[str, Any]] = {}
+        self._links: dict[int, Link] = {}  # found version → where it may come from
         self._truncated = False
 
     def from_versions(self, keys: tuple[int, ...], depth: int | None) -> None:
@@ -82,6 +91,14 @@ class _Walk:
         self._asked = list(dict.fromkeys(origins.values()))
         self._load(self._asked)
         self._walk(set(self._asked), {}, depth)
+
+    def from_unrecorded(self, target: Target, depth: int | None) -> None:
+        link = self._content_links.before_now(target.locator or "", target.digest)
+        if link is not None:
+            self._links[_UNRECORDED] = link
+            self._join(link.best, _UNRECORDED, SAME_CONTENT, strength=link.strength)
+            self._load([link.best])
+            self._walk({link.best}, {}, depth)
 
     def from_activities(self, keys: list[int] | tuple[int, ...], depth: int | None) -> None:
         self._asked = list(keys)
@@ -96,11 +113,33 @@ class _Walk:
                 return
             moved: set[int] = set()
             if versions:
+                versions |= self._follow_links(versions)
                 bounds, moved = self._makers(versions) if self._up else self._users(versions)
                 activities = self._within_limit(bounds)
             versions = self._expand(activities) | moved
             activities = {}
             level += 1
+
+    def _follow_links(self, versions: set[int]) -> set[int]:
+        """The versions that have the same bytes as these, before or after them."""
+        followed: set[int] = set()
+        while versions:
+            near = [self._versions[key] for key in versions]
+            if self._up:
+                links = self._content_links.before(near)
+                ends = [(link.best, key) for key, link in links.items()]
+                self._links |= links
+                self._load({start for start, _ in ends} - self._versions.keys())
+            else:
+                later = self._content_links.after(near)
+                ends = [(start, version.key) for start, version, _ in later]
+                self._links |= {version.key: link for _, version, link in later}
+                self._versions |= {version.key: version for _, version, _ in later}
+            for start, end in ends:
+                self._join(start, end, SAME_CONTENT, strength=self._links[end].strength)
+            versions = {pair[0 if self._up else 1] for pair in ends} - versions - followed
+            followed |= versions
+        return followed
 
     def _within_limit(self, activities: dict[int, int]) -> dict[int, int]:
         room = max(self._limit - len(self._versions) - len(self._reached), 1)
@@ -253,9 +292,13 @@ class _Walk:
                 activities[start] = None
             elif kind == "used":
                 activities[end] = None
-            else:
+            elif kind != SAME_CONTENT:
                 activities.update({start: None, end: None})
-        nodes, names = build_file_nodes(self._graph, self._steps, self._versions)
+        nodes, names = build_file_nodes(self._graph, self._steps, self._versions, self._links)
+        if target.kind == "file":
+            link = self._links.get(_UNRECORDED)
+            nodes.append(build_unrecorded_node(self._graph, self._steps, target, link))
+            names[_UNRECORDED] = target.label
         owned = {} if self._everything or not self._up else self._steps.owned(activities)
         for key, row in self._steps.activities(activities).items():
             hidden = len(self._hidden.get(key, ())) + owned.get(key, 0)
@@ -266,8 +309,6 @@ class _Walk:
             for (start, end, kind), facts in self._edges.items()
             if start in names and end in names
         ]
-        if target.kind == "file":
-            nodes.append(build_unrecorded_node(self._graph, target))
         if target.kind == "execution":
             nodes.insert(0, {"id": target.label, "kind": "execution", "label": target.label})
             edges += [

@@ -14,6 +14,7 @@ from clew.prov.queries.formats import (
     process_id,
     version_id,
 )
+from clew.prov.queries.lineage.content_links import Link
 from clew.prov.queries.lineage.steps import LineageQueries, Version
 from clew.prov.queries.notes import find_current_source, find_sources
 from clew.prov.queries.targets import Target
@@ -26,10 +27,11 @@ def version_ref(version: Version) -> str:
 
 
 def build_file_nodes(
-    graph: Graph, steps: LineageQueries, versions: dict[int, Version]
+    graph: Graph, steps: LineageQueries, versions: dict[int, Version], links: dict[int, Link]
 ) -> tuple[list[dict[str, Any]], dict[int, str]]:
     changed = steps.changed_outside(key for key, version in versions.items() if version.found)
     sources = find_sources(graph, versions.values())
+    candidates = steps.versions(c.key for link in links.values() for c in link.candidates)
     nodes = []
     names: dict[int, str] = {}
     for key, version in versions.items():
@@ -51,9 +53,26 @@ def build_file_nodes(
                 "changed_outside": key in changed,
                 "source": sources.get(key),
                 "made_elsewhere": bool(version.made_elsewhere),
+                "same_content": describe_link(links.get(key), candidates),
             }
         )
     return nodes, names
+
+
+def describe_link(link: Link | None, versions: dict[int, Version]) -> list[dict[str, Any]]:
+    """The earlier versions with the same bytes, the likeliest first."""
+    if link is None:
+        return []
+    return [
+        {
+            "version": version_ref(versions[candidate.key]),
+            "execution": execution_id(versions[candidate.key].number),
+            **path_fields(candidate.locator),
+            "made": candidate.made,
+            "strength": link.strength,
+        }
+        for candidate in link.candidates
+    ]
 
 
 def build_activity_node(row: tuple[Any, ...], hidden: int) -> dict[str, Any]:
@@ -74,9 +93,12 @@ def build_activity_node(row: tuple[Any, ...], hidden: int) -> dict[str, Any]:
     }
 
 
-def build_unrecorded_node(graph: Graph, target: Target) -> dict[str, Any]:
+def build_unrecorded_node(
+    graph: Graph, steps: LineageQueries, target: Target, link: Link | None
+) -> dict[str, Any]:
     """A file as it is now, which no execution left or found like this."""
     locator = target.locator or ""
+    candidates = steps.versions(c.key for c in link.candidates) if link else {}
     shown = path_fields(locator)
     return {
         "id": target.label,
@@ -90,7 +112,8 @@ def build_unrecorded_node(graph: Graph, target: Target) -> dict[str, Any]:
         "digest": target.digest,
         "size": None,
         "stored": False,
-        "changed_outside": True,
+        "changed_outside": target.known_place,
         "source": find_current_source(graph, locator, target.digest),
         "made_elsewhere": False,
+        "same_content": describe_link(link, candidates),
     }

@@ -1,0 +1,64 @@
+"""Files moved, copied and saved outside Clew: their lineage goes on at the same bytes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.driver import Project
+
+
+@pytest.fixture(scope="module")
+def clew(tmp_path_factory: pytest.TempPathFactory, graph: dict[str, str]) -> Project:
+    """e1 makes got.csv, which is moved to data/raw.csv; e2 reads it there."""
+    clew = Project(tmp_path_factory.mktemp("moved"), **graph)
+    clew.shell("seq 100 > got.csv")
+    (clew / "data").mkdir()
+    (clew / "got.csv").rename(clew / "data/raw.csv")
+    clew.shell("wc -l data/raw.csv > model.txt")
+    return clew
+
+
+def same_content(lineage: dict[str, Any]) -> list[tuple[str, str]]:
+    labels = {node["id"]: Path(node["label"]).name for node in lineage["nodes"]}
+    return [
+        (labels[edge["from"]], labels[edge["to"]])
+        for edge in lineage["edges"]
+        if edge["kind"] == "same_content"
+    ]
+
+
+def test_mv(clew: Project) -> None:
+    text = clew("trace", "model.txt").stdout
+    assert "├─ data/raw.csv  found by e2, same bytes as e1:got.csv\n│  └┄ got.csv\n" in (
+        text.replace("   ├─ ", "├─ ").replace("   │  ", "│  ")
+    )
+    assert "seq 100  e1.p" in text
+    assert same_content(clew.json("trace", "model.txt")) == [("got.csv", "raw.csv")]
+    assert 'label="same bytes"' in clew("trace", "model.txt", "--dot").stdout
+    assert '"kind": "same_content"' in clew("trace", "model.txt", "--html", "-o", "-").stdout
+
+
+def test_down(clew: Project) -> None:
+    lineage = clew.json("trace", "e1:got.csv", "--down")
+    assert same_content(lineage) == [("got.csv", "raw.csv")]
+    assert "model.txt" in {Path(node["label"]).name for node in lineage["nodes"]}
+
+
+def test_a_copy_that_no_execution_read(clew: Project) -> None:
+    shutil.copy(clew / "data/raw.csv", clew / "copy.csv")
+    text = clew("trace", "copy.csv").stdout
+    assert "same bytes as e1:got.csv or e2:data/raw.csv" in text
+    assert "changed outside" not in text
+
+
+def test_an_editor_that_keeps_the_old_file(clew: Project) -> None:
+    clew.shell("seq 200 > notes.csv")
+    (clew / "notes.csv").rename(clew / "notes.csv~")
+    clew.write("notes.csv", "edited\n")
+    clew.shell("cat notes.csv notes.csv~ > both.csv")
+    text = clew("trace", "both.csv").stdout
+    assert "notes.csv  changed outside" in text
+    assert "notes.csv~  found by e4, same bytes as e3:notes.csv" in text
