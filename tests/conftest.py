@@ -1,4 +1,4 @@
-"""What every test may ask for: above all a real PostgreSQL, started once for the whole run."""
+"""Fixtures of all tests: a PostgreSQL server for each worker, and a browser for each module."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from clew.db import Connection, connect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
 
 # `make test` tries the same few examples every time, `make test-heavy` many new ones.
 settings.register_profile(
@@ -145,3 +149,12 @@ def connection(database: tuple[Path, str | None]) -> Iterator[Connection]:
     path, address = database
     with connect(path, address=address) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[BrowserContext]:
+    """Of a module, not of the worker: while it runs, no other module can use asyncio."""
+    from tests.browser import launch_browser
+
+    with launch_browser() as context:
+        yield context

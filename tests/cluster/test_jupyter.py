@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
+from tests.browser import launch_browser
 from tests.cluster.kube import Kube, pod
 from tests.cluster.labs import (  # noqa: F401 - server is a fixture
     HOME,
@@ -22,7 +24,6 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     volume,
 )
 from tests.cluster.test_viewers import viewer
-from tests.local.browsing import browsing
 from tests.local.serving import Server
 
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("operator")]
@@ -87,11 +88,10 @@ def test_its_home_is_a_volume_and_keeps_what_was_installed(
         assert run("import kept") == "here\n"
         names = {each["name"] for each in first("GET", "contents")["content"]}
         assert names >= {"doubled.yaml", "sorted.yaml"}
-        with browsing(tmp_path) as page:
-            page.go(f"{server.address}/?token={server.token}")
-            page.until("document.readyState", "complete")
-            page.go(f"{server.address}{first.base}lab")
-            page.until("document.body?.innerText.includes('sorted.yaml')")
+        with launch_browser() as browser, browser.new_page() as page:
+            page.goto(f"{server.address}/?token={server.token}")
+            page.goto(f"{server.address}{first.base}lab")
+            expect(page.locator("body")).to_contain_text("sorted.yaml")
 
 
 def _uid(kube: Kube) -> str:

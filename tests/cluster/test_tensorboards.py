@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
+from tests.browser import launch_browser
 from tests.cluster.kube import Kube, pod
 from tests.cluster.labs import server  # noqa: F401 - a fixture
 from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
@@ -23,7 +25,6 @@ from tests.cluster.operators import (  # noqa: F401 - operator is a fixture
     until,
 )
 from tests.cluster.standing import seen_by_pods
-from tests.local.browsing import browsing
 from tests.local.serving import Server
 from tests.local.sharing import KEYS
 
@@ -139,8 +140,7 @@ def test_an_object_store_is_shown_while_training_writes(
 
         first = until("there are curves", lambda: max(seen(), 0))
         until("they advance", lambda: seen() > first)
-    with browsing(tmp_path) as page:
-        page.go(f"{server.address}/?token={server.token}")
-        page.until("document.readyState", "complete")
-        page.go(f"{server.address}/tensorboard/{kube.namespace}/curves/")
-        page.until("document.body?.innerText.includes('loss')")
+    with launch_browser() as browser, browser.new_page() as page:
+        page.goto(f"{server.address}/?token={server.token}")
+        page.goto(f"{server.address}/tensorboard/{kube.namespace}/curves/")
+        expect(page.locator("body")).to_contain_text("loss")

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from playwright.sync_api import BrowserContext
+from tests.browser import wait_until
 from tests.driver import Project
-from tests.local.browsing import BROWSER, browsing
 from tests.local.serving import Server, serving
 from tests.local.surviving import await_
 from tests.local.upstreams import Table, head, upstream
@@ -85,8 +86,9 @@ def server(table: Table) -> Iterator[Server]:
         yield running
 
 
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
-def test_a_hostile_notebook_cannot_ask_the_api(server: Server, table: Table) -> None:
+def test_a_hostile_notebook_cannot_ask_the_api(
+    server: Server, table: Table, browser: BrowserContext
+) -> None:
     heard: list[bytes] = []
 
     async def hostile(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -99,14 +101,14 @@ def test_a_hostile_notebook_cannot_ask_the_api(server: Server, table: Table) -> 
             writer.write(b"HTTP/1.1 200 OK\r\n" + kind + text)
             await writer.drain()
 
-    with upstream(hostile) as port, browsing(table.path.parent) as page, server.client() as client:
+    with upstream(hostile) as port, browser.new_page() as page, server.client() as client:
         table.add("notebook/me/hostile", port)
-        page.go(f"{server.address}/?token={server.token}")
-        page.until("document.title.startsWith('Clew')")
-        page.go(f"{server.address}/notebook/me/hostile/")
-        page.until("window.told !== undefined")
-        assert page.value("location.href") == f"{server.apps}/notebook/me/hostile/"
-        told = page.value("window.told")
+        page.goto(f"{server.address}/?token={server.token}")
+        wait_until(page, "document.title.startsWith('Clew')")
+        page.goto(f"{server.address}/notebook/me/hostile/")
+        wait_until(page, "window.told !== undefined")
+        assert page.evaluate("location.href") == f"{server.apps}/notebook/me/hostile/"
+        told = page.evaluate("window.told")
         made = client.get("/apis/v2beta1/experiments").json().get("experiments", [])
         assert "by the notebook" not in json.dumps(made)
         assert told.pop("own") == "200own"
@@ -127,8 +129,8 @@ def test_a_hostile_notebook_cannot_ask_the_api(server: Server, table: Table) -> 
             "/apis/v2beta1/experiments",
         }
         assert not [one for one in served if one[0] == "POST"]
-        page.go(server.address)  # the session of the user is as it was
-        page.until("document.title.startsWith('Clew')")
+        page.goto(server.address)  # the session of the user is as it was
+        wait_until(page, "document.title.startsWith('Clew')")
     assert not [one for one in heard if b"clew-" in one.lower()]
 
 

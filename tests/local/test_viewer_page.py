@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import struct
 import wave
 import zlib
@@ -12,21 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+from tests.browser import page_errors, wait_until
 from tests.driver import Project
-from tests.local.browsing import BROWSER, Page, browsing
 from tests.local.serving import Server, serving
 from tests.local.test_cmd_viewer import PREFIX, viewing
 from tests.local.upstreams import Table
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium (apt install chromium)")
-
-NAMED = "td > :nth-child(2)"
-NAMES = (
-    "[...document.querySelectorAll('#entries tr')]"
-    f".map((row) => row.querySelector('{NAMED}').textContent)"
-)
-CHOSEN = f"document.querySelector('tr.chosen {NAMED}')?.textContent"
-ASKED = "document.getElementById('ask').open"
 FILM = """(async () => {
   const canvas = Object.assign(document.createElement("canvas"), { width: 64, height: 48 });
   const recorder = new MediaRecorder(canvas.captureStream(), { mimeType: "video/webm" });
@@ -44,17 +37,36 @@ FILM = """(async () => {
 
 
 @dataclass
-class Seen:
+class Volume:
+    """A volume in the viewer, opened in the browser."""
+
     page: Page
     folder: Path
     server: Server
 
-    def named(self, *names: str) -> None:
-        self.page.until(NAMES, list(names))
+    def expect_names(self, *names: str) -> None:
+        expect(self.page.locator("#entries tr td:first-child > :nth-child(2)")).to_have_text(names)
+
+    def expect_chosen(self, name: str) -> None:
+        expect(self.page.locator("tr.chosen td:first-child > :nth-child(2)")).to_have_text(name)
+
+    def go(self, state: str) -> None:
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.server.apps}{PREFIX}#/{state}")
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def expect_question(self) -> None:
+        expect(self.page.locator("#ask")).to_be_visible()
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+def server(
+    tmp_path_factory: pytest.TempPathFactory, browser: BrowserContext
+) -> Iterator[tuple[Server, Path]]:
+    """A server in front of a viewer, to which the browser is logged in; and the viewer's volume."""
     here = tmp_path_factory.mktemp("page")
     table = Table(here / "targets.toml")
     (here / "data" / "sub").mkdir(parents=True)
@@ -63,111 +75,111 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
     (here / "data" / os.fsdecode(b"caf\xe9")).write_text("latin")
     with (
         viewing(here / "data") as viewer,
-        serving(Project(here), "--targets", str(table.path)) as server,
-        browsing(here) as page,
+        serving(Project(here), "--targets", str(table.path)) as running,
+        browser.new_page() as page,
     ):
         table.add("pvcviewer/me/data", viewer.port)
-        page.go(f"{server.address}/?token={server.token}")
-        page.until("document.readyState === 'complete' && document.title.startsWith('Clew')")
-        yield Seen(page, here / "data", server)
+        page.goto(f"{running.address}/?token={running.token}")
+        wait_until(page, "document.title.startsWith('Clew')")
+        yield running, here / "data"
 
 
 @pytest.fixture
-def seen(opened: Seen) -> Seen:
-    """The volume's first page, whatever was looked at before."""
-    opened.page.go("about:blank")
-    opened.page.go(f"{opened.server.address}{PREFIX}")
-    return opened
+def volume(server: tuple[Server, Path], browser: BrowserContext) -> Iterator[Volume]:
+    running, folder = server
+    with browser.new_page() as page:
+        page.goto(f"{running.address}{PREFIX}")
+        yield Volume(page, folder, running)
 
 
-def test_it_all_works_by_keyboard(seen: Seen, tmp_path: Path) -> None:
-    page = seen.page
-    seen.named("sub", "caf\ufffd", "notes.txt", "out")
-    page.press("ArrowDown")
-    page.until(CHOSEN, "sub")
-    page.press("Enter")
-    page.until("location.hash", "#/sub/")
-    seen.named()
-    page.until("document.getElementById('empty').checkVisibility()")
+def test_it_all_works_by_keyboard(volume: Volume, tmp_path: Path) -> None:
+    page = volume.page
+    volume.expect_names("sub", "caf\ufffd", "notes.txt", "out")
+    volume.press("ArrowDown")
+    volume.expect_chosen("sub")
+    volume.press("Enter")
+    wait_until(page, "location.hash", "#/sub/")
+    volume.expect_names()
+    expect(page.locator("#empty")).to_be_visible()
 
-    page.press("n")
-    page.until(ASKED)
-    page.type("made here")
-    page.press("Enter")
-    seen.named("made here")
-    assert (seen.folder / "sub" / "made here").is_dir()
+    volume.press("n")
+    volume.expect_question()
+    page.keyboard.insert_text("made here")
+    volume.press("Enter")
+    volume.expect_names("made here")
+    assert (volume.folder / "sub" / "made here").is_dir()
 
     (tmp_path / "sent.bin").write_bytes(os.urandom(40 << 20))  # more than one piece
-    page.pick("#picked", tmp_path / "sent.bin")
-    seen.named("made here", "sent.bin")
-    page.until("document.querySelector('.upload button').textContent", "Dismiss")
-    assert (seen.folder / "sub" / "sent.bin").read_bytes() == (tmp_path / "sent.bin").read_bytes()
+    page.set_input_files("#picked", tmp_path / "sent.bin")
+    volume.expect_names("made here", "sent.bin")
+    expect(page.locator(".upload button")).to_have_text("Dismiss")
+    assert (volume.folder / "sub" / "sent.bin").read_bytes() == (tmp_path / "sent.bin").read_bytes()
 
     for _ in range(2):
-        page.press("ArrowDown")
-    page.until(CHOSEN, "sent.bin")
-    page.press("F2")
-    page.until(ASKED)
-    page.type("kept")  # the part before the dot is selected
-    page.press("Enter")
-    seen.named("made here", "kept.bin")
-    page.until(CHOSEN, "kept.bin")
-    page.press("Delete")
-    page.until(ASKED)
-    page.press("Enter")
-    seen.named("made here")
-    assert not (seen.folder / "sub" / "kept.bin").exists()
-    page.press("Backspace")
-    page.until("location.hash", "#/")
-    assert page.problems == []
+        volume.press("ArrowDown")
+    volume.expect_chosen("sent.bin")
+    volume.press("F2")
+    volume.expect_question()
+    page.keyboard.insert_text("kept")  # the part before the dot is selected
+    volume.press("Enter")
+    volume.expect_names("made here", "kept.bin")
+    volume.expect_chosen("kept.bin")
+    volume.press("Delete")
+    volume.expect_question()
+    volume.press("Enter")
+    volume.expect_names("made here")
+    assert not (volume.folder / "sub" / "kept.bin").exists()
+    volume.press("Backspace")
+    wait_until(page, "location.hash", "#/")
+    assert page_errors(page) == []
 
 
-def test_text_is_edited_and_nobody_is_overwritten_unasked(seen: Seen) -> None:
-    page, file = seen.page, seen.folder / "notes.txt"
-    page.go(f"{seen.server.apps}{PREFIX}#/?show=notes.txt")
-    area = "document.querySelector('#content textarea')"
-    page.until(f"{area}?.value", "one\ntwo\n")
-    page.value(f"{area}.focus(), {area}.setSelectionRange(0, 0)")
-    page.type("zero\n")
-    page.press("s", ctrl=True)
-    page.until("document.getElementById('count').textContent.length > 0")
-    page.until("fetch('files/notes.txt').then((a) => a.text()).then((t) => t.length)", 16)
+def test_text_is_edited_and_nobody_is_overwritten_unasked(volume: Volume) -> None:
+    page, file = volume.page, volume.folder / "notes.txt"
+    volume.go("?show=notes.txt")
+    area = page.locator("#content textarea")
+    expect(area).to_have_value("one\ntwo\n")
+    area.evaluate("area => (area.focus(), area.setSelectionRange(0, 0))")
+    page.keyboard.insert_text("zero\n")
+    volume.press("Control+s")
+    wait_until(page, "fetch('files/notes.txt').then((a) => a.text()).then((t) => t.length)", 16)
     assert file.read_bytes() == b"zero\r\none\r\ntwo\r\n"
     file.write_bytes(b"theirs")
-    page.type("mine\n")
-    page.press("s", ctrl=True)
-    page.until(ASKED)
-    page.press("Escape")
-    page.until(ASKED, False)
+    page.keyboard.insert_text("mine\n")
+    volume.press("Control+s")
+    volume.expect_question()
+    volume.press("Escape")
+    expect(page.locator("#ask")).not_to_be_visible()
     assert file.read_bytes() == b"theirs"
-    page.press("s", ctrl=True)
-    page.until(ASKED)
-    page.press("Enter")
-    page.until("fetch('files/notes.txt').then((a) => a.text()).then((t) => t.slice(0, 4))", "zero")
-    errors = [one for one in page.problems if "412" not in one]  # which is told to the console
-    assert errors == []
-    page.problems.clear()
+    volume.press("Control+s")
+    volume.expect_question()
+    volume.press("Enter")
+    start = "fetch('files/notes.txt').then((a) => a.text()).then((t) => t.slice(0, 4))"
+    wait_until(page, start, "zero")
+    assert [error for error in page_errors(page) if "412" not in error] == []
 
 
-def test_pictures_sound_and_film_are_shown(seen: Seen) -> None:
-    page, folder = seen.page, seen.folder / "sub"
-    page.until("document.getElementById('count')?.textContent.length > 0")
+def test_pictures_sound_and_film_are_shown(volume: Volume) -> None:
+    page, folder = volume.page, volume.folder / "sub"
+    expect(page.locator("#count")).not_to_be_empty()
     (folder / "a.png").write_bytes(picture(7, 5))
     with wave.open(str(folder / "a.wav"), "wb") as sound:
         sound.setparams((1, 2, 8000, 0, "NONE", ""))
         sound.writeframes(bytes(2 * 2000))
-    (folder / "a.webm").write_bytes(base64.b64decode(page.value(FILM)))
+    (folder / "a.webm").write_bytes(base64.b64decode(page.evaluate(FILM)))
     for name, element, what, wanted in (
         ("a.png", "img", "[it.naturalWidth, it.naturalHeight]", [7, 5]),
         ("a.wav", "audio", "it.duration", 0.25),
         ("a.webm", "video", "[it.videoWidth, it.videoHeight]", [64, 48]),
     ):
-        page.go(f"{seen.server.apps}{PREFIX}#/sub/?show={name}")
-        page.until(f"((it) => it && {what})(document.querySelector('#content {element}'))", wanted)
+        volume.go(f"sub/?show={name}")
+        wait_until(
+            page, f"((it) => it && {what})(document.querySelector('#content {element}'))", wanted
+        )
         (folder / name).unlink()
-    page.press("Escape")
-    page.until("document.getElementById('preview').hidden")
-    assert page.problems == []
+    volume.press("Escape")
+    expect(page.locator("#preview")).to_be_hidden()
+    assert page_errors(page) == []
 
 
 def picture(width: int, height: int) -> bytes:
@@ -182,43 +194,37 @@ def picture(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
-def test_names_that_are_no_text_open_and_links_out_do_not(seen: Seen) -> None:
-    page = seen.page
-    page.go(f"{seen.server.apps}{PREFIX}#/?show=caf%25E9")
-    page.until("document.querySelector('#content textarea')?.value", "latin")
-    page.go(f"{seen.server.apps}{PREFIX}#/?show=out")
-    page.until("document.getElementById('problem').textContent", "403 Forbidden")
-    page.problems.clear()
+def test_names_that_are_no_text_open_and_links_out_do_not(volume: Volume) -> None:
+    page = volume.page
+    volume.go("?show=caf%25E9")
+    expect(page.locator("#content textarea")).to_have_value("latin")
+    volume.go("?show=out")
+    expect(page.locator("#problem")).to_have_text("403 Forbidden")
 
 
-def test_an_address_leads_to_nothing_but_files(seen: Seen) -> None:
-    page = seen.page
+def test_an_address_leads_to_nothing_but_files(volume: Volume) -> None:
+    page = volume.page
     for away in ("..", "%2e%2e", ".%2E", "..\\..\\.."):
-        page.go("about:blank")
-        page.go(f"{seen.server.apps}{PREFIX}#/{away}/{away}/{away}/{away}/healthz")
-        page.until("document.getElementById('problem')?.textContent.startsWith('there is no ')")
-        page.go(f"{seen.server.apps}{PREFIX}#/?show={away}/{away}/{away}/{away}/healthz")
-        page.until("/^40[04] /.test(document.getElementById('problem')?.textContent)")
-    page.problems.clear()
+        volume.go(f"{away}/{away}/{away}/{away}/healthz")
+        expect(page.locator("#problem")).to_have_text(re.compile("^there is no "))
+        volume.go(f"?show={away}/{away}/{away}/{away}/healthz")
+        expect(page.locator("#problem")).to_have_text(re.compile("^40[04] "))
 
 
-def test_what_is_seen_is_in_the_address(seen: Seen) -> None:
-    page = seen.page
-    page.go(f"{seen.server.apps}{PREFIX}#/?sort=size&order=desc")
-    page.until("document.querySelector('th[aria-sort=descending]')?.textContent", "Size")
-    first = page.value(NAMES)
-    page.value("document.old = true")
-    page.do("Page.reload")
-    page.until("document.old", None)
-    page.until(NAMES, first)
-    page.until("location.hash", "#/?sort=size&order=desc")
-    page.value("document.getElementById('filter').focus()")
-    page.type("note")
-    seen.named("notes.txt")
+def test_what_is_seen_is_in_the_address(volume: Volume) -> None:
+    page = volume.page
+    volume.go("?sort=size&order=desc")
+    expect(page.locator("th[aria-sort=descending]")).to_have_text("Size")
+    names = page.locator("#entries tr td:first-child > :nth-child(2)").all_text_contents()
+    page.reload()
+    volume.expect_names(*names)
+    wait_until(page, "location.hash", "#/?sort=size&order=desc")
+    page.fill("#filter", "note")
+    volume.expect_names("notes.txt")
 
 
-def test_light_and_dark(seen: Seen) -> None:
+def test_light_and_dark(volume: Volume) -> None:
     for scheme, colour in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(21, 24, 28)")):
-        seen.page.colours(scheme)
-        seen.page.until("getComputedStyle(document.body).backgroundColor", colour)
-    assert len(seen.page.picture()) > 5_000
+        volume.page.emulate_media(color_scheme=scheme)
+        wait_until(volume.page, "getComputedStyle(document.body).backgroundColor", colour)
+    assert len(volume.page.screenshot()) > 5_000

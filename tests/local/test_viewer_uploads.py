@@ -3,59 +3,68 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.local.browsing import BROWSER, Page, browsing
+from playwright.sync_api import BrowserContext, Page, Route, expect
+from tests.browser import page_errors, wait_until
 from tests.local.test_cmd_viewer import Viewer, viewing
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium (apt install chromium)")
-
 PIECE = 32 << 20
-SAID = "[...document.querySelectorAll('.upload')].map((line) => line.children[2].textContent)"
-ENDED = "document.querySelector('.upload button')?.textContent === 'Dismiss'"
+STATES = "[...document.querySelectorAll('.upload')].map((line) => line.children[2].textContent)"
 
 
-class Shown:
-    """A viewer, which may be killed and come again, and its page, whose uploads are held."""
+class Upload:
+    """A viewer, which may be killed and started again, and its page, whose uploads are held."""
 
-    def __init__(self, stack: ExitStack, here: Path) -> None:
+    def __init__(self, stack: ExitStack, here: Path, browser: BrowserContext) -> None:
         self.folder = here / "data"
         self.folder.mkdir()
         self._stack = stack
-        self.page: Page = stack.enter_context(browsing(here))
+        self._held: list[Route] = []
+        self.page: Page = stack.enter_context(browser.new_page())
         self.viewer: Viewer = stack.enter_context(viewing(self.folder))
-        self.look()
-        self.page.hold("*/files/*.bin")
+        self.open_page()
+        self.page.route("**/files/*.bin", self._hold)
 
-    def look(self) -> None:
-        self.page.go("about:blank")
-        self.page.go(self.viewer.address)
-        self.page.until("document.getElementById('count')?.textContent.length > 0")
+    def _hold(self, route: Route) -> None:
+        self._held.append(route)
 
-    def kill(self) -> None:
+    def open_page(self) -> None:
+        self.page.goto(self.viewer.address)
+        expect(self.page.locator("#count")).not_to_be_empty()
+
+    def kill_viewer(self) -> None:
         self.viewer.process.kill()
         self.viewer.process.wait()
 
-    def again(self) -> None:
+    def restart_viewer(self) -> None:
         """On the same port."""
         words = ("--port", str(self.viewer.port))
         self.viewer = self._stack.enter_context(viewing(self.folder, *words))
 
-    def sends(self) -> dict[str, Any]:
-        """The next part that is sent, which is held; it may be asked before what is here."""
-        while (held := self.page.held())["request"]["method"] == "HEAD":
-            self.page.let_go(held)
+    def next_request(self) -> Route:
+        """The next request that is held; `continue_` sends it."""
+        until = time.monotonic() + 60
+        while not self._held:
+            assert time.monotonic() < until, "the page sends no request"
+            self.page.wait_for_timeout(20)
+        return self._held.pop(0)
+
+    def next_piece(self) -> Route:
+        """The next piece that is sent. The page may first ask what the server has."""
+        while (held := self.next_request()).request.method == "HEAD":
+            held.continue_()
         return held
 
 
 @pytest.fixture
-def shown(tmp_path: Path) -> Iterator[Shown]:
+def upload(tmp_path: Path, browser: BrowserContext) -> Iterator[Upload]:
     with ExitStack() as stack:
-        yield Shown(stack, tmp_path)
+        yield Upload(stack, tmp_path, browser)
 
 
 @pytest.fixture
@@ -66,81 +75,81 @@ def large(tmp_path: Path) -> Path:
     return made
 
 
-def part(held: dict[str, Any]) -> str:
-    headers = {name.lower(): value for name, value in held["request"]["headers"].items()}
-    return str(headers["content-range"])
+def content_range(held: Route) -> str:
+    return held.request.headers["content-range"]
 
 
-def asked(held: dict[str, Any]) -> tuple[str, str]:
-    return held["request"]["method"], held["request"]["url"].rpartition("/")[2]
+def method_and_name(held: Route) -> tuple[str, str]:
+    return held.request.method, held.request.url.rpartition("/")[2]
 
 
-def test_files_are_dropped_and_two_are_sent_at_a_time(shown: Shown, tmp_path: Path) -> None:
-    page = shown.page
+def test_files_are_dropped_and_two_are_sent_at_a_time(upload: Upload, tmp_path: Path) -> None:
+    page = upload.page
     files = [tmp_path / name for name in ("a.bin", "b.bin", "c.bin")]
     for file in files:
         file.write_bytes(os.urandom(1000))
-    page.drop(*files)
-    heads = [page.held(), page.held()]
-    assert [asked(one) for one in heads] == [("HEAD", "a.bin"), ("HEAD", "b.bin")]
+    page.locator("body").drop({"files": files})
+    heads = [upload.next_request(), upload.next_request()]
+    assert [method_and_name(one) for one in heads] == [("HEAD", "a.bin"), ("HEAD", "b.bin")]
     for one in heads:
-        page.let_go(one)
-    parts = {asked(one): one for one in (page.held(), page.held())}
+        one.continue_()
+    parts = {method_and_name(one): one for one in (upload.next_request(), upload.next_request())}
     assert parts.keys() == {("PUT", "a.bin"), ("PUT", "b.bin")}
-    assert page.value(SAID)[2] == "waits"
-    page.let_go(parts["PUT", "b.bin"])
-    third = page.held()
-    assert asked(third) == ("HEAD", "c.bin")
-    assert page.value(SAID)[1] == "1.0 kB"
-    page.let_go(parts["PUT", "a.bin"])
-    page.let_go(third)
-    page.let_go(page.held())
-    page.until(SAID, ["1.0 kB"] * 3)
+    assert page.evaluate(STATES)[2] == "waits"
+    parts["PUT", "b.bin"].continue_()
+    third = upload.next_request()
+    assert method_and_name(third) == ("HEAD", "c.bin")
+    assert page.evaluate(STATES)[1] == "1.0 kB"
+    parts["PUT", "a.bin"].continue_()
+    third.continue_()
+    upload.next_request().continue_()
+    wait_until(page, STATES, ["1.0 kB"] * 3)
     for file in files:
-        assert (shown.folder / file.name).read_bytes() == file.read_bytes()
-    assert page.problems == []
+        assert (upload.folder / file.name).read_bytes() == file.read_bytes()
+    assert page_errors(page) == []
 
 
 def test_an_upload_goes_on_after_a_break_and_when_it_is_chosen_again(
-    shown: Shown, large: Path
+    upload: Upload, large: Path
 ) -> None:
-    page, size = shown.page, large.stat().st_size
-    page.pick("#picked", large)
-    first = shown.sends()
-    assert part(first) == f"bytes 0-{PIECE - 1}/{size}"
-    page.let_go(first)
-    second = shown.sends()
-    shown.kill()
-    page.let_go(second)
-    page.until(SAID, ["goes on in a moment"])
-    shown.again()
-    assert part(shown.sends()) == part(second) == f"bytes {PIECE}-{size - 1}/{size}"
-    shown.look()
-    page.pick("#picked", large)
-    chosen = shown.sends()
-    assert part(chosen) == part(second)
-    page.let_go(chosen)
-    page.until(ENDED)
-    assert (shown.folder / large.name).read_bytes() == large.read_bytes()
+    page, size = upload.page, large.stat().st_size
+    page.set_input_files("#picked", large)
+    first = upload.next_piece()
+    assert content_range(first) == f"bytes 0-{PIECE - 1}/{size}"
+    first.continue_()
+    second = upload.next_piece()
+    upload.kill_viewer()
+    second.continue_()
+    wait_until(page, STATES, ["goes on in a moment"])
+    upload.restart_viewer()
+    assert content_range(second) == f"bytes {PIECE}-{size - 1}/{size}"
+    assert content_range(upload.next_piece()) == content_range(second)
+    upload.open_page()
+    page.set_input_files("#picked", large)
+    chosen = upload.next_piece()
+    assert content_range(chosen) == content_range(second)
+    chosen.continue_()
+    expect(page.locator(".upload button")).to_have_text("Dismiss")
+    assert (upload.folder / large.name).read_bytes() == large.read_bytes()
 
 
 def test_an_upload_that_only_was_not_put_in_its_place_is_not_sent_again(
-    shown: Shown, large: Path
+    upload: Upload, large: Path
 ) -> None:
-    page, size = shown.page, large.stat().st_size
-    page.pick("#picked", large)
-    page.let_go(shown.sends())
-    last = shown.sends()
-    shown.kill()
-    (draft,) = shown.folder.iterdir()
+    page, size = upload.page, large.stat().st_size
+    page.set_input_files("#picked", large)
+    upload.next_piece().continue_()
+    last = upload.next_piece()
+    upload.kill_viewer()
+    (draft,) = upload.folder.iterdir()
     with draft.open("ab") as file:  # as if it had come, and the viewer had ended just then
         file.write(large.read_bytes()[PIECE:])
-    page.let_go(last)
-    page.until(SAID, ["goes on in a moment"])
-    shown.again()
-    rest = shown.sends()
-    assert part(rest) == f"bytes */{size}"
-    page.let_go(rest)
-    page.until(ENDED)
-    assert (shown.folder / large.name).read_bytes() == large.read_bytes()
-    assert os.listdir(shown.folder) == [large.name]
+    last.continue_()
+    wait_until(page, STATES, ["goes on in a moment"])
+    upload.restart_viewer()
+    rest = upload.next_piece()
+    assert content_range(rest) == f"bytes */{size}"
+    rest.continue_()
+    expect(page.locator(".upload button")).to_have_text("Dismiss")
+    assert (upload.folder / large.name).read_bytes() == large.read_bytes()
+    assert os.listdir(upload.folder) == [large.name]

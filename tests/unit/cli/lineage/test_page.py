@@ -4,24 +4,17 @@
 
 from __future__ import annotations
 
-import json
-import re
-import shutil
-import subprocess
-from html import unescape
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import BrowserContext, Page
 from tests.unit.cli.lineage.test_drawing import document, file, process
 
-from clew.cli.lineage import page
+from clew.cli.lineage.page import render
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium (apt install chromium)")
-
-SPEAK = """<script>
+HELPERS = """
 const seen = {};
 const texts = (selector) => [...document.querySelectorAll(selector)].map((e) => e.textContent);
 const nodes = () => texts("#world .node .title");
@@ -29,34 +22,22 @@ const find = (title) => [...document.querySelectorAll("#world .node")].find((n) 
 const click = (element, more) => element.dispatchEvent(new MouseEvent("click", { bubbles: true, ...more }));
 const key = (element, key) => element.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 const type = (text) => { const box = document.getElementById("search"); box.value = text; box.dispatchEvent(new Event("input")); return box; };
-try { SCENARIO } catch (error) { seen.error = String(error.stack); }
-document.body.setAttribute("data-seen", JSON.stringify(seen));
-</script></body>"""
+"""
 
 
-def look(doc: dict[str, Any], scenario: str, folder: Path, state: str = "") -> dict[str, Any]:
-    """Open the page of `doc`, act out `scenario` in it, and return what it put into `seen`."""
-    text = page.render(doc, version="1").replace("</body>", SPEAK.replace("SCENARIO", scenario))
+@pytest.fixture
+def page(browser: BrowserContext) -> Iterator[Page]:
+    with browser.new_page() as opened:
+        yield opened
+
+
+def look(page: Page, doc: dict[str, Any], scenario: str, folder: Path, state: str = "") -> Any:
+    """Open the page of `doc`, run `scenario` in it, and return what it put into `seen`."""
     path = folder / "page.html"
-    path.write_text(text)
-    assert BROWSER is not None
-    ran = subprocess.run(
-        [
-            BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            f"--user-data-dir={folder / 'browser'}", "--window-size=1400,850",
-            "--virtual-time-budget=2000", "--dump-dom", f"{path.as_uri()}{state}",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )  # fmt: skip
-    found = re.search(r'data-seen="([^"]*)"', ran.stdout)
-    assert found, ran.stdout[-2000:]
-    seen: dict[str, Any] = json.loads(unescape(found[1]))
-    assert "error" not in seen, seen["error"]
-    return seen
+    path.write_text(render(doc, version="1"))
+    page.goto("about:blank")
+    page.goto(f"{path.as_uri()}{state}")
+    return page.evaluate(f"() => {{ {HELPERS} {scenario}; return seen; }}")
 
 
 MODEL = file("model.pkl")
@@ -72,8 +53,9 @@ SMALL = document(
 )
 
 
-def test_like_files_stand_as_one_until_they_are_asked_for(tmp_path: Path) -> None:
+def test_like_files_stand_as_one_until_they_are_asked_for(page: Page, tmp_path: Path) -> None:
     seen = look(
+        page,
         SMALL,
         """
         seen.first = nodes();
@@ -95,8 +77,9 @@ def test_like_files_stand_as_one_until_they_are_asked_for(tmp_path: Path) -> Non
     assert set(seen["all"]) == whole | {part["label"] for part in PARTS}
 
 
-def test_sides_fold_and_unfold(tmp_path: Path) -> None:
+def test_sides_fold_and_unfold(page: Page, tmp_path: Path) -> None:
     seen = look(
+        page,
         SMALL,
         """
         click(find("sort").querySelector('.handle[data-side="<"]'));
@@ -112,8 +95,9 @@ def test_sides_fold_and_unfold(tmp_path: Path) -> None:
     assert "30 files" in seen["unfolded"]
 
 
-def test_search_centres_and_the_address_keeps_it(tmp_path: Path) -> None:
+def test_search_centres_and_the_address_keeps_it(page: Page, tmp_path: Path) -> None:
     seen = look(
+        page,
         SMALL,
         """
         key(type("part-17"), "Enter");
@@ -127,6 +111,7 @@ def test_search_centres_and_the_address_keeps_it(tmp_path: Path) -> None:
     assert seen["selected"] == ["part-17.csv"]
     assert seen["off"] < 20
     again = look(
+        page,
         SMALL,
         'seen.selected = texts("#world .selected .title"); seen.h = location.hash',
         tmp_path,
@@ -135,8 +120,9 @@ def test_search_centres_and_the_address_keeps_it(tmp_path: Path) -> None:
     assert again == {"selected": ["part-17.csv"], "h": seen["hash"]}
 
 
-def test_the_path_between_two_nodes(tmp_path: Path) -> None:
+def test_the_path_between_two_nodes(page: Page, tmp_path: Path) -> None:
     seen = look(
+        page,
         SMALL,
         """
         click(find("features.csv"));
@@ -153,8 +139,9 @@ def test_the_path_between_two_nodes(tmp_path: Path) -> None:
     assert seen["cleared"] == []
 
 
-def test_the_keyboard_reaches_everything(tmp_path: Path) -> None:
+def test_the_keyboard_reaches_everything(page: Page, tmp_path: Path) -> None:
     seen = look(
+        page,
         SMALL,
         """
         const focused = () => document.activeElement.querySelector(".title").textContent;
@@ -176,8 +163,9 @@ def test_the_keyboard_reaches_everything(tmp_path: Path) -> None:
     assert seen["rows"] == len(SMALL["nodes"])
 
 
-def test_the_table_is_sorted_and_filtered(tmp_path: Path) -> None:
+def test_the_table_is_sorted_and_filtered(page: Page, tmp_path: Path) -> None:
     seen = look(
+        page,
         SMALL,
         'seen.names = texts("#table-view tbody .link"); seen.sort = texts("th[aria-sort=descending]")',
         tmp_path,
@@ -187,12 +175,13 @@ def test_the_table_is_sorted_and_filtered(tmp_path: Path) -> None:
     assert seen["sort"] == ["Name ▼"]
 
 
-def test_nothing_overlaps_in_a_tangle(tmp_path: Path) -> None:
+def test_nothing_overlaps_in_a_tangle(page: Page, tmp_path: Path) -> None:
     steps = [process(f"e1.p{n}", f"step{n}", str(n)) for n in range(40)]
     made = [file(f"d/f{n}.x{n}") for n in range(40)]
     chain = [(steps[n], "generated", made[n]) for n in range(40)]
     chain += [(made[n], "used", steps[m]) for n in range(40) for m in (n // 2, n // 3) if m < n]
     seen = look(
+        page,
         document((steps[0], "generated", made[0]), *chain),
         """
         click(document.getElementById("all"));
@@ -206,10 +195,11 @@ def test_nothing_overlaps_in_a_tangle(tmp_path: Path) -> None:
     assert seen["overlaps"] == 0
 
 
-def test_a_name_that_looks_like_markup_is_drawn_as_it_is(tmp_path: Path) -> None:
+def test_a_name_that_looks_like_markup_is_drawn_as_it_is(page: Page, tmp_path: Path) -> None:
     nasty = "</script><img src=x onerror=alert(1)>"
     doc = document((process("e1.p1", "x"), "generated", file(nasty)))
     seen = look(
+        page,
         doc,
         'seen.titles = nodes().length; seen.images = document.images.length; seen.h1 = texts("h1")',
         tmp_path,
