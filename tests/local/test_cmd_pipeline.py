@@ -162,6 +162,10 @@ def test_failures(project: Project, compiled: Path, tmp_path: Path) -> None:
     assert found["bye"]["outputs"] == {"Output": "FAILED exit-handler-1 failing-r1"}
     log = project.command("pipeline", "logs", "r1/break-down").stdout
     assert b"RuntimeError: as it should" in log
+    error = found[f"{inside}break-down"]["error"]
+    assert error == "RuntimeError: as it should (component.py, line 8: raise RuntimeError(why))"
+    shown = project.command("pipeline", "show", "r1")
+    assert b"hint: clew pipeline logs r1/exit-handler-1/break-down\n" in shown.stderr
     outside = run(project, compiled / "bye.yaml", "-p", "job=alone")
     assert outside["outputs"] == {"Output": "SUCCEEDED bye alone"}, "outside an exit handler"
 

@@ -195,7 +195,7 @@ def test_a_run_that_fails_says_why(client: kfp.Client) -> None:
     assert found.state == "FAILED"
     assert "refuse" in found.error.message
     (task,) = found.run_details.task_details
-    assert (task.state, "status 1" in task.error.message) == ("FAILED", True)
+    assert (task.state, "no, never" in task.error.message) == ("FAILED", True)
 
 
 def test_what_cannot_run_here_is_taken_and_fails_as_a_run(client: kfp.Client) -> None:

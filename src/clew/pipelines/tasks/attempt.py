@@ -23,11 +23,15 @@ from clew.pipelines.runs.task_reuse import RUNS
 from clew.pipelines.spec.ir import PythonFunction
 from clew.pipelines.spec.placeholders import artifact_path
 from clew.pipelines.spec.values import WrongType, convert, parse_value
+from clew.pipelines.tasks.failure_message import explain_failure, read_tail
 from clew.pipelines.tasks.venvs import InstallFailed, VenvBuilder
 from clew.pipelines.tasks.worker_pool import WorkerPool
 from clew.prov.events import AnyEvent
 from clew.run.session.forked_task import ForkedTask
 from clew.run.session.worker_session import WorkerSession
+
+_OUTPUT_SECONDS = 5.0
+"""How long to wait for the end of a failed task's output, which explains the failure."""
 
 OnEnd = Callable[["Attempt"], None]
 
@@ -147,10 +151,6 @@ def find_free_directory(place: Path) -> Path:
     return found
 
 
-def describe_exit(status: int) -> str:
-    return f"it ended with {f'signal {status - 128}' if status > 128 else f'status {status}'}"
-
-
 class ForkedAttempt:
     """A lightweight component, in a process that a worker forks."""
 
@@ -231,8 +231,15 @@ class ForkedAttempt:
             return TaskResult(
                 error="its end was not seen: its worker was ended, or the disk is full"
             )
-        status = self._piece.status
-        return TaskResult(error=describe_exit(status)) if status else self._errand.outcome()
+        if status := self._piece.status:
+            return TaskResult(error=explain_failure(status, self._read_output(self._piece)))
+        return self._errand.outcome()
+
+    @staticmethod
+    def _read_output(piece: ForkedTask) -> str:
+        piece.output.finished.wait(_OUTPUT_SECONDS)
+        with piece.output.capture.path.open("rb") as file:
+            return read_tail(file)
 
     @property
     def execution(self) -> str | None:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from msgspec import Struct
 
@@ -20,8 +20,9 @@ from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput
 from clew.pipelines.runs.live_logs import Heard
-from clew.pipelines.tasks.attempt import OnEnd, TaskFiles, describe_exit
+from clew.pipelines.tasks.attempt import OnEnd, TaskFiles
 from clew.pipelines.tasks.containers.runtime import ContainerRuntime
+from clew.pipelines.tasks.failure_message import explain_failure, read_tail
 from clew.pipelines.tasks.worker_pool import create_host
 from clew.project_directory import ProjectDirectory
 from clew.prov.events import AnyEvent
@@ -51,6 +52,7 @@ class _TaskHost(LocalHost):
         self._heard = heard
         self.environ = create_host(settings, variables).environ
         self._tracer: int | None = None
+        self._output: BinaryIO | None = None
 
     def facets(self, redactor: Redactor) -> dict[str, Any]:
         return {**super().facets(redactor), "streams": _STREAMS}
@@ -61,8 +63,17 @@ class _TaskHost(LocalHost):
         kept = streams.recreate_streams(
             spool, _STREAMS, redactor=redactor, limit=limit, stdin=None, show=None
         )
-        self._heard(spool.name, kept.kept["stdout"].path)
+        path = kept.kept["stdout"].path
+        self._heard(spool.name, path)
+        self._output = path.open("rb")  # the file is removed once the execution is recorded
         return kept
+
+    def take_output(self) -> str:
+        """The end of the output; call once, after the end."""
+        if self._output is None:
+            return ""
+        with self._output as file:
+            return read_tail(file)
 
     def start(self, what: LaunchOptions) -> int:
         self._tracer = super().start(what)
@@ -146,10 +157,13 @@ class ProcessAttempt:
                 self._directory, self._settings, command, host=self._stage, label=self._errand.name
             )
         finally:
+            output = self._stage.take_output()
             if self._container is not None:
                 self._container.clear()
         self.execution = ran.execution["uid"]
-        return TaskResult(error=describe_exit(ran.status)) if ran.status else self._errand.outcome()
+        if ran.status:
+            return TaskResult(error=explain_failure(ran.status, output))
+        return self._errand.outcome()
 
 
 class Container(Struct):

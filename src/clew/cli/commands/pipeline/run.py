@@ -93,10 +93,13 @@ def command(
 
 def run_with_progress(run: Callable[..., dict[str, Any]], as_json: bool) -> int:
     """Call `run` with progress on stderr, print the result, and return the exit status."""
+    failed: list[str] = []
     with _without_gc(), Progress() as progress:
 
         def watch(change: Change) -> None:
             gc.enable()
+            if change.node.state == "failed" and change.execution:
+                failed.append(change.node.path)
             progress.changed(change)
 
         def say(text: str) -> None:
@@ -106,6 +109,8 @@ def run_with_progress(run: Callable[..., dict[str, Any]], as_json: bool) -> int:
     if as_json:
         print_json(document)
     print_message(summarize(document))
+    if failed:
+        print_message(f"hint: clew pipeline logs {document['id']}/{escape(failed[0])}")
     return _STATUS[document["state"]]
 
 

@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from clew.cli.options import json_option
-from clew.cli.output import escape, format_duration, print_json, print_line, print_table
+from clew.cli.output import (
+    escape,
+    format_duration,
+    print_json,
+    print_line,
+    print_message,
+    print_table,
+)
 
 
 @click.command("show", short_help="Show a run.", epilog="Example: clew pipeline show r1")
@@ -35,6 +42,9 @@ def print_run(run: str, as_json: bool) -> None:
         for name, value in values.items():
             print_line(f"  {title[:-1]} {escape(name)} = {_format_json(value)}")
     print_table(("task", "state", "took", "execution", "what"), map(_row, document["tasks"]))
+    failed = [task["id"] for task in document["tasks"] if task["error"] and task["execution"]]
+    if failed:
+        print_message(f"hint: clew pipeline logs {escape(failed[0])}")
 
 
 def _row(task: dict[str, Any]) -> tuple[str, ...]:
