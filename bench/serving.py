@@ -126,7 +126,7 @@ def listing(root: Path, count: int) -> dict[str, float]:
                 run_queue.insert(
                     graph, run_queue.NewRun(experiment=home, name=name, spec=spec, config=given)
                 )
-            connection.rows("UPDATE run SET state = 'succeeded', finished = ?", (begin,))
+            connection.rows("UPDATE run_request SET state = 'succeeded', finished = ?", (begin,))
 
         connection.atomically(fill)
     ways: list[dict[str, str]] = [

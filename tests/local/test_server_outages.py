@@ -158,7 +158,7 @@ def test_a_server_that_ends_while_the_database_is_away(
         server.process.wait()
     mortal.start()
     with asking.graph() as graph:  # so that nobody need wait for the end of the lease
-        graph.connection.rows("UPDATE run SET lease = 0 WHERE id = ?", (run,))
+        graph.connection.rows("UPDATE run_request SET lease = 0 WHERE id = ?", (run,))
     with serving(asking.project, "--runs", "1", "--on-host") as server:
         (found,) = over(asking, [run])
         assert (found.state, found.error) == ("succeeded", None)
@@ -228,7 +228,7 @@ def test_a_server_that_alone_loses_its_database(
             way.unlink()
             mortal.cut("application_name = 'alone'")
             with asking.graph() as graph:  # so that nobody need wait for the end of the lease
-                graph.connection.rows("UPDATE run SET lease = 0 WHERE id = ?", (run,))
+                graph.connection.rows("UPDATE run_request SET lease = 0 WHERE id = ?", (run,))
             for n in (5, 6):  # the other server looks at ended leases before it takes these
                 (found,) = asking.over(asking.gated(quick, n))
                 assert found.state == "succeeded"

@@ -236,7 +236,8 @@ def test_a_run_that_only_the_catalogue_takes_for_failed_can_be_retried(asking: A
         asking.over(run)
         with asking.graph() as graph:  # as a server left it that lost the database at its end
             graph.connection.rows(
-                "UPDATE run SET state = 'failed', error = 'lost', finished = ? WHERE id = ?",
+                "UPDATE run_request SET state = 'failed', error = 'lost', finished = ?"
+                " WHERE id = ?",
                 (time.time_ns(), run),
             )
         assert client.post(f"/apis/v2beta1/runs/{run}:retry").status_code == 200
@@ -305,7 +306,7 @@ def ticks(asking: Asking, schedule: str) -> list[int]:
     """When the runs of a schedule were due, in seconds."""
     with asking.graph() as graph, closing(graph.connection):
         rows = graph.connection.rows(
-            "SELECT scheduled FROM run WHERE schedule = ? ORDER BY scheduled", (schedule,)
+            "SELECT scheduled FROM run_request WHERE schedule = ? ORDER BY scheduled", (schedule,)
         )
     return [int(row[0]) // 10**9 for row in rows]
 
@@ -339,7 +340,7 @@ def test_every_tick_is_run_once_though_servers_are_killed(shared: Asking) -> Non
             asked = [
                 str(row[0])
                 for row in graph.connection.rows(
-                    "SELECT id FROM run WHERE schedule = ?", (schedule,)
+                    "SELECT id FROM run_request WHERE schedule = ?", (schedule,)
                 )
             ]
         assert {one.state for one in shared.over(*asked)} == {"succeeded"}

@@ -59,7 +59,7 @@ class Graph:
 
     def begin_run(self, uid: str) -> int:
         """Give the pipeline run `uid` its local number: the 2 of r2. Asked again, the same one."""
-        return -self.connection.atomically(lambda: self._begin(uid, None, run=True))
+        return self.connection.atomically(lambda: self._begin_run(uid))
 
     def fold(self, events: Iterable[AnyEvent]) -> None:
         """Add what `events` say. Executions nobody began here get their numbers as they come."""
@@ -134,7 +134,10 @@ class Graph:
         def write() -> None:
             self._forget_forgeries(rows, [row[0] for row in prepared["started"]])
             for uid in rows.executions:
-                self._begin(uid, None, run=uid in rows.runs)
+                if uid in rows.runs:
+                    self._begin_run(uid)
+                else:
+                    self._begin(uid, None)
             self._give_names(rows)
             self._insert(prepared, tables.INSERTS)
 
@@ -172,16 +175,29 @@ class Graph:
         found = self.connection.one(tables.MADE_ELSEWHERE, (activity_key(self.project_uid, uid),))
         return None if found is None else int(found[0])
 
-    def _begin(self, uid: str, name: str | None, *, run: bool = False, elsewhere: int = 0) -> int:
+    def _find_number(self, key: int) -> int | None:
+        """The number of an execution or run that has one. If it has none yet, the project is
+        locked: then the caller gives it one."""
+        found = self.connection.one(tables.FIND_NUMBER, (key, key))
+        if found is None:
+            self._lock()
+            found = self.connection.one(tables.FIND_NUMBER, (key, key))
+        return None if found is None else int(found[0])
+
+    def _begin_run(self, uid: str) -> int:
+        key = activity_key(self.project_uid, uid)
+        if (known := self._find_number(key)) is not None:
+            return known
+        number = int(self.connection.rows(tables.NEXT_RUN_NUMBER, (self.project,))[0][0])
+        self.connection.rows(tables.BEGIN_RUN, (key, self.project, uid, number, time.time_ns()))
+        return number
+
+    def _begin(self, uid: str, name: str | None, *, elsewhere: int = 0) -> int:
         connection = self.connection
         key = activity_key(self.project_uid, uid)
-        if known := connection.one(tables.FIND_NUMBER, (key,)):
-            return int(known[0])
-        self._lock()
-        if known := connection.one(tables.FIND_NUMBER, (key,)):
-            return int(known[0])
-        next_number = tables.NEXT_RUN if run else tables.NEXT_NUMBER
-        number = int(connection.rows(next_number, (self.project,))[0][0])
+        if (known := self._find_number(key)) is not None:
+            return known
+        number = int(connection.rows(tables.NEXT_NUMBER, (self.project,))[0][0])
         if name is not None and (taken := connection.one(tables.FIND_NAME, (self.project, name))):
             raise UsageError(
                 f"the name {name!r} belongs to e{taken[0]} already",

@@ -31,6 +31,7 @@ _KNOWN = """
 SELECT uid, number, made_elsewhere, EXISTS (SELECT 1 FROM ended e WHERE e.activity = execution.id)
 FROM execution WHERE id = ?
 """
+_IS_RUN = "SELECT 1 FROM run WHERE id = ?"
 _PARENT_OF = "SELECT parent FROM started WHERE id = ?"
 _CLAIMED = "SELECT x.number FROM started s JOIN execution x ON x.id = s.execution WHERE s.id = ?"
 _FOREIGN_FACTS = """
@@ -45,7 +46,7 @@ WHERE vx.project = ? AND s.execution <> v.execution
 """
 _ENDS = """
 SELECT x.number FROM ended e JOIN execution x ON x.id = e.activity
-WHERE x.project = ? AND x.number > 0 AND e.status IS NOT NULL
+WHERE x.project = ? AND e.status IS NOT NULL
 GROUP BY x.number HAVING count(DISTINCT e.status) > 1
 """
 _PARENT, _AT = tables.COLUMNS["started"].index("parent"), tables.COLUMNS["version"].index("at")
@@ -97,8 +98,8 @@ def find_new_rows(graph: Graph, uid: str, rows: Rows) -> dict[str, list[Row]]:
     """
     key = activity_key(graph.project_uid, uid)
     known = graph.connection.one(_KNOWN, (key,))
-    if known is not None and known[0] != uid:
-        raise Rejected(f"the id of {uid[:8]} is that of another execution here", hint=_HINT)
+    if (known is not None and known[0] != uid) or graph.connection.one(_IS_RUN, (key,)):
+        raise Rejected(f"the id of {uid[:8]} is that of another execution or run here", hint=_HINT)
     closed = known is not None and (known[2] != tables.IMPORTED or bool(known[3]))
     new = {
         table: _find_new(graph, uid, table, found, closed=closed and table != "location")

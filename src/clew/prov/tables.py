@@ -77,14 +77,16 @@ which is the earliest that is known."""
 BEGIN_PROJECT = "INSERT INTO project (id, uid, executions) VALUES (?, ?, 0) ON CONFLICT DO NOTHING"
 LOCK_PROJECT = "UPDATE project SET uid = uid WHERE id = ?"
 NEXT_NUMBER = "UPDATE project SET executions = executions + 1 WHERE id = ? RETURNING executions"
-NEXT_RUN = "SELECT COALESCE(MIN(number), 0) - 1 FROM execution WHERE project = ? AND number < 0"
-"""Pipeline runs count downwards, so that they and executions have numbers of their own."""
-FIND_NUMBER = "SELECT number FROM execution WHERE id = ?"
+NEXT_RUN_NUMBER = "SELECT COALESCE(MAX(number), 0) + 1 FROM run WHERE project = ?"
+FIND_NUMBER = """
+SELECT number FROM execution WHERE id = ? UNION ALL SELECT number FROM run WHERE id = ?
+"""
 FIND_NAME = "SELECT number FROM execution WHERE project = ? AND name = ?"
 BEGIN_EXECUTION = (
     "INSERT INTO execution (id, project, uid, number, name, begun, made_elsewhere)"
     " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
+BEGIN_RUN = "INSERT INTO run (id, project, uid, number, begun) VALUES (?, ?, ?, ?, ?)"
 CLAIMS = f"""
 SELECT DISTINCT x.id FROM started s JOIN execution x ON x.id = s.execution
 WHERE x.made_elsewhere = {IMPORTED} AND s.id IN ({{}})
@@ -116,8 +118,10 @@ REMOVE: Final[tuple[str, ...]] = (
     "DELETE FROM version WHERE execution = ?",
     "DELETE FROM started WHERE execution = ?",
     "DELETE FROM execution WHERE id = ?",
+    "DELETE FROM run WHERE id = ?",
 )
-"""Everything one execution said; each takes its id. Locations stay: other executions share them."""
+"""Everything that one execution or pipeline run recorded; each takes its id. Locations
+stay: other executions share them."""
 
 VERSIONS_AT_LOCATION = (
     "SELECT id FROM version WHERE location = ? AND maker = execution"

@@ -25,6 +25,28 @@ def test_the_newest_migration_is_the_known_one() -> None:
     assert [int(file.stem) for file in files] == list(range(1, migration_runner.KNOWN + 1))
 
 
+def test_runs_leave_the_table_of_executions(
+    database: tuple[Path, str | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Schema 8 gives pipeline runs, which had negative numbers, a table of their own."""
+    path, address = database
+    executions = """INSERT INTO execution (id, project, uid, number, name, begun) VALUES
+        (1, 7, 'a', 1, 'first', 10), (2, 7, 'b', -1, NULL, 20), (3, 8, 'c', -1, NULL, NULL)"""
+    request = """INSERT INTO run (id, project, created, state, archived, experiment, name,
+        description, spec, stop, lease, tries, service_account, config)
+        VALUES ('b', 7, 15, 'failed', 0, 'x', 'n', '', 'd', 0, 0, 1, '', '{}')"""
+    with monkeypatch.context() as patched:
+        patched.setattr(migration_runner, "KNOWN", 7)
+        with connect(path, address=address) as connection:
+            connection.rows(executions)
+            connection.rows(request)
+    with connect(path, address=address) as connection:
+        assert connection.rows("SELECT id, number, name FROM execution") == [(1, 1, "first")]
+        runs = connection.rows("SELECT id, project, uid, number, begun FROM run ORDER BY id")
+        assert runs == [(2, 7, "b", 1, 20), (3, 8, "c", 1, 0)]
+        assert connection.rows("SELECT id, state FROM run_request") == [("b", "failed")]
+
+
 def test_opening_again_finds_what_was_written(database: tuple[Path, str | None]) -> None:
     path, address = database
     with connect(path, address=address) as one:

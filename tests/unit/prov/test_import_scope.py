@@ -208,6 +208,13 @@ def test_ids_that_collide_are_refused(graph: Graph) -> None:
             graph.import_events(story)
 
 
+def test_an_execution_cannot_take_the_uid_of_a_run(graph: Graph) -> None:
+    graph.begin_run(MINE.uid)
+    with pytest.raises(Rejected):
+        graph.import_events(MINE.events)
+    assert graph.connection.rows("SELECT * FROM execution") == []
+
+
 def test_a_name_is_no_uid(graph: Graph) -> None:
     graph.fold(MINE.events)
     graph.import_events(Story("e", name=MINE.uid).end().events)

@@ -25,11 +25,11 @@ SELECT x.id, x.uid, x.number, x.name, x.begun, x.made_elsewhere, s.at, s.command
 FROM execution x LEFT JOIN started s ON s.id = x.id LEFT JOIN ended e ON e.activity = x.id
 WHERE x.project = ? {} ORDER BY x.number, e.n
 """
-_ALL = _LINES.replace("{}", "AND x.number > 0")
+_ALL = _LINES.replace("{}", "")
 _ONE = _LINES.replace("{}", "AND x.id = ?")
 _PAGE = _LINES.replace(
     "{}",
-    "AND x.id IN (SELECT id FROM execution WHERE project = ? AND number > 0 AND number < ?"
+    "AND x.id IN (SELECT id FROM execution WHERE project = ? AND number < ?"
     " ORDER BY number DESC LIMIT ?)",
 )
 _FAMILY = """

@@ -38,8 +38,12 @@ def locator_kind(locator: str) -> str:
 
 
 def execution_id(number: int) -> str:
-    """`e2`; a pipeline run, whose number is below zero, is `r2`."""
-    return f"e{number}" if number > 0 else f"r{-number}"
+    return f"e{number}"
+
+
+def run_id(number: int) -> str:
+    """The id of a pipeline run: `r2`."""
+    return f"r{number}"
 
 
 def process_id(execution: int, number: int | None, uid: str) -> str:

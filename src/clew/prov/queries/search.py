@@ -12,6 +12,7 @@ from clew.prov.queries.formats import (
     locator_kind,
     path_fields,
     process_id,
+    run_id,
     version_id,
 )
 from clew.prov.queries.targets import SHORTEST_DIGEST
@@ -21,12 +22,12 @@ _ESCAPES = str.maketrans({"%": r"\%", "_": r"\_", "\\": r"\\"})
 _LIKE = r"LIKE ? ESCAPE '\'"
 _NAMED = f"""
 SELECT x.number, x.name, s.command, s.at FROM execution x JOIN started s ON s.id = x.id
-WHERE x.project = ? AND x.number > 0 AND (lower(x.name) {_LIKE} OR lower(s.command) {_LIKE})
+WHERE x.project = ? AND (lower(x.name) {_LIKE} OR lower(s.command) {_LIKE})
 ORDER BY x.number DESC LIMIT ?
 """  # noqa: S608
 _RUNS = """
-SELECT x.number, s.facets, s.at FROM execution x JOIN started s ON s.id = x.id
-WHERE x.project = ? AND x.number < 0 ORDER BY x.number LIMIT 1000
+SELECT r.number, s.facets, s.at FROM run r JOIN started s ON s.id = r.id
+WHERE r.project = ? ORDER BY r.number DESC LIMIT 1000
 """
 _PROCESSES = f"""
 SELECT x.number, s.number, s.uid, s.command, s.at FROM started s
@@ -89,7 +90,7 @@ def _runs(graph: Graph, text: str) -> list[dict[str, Any]]:
     for number, facets, at in graph.connection.rows(_RUNS, (graph.project,)):
         name = json.loads(facets).get("pipeline") or ""
         if text in name.lower():
-            answer = {"kind": "run", "id": execution_id(number), "label": name, "by": "name"}
+            answer = {"kind": "run", "id": run_id(number), "label": name, "by": "name"}
             found.append({**answer, "execution": None, "at": format_time(at)})
     return found
 

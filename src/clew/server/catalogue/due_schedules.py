@@ -21,13 +21,13 @@ _NEXT_DUE = "SELECT MIN(next) FROM schedule WHERE project = ? AND enabled = 1"
 _HOLD = """
 UPDATE schedule SET enabled = 1 WHERE id = ? AND next = ? AND enabled = 1 RETURNING id
 """
-_ACTIVE = "SELECT COUNT(*) FROM run WHERE schedule = ? AND state IN ('queued', 'running')"
+_ACTIVE = "SELECT COUNT(*) FROM run_request WHERE schedule = ? AND state IN ('queued', 'running')"
 _ADVANCE = "UPDATE schedule SET next = ? WHERE id = ?"
 _OF_VERSION = "SELECT id, spec FROM pipeline_version WHERE id = ?"
 _NEWEST = """
 SELECT id, spec FROM pipeline_version WHERE pipeline = ? ORDER BY created DESC, id DESC LIMIT 1
 """
-_FAIL = "UPDATE run SET state = 'failed', error = ?, finished = ? WHERE id = ?"
+_FAIL = "UPDATE run_request SET state = 'failed', error = ?, finished = ? WHERE id = ?"
 _PIPELINE_DELETED = "the pipeline of the schedule was deleted"
 
 

@@ -21,7 +21,7 @@ VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING RETURNING id
 _GET = f"SELECT {COLUMNS} FROM experiment WHERE project = ? AND id = ?"  # noqa: S608
 _BY_NAME = "SELECT id FROM experiment WHERE project = ? AND name = ?"
 _ARCHIVE = "UPDATE experiment SET archived = ? WHERE project = ? AND id = ? RETURNING id"
-_ARCHIVE_RUNS = "UPDATE run SET archived = 1 WHERE experiment = ?"
+_ARCHIVE_RUNS = "UPDATE run_request SET archived = 1 WHERE experiment = ?"
 _DISABLE = "UPDATE schedule SET enabled = 0, updated = ? WHERE experiment = ? AND enabled = 1"
 _DELETE = "DELETE FROM experiment WHERE project = ? AND id = ? RETURNING id"
 

@@ -56,7 +56,7 @@ VERSIONS = Table(
     },
 )
 RUNS = Table(
-    "run",
+    "run_request",
     run_queue.COLUMNS,
     {
         **_COMMON_FIELDS,

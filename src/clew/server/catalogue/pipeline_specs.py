@@ -19,7 +19,7 @@ _TEXTS = "SELECT digest, text FROM spec WHERE project = ? AND digest IN ({})"
 _DELETE_UNUSED = """
 DELETE FROM spec WHERE project = ? AND digest = ?
 AND NOT EXISTS (SELECT 1 FROM pipeline_version v WHERE v.spec = digest)
-AND NOT EXISTS (SELECT 1 FROM run r WHERE r.spec = digest)
+AND NOT EXISTS (SELECT 1 FROM run_request r WHERE r.spec = digest)
 AND NOT EXISTS (SELECT 1 FROM schedule s WHERE s.spec = digest)
 """
 

@@ -9,13 +9,13 @@ from clew.prov.graph import Graph
 from clew.server.catalogue import run_queue
 from clew.server.catalogue.run_queue import Run
 
-_COUNTS = "SELECT state, COUNT(*) FROM run WHERE project = ? GROUP BY state"
+_COUNTS = "SELECT state, COUNT(*) FROM run_request WHERE project = ? GROUP BY state"
 _PAGE = f"""
 SELECT uid, at FROM (
-  SELECT uid, begun AS at FROM execution WHERE project = ? AND number < 0
+  SELECT uid, begun AS at FROM run WHERE project = ?
   UNION ALL
-  SELECT id, created FROM run WHERE project = ? AND {run_queue.VISIBLE}
-  AND id NOT IN (SELECT uid FROM execution WHERE project = ? AND number < 0)
+  SELECT id, created FROM run_request WHERE project = ? AND {run_queue.VISIBLE}
+  AND id NOT IN (SELECT uid FROM run WHERE project = ?)
 ) AS every WHERE at < ? OR (at = ? AND uid < ?) ORDER BY at DESC, uid DESC LIMIT ?
 """  # noqa: S608
 _END_OF_TIME = 2**62

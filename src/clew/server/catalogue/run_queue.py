@@ -28,8 +28,8 @@ COLUMNS = (
     " spec, scheduled, began, finished, stop, tries, service_account, error, config"
 )
 _CREATE = """
-INSERT INTO run (id, project, created, state, archived, experiment, schedule, name, description,
-    pipeline, version, spec, scheduled, stop, lease, tries, service_account, config)
+INSERT INTO run_request (id, project, created, state, archived, experiment, schedule, name,
+    description, pipeline, version, spec, scheduled, stop, lease, tries, service_account, config)
 VALUES (?, ?, ?, 'queued', 0, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, ?, ?) ON CONFLICT DO NOTHING
 """
 _SET_LAST_RUN = """
@@ -39,44 +39,51 @@ _DELETED = 2
 """The value of `stop` for a run that is deleted as soon as its worker has ended it. Users do not
 see it any more."""
 VISIBLE = f"stop < {_DELETED}"
-_GET = f"SELECT {COLUMNS} FROM run WHERE project = ? AND id = ?"  # noqa: S608
+_GET = f"SELECT {COLUMNS} FROM run_request WHERE project = ? AND id = ?"  # noqa: S608
 _GET_VISIBLE = f"{_GET} AND {VISIBLE}"
 _HELD = """
-SELECT id, lease, holder FROM run WHERE project = ? AND state = 'running' ORDER BY created, id
+SELECT id, lease, holder FROM run_request
+WHERE project = ? AND state = 'running' ORDER BY created, id
 """
 _QUEUED = """
-SELECT id FROM run WHERE project = ? AND state = 'queued' ORDER BY created, id LIMIT 1
+SELECT id FROM run_request WHERE project = ? AND state = 'queued' ORDER BY created, id LIMIT 1
 """
 _CLAIM = """
-UPDATE run SET state = 'running', holder = ?, lease = ?, tries = tries + 1
+UPDATE run_request SET state = 'running', holder = ?, lease = ?, tries = tries + 1
 WHERE id = ? AND (state = 'queued' OR (state = 'running' AND lease < ?)) RETURNING tries
 """
-_RENEW = "UPDATE run SET lease = ? WHERE id = ? AND holder = ? AND state = 'running' RETURNING stop"
-_MARK_STARTED = "UPDATE run SET began = COALESCE(began, ?) WHERE id = ? AND holder = ?"
+_RENEW = """
+UPDATE run_request SET lease = ? WHERE id = ? AND holder = ? AND state = 'running' RETURNING stop
+"""
+_MARK_STARTED = "UPDATE run_request SET began = COALESCE(began, ?) WHERE id = ? AND holder = ?"
 _FINISH = """
-UPDATE run SET state = ?, error = ?, finished = ?, holder = NULL, lease = 0
+UPDATE run_request SET state = ?, error = ?, finished = ?, holder = NULL, lease = 0
 WHERE id = ? AND holder = ? AND state = 'running' RETURNING stop
 """
 _REQUEUE = """
-UPDATE run SET state = 'queued', finished = ?, holder = NULL, lease = 0, tries = tries - 1
+UPDATE run_request SET state = 'queued', finished = ?, holder = NULL, lease = 0, tries = tries - 1
 WHERE id = ? AND holder = ? AND state = 'running'
 """
 _RELEASE = """
-UPDATE run SET lease = 0, tries = tries - ? WHERE holder = ? AND state = 'running'
+UPDATE run_request SET lease = 0, tries = tries - ? WHERE holder = ? AND state = 'running'
 """
 _CANCEL_QUEUED = """
-UPDATE run SET state = 'canceled', finished = ?, error = ?, stop = 1
+UPDATE run_request SET state = 'canceled', finished = ?, error = ?, stop = 1
 WHERE project = ? AND id = ? AND state = 'queued' RETURNING id
 """
-_CANCEL_RUNNING = "UPDATE run SET stop = 1 WHERE project = ? AND id = ? AND state = 'running'"
+_CANCEL_RUNNING = (
+    "UPDATE run_request SET stop = 1 WHERE project = ? AND id = ? AND state = 'running'"
+)
 _RESUME = """
-UPDATE run SET state = 'queued', stop = 0, error = NULL, tries = 0, config = ?
+UPDATE run_request SET state = 'queued', stop = 0, error = NULL, tries = 0, config = ?
 WHERE project = ? AND id = ? AND state IN ('failed', 'canceled') RETURNING id
 """
-_ARCHIVE = "UPDATE run SET archived = ? WHERE project = ? AND id = ? RETURNING id"
-_DELETE = "DELETE FROM run WHERE project = ? AND id = ? AND state <> 'running' RETURNING spec"
+_ARCHIVE = "UPDATE run_request SET archived = ? WHERE project = ? AND id = ? RETURNING id"
+_DELETE = (
+    "DELETE FROM run_request WHERE project = ? AND id = ? AND state <> 'running' RETURNING spec"
+)
 _DELETE_LATER = f"""
-UPDATE run SET stop = {_DELETED} WHERE project = ? AND id = ? AND state = 'running'
+UPDATE run_request SET stop = {_DELETED} WHERE project = ? AND id = ? AND state = 'running'
 """  # noqa: S608
 
 TERMINATED = "terminated on request"

@@ -143,7 +143,7 @@ def test_a_running_run_is_canceled_and_then_deleted(graph: Graph) -> None:
     assert taken_over is not None
     assert taken_over.stop, "the worker that takes over cancels it, too"
     assert run_queue.finish(graph, run, "i", state="canceled", error=None)
-    assert graph.connection.rows("SELECT COUNT(*) FROM run") == [(0,)]
+    assert graph.connection.rows("SELECT COUNT(*) FROM run_request") == [(0,)]
     assert graph.connection.rows("SELECT COUNT(*) FROM spec") == [(0,)]
 
 

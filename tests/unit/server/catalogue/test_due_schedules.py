@@ -91,7 +91,7 @@ def made(graph: Graph, **more: object) -> str:
 
 
 def due(graph: Graph) -> list[int]:
-    rows = graph.connection.rows("SELECT scheduled FROM run ORDER BY scheduled")
+    rows = graph.connection.rows("SELECT scheduled FROM run_request ORDER BY scheduled")
     return [int(row[0]) for row in rows]
 
 
@@ -125,6 +125,6 @@ def test_a_deleted_pipeline_makes_a_failed_run(graph: Graph) -> None:
     first = schedules.get(graph, one).next
     assert first is not None
     assert due_schedules.queue_due_runs(graph, first) == 1
-    (row,) = graph.connection.rows("SELECT state, error FROM run")
+    (row,) = graph.connection.rows("SELECT state, error FROM run_request")
     assert row == ("failed", "the pipeline of the schedule was deleted")
     assert run_queue.claim(graph, "h", now=0, lease=1, leases=LeaseWatcher(0)) is None

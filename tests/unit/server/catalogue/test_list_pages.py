@@ -58,7 +58,7 @@ def run(graph: Graph, name: str, *, created: int = 0, **more: Any) -> str:
     made = run_queue.create(graph, NewRun(experiment=experiment, name=name, spec="{}"))
     more = {**more, "created": created} if created else more
     for column, value in more.items():
-        graph.connection.rows(f"UPDATE run SET {column} = ? WHERE id = ?", (value, made))
+        graph.connection.rows(f"UPDATE run_request SET {column} = ? WHERE id = ?", (value, made))
     return made
 
 
@@ -125,7 +125,7 @@ def test_orders(graph: Graph) -> None:
         "size",
         "created_at down",
         "created_at desc id",
-        "created_at; DROP TABLE run",
+        "created_at; DROP TABLE run_request",
         " ",
     ):
         with pytest.raises(UsageError, match="sort_by"):

@@ -10,8 +10,8 @@ import json
 from typing import Any
 
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import ExecutionRef
 from clew.prov.queries.formats import format_time
+from clew.prov.queries.pipelines.runs import RunRef
 
 _SINCE = """
 SELECT told.n, told.at, told.what, told.facets, s.kind, s.name FROM (
@@ -23,14 +23,14 @@ SELECT told.n, told.at, told.what, told.facets, s.kind, s.name FROM (
 """
 
 
-def list_changes(graph: Graph, run: ExecutionRef, *, since: int = 0) -> list[dict[str, Any]]:
+def list_changes(graph: Graph, run: RunRef, *, since: int = 0) -> list[dict[str, Any]]:
     """What happened after the change number `since`, in order."""
     rows = graph.connection.rows(_SINCE, (run.key, run.key, since))
     return [_change(run, *row) for row in rows]
 
 
 def _change(
-    run: ExecutionRef, n: int, at: int, what: str, facets: str, kind: str, name: str | None
+    run: RunRef, n: int, at: int, what: str, facets: str, kind: str, name: str | None
 ) -> dict[str, Any]:
     told = json.loads(facets) if what == "ended" else {}
     return {

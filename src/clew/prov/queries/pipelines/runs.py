@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.errors import NotFound
 from clew.prov.graph import Graph
-from clew.prov.queries.executions import ExecutionRef, IsRunning
-from clew.prov.queries.formats import execution_id, format_time
+from clew.prov.queries.executions import IsRunning
+from clew.prov.queries.formats import execution_id, format_time, run_id
 from clew.prov.row_keys import activity_key
 
 _NAMED = re.compile(r"(r[1-9]\d{0,15})/([^:]+)(?::(.+))?", re.DOTALL)
-_RUNS = "SELECT id, uid, number FROM execution WHERE project = ? AND number < 0 {}"
-_ALL = _RUNS.replace("{}", "ORDER BY number DESC")
+_RUNS = "SELECT id, uid, number FROM run WHERE project = ? {}"
+_ALL = _RUNS.replace("{}", "ORDER BY number")
 _BY_NUMBER = _RUNS.replace("{}", "AND number = ?")
 _BY_ID = _RUNS.replace("{}", "AND id = ?")
 _ACTIVITIES = """
@@ -29,22 +29,34 @@ _BATCH = 100
 _NUMBER = "SELECT number FROM execution WHERE id = ?"
 
 
-def find_run(graph: Graph, text: str) -> ExecutionRef:
-    """The run a user calls `r2`, or by its uid."""
+class RunRef(NamedTuple):
+    """A recorded pipeline run."""
+
+    key: int
+    uid: str
+    number: int
+
+    @property
+    def id(self) -> str:
+        return run_id(self.number)
+
+
+def find_run(graph: Graph, text: str) -> RunRef:
+    """Find a run by its id (`r2`) or uid."""
     row = None
     if text[:1] == "r" and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
-        row = graph.connection.one(_BY_NUMBER, (graph.project, -int(text[1:])))
+        row = graph.connection.one(_BY_NUMBER, (graph.project, int(text[1:])))
     elif len(text) == 32:
         row = graph.connection.one(_BY_ID, (graph.project, activity_key(graph.project_uid, text)))
     if row is None:
         raise NotFound(f"no pipeline run {text}", hint="clew pipeline list")
-    return ExecutionRef(int(row[0]), str(row[1]), int(row[2]))
+    return RunRef(int(row[0]), str(row[1]), int(row[2]))
 
 
 def list_runs(graph: Graph, *, alive: IsRunning) -> list[dict[str, Any]]:
     """All runs, oldest first, each without its tasks."""
     found = [
-        ExecutionRef(int(key), str(uid), int(number))
+        RunRef(int(key), str(uid), int(number))
         for key, uid, number in graph.connection.rows(_ALL, (graph.project,))
     ]
     return [_build_run(graph, one, alive, tasks=False) for one in found]
@@ -103,7 +115,7 @@ def resolve_task(graph: Graph, text: str) -> str | None:
     """The execution of a task (`r1/train`), or the version of an artifact (`r1/train:model`),
     in words that name it anywhere; None where the text speaks of neither."""
     named = _NAMED.fullmatch(text)
-    if named is None or not graph.connection.one(_BY_NUMBER, (graph.project, -int(named[1][1:]))):
+    if named is None or not graph.connection.one(_BY_NUMBER, (graph.project, int(named[1][1:]))):
         return None
     found = get_task(graph, text, alive=lambda _: False)
     if named[3] is None:
@@ -123,9 +135,7 @@ def resolve_task(graph: Graph, text: str) -> str | None:
     return str(made[0]["version"])
 
 
-def _build_run(
-    graph: Graph, found: ExecutionRef, alive: IsRunning, *, tasks: bool
-) -> dict[str, Any]:
+def _build_run(graph: Graph, found: RunRef, alive: IsRunning, *, tasks: bool) -> dict[str, Any]:
     known: dict[str, list[Any]] = {}
     told = graph.connection.rows(_ACTIVITIES if tasks else _ITSELF, (found.key,))
     for uid, at, name, facets, ended, more in told:

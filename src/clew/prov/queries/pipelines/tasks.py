@@ -8,28 +8,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew.prov.graph import Graph
-from clew.prov.queries.formats import execution_id
-from clew.prov.queries.same_command import find_same_command
-from clew.prov.row_keys import activity_key
+from clew.prov.queries.formats import run_id
+from clew.prov.row_keys import activity_key, command_name, key_function
 
 TASK_PROGRAM = "task"
 """A task is found again as a program is, by its words: this one, and its key."""
 
-_TASK = """
-SELECT x.number, s.name, e.facets
-FROM started s JOIN execution x ON x.id = s.execution JOIN ended e ON e.activity = s.id
-WHERE s.id = ? ORDER BY e.n DESC
+_MAX_CANDIDATES = 24
+"""How many earlier tasks of the same key are tried for reuse."""
+_WITH_KEY = """
+SELECT s.id FROM started s JOIN run r ON r.id = s.execution
+WHERE s.words = ? AND r.project = ? AND r.uid <> ? ORDER BY s.at DESC LIMIT ?
 """
+_TASKS = """
+SELECT r.number, s.name, e.facets
+FROM started s JOIN run r ON r.id = s.execution JOIN ended e ON e.activity = s.id
+"""
+_TASK = _TASKS + "WHERE s.id = ? ORDER BY e.n DESC"
+_IN_RUN = _TASKS + "WHERE s.execution = ? ORDER BY e.n"
 _RUNS = """
-SELECT x.uid, r.facets FROM execution x JOIN started r ON r.id = x.id
-WHERE x.project = ? AND x.number < 0 ORDER BY x.number LIMIT 50
-"""
-
-
-_IN_RUN = """
-SELECT x.number, s.name, e.facets
-FROM started s JOIN execution x ON x.id = s.execution JOIN ended e ON e.activity = s.id
-WHERE s.execution = ? ORDER BY e.n
+SELECT r.uid, s.facets FROM run r JOIN started s ON s.id = r.id
+WHERE r.project = ? ORDER BY r.number DESC LIMIT 50
 """
 _FIRST = "SELECT uid FROM started WHERE execution = ? AND number = 1 AND id <> execution"
 _LAST_NUMBER = """
@@ -62,8 +61,9 @@ class FinishedTask:
 def find_tasks_with_key(graph: Graph, key: str, *, run: str) -> Iterator[FinishedTask]:
     """Tasks of the same key that succeeded in other runs than this, the latest first. Those of one
     run all run: which of two equal ones ends first is chance, and each may have been wanted."""
-    found = find_same_command(graph, TASK_PROGRAM, (key,), "")
-    for activity in [activity for uid, activity in found if uid != run]:
+    words = key_function(graph.project_uid, "words")(command_name(TASK_PROGRAM, (key,), ""))
+    found = graph.connection.rows(_WITH_KEY, (words, graph.project, run, _MAX_CANDIDATES))
+    for (activity,) in found:
         for row in graph.connection.rows(_TASK, (activity,))[:1]:
             if (done := _build_finished_task(*row)) is not None and done.key == key:
                 yield done
@@ -120,7 +120,7 @@ def _build_finished_task(
         return None
     given = last.get("inputs", {}).values()
     return FinishedTask(
-        task=f"{execution_id(number)}/{name}",
+        task=f"{run_id(number)}/{name}",
         execution=last["executions"][-1],
         place=last.get("place", ""),
         inputs=tuple(one["uri"] for found in given for one in found),
