@@ -1,4 +1,4 @@
-"""Carries out what an engine says, so that a test need only say what the tasks do."""
+"""Drives an engine to its end: a test only says what the tasks do."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Any
 
 from tests.unit.pipelines.compiled_pipelines import leaf
 
-from clew.pipelines.engine.engine import Engine, StartTask, TaskFinished, TaskResult
+from clew.pipelines.engine.engine import READY_LIMIT, Engine, StartTask, TaskFinished, TaskResult
 from clew.pipelines.engine.scopes import Node, Values
 from clew.pipelines.spec.ir import Pipeline
 
 INT = {"comp": leaf({"x": "NUMBER_INTEGER?", "xs": "LIST?"}, {"Output": "NUMBER_INTEGER"})}
 
 
-class Story:
-    """Carries out what an engine says: `work` gives a task's output, or raises."""
+class EngineDriver:
+    """Runs every task that the engine starts: `work` returns its output, or raises. `choose` picks
+    which of the ready tasks ends next."""
 
     def __init__(
         self,
@@ -24,24 +25,27 @@ class Story:
         *,
         inputs: dict[str, Any] | None = None,
         choose: Callable[[int], int] = lambda n: 0,
+        ready_limit: int = READY_LIMIT,
     ) -> None:
-        self.engine = Engine(what, Values(inputs or {}), {"pipeline_job_name": "job"})
+        self.engine = Engine(
+            what, Values(inputs or {}), {"pipeline_job_name": "job"}, ready_limit=ready_limit
+        )
         self.ran: list[str] = []
         self.states: dict[str, str] = {}
         self.why: dict[str, str | None] = {}
         self.waits: list[float] = []
-        self.most = 0
+        self.max_ready = 0
         ready: list[StartTask] = []
-        said = self.engine.begin()
+        instructions = self.engine.begin()
         while True:
-            for one in said:
+            for one in instructions:
                 if isinstance(one, TaskFinished):
                     assert one.node.path not in self.states
                     self.states[one.node.path] = one.node.state
                     self.why[one.node.path] = one.why
                 else:
                     ready.append(one)
-            self.most = max(self.most, len(ready))
+            self.max_ready = max(self.max_ready, len(ready))
             if not ready:
                 break
             run = ready.pop(choose(len(ready)))
@@ -51,7 +55,7 @@ class Story:
                 outcome = TaskResult(outputs=Values({"Output": work(run.node)}))
             except RuntimeError as error:
                 outcome = TaskResult(error=str(error))
-            said = self.engine.ended(run.node.path, outcome)
+            instructions = self.engine.task_ended(run.node.path, outcome)
         assert self.engine.done
 
 

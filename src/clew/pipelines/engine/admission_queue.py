@@ -77,7 +77,7 @@ class AdmissionQueue:
         try:
             wanted = resolve_request(
                 node.component.resources,
-                lambda value: fill_placeholders(value, node.given, node, self._facts),
+                lambda value: fill_placeholders(value, node.named_inputs, node, self._facts),
             )
             given = self._volumes.given(node, what.attempt, self._facts)
         except (BadInput, InvalidQuantity) as error:

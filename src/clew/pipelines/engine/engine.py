@@ -1,7 +1,10 @@
-"""What is ready, skipped, tried again and over: decided from plain state, without any IO.
+"""Decides which tasks start, are skipped, retried or finished, from plain state and without IO.
 
-`begin` and `ended` are given what happened and answer with instructions: to run a task, and
-that one is over. Whoever carries them out decides how many run at once, and where.
+`begin`, `task_ended` and `retry_group` take what happened and return instructions: start this
+task, or this task has finished. The caller decides how many tasks run at once, and where.
+
+The work of each call is proportional to what it changes: a finished task only touches the tasks
+that depend on it.
 """
 
 from __future__ import annotations
@@ -21,24 +24,18 @@ from clew.pipelines.engine.input_resolution import (
     select_declared,
 )
 from clew.pipelines.engine.producers import find_producers
-from clew.pipelines.engine.scopes import (
-    FINAL_STATES,
-    Node,
-    Scope,
-    Values,
-    collect_outputs,
-    join_path,
-)
+from clew.pipelines.engine.scopes import Node, Scope, Values, collect_outputs, join_path
 from clew.pipelines.spec.conditions import CannotCompare
 from clew.pipelines.spec.ir import Dag, Importer, Pipeline
 
 READY_LIMIT = 256
-"""More than run at once, so that one that fits is found; few enough for any memory."""
+"""Loops begin no iteration while this many tasks wait or run. It is more than run at once, so that
+a task that fits is found, and keeps the memory of a long loop constant."""
 
 
 class StartTask(Struct, frozen=True):
-    """Run this task; `wait` seconds from now where it failed before. A pipeline is run by telling
-    the engine that it is time to (`again`)."""
+    """Start this task, `wait` seconds from now if it failed before. For an inner pipeline: call
+    `retry_group` after that time."""
 
     node: Node
     attempt: int
@@ -46,7 +43,7 @@ class StartTask(Struct, frozen=True):
 
 
 class TaskFinished(Struct, frozen=True):
-    """This task is over, and how: nothing more will happen to it."""
+    """This task reached its final state, `node.state`."""
 
     node: Node
     why: str | None = None
@@ -57,14 +54,14 @@ Instruction = StartTask | TaskFinished
 
 
 class TaskResult(Struct, frozen=True):
-    """How a task that was run ended."""
+    """How an attempt of a task ended."""
 
     error: str | None = None
     outputs: Values = field(default_factory=Values)
 
 
 class Engine:
-    """One run of one pipeline."""
+    """One run of one pipeline. A group is a task whose component is an inner pipeline or a loop."""
 
     def __init__(
         self,
@@ -72,21 +69,20 @@ class Engine:
         inputs: Values,
         facts: Mapping[str, str] | None = None,
         *,
-        ahead: int = READY_LIMIT,
+        ready_limit: int = READY_LIMIT,
     ) -> None:
-        """`ahead`: as long as so many tasks wait or run, loops begin no more iterations."""
         assert isinstance(pipeline.root.body, Dag)
         self._pipeline = pipeline
         self._facts = facts or {}
-        self._ahead = ahead
-        self._first = 0  # how many wait for their first try, or run it
-        self._loops: list[Node] = []  # those that have iterations to begin
-        self._homes: dict[str, Scope] = {}
+        self._ready_limit = ready_limit
+        self._first_attempts = 0  # tasks that wait for their first attempt, or run it
+        self._loops: dict[int, dict[str, Node]] = {}  # those that may begin an iteration, by depth
+        self._scopes: dict[str, Scope] = {}  # the scope of each task, by the task's path
         self._running: dict[str, Node] = {}
-        self._resting: dict[str, Node] = {}
-        self._due: deque[Scope] = deque()
-        self._said: list[Instruction] = []
-        self._root = self._scope("", pipeline.root.body, inputs, None)
+        self._failed_groups: dict[str, Node] = {}  # groups that wait to be retried
+        self._unblocked: deque[Node] = deque()
+        self._instructions: list[Instruction] = []
+        self._root = self._create_scope("", pipeline.root.body, inputs, None)
 
     @property
     def done(self) -> bool:
@@ -101,192 +97,200 @@ class Engine:
         return self._root.outputs()
 
     def begin(self) -> list[Instruction]:
-        self._due.append(self._root)
-        return self._pump()
+        self._open(self._root)
+        return self._advance()
 
-    def ended(self, path: str, outcome: TaskResult) -> list[Instruction]:
-        """The task at `path`, which was to be run, has ended like this."""
+    def task_ended(self, path: str, result: TaskResult) -> list[Instruction]:
+        """Take the result of a task that was started."""
         node = self._running.pop(path)
-        self._first -= node.attempts == 1
-        node.error = outcome.error
-        if outcome.error is None:
-            node.outputs = outcome.outputs
-            self._settle(node, "succeeded")
-        elif node.attempts <= node.task.retry.most:
-            self._run(node, wait=node.task.retry.pause(node.attempts))
+        self._first_attempts -= node.attempts == 1
+        node.error = result.error
+        if result.error is None:
+            node.outputs = result.outputs
+            self._finish_task(node, "succeeded")
+        elif node.attempts <= node.task.retry.max_retries:
+            self._start_attempt(node, wait=node.task.retry.delay_after(node.attempts))
         else:
-            self._settle(node, "failed")
-        return self._pump()
+            self._finish_task(node, "failed")
+        return self._advance()
 
-    def again(self, path: str) -> list[Instruction]:
-        """The pipeline at `path`, which was to be run again, has waited long enough."""
-        node = self._resting.pop(path)
+    def retry_group(self, path: str) -> list[Instruction]:
+        """Start a failed group again, after its backoff."""
+        node = self._failed_groups.pop(path)
         self._start(node, node.inputs)
-        return self._pump()
+        return self._advance()
 
     def cancel(self) -> list[TaskFinished]:
-        """Nothing more is to run: what is under way is over."""
-        stopped = list(self._running.values())
+        """Start nothing more; the running tasks are canceled."""
+        canceled = list(self._running.values())
         self._running.clear()
-        for node in stopped:
+        for node in canceled:
             node.state = "canceled"
-        return [TaskFinished(node, "the run was canceled") for node in stopped]
+        return [TaskFinished(node, "the run was canceled") for node in canceled]
 
-    # -- going on
+    def _advance(self) -> list[Instruction]:
+        while self._unblocked or self._begin_iteration():
+            if self._unblocked:
+                self._decide(self._unblocked.popleft())
+        instructions, self._instructions = self._instructions, []
+        return instructions
 
-    def _pump(self) -> list[Instruction]:
-        while self._due or self._begin_iteration():
-            scope = self._due.popleft()
-            if not scope.closed:
-                self._advance(scope)
-        said, self._said = self._said, []
-        return said
-
-    def _advance(self, scope: Scope) -> None:
-        moved = True
-        while moved:
-            moved = False
-            for node in scope.nodes.values():
-                if node.state == "pending" and self._is_due(scope, node):
-                    self._decide(scope, node)
-                    moved = True
-        if all(node.state in FINAL_STATES for node in scope.nodes.values()):
-            scope.close()
-            for node in scope.nodes.values():
-                del self._homes[node.path]
-            if scope.owner is not None:
-                self._left(scope, scope.owner)
-
-    def _is_due(self, scope: Scope, node: Node) -> bool:
-        return all(scope.nodes[name].state in FINAL_STATES for name in node.task.after)
-
-    def _decide(self, scope: Scope, node: Node) -> None:
-        """All before it is over: it runs, or it is skipped, or it cannot run."""
+    def _decide(self, node: Node) -> None:
+        """Start or skip a task whose dependencies have all finished."""
+        scope = self._scopes[node.path]
         if not node.task.always:
             for name in sorted(node.task.after):
-                before = scope.nodes[name].state
-                if before != "succeeded":
-                    self._skip(node, f"{name} {'failed' if before == 'failed' else 'was skipped'}")
+                state = scope.nodes[name].state
+                if state != "succeeded":
+                    verb = "failed" if state == "failed" else "was skipped"
+                    self._finish_task(node, "skipped", why=f"{name} {verb}")
                     return
         try:
-            found = resolve_inputs(scope, node, self._facts)
+            inputs = resolve_inputs(scope, node, self._facts)
             condition = node.task.condition
             if condition is not None and not condition.holds(
-                found.parameters,
-                lambda constant: fill_placeholders(constant, found, node, self._facts),
+                inputs.parameters,
+                lambda constant: fill_placeholders(constant, inputs, node, self._facts),
             ):
-                self._skip(node, f"the condition does not hold: {condition.text}")
+                why = f"the condition does not hold: {condition.text}"
+                self._finish_task(node, "skipped", why=why)
                 return
-            self._start(node, found)
+            self._start(node, inputs)
         except (BadInput, CannotCompare) as error:
             node.error = str(error)
-            self._settle(node, "failed", why=str(error))
+            self._finish_task(node, "failed", why=str(error))
 
-    def _start(self, node: Node, found: Values) -> None:
+    def _start(self, node: Node, inputs: Values) -> None:
         body, loop = node.component.body, node.task.loop
-        if isinstance(body, Importer) and not body.copied:
-            node.inputs = select_declared(node, found)
-            node.outputs = import_artifact(node, found, self._facts)
-            self._settle(node, "succeeded")
+        if isinstance(body, Importer) and not body.to_workspace:
+            node.inputs = select_declared(node, inputs)
+            node.outputs = import_artifact(node, inputs, self._facts)
+            self._finish_task(node, "succeeded")
         elif not isinstance(body, Dag):
-            node.inputs, node.given = select_declared(node, found), found
-            node.informed = frozenset(find_producers(self._homes, node))
-            self._run(node)
+            node.inputs, node.named_inputs = select_declared(node, inputs), inputs
+            node.producers = frozenset(find_producers(self._scopes, node))
+            self._start_attempt(node)
         elif loop is None:
-            node.inputs = found
+            node.inputs = inputs
             node.state, node.scopes = "running", {}
-            self._enter(node, body, node.path, select_declared(node, found))
+            self._enter(node, body, node.path, select_declared(node, inputs))
         else:
-            node.inputs, node.common = found, select_declared(node, found)
-            node.state, node.scopes, node.begun = "running", {}, 0
-            node.waiting = list_loop_items(node, loop, node.common, found, self._facts)[::-1]
-            if node.waiting:
-                self._loops.append(node)
-            else:
-                self._finish(node)
+            node.inputs, node.shared_inputs = inputs, select_declared(node, inputs)
+            node.state, node.scopes, node.iterations = "running", {}, 0
+            items = list_loop_items(node, loop, node.shared_inputs, inputs, self._facts)
+            node.pending_items = items[::-1]
+            self._update_loop(node)
+            if not items:
+                self._finish_group(node)
+
+    # -- groups
 
     def _begin_iteration(self) -> bool:
-        """Of the innermost loop that may begin one, so that what was begun comes to its end."""
-        if self._first >= self._ahead:
+        """Begin one iteration, of an innermost loop, so that begun iterations finish first."""
+        if self._first_attempts >= self._ready_limit or not self._loops:
             return False
-        node = max(
-            (one for one in self._loops if one.may_begin), key=lambda one: one.depth, default=None
-        )
-        if node is None:
-            return False
+        node = next(iter(self._loops[max(self._loops)].values()))
         loop, body = node.task.loop, node.component.body
         assert loop is not None
         assert isinstance(body, Dag)
-        inputs = bind_iteration(node, loop, node.common, node.waiting.pop())
-        path = join_path(node.path, str(node.begun))
-        node.begun += 1
-        if not node.waiting:
-            self._loops.remove(node)
+        inputs = bind_iteration(node, loop, node.shared_inputs, node.pending_items.pop())
+        path = join_path(node.path, str(node.iterations))
+        node.iterations += 1
         self._enter(node, body, path, inputs)
         return True
 
+    def _update_loop(self, node: Node) -> None:
+        """Keep `_loops` true after a change of `node`."""
+        if node.may_begin_iteration:
+            self._loops.setdefault(node.depth, {})[node.path] = node
+        elif (loops := self._loops.get(node.depth)) is not None:
+            loops.pop(node.path, None)
+            if not loops:
+                del self._loops[node.depth]
+
     def _enter(self, node: Node, body: Dag, path: str, inputs: Values) -> None:
-        inside = self._scope(path, body, inputs, node)
-        node.scopes[path] = inside
-        node.open += 1
-        self._due.append(inside)
+        node.open_scopes += 1
+        self._update_loop(node)
+        node.scopes[path] = self._create_scope(path, body, inputs, node)
+        self._open(node.scopes[path])
 
-    def _left(self, scope: Scope, node: Node) -> None:
-        """One of its scopes is closed; an iteration that nobody will ask about is forgotten."""
-        node.open -= 1
-        if node.task.loop is not None and not scope.dag.gives and scope.failed is None:
-            del node.scopes[scope.path]
-        if not node.open and not node.waiting:
-            self._finish(node)
+    def _create_scope(self, path: str, dag: Dag, inputs: Values, owner: Node | None) -> Scope:
+        components = self._pipeline.components
+        repeatable = owner is not None and (owner.repeatable or owner.task.retry.max_retries > 0)
+        nodes = {
+            name: Node(
+                task,
+                components[task.component],
+                join_path(path, name),
+                repeatable=repeatable,
+                blockers=len(task.after),
+            )
+            for name, task in dag.tasks.items()
+        }
+        return Scope(path, dag, inputs, nodes, owner)
 
-    def _finish(self, node: Node) -> None:
-        """All inside is over."""
+    def _open(self, scope: Scope) -> None:
+        for node in scope.nodes.values():
+            self._scopes[node.path] = scope
+            if not node.blockers:
+                self._unblocked.append(node)
+        if not scope.nodes:
+            self._close(scope)
+
+    def _close(self, scope: Scope) -> None:
+        """Every task of the scope has finished."""
+        scope.close()
+        for inner in scope.nodes.values():
+            del self._scopes[inner.path]
+        if (node := scope.owner) is None:
+            return
+        node.open_scopes -= 1
+        self._update_loop(node)
+        if node.task.loop is not None and not scope.dag.has_outputs and scope.failed is None:
+            del node.scopes[scope.path]  # nothing will be read from this iteration
+        if not node.open_scopes and not node.pending_items:
+            self._finish_group(node)
+
+    def _finish_group(self, node: Node) -> None:
         failed = next((bad for scope in node.scopes.values() if (bad := scope.failed)), None)
         if failed is None:
             body = node.component.body
             assert isinstance(body, Dag)
-            looped, inside = node.task.loop is not None, node.scopes.values()
-            node.outputs = collect_outputs(inside, body) if looped else next(iter(inside)).outputs()
+            looped, scopes = node.task.loop is not None, node.scopes.values()
+            node.outputs = collect_outputs(scopes, body) if looped else next(iter(scopes)).outputs()
             node.state = "succeeded"
         else:
             node.error = f"{failed.path} failed: {failed.error}"
             node.attempts += 1
-            if node.attempts <= node.task.retry.most:
-                self._resting[node.path] = node
-                wait = node.task.retry.pause(node.attempts)
-                self._said.append(StartTask(node, node.attempts + 1, wait))
+            if node.attempts <= node.task.retry.max_retries:
+                self._failed_groups[node.path] = node
+                wait = node.task.retry.delay_after(node.attempts)
+                self._instructions.append(StartTask(node, node.attempts + 1, wait))
                 return
             node.state = "failed"
-        self._due.append(self._home(node))
+        self._unblock_dependents(node)
 
     # -- one task
 
-    def _run(self, node: Node, wait: float = 0.0) -> None:
+    def _start_attempt(self, node: Node, wait: float = 0.0) -> None:
         node.state = "running"
         node.attempts += 1
-        self._first += node.attempts == 1
+        self._first_attempts += node.attempts == 1
         self._running[node.path] = node
-        self._said.append(StartTask(node, node.attempts, wait))
+        self._instructions.append(StartTask(node, node.attempts, wait))
 
-    def _skip(self, node: Node, why: str) -> None:
-        self._settle(node, "skipped", why=why)
-
-    def _settle(self, node: Node, state: str, why: str | None = None) -> None:
+    def _finish_task(self, node: Node, state: str, why: str | None = None) -> None:
         node.state = state
-        self._said.append(TaskFinished(node, why))
-        self._due.append(self._home(node))
+        self._instructions.append(TaskFinished(node, why))
+        self._unblock_dependents(node)
 
-    def _home(self, node: Node) -> Scope:
-        return self._homes[node.path]
-
-    def _scope(self, path: str, dag: Dag, inputs: Values, owner: Node | None) -> Scope:
-        components = self._pipeline.components
-        recurs = owner is not None and (owner.recurs or owner.task.retry.most > 0)
-        nodes = {
-            name: Node(task, components[task.component], join_path(path, name), recurs=recurs)
-            for name, task in dag.tasks.items()
-        }
-        made = Scope(path, dag, inputs, nodes, owner)
-        for node in nodes.values():
-            self._homes[node.path] = made
-        return made
+    def _unblock_dependents(self, node: Node) -> None:
+        scope = self._scopes[node.path]
+        for name in scope.dag.dependents.get(node.task.name, ()):
+            dependent = scope.nodes[name]
+            dependent.blockers -= 1
+            if not dependent.blockers:
+                self._unblocked.append(dependent)
+        scope.unfinished -= 1
+        if not scope.unfinished:
+            self._close(scope)

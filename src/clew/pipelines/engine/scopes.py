@@ -1,7 +1,7 @@
-"""What the engine knows of a run: the tasks of each pipeline within it, and how each one stands.
+"""The state of a run: scopes, and one node for each task in a scope.
 
-A scope is one going-through of a pipeline's tasks: of the root, of a pipeline within it, or of
-one iteration of a loop. All of it is plain state; `engine` alone changes it.
+A scope is one pass through the tasks of a DAG: of the root pipeline, of an inner pipeline, or of
+one iteration of a loop. All of it is plain state that only `engine` changes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from msgspec import Struct, field
 from clew.pipelines.spec.ir import Component, Dag, FromTask, Task
 
 Artifact = dict[str, Any]
-"""As the SDK's executor knows it: name, uri, type, metadata."""
-
-FINAL_STATES = frozenset({"succeeded", "failed", "skipped", "canceled"})
+"""As in the SDK's executor input: name, uri, type, metadata."""
 
 
 class Values(Struct):
-    """What goes into a task, or comes out of it; what has no value is not in it."""
+    """Inputs or outputs of a task. Those without a value are left out."""
 
     parameters: dict[str, Any] = field(default_factory=dict)
     artifacts: dict[str, list[Artifact]] = field(default_factory=dict)
@@ -34,26 +32,28 @@ class Node(Struct, eq=False):
     path: str
     state: str = "pending"
     inputs: Values = field(default_factory=Values)
-    given: Values = field(default_factory=Values)
-    """All that the task names, also what its component does not declare."""
+    """The inputs that the component declares."""
+    named_inputs: Values = field(default_factory=Values)
+    """All inputs that the task names, also those that its component does not declare."""
     outputs: Values = field(default_factory=Values)
-    informed: frozenset[Node] = frozenset()
+    producers: frozenset[Node] = frozenset()
     """The tasks that its parameters come from."""
     process: str | None = None
-    """The one that did it, in the record."""
-    recurs: bool = False
-    """A pipeline that it stands in may be tried again, and it with it."""
+    """The process that ran it, in the graph."""
+    repeatable: bool = False
+    """An enclosing group has a retry policy, so this path may run again."""
+    blockers: int = 0
+    """Dependencies that have not finished."""
     attempts: int = 0
     error: str | None = None
     scopes: dict[str, Scope] = field(default_factory=dict)
-    """By their paths; of a loop, those that go on, and those that somebody may ask about."""
-    open: int = 0
-    """How many of its scopes go on."""
-    waiting: list[Any] = field(default_factory=list)
-    """The items of a loop whose iterations were not begun yet, last first."""
-    common: Values = field(default_factory=Values)
-    """What all iterations of a loop are given."""
-    begun: int = 0
+    """Of a group, by path. A loop keeps open iterations and those whose outputs are needed."""
+    open_scopes: int = 0
+    pending_items: list[Any] = field(default_factory=list)
+    """The items of a loop that have no iteration yet, last first."""
+    shared_inputs: Values = field(default_factory=Values)
+    """The inputs that all iterations of a loop have in common."""
+    iterations: int = 0
     """How many iterations were begun."""
 
     @property
@@ -61,15 +61,18 @@ class Node(Struct, eq=False):
         return self.path.count("/")
 
     @property
-    def may_begin(self) -> bool:
-        """Whether a loop may begin another iteration."""
+    def may_begin_iteration(self) -> bool:
         loop = self.task.loop
-        return loop is not None and (not loop.limit or self.open < loop.limit)
+        return (
+            loop is not None
+            and bool(self.pending_items)
+            and (not loop.limit or self.open_scopes < loop.limit)
+        )
 
-    def forget(self) -> None:
-        """It is over, and told: of a thousand iterations, what each was given is kept no longer."""
-        self.inputs = self.given = _NO_VALUES
-        self.informed = frozenset()
+    def release(self) -> None:
+        """Free the inputs of a task that is recorded, so that a long loop needs little memory."""
+        self.inputs = self.named_inputs = _NO_VALUES
+        self.producers = frozenset()
 
 
 _NO_VALUES = Values()
@@ -81,19 +84,22 @@ class Scope(Struct, eq=False):
     inputs: Values
     nodes: dict[str, Node]
     owner: Node | None = None
+    unfinished: int = 0
     closed: bool = False
+
+    def __post_init__(self) -> None:
+        self.unfinished = len(self.nodes)
 
     @property
     def failed(self) -> Node | None:
-        """The first task in it that failed."""
+        """The first failed task, in the order of the pipeline."""
         return next((node for node in self.nodes.values() if node.state == "failed"), None)
 
     def close(self) -> None:
-        """All in it is over."""
         self.closed, self.inputs = True, _NO_VALUES
 
     def outputs(self) -> Values:
-        """Of several sources of an output, the one that exists."""
+        """The outputs of the DAG: of an output with several sources, the first that exists."""
         found = Values()
         for name, sources in self.dag.parameters.items():
             for source in sources:
@@ -113,15 +119,15 @@ class Scope(Struct, eq=False):
 
 
 def collect_outputs(scopes: Iterable[Scope], names: Dag) -> Values:
-    """What the iterations of a loop gave, in their order; one that gave nothing is left out."""
+    """The outputs of a loop: one list per output, in the order of the iterations."""
     each = [scope.outputs() for scope in scopes]
     return Values(
         {
-            name: [one.parameters[name] for one in each if name in one.parameters]
+            name: [outputs.parameters[name] for outputs in each if name in outputs.parameters]
             for name in names.parameters
         },
         {
-            name: [made for one in each for made in one.artifacts.get(name, ())]
+            name: [made for outputs in each for made in outputs.artifacts.get(name, ())]
             for name in names.artifacts
         },
     )

@@ -250,7 +250,7 @@ class Recorder:
 
     def task_over(self, told: Told) -> None:
         self.task_started(told.node)
-        if not told.node.recurs:
+        if not told.node.repeatable:
             self._begun.remove(told.node.path)
         with self._caught_up:
             self._behind += bool(told.attempts)
@@ -362,7 +362,7 @@ class Recorder:
         for one, execution in zip(batch.over, ids, strict=True):
             if one.said is not None:
                 one.said.unlink(missing_ok=True)
-            one.node.forget()
+            one.node.release()
             one.done(execution)
 
     def _keep(self) -> None:
@@ -423,7 +423,7 @@ class Recorder:
                 by=before,
                 via="parameter",
             )
-            for before in sorted({node.process for node in one.node.informed if node.process})
+            for before in sorted({node.process for node in one.node.producers if node.process})
             if not reused
         ]
 

@@ -158,7 +158,9 @@ class _Running:
         self._watch = watch
         self._place = directory.root / RUNS / recorder.id
         self._facts = {**about(pipeline.name, recorder.id, recorder.uid, self._place), **facts}
-        self._engine = Engine(pipeline, inputs, self._facts, ahead=max(READY_LIMIT, 2 * room.most))
+        self._engine = Engine(
+            pipeline, inputs, self._facts, ready_limit=max(READY_LIMIT, 2 * room.most)
+        )
         self._on_host = on_host
         self._workers = workers
         self._attempts = AttemptFactory(
@@ -275,7 +277,9 @@ class _Running:
         while (turn := self._turns.next(self._busy, time.monotonic())) is not None:
             self._recorder.keep_up()
             if turn.error is not None:
-                self._take(self._engine.ended(turn.what.node.path, TaskResult(error=turn.error)))
+                self._take(
+                    self._engine.task_ended(turn.what.node.path, TaskResult(error=turn.error))
+                )
                 continue
             try:
                 if not self._recorder.away:
@@ -289,11 +293,11 @@ class _Running:
     def _begin(self, what: StartTask, given: TaskEnvironment) -> None:
         node = what.node
         if isinstance(node.component.body, Dag):
-            self._take(self._engine.again(node.path))
+            self._take(self._engine.retry_group(node.path))
             return
         if node.path in self._done:
             outputs = outputs_of(node, self._done[node.path])
-            self._take(self._engine.ended(node.path, TaskResult(outputs=outputs)))
+            self._take(self._engine.task_ended(node.path, TaskResult(outputs=outputs)))
             return
         if is_builtin(node):
             self._since.setdefault(node.path, time.monotonic())
@@ -302,7 +306,7 @@ class _Running:
         try:
             variables, image = self._attempts.variables(node), self._attempts.image(node)
         except BadInput as error:
-            self._take(self._engine.ended(node.path, TaskResult(error=str(error))))
+            self._take(self._engine.task_ended(node.path, TaskResult(error=str(error))))
             return
         variables |= given.variables
         if node.path not in self._since:
@@ -319,7 +323,7 @@ class _Running:
             self._recorder.task_started(node, verdict)
             self._verdicts[node.path] = verdict
             if verdict.reused is not None:
-                self._take(self._engine.ended(node.path, TaskResult(outputs=verdict.outputs)))
+                self._take(self._engine.task_ended(node.path, TaskResult(outputs=verdict.outputs)))
                 return
         again = f"@{what.attempt}" if what.attempt > 1 else ""
         heard = self._recorder.sayings.listen(node.path)
@@ -327,7 +331,7 @@ class _Running:
         try:
             self._places[node.path] = self._volumes.open(given.places, mounted=image is not None)
         except VolumeError as error:
-            self._take(self._engine.ended(node.path, TaskResult(error=str(error))))
+            self._take(self._engine.task_ended(node.path, TaskResult(error=str(error))))
             return
         self._launch(self._attempts.attempt(errand, variables, given.places))
 
@@ -369,7 +373,7 @@ class _Running:
         self._volumes.close(self._places.pop(path, frozenset()))
         late_by = self._deadlines.end(path)
         outcome = TaskResult(error=late_by) if late_by else attempt.outcome()
-        self._take(self._engine.ended(path, outcome))
+        self._take(self._engine.task_ended(path, outcome))
 
     def _look_around(self) -> None:
         """Does somebody want it all to end, has anything taken too long, is anything gone?"""

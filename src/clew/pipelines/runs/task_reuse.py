@@ -140,7 +140,7 @@ class Memo:
         if isinstance(body, Command):
             environment = sorted(body.environment.items())
             code = [body.image, body.command, body.arguments, environment]
-            parameters = {**node.given.parameters, **parameters}
+            parameters = {**node.named_inputs.parameters, **parameters}
         else:
             assert isinstance(body, PythonFunction)
             code = [body.source, body.function, *body.installs]

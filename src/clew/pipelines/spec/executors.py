@@ -125,5 +125,5 @@ def _parse_importer(part: Part, outputs: Slots) -> Importer:
     name = uri.get("runtimeParameter")
     slot = outputs.artifacts.get("artifact") or ArtifactSlot("system.Artifact", "0.0.1")
     source = Input(FromInput(str(name)) if name else Constant(parse_constant(uri, "constant")))
-    copied = bool(part.get("downloadToWorkspace"))
-    return Importer(source, slot, parse_constant(part, "metadata") or {}, copied)
+    to_workspace = bool(part.get("downloadToWorkspace"))
+    return Importer(source, slot, parse_constant(part, "metadata") or {}, to_workspace)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct, field
@@ -86,19 +87,19 @@ class Loop(Struct, frozen=True):
 
 
 class Retry(Struct, frozen=True):
-    """How often, and after how many seconds, a failed task is tried again."""
+    """The retry policy of a task; times in seconds."""
 
-    most: int = 0
-    wait: float = 0.0
+    max_retries: int = 0
+    backoff: float = 0.0
     factor: float = 2.0
-    longest: float = 3600.0
+    max_backoff: float = 3600.0
 
-    def pause(self, failures: int) -> float:
-        """How long to wait after so many failures."""
-        if not self.wait:
+    def delay_after(self, failures: int) -> float:
+        """Seconds to wait after so many failures."""
+        if not self.backoff:
             return 0.0
-        exponent = min(failures - 1, 64)
-        return float(min(self.longest, self.wait * self.factor**exponent))
+        exponent = min(failures - 1, 64)  # a float has no larger power
+        return float(min(self.max_backoff, self.backoff * self.factor**exponent))
 
 
 class Task(Struct, frozen=True):
@@ -119,7 +120,7 @@ class Task(Struct, frozen=True):
     """What makes a task the same, where its author decided that."""
 
 
-class Dag(Struct, frozen=True):
+class Dag(Struct, frozen=True, dict=True):
     """A pipeline's own tasks; an output may have several sources, of which one will exist."""
 
     tasks: Mapping[str, Task]
@@ -127,9 +128,17 @@ class Dag(Struct, frozen=True):
     artifacts: Mapping[str, tuple[FromTask, ...]] = field(default_factory=dict)
 
     @property
-    def gives(self) -> bool:
-        """Whether it has outputs."""
+    def has_outputs(self) -> bool:
         return bool(self.parameters or self.artifacts)
+
+    @cached_property
+    def dependents(self) -> Mapping[str, list[str]]:
+        """The tasks that wait for each task."""
+        found: dict[str, list[str]] = {}
+        for name, task in self.tasks.items():
+            for before in task.after:
+                found.setdefault(before, []).append(name)
+        return found
 
 
 class PythonFunction(Struct, frozen=True):
@@ -159,8 +168,8 @@ class Importer(Struct, frozen=True):
     uri: Input
     slot: ArtifactSlot
     metadata: Mapping[str, Any]
-    copied: bool = False
-    """Into the directory that the tasks of a run share."""
+    to_workspace: bool = False
+    """Copy it to the directory that the tasks of a run share."""
 
 
 class VolumeClaim(Struct, frozen=True):

@@ -6,6 +6,7 @@ refused with its place in the file. Nothing that is written there is left out si
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from clew.bounded_documents import load_documents
@@ -226,8 +227,8 @@ def _check(component: Component, components: dict[str, Component]) -> None:
                 raise InvalidPipeline(
                     f"{place}.outputs: no task {source.task}", hint="recompile it"
                 )
-    done: set[str] = set()
-    while ready := [t.name for t in dag.tasks.values() if t.name not in done and t.after <= done]:
-        done.update(ready)
-    if stuck := sorted(dag.tasks.keys() - done):
-        raise InvalidPipeline(f"{place}.tasks.{stuck[0]}: waits for itself", hint="recompile it")
+    try:
+        TopologicalSorter({task.name: task.after for task in dag.tasks.values()}).prepare()
+    except CycleError as error:
+        cycle = " > ".join(error.args[1])
+        raise InvalidPipeline(f"{place}.tasks: a cycle: {cycle}", hint="recompile it") from error

@@ -150,10 +150,10 @@ def _parse_retry(part: Part) -> Retry:
     if not part:
         return Retry()
     return Retry(
-        most=int(part.get("maxRetryCount") or 0),
-        wait=_parse_duration(part, "backoffDuration", 0.0),
+        max_retries=int(part.get("maxRetryCount") or 0),
+        backoff=_parse_duration(part, "backoffDuration", 0.0),
         factor=float(part.get("backoffFactor") or 2.0),
-        longest=_parse_duration(part, "backoffMaxDuration", 3600.0),
+        max_backoff=_parse_duration(part, "backoffMaxDuration", 3600.0),
     )
 
 

@@ -85,7 +85,7 @@ class BuiltinAttempt:
 
     def _copied(self) -> Values:
         """What is imported, in the directory that the tasks share: there they may change it."""
-        found = import_artifact(self.node, self.node.given, self._facts)
+        found = import_artifact(self.node, self.node.named_inputs, self._facts)
         (artifact,) = found.artifacts["artifact"]
         source = Path(str(artifact["uri"]).removeprefix("file://"))
         if not source.is_absolute():

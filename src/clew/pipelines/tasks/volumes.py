@@ -238,7 +238,7 @@ def _secrets_root() -> Path:
 def _resolve_name(one: EnvVar | Mount, node: Node, facts: Mapping[str, str]) -> str | None:
     """What a task names; None: something optional, by an input that has no value."""
     try:
-        return str(fill_placeholders(one.name, node.given, node, facts))
+        return str(fill_placeholders(one.name, node.named_inputs, node, facts))
     except BadInput:
         if one.optional:
             return None

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.pipelines.compiled_pipelines import constant, leaf, made, pipeline, task
-from tests.unit.pipelines.engine_driver import INT, Story, fails
+from tests.unit.pipelines.engine_driver import INT, EngineDriver, fails
 
 from clew.pipelines.engine.engine import Engine
 from clew.pipelines.engine.scopes import Node, Values
@@ -35,7 +35,7 @@ def test_any_graph_of_tasks(drawn: tuple[list[int], set[int], set[int], int]) ->
             {"triggerPolicy": {"strategy": "ALL_UPSTREAM_TASKS_COMPLETED"}} if a in always else {}
         )
         tasks[f"t{a}"] = task("comp", [f"t{b}" for b in sorted(names)], **more)
-    story = Story(
+    driver = EngineDriver(
         pipeline(tasks, INT),
         fails(*(f"t{a}" for a in broken)),
         choose=random.Random(seed).randrange,
@@ -44,12 +44,12 @@ def test_any_graph_of_tasks(drawn: tuple[list[int], set[int], set[int], int]) ->
     for a, names in enumerate(before):
         good = a in always or all(expected[b] == "succeeded" for b in names)
         expected.append("skipped" if not good else "failed" if a in broken else "succeeded")
-    assert story.states == {f"t{a}": state for a, state in enumerate(expected)}
+    assert driver.states == {f"t{a}": state for a, state in enumerate(expected)}
     for a, names in enumerate(before):  # nothing ran before what it needs
         for b in names:
-            if {f"t{a}", f"t{b}"} <= set(story.ran):
-                assert story.ran.index(f"t{b}") < story.ran.index(f"t{a}")
-    assert (story.engine.failed is not None) is ("failed" in expected)
+            if {f"t{a}", f"t{b}"} <= set(driver.ran):
+                assert driver.ran.index(f"t{b}") < driver.ran.index(f"t{a}")
+    assert (driver.engine.failed is not None) is ("failed" in expected)
 
 
 # -- one by one
@@ -100,19 +100,19 @@ def test_one_of_the_branches() -> None:
         },
         {**INT, "comp-b": branches, "comp-if": branch("yes"), "comp-else": branch("no")},
     )
-    story = Story(what, lambda node: 7)
-    assert story.ran == ["branches/else-2/no", "after"]
-    assert story.states["branches/if-1"] == "skipped"
-    assert "does not hold" in (story.why["branches/if-1"] or "")
-    assert story.engine.failed is None
+    driver = EngineDriver(what, lambda node: 7)
+    assert driver.ran == ["branches/else-2/no", "after"]
+    assert driver.states["branches/if-1"] == "skipped"
+    assert "does not hold" in (driver.why["branches/if-1"] or "")
+    assert driver.engine.failed is None
 
 
 def test_retries_wait_longer_each_time() -> None:
     policy = {"maxRetryCount": 2, "backoffDuration": "3s", "backoffFactor": 2.0}
     what = pipeline({"a": task("comp", retryPolicy=policy), "b": task("comp", ["a"])}, INT)
-    story = Story(what, fails("a"))
-    assert (story.ran, story.waits) == (["a", "a", "a"], [0.0, 3.0, 6.0])
-    assert story.states == {"a": "failed", "b": "skipped"}
+    driver = EngineDriver(what, fails("a"))
+    assert (driver.ran, driver.waits) == (["a", "a", "a"], [0.0, 3.0, 6.0])
+    assert driver.states == {"a": "failed", "b": "skipped"}
     left = [RuntimeError("once")]
 
     def work(node: Node) -> int:
@@ -120,7 +120,7 @@ def test_retries_wait_longer_each_time() -> None:
             raise left.pop()
         return 1
 
-    assert Story(what, work).states == {"a": "succeeded", "b": "succeeded"}
+    assert EngineDriver(what, work).states == {"a": "succeeded", "b": "succeeded"}
 
 
 def test_an_exit_task_is_told_how_it_went() -> None:
@@ -145,11 +145,11 @@ def test_an_exit_task_is_told_how_it_went() -> None:
         told.append(node.inputs.parameters["status"])
         return 1
 
-    story = Story(what, work)
+    driver = EngineDriver(what, work)
     assert (told[0]["state"], told[0]["pipelineTaskName"]) == ("FAILED", "handler")
     assert "broken" in told[0]["error"]["message"]
-    assert story.states == {"handler/work": "failed", "bye": "succeeded"}
-    assert story.engine.failed is not None  # the run failed, though its last task did not
+    assert driver.states == {"handler/work": "failed", "bye": "succeeded"}
+    assert driver.engine.failed is not None  # the run failed, though its last task did not
 
 
 def test_an_optional_input_without_a_value_is_left_out() -> None:
@@ -163,15 +163,15 @@ def test_an_optional_input_without_a_value_is_left_out() -> None:
     }
     seen: list[dict[str, Any]] = []
     what = pipeline({"inner": task("comp-inner")}, {**INT, "comp-inner": inner})
-    Story(what, lambda node: seen.append(node.inputs.parameters) or 1)
+    EngineDriver(what, lambda node: seen.append(node.inputs.parameters) or 1)
     assert seen == [{}]
 
 
 def test_a_missing_input_fails_the_task_and_says_so() -> None:
     what = pipeline({"a": task("comp")}, {"comp": leaf({"x": "NUMBER_INTEGER"})})
-    story = Story(what)
-    assert (story.ran, story.states) == ([], {"a": "failed"})
-    assert story.why["a"] == "the input x has no value"
+    driver = EngineDriver(what)
+    assert (driver.ran, driver.states) == ([], {"a": "failed"})
+    assert driver.why["a"] == "the input x has no value"
 
 
 def test_members_and_placeholders() -> None:
@@ -198,7 +198,7 @@ def test_members_and_placeholders() -> None:
         seen.append(node.inputs.parameters)
         return {"k": 3.0}
 
-    assert Story(what, work).engine.failed is None
+    assert EngineDriver(what, work).engine.failed is None
     assert seen[1] == {"n": 3, "text": "job: 3"}
 
 
@@ -218,9 +218,9 @@ def test_a_condition_knows_the_run_and_a_literal_its_values() -> None:
         {"comp": literal},
     )
     seen: dict[str, Any] = {}
-    story = Story(what, lambda node: seen.setdefault(node.path, node.inputs.parameters))
-    assert story.states == {"here": "succeeded", "not": "skipped", "bad": "failed"}
-    assert story.why["bad"] == "the input x: 'third' is none of 'job', 'other'"
+    driver = EngineDriver(what, lambda node: seen.setdefault(node.path, node.inputs.parameters))
+    assert driver.states == {"here": "succeeded", "not": "skipped", "bad": "failed"}
+    assert driver.why["bad"] == "the input x: 'third' is none of 'job', 'other'"
     assert seen == {"here": {"x": "job", "conf": {}}}
 
 
@@ -266,10 +266,10 @@ def test_a_task_knows_whom_its_parameters_come_from() -> None:
     found: dict[str, set[str]] = {}
 
     def work(node: Node) -> Any:
-        found[node.path] = {before.path for before in node.informed}
+        found[node.path] = {before.path for before in node.producers}
         return [5, 6] if node.path == "list" else 1
 
-    Story(pipeline(tasks, {**INT, **many, "inner": inner}), work)
+    EngineDriver(pipeline(tasks, {**INT, **many, "inner": inner}), work)
     assert found == {
         "list": set(),
         "loop/0/deep": {"list"},

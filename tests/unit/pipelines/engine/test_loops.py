@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gc
 import random
+import sys
+from types import FrameType
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.pipelines.compiled_pipelines import constant, leaf, made, pipeline, task
-from tests.unit.pipelines.engine_driver import INT, Story
+from tests.unit.pipelines.engine_driver import INT, EngineDriver
 
 from clew.pipelines.engine.engine import Engine, StartTask, TaskResult
 from clew.pipelines.engine.scopes import Node, Values
@@ -45,7 +48,7 @@ def test_a_loop_collects_in_order_whatever_ends_first(
             return 0
         return int(node.inputs.parameters["x"]) * 10
 
-    story = Story(
+    driver = EngineDriver(
         pipeline(
             {
                 "loop": task(
@@ -62,8 +65,8 @@ def test_a_loop_collects_in_order_whatever_ends_first(
         choose=random.Random(seed).randrange,
     )
     assert seen == [[item * 10 for item in items]]
-    assert story.most <= max(limit or len(items), 1)
-    assert {f"loop/{n}/one" for n in range(len(items))} == set(story.ran) - {"sum"}
+    assert driver.max_ready <= max(limit or len(items), 1)
+    assert {f"loop/{n}/one" for n in range(len(items))} == set(driver.ran) - {"sum"}
 
 
 def test_a_long_loop_of_nothing_but_skipped_tasks_ends() -> None:
@@ -90,7 +93,7 @@ def test_a_long_loop_of_nothing_but_skipped_tasks_ends() -> None:
         },
         {**INT, "comp-loop": loop},
     )
-    assert set(Story(what).states.values()) == {"skipped"}
+    assert set(EngineDriver(what).states.values()) == {"skipped"}
 
 
 def long_loop(inner: dict[str, Any], components: dict[str, Any]) -> Pipeline:
@@ -118,7 +121,7 @@ ITEM = {"x": {"componentInputParameter": "item"}}
 def test_a_loop_begins_no_more_than_can_soon_be_run_and_keeps_nothing_of_what_is_over() -> None:
     what = long_loop({"one": task("comp", parameters=ITEM)}, INT)
     before = sum(isinstance(one, Node) for one in gc.get_objects())
-    engine = Engine(what, Values({"xs": list(range(100))}), ahead=5)
+    engine = Engine(what, Values({"xs": list(range(100))}), ready_limit=5)
     ready = [one for one in engine.begin() if isinstance(one, StartTask)]
     ran: list[str] = []
     most = 0
@@ -126,26 +129,58 @@ def test_a_loop_begins_no_more_than_can_soon_be_run_and_keeps_nothing_of_what_is
         assert len(ready) <= 5
         path = ready.pop(0).node.path
         ran.append(path)
-        said = engine.ended(path, TaskResult(outputs=Values({"Output": 1})))
-        ready += [one for one in said if isinstance(one, StartTask)]
-        del said
+        instructions = engine.task_ended(path, TaskResult(outputs=Values({"Output": 1})))
+        ready += [one for one in instructions if isinstance(one, StartTask)]
+        del instructions
         most = max(most, sum(isinstance(one, Node) for one in gc.get_objects()))
     assert most <= before + 5 + 2
     assert engine.done
     assert set(ran) == {"beside", *(f"loop/{n}/one" for n in range(100))}
 
 
+def count_engine_lines(pipeline: Pipeline, items: list[int]) -> int:
+    """Run all tasks of a pipeline; returns how many lines of the engine that executed."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal lines
+        if "/pipelines/engine/" not in frame.f_code.co_filename:
+            return None
+        lines += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        EngineDriver(pipeline, inputs={"xs": items}, ready_limit=len(items) + 1)
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+@pytest.mark.parametrize("shape", ["parallel loop", "independent tasks", "chain"])
+def test_the_work_of_the_engine_is_proportional_to_the_number_of_tasks(shape: str) -> None:
+    def build(count: int) -> Pipeline:
+        if shape == "parallel loop":
+            return long_loop({"one": task("comp", parameters=ITEM)}, INT)
+        after = [[f"t{n - 1}"] if n and shape == "chain" else [] for n in range(count)]
+        return pipeline({f"t{n}": task("comp", names) for n, names in enumerate(after)}, INT)
+
+    few, many = (count_engine_lines(build(n), list(range(n))) for n in (100, 400))
+    assert many < 4.4 * few
+
+
 def test_iterations_that_wait_to_be_tried_again_keep_no_others_from_beginning() -> None:
     retry = {"maxRetryCount": 1, "backoffDuration": "3600s"}
     what = long_loop({"one": task("comp", parameters=ITEM, retryPolicy=retry)}, INT)
-    engine = Engine(what, Values({"xs": list(range(20))}), ahead=2)
+    engine = Engine(what, Values({"xs": list(range(20))}), ready_limit=2)
     fresh = [one for one in engine.begin() if isinstance(one, StartTask)]
     tried = set()
     while fresh:
         path = fresh.pop(0).node.path
         tried.add(path)
-        said = engine.ended(path, TaskResult(error="not yet"))
-        fresh += [one for one in said if isinstance(one, StartTask) and one.attempt == 1]
+        instructions = engine.task_ended(path, TaskResult(error="not yet"))
+        fresh += [one for one in instructions if isinstance(one, StartTask) and one.attempt == 1]
     assert tried >= {f"loop/{n}/one" for n in range(20)}
 
 
@@ -159,7 +194,7 @@ def test_the_inner_of_two_loops_goes_on_first() -> None:
         "comp-deep", parameterIterator={"itemInput": "item", "items": {"raw": "[1, 2, 3, 4]"}}
     )
     what = long_loop({"deep": inner}, {**INT, "comp-deep": deep})
-    engine = Engine(what, Values({"xs": list(range(50))}), ahead=3)
+    engine = Engine(what, Values({"xs": list(range(50))}), ready_limit=3)
     ready = [one for one in engine.begin() if isinstance(one, StartTask)]
     ran: list[str] = []
     while ready:
@@ -168,8 +203,8 @@ def test_the_inner_of_two_loops_goes_on_first() -> None:
         begun = {path.split("/")[1] for path in ran if "/" in path}
         over = {outer for outer in begun if sum(f"loop/{outer}/" in path for path in ran) == 4}
         assert len(begun - over) <= 3
-        said = engine.ended(node.path, TaskResult(outputs=Values({"Output": 1})))
-        ready += [one for one in said if isinstance(one, StartTask)]
+        instructions = engine.task_ended(node.path, TaskResult(outputs=Values({"Output": 1})))
+        ready += [one for one in instructions if isinstance(one, StartTask)]
     assert engine.done
     assert len(ran) == 1 + 50 * 4
 
@@ -194,8 +229,8 @@ def test_a_loop_over_artifacts() -> None:
     engine = Engine(pipeline({"a": task("comp-a"), "loop": loop}, components), Values())
     engine.begin()
     made = Values(artifacts={"made": [{"uri": "/x"}, {"uri": "/y"}]})
-    said = engine.ended("a", TaskResult(outputs=made))
-    runs = [one for one in said if isinstance(one, StartTask)]
+    instructions = engine.task_ended("a", TaskResult(outputs=made))
+    runs = [one for one in instructions if isinstance(one, StartTask)]
     assert [(run.node.path, run.node.inputs.artifacts["m"]) for run in runs] == [
         ("loop/0/one", [{"uri": "/x"}]),
         ("loop/1/one", [{"uri": "/y"}]),

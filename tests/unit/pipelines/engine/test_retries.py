@@ -15,8 +15,8 @@ POLICY = {"maxRetryCount": 2, "backoffDuration": "3s", "backoffFactor": 2.0}
 WORKED, FAILED = TaskResult(outputs=Values({"Output": 1})), TaskResult(error="broken")
 
 
-def runs(said: list[Instruction]) -> list[tuple[str, float]]:
-    return [(one.node.path, one.wait) for one in said if isinstance(one, StartTask)]
+def runs(instructions: list[Instruction]) -> list[tuple[str, float]]:
+    return [(one.node.path, one.wait) for one in instructions if isinstance(one, StartTask)]
 
 
 def begun() -> Engine:
@@ -29,15 +29,15 @@ def begun() -> Engine:
 
 def test_it_waits_and_begins_anew() -> None:
     engine = begun()
-    assert runs(engine.ended("all/a", WORKED)) == [("all/b", 0.0)]
-    assert runs(engine.ended("all/b", FAILED)) == [("all", 3.0)]
+    assert runs(engine.task_ended("all/a", WORKED)) == [("all/b", 0.0)]
+    assert runs(engine.task_ended("all/b", FAILED)) == [("all", 3.0)]
     assert not engine.done
-    assert runs(engine.again("all")) == [("all/a", 0.0)]
-    assert runs(engine.ended("all/a", FAILED)) == [("all", 6.0)]
-    engine.again("all")
-    engine.ended("all/a", WORKED)
-    assert runs(engine.ended("all/b", WORKED)) == [("after", 0.0)]
-    engine.ended("after", WORKED)
+    assert runs(engine.retry_group("all")) == [("all/a", 0.0)]
+    assert runs(engine.task_ended("all/a", FAILED)) == [("all", 6.0)]
+    engine.retry_group("all")
+    engine.task_ended("all/a", WORKED)
+    assert runs(engine.task_ended("all/b", WORKED)) == [("after", 0.0)]
+    engine.task_ended("after", WORKED)
     assert engine.done
     assert engine.failed is None
 
@@ -45,9 +45,9 @@ def test_it_waits_and_begins_anew() -> None:
 def test_it_fails_at_last() -> None:
     engine = begun()
     for wait in (3.0, 6.0):
-        assert runs(engine.ended("all/a", FAILED)) == [("all", wait)]
-        engine.again("all")
-    assert runs(engine.ended("all/a", FAILED)) == []
+        assert runs(engine.task_ended("all/a", FAILED)) == [("all", wait)]
+        engine.retry_group("all")
+    assert runs(engine.task_ended("all/a", FAILED)) == []
     assert engine.done
     assert engine.failed is not None
     assert engine.failed.error == "all/a failed: broken"
@@ -55,5 +55,5 @@ def test_it_fails_at_last() -> None:
 
 def test_one_that_waits_is_no_task_that_could_be_canceled() -> None:
     engine = begun()
-    engine.ended("all/a", FAILED)
+    engine.task_ended("all/a", FAILED)
     assert engine.cancel() == []

@@ -39,7 +39,7 @@ def test_retries() -> None:
     written["root"]["dag"]["tasks"]["a"]["retryPolicy"] = policy
     retry = parse_pipeline(text(written)).root.body.tasks["a"].retry  # type: ignore[union-attr]
     assert retry == Retry(3, 2.0, 3.0, 3600.0)
-    assert [retry.pause(n) for n in (1, 2, 3, 400)] == [2.0, 6.0, 18.0, 3600.0]
+    assert [retry.delay_after(n) for n in (1, 2, 3, 400)] == [2.0, 6.0, 18.0, 3600.0]
 
 
 def test_a_platform_document_that_only_places_pods() -> None:

@@ -62,8 +62,8 @@ def _inputs_and_defaults(node: Node) -> Values:
     slots = node.component.inputs.parameters
     defaults = {name: slot.default for name, slot in slots.items()}
     return Values(
-        {**defaults, **node.given.parameters, **node.inputs.parameters},
-        {**node.given.artifacts, **node.inputs.artifacts},
+        {**defaults, **node.named_inputs.parameters, **node.inputs.parameters},
+        {**node.named_inputs.artifacts, **node.inputs.artifacts},
     )
 
 

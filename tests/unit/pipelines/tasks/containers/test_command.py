@@ -48,7 +48,7 @@ def node(parameters: dict[str, Any], **more: Any) -> Node:
     task = Task("make", "comp-make", {}, {}, frozenset())
     inputs = Values(parameters, more.get("artifacts", {"data": [DATA, {**DATA, "uri": "/x"}]}))
     made = Node(task, Component("comp-make", slots, OUTPUTS, body), "loop/make", inputs=inputs)
-    made.given = Values(more.get("given", {}))
+    made.named_inputs = Values(more.get("given", {}))
     return made
 
 
