@@ -230,5 +230,6 @@ def _check(component: Component, components: dict[str, Component]) -> None:
     try:
         TopologicalSorter({task.name: task.after for task in dag.tasks.values()}).prepare()
     except CycleError as error:
-        cycle = " > ".join(error.args[1])
-        raise InvalidPipeline(f"{place}.tasks: a cycle: {cycle}", hint="recompile it") from error
+        first, *others = error.args[1]
+        why = f"waits for itself: {' > '.join([first, *others])}"
+        raise InvalidPipeline(f"{place}.tasks.{first}: {why}", hint="recompile it") from error
