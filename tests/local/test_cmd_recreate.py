@@ -212,3 +212,22 @@ def test_killed_midway_everything_is_as_before(clew: Project) -> None:
     assert clew.json("list")[:-1] == listed
     assert not (clew.folder / "s.mid").exists()
     assert list(spool.iterdir()) == []
+
+
+def test_outputs_are_copied_to_where_they_were_moved(tmp_path: Path) -> None:
+    clew = Project(tmp_path)
+    clew.shell("seq 100 > got.mid", "--exclude", "*.mid")
+    (clew / "got.mid").rename(clew / "moved.mid")
+    clew.shell("wc -l < moved.mid > lines.mid", "--exclude", "*.mid")
+    remove(clew, "moved.mid", "lines.mid")
+    [make, count_lines] = clew.json("recreate", "lines.mid", "--dry-run")["runs"]
+    assert make["copies"] == [{"from": str(clew / "got.mid"), "to": str(clew / "moved.mid")}]
+    assert count_lines["copies"] == []
+    ran = clew("recreate", "moved.mid")
+    assert ran.stdout.splitlines() == [
+        "e1  sh -c 'seq 100 > got.mid'  makes got.mid",
+        "    then copy got.mid to moved.mid, which has the same bytes",
+    ]
+    assert (clew / "moved.mid").read_text().endswith("100\n")
+    clew("recreate", "lines.mid")
+    assert (clew / "lines.mid").read_text() == "100\n"

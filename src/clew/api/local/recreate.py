@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -46,11 +46,20 @@ class _PlannedRun:
     plan: repeat_plan.RepeatPlan
     wanted: frozenset[str]
     """The digests it has to produce."""
+    needed_at: frozenset[tuple[str, str]]
+    """(digest, locator) where later runs read what it produces, or where the target is."""
 
     def products(self, contents: Collection[str]) -> list[Version]:
         """The versions of the record that have these contents."""
         made = {edge.version for edge in self.record.generated}
         return [v for v in self.record.versions.values() if v.key in made and v.digest in contents]
+
+    def copies(self) -> Iterator[tuple[str, str]]:
+        """(from, to) of outputs that are needed at other paths, as after a `mv` outside Clew."""
+        for digest, locator in sorted(self.needed_at):
+            made = sorted(product.locator for product in self.products({digest}))
+            if made and locator not in made:
+                yield path_fields(made[0])["path"], path_fields(locator)["path"]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -59,6 +68,7 @@ class _PlannedRun:
             "makes": sorted(
                 {path_fields(product.locator)["path"] for product in self.products(self.wanted)}
             ),
+            "copies": [{"from": start, "to": end} for start, end in self.copies()],
             "as": None,
         }
 
@@ -204,10 +214,14 @@ class _Sources:
                 break
         used = {wanted}.union(*(self._available_inputs(work) for work in works))
         self.taken = {digest: path for digest, path in self.taken.items() if digest in used}
-        return self._runs(works, wanted, values, network=network, gpu=gpu)
+        return self._runs(works, found, values, network=network, gpu=gpu)
 
     def _inputs(self, work: Candidate) -> list[tuple[str, str | None]]:
         return producers.list_inputs(self._project.graph, self._keys[work.number])
+
+    def _digests(self, work: Candidate) -> set[tuple[str, str]]:
+        """(digest, locator) of the inputs whose content is known."""
+        return {(digest, locator) for locator, digest in self._inputs(work) if digest is not None}
 
     def _available_inputs(self, work: Candidate) -> set[str]:
         """The inputs that are available already."""
@@ -311,7 +325,7 @@ class _Sources:
     def _runs(
         self,
         works: list[Candidate],
-        wanted: str,
+        target: Target,
         values: SecretValues,
         *,
         network: bool,
@@ -327,6 +341,8 @@ class _Sources:
 
         made: set[str] = set()
         runs: list[_PlannedRun] = []
+        wanted, place = target.digest, target.locator
+        assert wanted is not None and place is not None
         for number, work in enumerate(works):
             later = {wanted}.union(*(other.inputs for other in works[number + 1 :]))
             record = load_record(self._project.graph, execution_id(work.number))
@@ -334,8 +350,11 @@ class _Sources:
             plan = repeat_plan.make_plan(
                 record, read_listing=known, values=values, network=network, gpu=gpu
             )
-            runs.append(_PlannedRun(work, record, plan, (work.outputs & later) - made))
-            made |= work.outputs & later
+            new = (work.outputs & later) - made
+            needed_at = {(wanted, place)}.union(*(self._digests(w) for w in works[number + 1 :]))
+            needed_at = {one for one in needed_at if one[0] in new}
+            runs.append(_PlannedRun(work, record, plan, new, frozenset(needed_at)))
+            made |= new
         return runs
 
     def _supplied(self, record: ExecutionRecord, there: set[str]) -> ExecutionRecord:

@@ -67,6 +67,9 @@ def command(
             for run in plan.runs:
                 makes = ", ".join(escape(shorten_path(path)) for path in run["makes"])
                 print_line(f"{run['execution']}  {format_command(run['command'])}  makes {makes}")
+                for copy in run["copies"]:
+                    start, end = (escape(shorten_path(copy[key])) for key in ("from", "to"))
+                    print_line(f"    then copy {start} to {end}, which has the same bytes")
         if plan.loses and not dry_run:
             confirm(
                 f"{shorten_path(plan.path)} has changed, and its current content is not stored",

@@ -3,7 +3,8 @@
 The execution is a `CreateAction`, and so is each of its processes that read or wrote a file of
 the user's. What it read lies in `inputs/`, what it left in `outputs/`, under the paths the
 files had; a file whose bytes are not stored is described, but not inside. Files of packages
-are named by their packages, as requirements of the program.
+are named by their packages, as requirements of the program. A file that was moved or copied
+outside Clew `isBasedOn` the earlier version with the same bytes, which is inferred, not observed.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from clew.prov.graph import Graph
 from clew.prov.queries.execution_record import Activity, ExecutionRecord, load_record
 from clew.prov.queries.executions import IsRunning
 from clew.prov.queries.files import File, FileVersion, list_files
-from clew.prov.queries.formats import format_time, path_fields
+from clew.prov.queries.formats import format_time, path_fields, version_id
+from clew.prov.queries.lineage.content_links import find_copied_versions
 from clew.prov.queries.show import classify_locator, show_execution
+from clew.prov.row_keys import digest_text
 from clew.safe_path import SafeDirectory, escape_names
 
 Copy = Callable[[str, bytes], None]
@@ -57,6 +60,8 @@ class _Crate:
         self._record: ExecutionRecord = load_record(graph, text)
         self._shown = show_execution(graph, self._record.execution.id, alive=alive)
         self._files = list_files(graph, self._record.execution.key)
+        found = (version.key for version in self._record.versions.values() if version.found)
+        self._copied = find_copied_versions(graph, found)
         self._directory = SafeDirectory(directory)
         self._copy = copy
         self._described: dict[str, Entity] = {}
@@ -126,7 +131,23 @@ class _Crate:
             entity["contentSize"] = str(version.size)
         if version.digest is not None:
             entity["identifier"] = version.digest
+        if version.key in self._copied:
+            entity["isBasedOn"] = {"@id": self._copied_version(version.key)}
         self._described[name] = entity
+        return name
+
+    def _copied_version(self, key: int) -> str:
+        source, link = self._copied[key]
+        version = version_id(source.number, source.locator, source.ordinal)
+        name = f"#version-{quote(version)}"
+        self._described[name] = {
+            "@id": name,
+            "@type": "CreativeWork",
+            "name": version,
+            "identifier": digest_text(source.digest),
+            "description": f"Recorded earlier with the same bytes. That the file was copied from "
+            f"it is inferred, not observed; the evidence is {link.strength}.",
+        }
         return name
 
     def _bring(self, version: FileVersion, path: str) -> bool:

@@ -3,7 +3,9 @@
 A version is an entity, a process (and the execution itself) an activity, the user an agent.
 `how` a version was used or made is the relation's role. A version made by renaming or linking is
 derived from the one under the old name; any other from each of the user's own files its maker
-had used by then, unless these pairs are too many to be worth drawing.
+had used by then, unless these pairs are too many to be worth drawing. A file that was moved or
+copied outside Clew is derived from the earlier version with the same bytes, with the type
+`clew:SameContent`: this derivation is inferred, not observed.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ from clew.prov.queries.formats import (
     process_id,
     version_id,
 )
+from clew.prov.queries.lineage import steps
+from clew.prov.queries.lineage.content_links import find_copied_versions
 from clew.prov.queries.show import classify_locator
+from clew.prov.row_keys import digest_text
 
 NAMESPACE = "urn:clew:"
 MOST_DERIVATIONS = 10_000
@@ -66,7 +71,7 @@ class Statement(NamedTuple):
 def export_prov_json(graph: Graph, text: str) -> bytes:
     """The execution as PROV-JSON."""
     document: dict[str, dict[str, object]] = {"prefix": {"clew": NAMESPACE}}
-    for number, statement in enumerate(build_statements(load_record(graph, text))):
+    for number, statement in enumerate(_list_statements(graph, text)):
         fields: dict[str, object] = {}
         for field, value in zip(_ARGUMENTS[statement.kind], statement.arguments, strict=True):
             if value is not None:
@@ -81,7 +86,7 @@ def export_prov_json(graph: Graph, text: str) -> bytes:
 def export_prov_n(graph: Graph, text: str) -> bytes:
     """The execution as PROV-N."""
     lines = ["document", f"  prefix clew <{NAMESPACE}>", ""]
-    for statement in build_statements(load_record(graph, text)):
+    for statement in _list_statements(graph, text):
         words = [statement.name] if statement.name else []
         words += [argument or "-" for argument in statement.arguments]
         if statement.attributes:
@@ -89,6 +94,33 @@ def export_prov_n(graph: Graph, text: str) -> bytes:
             words.append(f"[{', '.join(pairs)}]")
         lines.append(f"  {statement.kind}({', '.join(words)})")
     return "\n".join([*lines, "endDocument"]).encode() + b"\n"
+
+
+def _list_statements(graph: Graph, text: str) -> Iterator[Statement]:
+    record = load_record(graph, text)
+    yield from build_statements(record)
+    found = (version.key for version in record.versions.values() if version.found)
+    described: set[int] = set()
+    for key, (source, link) in find_copied_versions(graph, found).items():
+        if source.key not in described:
+            described.add(source.key)
+            yield Statement("entity", _entity(source.key), (), _source_attributes(source))
+        attributes: list[tuple[str, Value]] = [
+            ("prov:type", Name("clew:SameContent")),
+            ("clew:observed", False),
+            ("clew:strength", link.strength),
+        ]
+        yield Statement("wasDerivedFrom", "", (_entity(key), _entity(source.key)), attributes)
+
+
+def _source_attributes(version: steps.Version) -> list[tuple[str, Value]]:
+    return [
+        ("prov:type", Name(_type(locator_kind(version.locator)))),
+        ("prov:label", path_fields(version.locator)["path"]),
+        ("prov:location", version.locator),
+        ("clew:version", version_id(version.number, version.locator, version.ordinal)),
+        ("clew:digest", digest_text(version.digest) or ""),
+    ]
 
 
 def build_statements(record: ExecutionRecord) -> Iterator[Statement]:

@@ -96,6 +96,18 @@ def test_its_files_are_there(told: Graph, tmp_path: Path) -> None:
     assert (tmp_path / "again" / "inputs/w/%FF%2541").read_text() == "ODD"
 
 
+def test_a_moved_file_is_based_on_the_earlier_version(graph: Graph, tmp_path: Path) -> None:
+    first, second = Story("a"), Story("b", at=10_000)
+    first.write(first.process("make"), "/w/got", "X" * 100)
+    second.read(second.process("use"), "/w/raw", "X" * 100)
+    for story in (first, second):
+        graph.fold(story.end().events)
+    write_crate(graph, "e2", tmp_path, alive=lambda _: False)
+    based_on = read(tmp_path).dereference("#inputs/w/raw")["isBasedOn"]
+    assert based_on["name"] == "e1:/w/got@1"
+    assert "inferred, not observed" in based_on["description"]
+
+
 def test_without_bytes_it_only_describes(told: Graph, tmp_path: Path) -> None:
     write_crate(told, "e1", tmp_path / "crate", alive=lambda _: False)
     assert [file.name for file in (tmp_path / "crate").iterdir()] == ["ro-crate-metadata.json"]

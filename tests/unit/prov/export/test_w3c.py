@@ -104,6 +104,26 @@ def test_it_unifies(document: tuple[ProvDocument, ProvDocument]) -> None:
     assert len(list(unified.get_records())) == len(list(document[0].get_records()))
 
 
+def test_a_moved_file_is_derived_from_the_earlier_version(graph: Graph) -> None:
+    first, second = Story("a"), Story("b", at=10_000)
+    first.write(first.process("make"), "/w/got", "X" * 100)
+    second.read(second.process("use"), "/w/raw", "X" * 100)
+    for story in (first, second):
+        graph.fold(story.end().events)
+    documents = [
+        read(w3c.export_prov_json(graph, "e2"), "json"),
+        read(w3c.export_prov_n(graph, "e2"), "provn"),
+    ]
+    assert documents[0] == documents[1]
+    labels = {e.identifier: str(e.label) for e in documents[0].get_records(ProvEntity)}
+    [derived] = documents[0].get_records(ProvDerivation)
+    assert [labels[value] for _, value in derived.formal_attributes[:2]] == ["/w/raw", "/w/got"]
+    extra = {str(name): str(value) for name, value in derived.extra_attributes}
+    assert extra == {
+        "prov:type": "clew:SameContent", "clew:observed": "False", "clew:strength": "strong"
+    }  # fmt: skip
+
+
 def test_no_word_of_a_record_becomes_a_statement(graph: Graph) -> None:
     story = Story("a", command=('"])\n  entity(clew:evil)',))
     p = story.process("sh")

@@ -205,6 +205,19 @@ class ContentLinks:
         return answer
 
 
+def find_copied_versions(graph: Graph, keys: Iterable[int]) -> dict[int, tuple[Version, Link]]:
+    """For each of these found versions that has a link: the likeliest version it is a copy of."""
+    steps = LineageQueries(graph.connection)
+    origins = steps.origins(keys)
+    links = ContentLinks(graph, steps).before(steps.versions(set(origins.values())).values())
+    best = steps.versions({link.best for link in links.values()})
+    return {
+        key: (best[links[origin].best], links[origin])
+        for key, origin in origins.items()
+        if origin in links
+    }
+
+
 def _needs_link(version: Version) -> bool:
     """Installed files and output streams have no unknown origin; empty files look all alike."""
     if not version.found or version.digest is None or version.size == 0:
