@@ -37,8 +37,9 @@ import graph as graphs
 import httpx2
 
 from clew import db, project_directory, settings
+from clew.pipelines.runs import run_queue
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments, run_queue
+from clew.server.catalogue import experiments
 
 CLEW = str(Path(sys.executable).with_name("clew"))
 QUESTIONS = 400

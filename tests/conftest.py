@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from clew.db import Connection, connect
+from clew.prov.graph import Graph
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
@@ -149,6 +150,11 @@ def connection(database: tuple[Path, str | None]) -> Iterator[Connection]:
     path, address = database
     with connect(path, address=address) as opened:
         yield opened
+
+
+@pytest.fixture
+def graph(connection: Connection) -> Graph:
+    return Graph(connection, "p" * 32)
 
 
 @pytest.fixture(scope="module")

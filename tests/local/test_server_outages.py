@@ -17,8 +17,8 @@ from tests.local.test_robust_postgres import Server as PostgreSQL
 from tests.local.test_robust_postgres import mortal  # noqa: F401 - a fixture
 from tests.local.test_server_running import Asking, gone
 
+from clew.pipelines.runs import run_queue
 from clew.prov.events import Ended, from_batch
-from clew.server.catalogue import run_queue
 from clew.server.parsing.compiled_pipelines import normalize_text
 
 PIPELINE = """

@@ -21,8 +21,9 @@ from tests.local.test_cmd_pipeline import answer
 import clew
 from clew import settings
 from clew.api.local.project import LocalProject as Opened
+from clew.pipelines.runs import run_queue
 from clew.prov.graph import Graph
-from clew.server.catalogue import run_queue, schedules
+from clew.server.catalogue import schedules
 
 PIPELINE = """
 import sys

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
         Transfer,
         Version,
     )
-    from clew.pipelines.runs.live_logs import Said
-    from clew.pipelines.runs.runner import Change
+    from clew.pipelines.runner.live_logs import Said
+    from clew.pipelines.runner.run_loop import Change
 
 StrPath = str | PathLike[str]
 Say = Callable[[str], None]

@@ -3,7 +3,8 @@
     spec    the compiled pipeline as typed values
     engine  which tasks are ready, skipped, retried or finished, without IO
     tasks   one attempt of a task: forked worker, process or container
-    runs    the loop that carries out the engine's decisions, and the record of a run
+    runner  performs one run: carries out the engine's decisions, and records them
+    runs    all runs of a project: queue, leases, list
 
 Another kind of runner, such as Pods, replaces `tasks` alone. Imported by `api`.
 """

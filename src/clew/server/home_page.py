@@ -8,9 +8,9 @@ from typing import Any
 from fastapi import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
+from clew.pipelines.runs import run_list
+from clew.pipelines.runs.run_list import Position
 from clew.server import run_lookup
-from clew.server.catalogue import run_list
-from clew.server.catalogue.run_list import Position
 from clew.server.http.authentication import session_of, set_cookie
 from clew.server.http.problems import problem_response
 from clew.server.server_state import Service

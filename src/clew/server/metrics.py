@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from clew.errors import ClewError
-from clew.server.catalogue import run_list
+from clew.pipelines.runs import run_list
 from clew.server.server_state import Service
 
 STATES = ("queued", "running", "succeeded", "failed", "canceled")

@@ -11,12 +11,13 @@ from typing import Any
 from clew.api.local.project import LocalProject
 from clew.bounded_documents import check_depth
 from clew.errors import NotFound, UsageError
+from clew.pipelines.runs import pipeline_specs, run_list, run_queue
+from clew.pipelines.runs.run_queue import FINAL_STATES, NewRun, Run
 from clew.pipelines.spec import arguments, parser
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
 from clew.prov.queries.pipelines.runs import find_run, get_run
-from clew.server.catalogue import experiments, pipeline_specs, run_list, run_queue, versions
-from clew.server.catalogue.run_queue import FINAL_STATES, NewRun, Run
+from clew.server.catalogue import experiments, versions
 from clew.server.parsing import compiled_pipelines
 
 _STATES = {"queued": "pending", "running": "running"}

@@ -1,4 +1,4 @@
-"""A graph of one project, on either database, and the words to ask it with."""
+"""Resolves targets as a user of a test project would."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ from collections.abc import Callable
 import pytest
 from tests.unit.prov.story import MACHINE, digest
 
-from clew.db import Connection
 from clew.prov.graph import Graph
 from clew.prov.queries.targets import Target, resolve_target
 
 Ask = Callable[..., Target]
-
-
-@pytest.fixture
-def graph(connection: Connection) -> Graph:
-    return Graph(connection, "p" * 32)
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from clew.errors import ClewError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from clew.pipelines.engine.scopes import Node
-    from clew.pipelines.runs.live_logs import Said
-    from clew.pipelines.runs.runner import Change
+    from clew.pipelines.runner.live_logs import Said
+    from clew.pipelines.runner.run_loop import Change
 
 _POLL_SECONDS = 0.3
 """Seconds between queries for the state of a run or the output of a task."""
@@ -140,7 +140,7 @@ class RemotePipelines(Pipelines):
         return downloads.run_command(self._client.server, "repeat", asked, say)
 
     def said(self, id: str, offset: int = 0) -> Said:  # noqa: A002
-        from clew.pipelines.runs.live_logs import Said
+        from clew.pipelines.runner.live_logs import Said
 
         found = self._client.query("said", id=id, offset=offset)
         return Said(b64decode(found["data"]), found["over"], found["attempt"])
@@ -202,7 +202,7 @@ class _TaskState(NamedTuple):
 
 
 def _report_changes(run: dict[str, Any], known: dict[str, str], watch: Watch) -> None:
-    from clew.pipelines.runs.runner import Change
+    from clew.pipelines.runner.run_loop import Change
 
     for task in run["tasks"]:
         state = task["state"]

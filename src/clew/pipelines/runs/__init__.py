@@ -1,4 +1,10 @@
-"""Pipeline runs: the loop that carries out what the engine decides, and the record of a run.
+"""All pipeline runs of a project: requested, queued, performed, finished.
 
-Imported by `api`. Everything about the queue of a server is in `server`.
+    run_queue       requests for runs, queued in the database and claimed by workers
+    leases          when a worker's claim has expired
+    pipeline_specs  the texts of requested pipelines
+    run_list        the runs and their states, from the requests and the record
+
+The command line, the routes and the workers of a server are thin layers over this package, so all
+of them show the same. Never contains HTTP. Imported by `api` and `server`.
 """

@@ -18,8 +18,8 @@ from msgspec import Struct
 from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.scopes import Artifact, Node, Values
-from clew.pipelines.runs.live_logs import Heard
-from clew.pipelines.runs.task_reuse import RUNS
+from clew.pipelines.runner.live_logs import Heard
+from clew.pipelines.runner.task_reuse import RUNS
 from clew.pipelines.spec.ir import PythonFunction
 from clew.pipelines.spec.placeholders import artifact_path
 from clew.pipelines.spec.values import WrongType, convert, parse_value

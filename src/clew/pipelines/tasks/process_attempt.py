@@ -19,7 +19,7 @@ from msgspec import Struct
 from clew.errors import ClewError
 from clew.pipelines.engine.engine import TaskResult
 from clew.pipelines.engine.input_resolution import BadInput
-from clew.pipelines.runs.live_logs import Heard
+from clew.pipelines.runner.live_logs import Heard
 from clew.pipelines.tasks.attempt import OnEnd, TaskFiles
 from clew.pipelines.tasks.containers.runtime import ContainerRuntime
 from clew.pipelines.tasks.failure_message import explain_failure, read_tail

@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 import uuid
 
+from clew.pipelines.runs import pipeline_specs, run_queue
 from clew.prov.graph import Graph
-from clew.server.catalogue import pipeline_specs, run_queue, schedules
+from clew.server.catalogue import schedules
 from clew.server.catalogue.schedules import Schedule
 from clew.server.parsing.cron import SECOND
 

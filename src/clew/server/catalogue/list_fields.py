@@ -6,7 +6,8 @@ CANCELING, a canceled one is FAILED.
 
 from __future__ import annotations
 
-from clew.server.catalogue import experiments, pipelines, run_queue, schedules, versions
+from clew.pipelines.runs import run_queue
+from clew.server.catalogue import experiments, pipelines, schedules, versions
 from clew.server.catalogue.list_pages import Field, Table
 
 _CREATED = Field("created", "moment")

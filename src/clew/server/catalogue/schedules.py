@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew.errors import NotFound, UsageError
+from clew.pipelines.runs import pipeline_specs
 from clew.prov.graph import Graph
-from clew.server.catalogue import pipeline_specs
 from clew.server.parsing import cron
 
 COLUMNS = (

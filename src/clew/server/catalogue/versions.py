@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew.errors import NotFound
+from clew.pipelines.runs import pipeline_specs
 from clew.prov.graph import Graph
-from clew.server.catalogue import pipeline_specs
 
 COLUMNS = "id, name, display_name, description, created, tags, pipeline, spec"
 _CREATE = f"""

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.errors import NotFound, UsageError
+from clew.pipelines.runs import pipeline_specs
 from clew.prov.graph import Graph
-from clew.server.catalogue import pipeline_specs, pipelines, versions
+from clew.server.catalogue import pipelines, versions
 from clew.server.kfp.request_fields import Fields
 from clew.server.kfp.responses import without_empty
 from clew.server.parsing import compiled_pipelines

@@ -10,9 +10,10 @@ from starlette.responses import Response
 
 from clew.db.connection import Row
 from clew.errors import UsageError
+from clew.pipelines.runs import pipeline_specs
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
-from clew.server.catalogue import pipeline_specs, pipelines, versions
+from clew.server.catalogue import pipelines, versions
 from clew.server.catalogue.list_fields import PIPELINES, VERSIONS
 from clew.server.catalogue.pipelines import Pipeline
 from clew.server.catalogue.versions import Metadata, Version

@@ -9,9 +9,10 @@ from starlette.responses import Response
 
 from clew.db.connection import Row
 from clew.errors import UsageError
+from clew.pipelines.runs import pipeline_specs
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
-from clew.server.catalogue import experiments, pipeline_specs, schedules
+from clew.server.catalogue import experiments, schedules
 from clew.server.catalogue.list_fields import SCHEDULES
 from clew.server.catalogue.schedules import NewSchedule, Schedule
 from clew.server.kfp import pipeline_sources

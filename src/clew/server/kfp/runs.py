@@ -11,11 +11,12 @@ from starlette.responses import Response
 from clew.api.local.project import LocalProject
 from clew.db.connection import Row
 from clew.errors import NotFound, UsageError
+from clew.pipelines.runs import pipeline_specs, run_queue
+from clew.pipelines.runs.run_queue import FINAL_STATES, NewRun, Run
 from clew.prov.graph import Graph
 from clew.prov.queries.formats import format_time
-from clew.server.catalogue import experiments, pipeline_specs, run_queue
+from clew.server.catalogue import experiments
 from clew.server.catalogue.list_fields import RUNS
-from clew.server.catalogue.run_queue import FINAL_STATES, NewRun, Run
 from clew.server.kfp import pipeline_sources, tasks
 from clew.server.kfp.list_query import list_page
 from clew.server.kfp.request_fields import BodyFields, ServiceDep, UrlFields

@@ -1,4 +1,4 @@
-"""Carry out the runs of the catalogue.
+"""Perform the queued runs.
 
 `worker_pool` starts worker processes. Each `worker` claims one run at a time and runs it as
 `clew pipeline run` would. Workers share nothing but the database, so those of several servers

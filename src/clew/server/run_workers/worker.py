@@ -1,4 +1,4 @@
-"""A worker process: claims queued runs from the catalogue and performs them, one at a time.
+"""A worker process: claims queued runs and performs them, one at a time.
 
     python -m clew.server.run_workers.worker PROJECT
 
@@ -11,7 +11,7 @@ claimed the run. It can be killed at any time: the next worker that claims the r
 
 While the database does not answer, running tasks go on, no task starts, and events are kept in
 memory until the database is back. The lease has expired by then, but other workers leave this one
-the time to renew it (see `catalogue.leases`), and none claims the run while this process holds its
+the time to renew it (see `runs.leases`), and none claims the run while this process holds its
 lock in the project directory. So a server that alone loses the database keeps its runs.
 """
 
@@ -30,10 +30,10 @@ from clew import settings
 from clew.api.local.pipelines.requested_runs import StandbyWorkers, perform_run
 from clew.api.local.project import LocalProject, open_local_project
 from clew.errors import Busy, ClewError, NoDatabase
-from clew.pipelines.runs.recorder import stop
-from clew.server.catalogue import pipeline_specs, run_queue
-from clew.server.catalogue.leases import LeaseWatcher
-from clew.server.catalogue.run_queue import Run
+from clew.pipelines.runner.recorder import stop
+from clew.pipelines.runs import pipeline_specs, run_queue
+from clew.pipelines.runs.leases import LeaseWatcher
+from clew.pipelines.runs.run_queue import Run
 from clew.server.log_format import configure
 
 LEASE_SECONDS = 15.0

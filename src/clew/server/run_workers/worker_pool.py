@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from clew.errors import ClewError
-from clew.server.catalogue import run_queue
+from clew.pipelines.runs import run_queue
 from clew.server.server_state import Service
 from clew.settings import without_own
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
-from clew.pipelines.runs.live_logs import MOST, Said, Sayings
+from clew.pipelines.runner.live_logs import MOST, Said, Sayings
 from clew.run import execution_locks
 from clew.server.polling_feed import Feed
 from clew.server.server_state import Service

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 
 from clew.errors import NotAllowed, NotFound, UsageError
+from clew.pipelines.runs import run_list, run_queue
+from clew.pipelines.runs.run_list import Position
 from clew.server import run_lookup
-from clew.server.catalogue import run_list, run_queue
-from clew.server.catalogue.run_list import Position
 from clew.server.v1 import run_schemas
 from clew.server.v1.dependencies import Limit, ProjectDep, ServiceDep, Text
 

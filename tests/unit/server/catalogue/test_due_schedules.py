@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.db import Connection
+from clew.pipelines.runs import run_queue
+from clew.pipelines.runs.leases import LeaseWatcher
 from clew.prov.graph import Graph
-from clew.server.catalogue import due_schedules, run_queue, schedules
-from clew.server.catalogue.leases import LeaseWatcher
+from clew.server.catalogue import due_schedules, schedules
 from clew.server.catalogue.schedules import Schedule
 
 SECOND = 10**9

@@ -7,15 +7,9 @@ from dataclasses import replace
 import pytest
 
 from clew.errors import Exists, NotFound, UsageError
+from clew.pipelines.runs import pipeline_specs, run_queue
 from clew.prov.graph import Graph
-from clew.server.catalogue import (
-    experiments,
-    pipeline_specs,
-    pipelines,
-    run_queue,
-    schedules,
-    versions,
-)
+from clew.server.catalogue import experiments, pipelines, schedules, versions
 from clew.server.catalogue.versions import Metadata
 
 

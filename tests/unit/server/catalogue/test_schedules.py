@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from clew.errors import NotFound, UsageError
+from clew.pipelines.runs import pipeline_specs
 from clew.prov.graph import Graph
-from clew.server.catalogue import pipeline_specs, schedules
+from clew.server.catalogue import schedules
 from clew.server.catalogue.schedules import NewSchedule
 from clew.server.parsing.cron import SECOND
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.api.local.versions import chunks
 from clew.errors import NotFound
-from clew.pipelines.runs.live_logs import MOST, Said, Sayings
+from clew.pipelines.runner.live_logs import MOST, Said, Sayings
 from clew.prov.queries.executions import find_execution
 from clew.prov.queries.pipelines.runs import find_run
 from clew.prov.queries.pipelines.runs import get_task as find_task

@@ -14,8 +14,8 @@ from clew.errors import UsageError
 if TYPE_CHECKING:
     from clew.api.project_context import ProjectState
     from clew.pipelines.engine.scopes import Values
-    from clew.pipelines.runs.live_logs import Said
-    from clew.pipelines.runs.runner import Change
+    from clew.pipelines.runner.live_logs import Said
+    from clew.pipelines.runner.run_loop import Change
     from clew.pipelines.spec.ir import Pipeline
     from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
 
@@ -116,15 +116,15 @@ class LocalPipelines(Pipelines):
 
     def stop(self, id: str) -> None:  # noqa: A002
         """Cancel a run of this machine without waiting for its end."""
-        from clew.pipelines.runs.recorder import stop
+        from clew.pipelines.runner.recorder import stop
 
         stop(self._project.directory, self.show(id)["uid"])
 
     def resume_run(self, id: str, **more: Any) -> dict[str, Any]:  # noqa: A002
         from clew.pipelines.engine.scopes import Values
-        from clew.pipelines.runs import event_journal, runner
-        from clew.pipelines.runs.recorder import Earlier
-        from clew.pipelines.runs.task_reuse import RUNS
+        from clew.pipelines.runner import event_journal, run_loop
+        from clew.pipelines.runner.recorder import Earlier
+        from clew.pipelines.runner.task_reuse import RUNS
         from clew.pipelines.spec import parser
         from clew.pipelines.tasks.kfp_interpreter import InterpreterSearch
         from clew.prov.queries.pipelines.runs import find_run
@@ -145,7 +145,7 @@ class LocalPipelines(Pipelines):
         check_resumable(before)
         found = find_run(project.graph, before["id"])
         begun = load_run_facets(project.graph, found.key)
-        file = project.directory.root / RUNS / before["id"] / runner.PIPELINE
+        file = project.directory.root / RUNS / before["id"] / run_loop.PIPELINE
         text = parser.read_file(file)
         with closing(InterpreterSearch(project.settings.cache)) as search:
             return self.run_parsed(
@@ -165,7 +165,7 @@ class LocalPipelines(Pipelines):
             )
 
     def cancel(self, id: str) -> dict[str, Any]:  # noqa: A002
-        from clew.pipelines.runs.recorder import cancel
+        from clew.pipelines.runner.recorder import cancel
 
         found = self.show(id)
         if not cancel(self._project.directory, found["uid"]):
@@ -173,7 +173,7 @@ class LocalPipelines(Pipelines):
         return self.show(id)
 
     def why(self, id: str) -> dict[str, Any]:  # noqa: A002
-        from clew.pipelines.runs.task_reuse import facts
+        from clew.pipelines.runner.task_reuse import facts
 
         found = self.task(id)
         project = self._project
@@ -219,7 +219,7 @@ class LocalPipelines(Pipelines):
         brief: bool = False,
         **more: Any,
     ) -> dict[str, Any]:
-        from clew.pipelines.runs import runner
+        from clew.pipelines.runner import run_loop
         from clew.pipelines.tasks import attempt_factory, platform_file, volumes
         from clew.run.launch import inherited_env
 
@@ -236,12 +236,12 @@ class LocalPipelines(Pipelines):
         more["on_host"] = on_host
         directory, settings = volumes.hide_secrets(project.directory, project.settings, components)
         more |= {"file": file, "mapped": mapped, "say": say, "python": search.result()}
-        made = runner.run(directory, settings, pipeline, inputs, **more)
+        made = run_loop.run(directory, settings, pipeline, inputs, **more)
         return self._counted(made) if brief else self.show(made)
 
     def _counted(self, id: str) -> dict[str, Any]:  # noqa: A002
         from clew import db
-        from clew.pipelines.runs.task_reuse import CACHE
+        from clew.pipelines.runner.task_reuse import CACHE
         from clew.prov.graph import Graph
         from clew.prov.queries.pipelines.runs import get_run_with_counts
 

@@ -95,7 +95,7 @@ def perform_run(
 def _await_release(project: ProjectState, uid: str) -> dict[str, Any] | None:
     """The record of a run, once no process on this machine executes it and the events of a killed
     one are recovered."""
-    from clew.pipelines.runs import event_journal
+    from clew.pipelines.runner import event_journal
     from clew.run.recovery import recover
 
     left = project.directory.spool / uid

@@ -16,7 +16,7 @@ from clew.cli.options import json_option
 from clew.cli.output import escape, format_count, format_duration, print_json, print_message
 
 if TYPE_CHECKING:
-    from clew.pipelines.runs.runner import Change
+    from clew.pipelines.runner.run_loop import Change
 
 _STATUS = {"succeeded": 0, "failed": 1, "canceled": 130}
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from clew.pipelines.runs import run_list, run_queue
+from clew.pipelines.runs.run_list import Position
 from clew.prov.graph import Graph
-from clew.server.catalogue import experiments, run_list, run_queue
-from clew.server.catalogue.run_list import Position
+from clew.server.catalogue import experiments
 
 
 def asked(graph: Graph) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.server.catalogue.leases import GRACE_SECONDS, LeaseWatcher
+from clew.pipelines.runs.leases import GRACE_SECONDS, LeaseWatcher
 
 SECOND = 10**9
 

@@ -28,10 +28,10 @@ from clew.pipelines.engine.engine import (
 from clew.pipelines.engine.input_resolution import BadInput
 from clew.pipelines.engine.resources import Capacity
 from clew.pipelines.engine.scopes import Node, Values
-from clew.pipelines.runs.interrupts import interrupting
-from clew.pipelines.runs.recorder import Earlier, Recorder, Told
-from clew.pipelines.runs.run_info import WORKSPACE, about
-from clew.pipelines.runs.task_reuse import RUNS, Memo, Verdict, outputs_of
+from clew.pipelines.runner.interrupts import interrupting
+from clew.pipelines.runner.recorder import Earlier, Recorder, Told
+from clew.pipelines.runner.run_info import WORKSPACE, about
+from clew.pipelines.runner.task_reuse import RUNS, Memo, Verdict, outputs_of
 from clew.pipelines.spec.ir import Dag, Pipeline
 from clew.pipelines.tasks import machine_resources
 from clew.pipelines.tasks.attempt import Attempt, TaskFiles, find_free_directory

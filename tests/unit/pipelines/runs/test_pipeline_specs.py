@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 
 from clew.db import connect
+from clew.pipelines.runs import pipeline_specs, run_queue
 from clew.prov.graph import Graph
-from clew.server.catalogue import pipeline_specs, run_queue
 
 WORKERS, TURNS = 6, 40
 

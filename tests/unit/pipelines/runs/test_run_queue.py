@@ -10,12 +10,12 @@ import pytest
 
 from clew.db import Connection, connect
 from clew.errors import NotFound, UsageError
+from clew.pipelines.runs import run_queue
+from clew.pipelines.runs.leases import LeaseWatcher
+from clew.pipelines.runs.run_list import Position, list_runs
 from clew.prov.graph import Graph
-from clew.server.catalogue import run_queue
-from clew.server.catalogue.leases import LeaseWatcher
 from clew.server.catalogue.list_fields import RUNS
 from clew.server.catalogue.list_pages import ListQuery, fetch_page
-from clew.server.catalogue.run_list import Position, list_runs
 
 SECOND = 10**9
 

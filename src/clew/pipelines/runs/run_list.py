@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from clew.errors import NotFound
+from clew.pipelines.runs import run_queue
+from clew.pipelines.runs.run_queue import Run
 from clew.prov.graph import Graph
-from clew.server.catalogue import run_queue
-from clew.server.catalogue.run_queue import Run
 
 _COUNTS = "SELECT state, COUNT(*) FROM run_request WHERE project = ? GROUP BY state"
 _PAGE = f"""

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew.errors import NotFound, UsageError
+from clew.pipelines.runs import pipeline_specs
+from clew.pipelines.runs.leases import LeaseWatcher
 from clew.prov.graph import Graph
-from clew.server.catalogue import pipeline_specs
-from clew.server.catalogue.leases import LeaseWatcher
 
 FINAL_STATES = ("succeeded", "failed", "canceled")
 MAX_TRIES = 3
