@@ -1,4 +1,4 @@
-# What the demos share: a temporary folder that goes when they end, and commands that are shown as they run.
+# What the demos share: a temporary directory that goes when they end, and commands that are shown as they run.
 # Sourced, not run.
 set -euo pipefail
 

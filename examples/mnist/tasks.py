@@ -1,7 +1,7 @@
 """What image classifiers share: all that follows once images are loaded and a network is defined.
 
 Images and labels travel as one file of arrays, `train_images`, `train_labels`, `test_images`
-and `test_labels`; an architecture as Keras' JSON; a trained network in a folder.
+and `test_labels`; an architecture as Keras' JSON; a trained network in a directory.
 """
 
 from kfp import dsl
@@ -44,7 +44,7 @@ def train(
     model: Output[Model],
     logs: Output[Artifact],
 ):
-    """`logs` is a folder for `tensorboard --logdir`; `model` one with architecture and weights."""
+    """`logs` is for `tensorboard --logdir`; `model` holds the architecture and the weights."""
     import os
     import shutil
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Run the taxi pipeline, change its learning rate, run it again, and trace the metric to the raw rows. It works
-# in a temporary folder and leaves nothing behind. The first argument is the file of trips; without one it is downloaded.
+# in a temporary directory and leaves nothing behind. The first argument is the file of trips; without one it is downloaded.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 trips=${1:-}
 . "$here/../telling.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Record the training workflow beside this script, trace the model back to its data, lose the data, and
-# get it back. It works on a copy in a temporary folder and leaves nothing behind but, if a first argument
-# names a folder for it, the lineage page.
+# get it back. It works on a copy in a temporary directory and leaves nothing behind but, if a first argument
+# names a directory for it, the lineage page.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 pages=${1:-}
 . "$here/../telling.sh"
@@ -11,7 +11,7 @@ for file in run.sh prepare.py split.py train.py evaluate.py settings.json data; 
 done
 cd "$work"
 
-say "1. A folder with raw data and four steps that turn it into a model. Make it a project."
+say "1. A directory with raw data and four steps that turn it into a model. Make it a project."
 run ls
 run clew init
 

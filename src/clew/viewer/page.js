@@ -1,4 +1,4 @@
-// The page of the viewer. What is seen is in the address: #/FOLDER/?show=FILE&sort=size&order=desc
+// The page of the viewer. What is seen is in the address: #/DIR/?show=FILE&sort=size&order=desc
 // Names in addresses are as the server wrote them (`href`), so any name works, also one that is no text.
 
 const PIECE = 32 * 2 ** 20; // of an upload: what is sent again at worst
@@ -15,7 +15,7 @@ const shows = {
 };
 
 let place = { path: "", show: "", sort: "name", order: "asc" };
-let folder = null; // as it was listed last
+let listing = null; // as it was listed last
 let chosen = -1;
 let open = null; // the file in the preview: {href, etag, text, ends, area}
 
@@ -94,7 +94,7 @@ $("answer").addEventListener("keydown", (event) => {
   $("ask").close("yes");
 });
 
-// -- the folder
+// -- the directory
 
 const element = (name, properties = {}, ...inside) => {
   const made = Object.assign(document.createElement(name), properties);
@@ -117,8 +117,8 @@ async function list(offset = 0) {
   const query = new URLSearchParams({ sort: place.sort, order: place.order, offset });
   if ($("filter").value) query.set("containing", $("filter").value);
   const found = await (await ask(place.path ? `${place.path}/` : "", { query: `?${query}` })).json();
-  if (offset) found.entries = [...folder.entries, ...found.entries];
-  folder = found;
+  if (offset) found.entries = [...listing.entries, ...found.entries];
+  listing = found;
   draw();
 }
 
@@ -135,14 +135,14 @@ function draw() {
     const mine = head.dataset.sort === place.sort;
     head.parentElement.ariaSort = !mine ? "none" : place.order === "desc" ? "descending" : "ascending";
   }
-  $("entries").replaceChildren(...folder.entries.map(row));
-  const nothing = !folder.entries.length;
+  $("entries").replaceChildren(...listing.entries.map(row));
+  const nothing = !listing.entries.length;
   $("empty").hidden = !nothing;
   $("empty").textContent = $("filter").value ? "No name contains this." : "Nothing is here yet. Drop files to upload them.";
-  $("more").hidden = folder.entries.length >= folder.total;
-  $("count").textContent = `${folder.total} ${folder.total === 1 ? "entry" : "entries"}${folder.writable ? "" : " · read only"}`;
-  for (const id of ["make", "send"]) $(id).disabled = !folder.writable;
-  choose(Math.min(chosen, folder.entries.length - 1), false);
+  $("more").hidden = listing.entries.length >= listing.total;
+  $("count").textContent = `${listing.total} ${listing.total === 1 ? "entry" : "entries"}${listing.writable ? "" : " · read only"}`;
+  for (const id of ["make", "send"]) $(id).disabled = !listing.writable;
+  choose(Math.min(chosen, listing.entries.length - 1), false);
 }
 
 function row(entry, index) {
@@ -157,7 +157,7 @@ function row(entry, index) {
   if (entry.kind === "link") first.append(element("span", { className: "lead", textContent: kind ? " (link)" : " (leads out of the volume, or nowhere)" }));
   const acts = element("td", { className: "acts" });
   if (kind === "file") acts.append(element("button", { textContent: "Download", onclick: () => download(entry) }), " ");
-  if (folder.writable) {
+  if (listing.writable) {
     acts.append(element("button", { textContent: "Rename", onclick: () => rename(entry) }), " ",
       element("button", { textContent: "Delete", onclick: () => remove(entry) }));
   }
@@ -213,7 +213,7 @@ async function remove(entry) {
 }
 
 async function make() {
-  const name = await question("New folder", { value: "", yes: "Make" });
+  const name = await question("New directory", { value: "", yes: "Make" });
   if (!name) return;
   await trying(async () => {
     await ask(join(place.path, encodeURIComponent(name)), { method: "POST", query: "?make=folder" });
@@ -266,7 +266,7 @@ async function text(path) {
     return;
   }
   const ends = /\r\n/.test(found) ? (/(^|[^\r])\n/.test(found) ? null : "\r\n") : "\n"; // a text area knows only one kind
-  const editable = whole && ends !== null && !/\r(?!\n)/.test(found) && folder?.writable;
+  const editable = whole && ends !== null && !/\r(?!\n)/.test(found) && listing?.writable;
   if (!editable) {
     const why = whole ? "" : `The first ${bytes(data.length)} of ${bytes(size)}.`;
     if (why) $("content").append(element("p", { className: "quiet", textContent: why }));
@@ -408,7 +408,7 @@ function piece(upload, offset, data, headers) {
 $("make").onclick = make;
 $("send").onclick = () => $("picked").click();
 $("picked").onchange = () => { send([...$("picked").files]); $("picked").value = ""; };
-$("more").onclick = () => trying(() => list(folder.entries.length));
+$("more").onclick = () => trying(() => list(listing.entries.length));
 $("close").onclick = () => go({ show: "" });
 $("save").onclick = save;
 $("filter").oninput = () => { chosen = -1; trying(() => list()); };
@@ -425,7 +425,7 @@ document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) do
 document.addEventListener("drop", (event) => {
   event.preventDefault();
   document.body.classList.remove("over");
-  if (folder?.writable) send([...event.dataTransfer.files]);
+  if (listing?.writable) send([...event.dataTransfer.files]);
 });
 
 document.addEventListener("keydown", (event) => {
@@ -438,19 +438,19 @@ document.addEventListener("keydown", (event) => {
   const typing = document.activeElement?.matches("input, textarea");
   if (typing && !(document.activeElement === $("filter") && ["ArrowDown", "Enter"].includes(event.key))) return;
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const entry = folder?.entries[chosen];
-  const last = (folder?.entries.length ?? 0) - 1;
+  const entry = listing?.entries[chosen];
+  const last = (listing?.entries.length ?? 0) - 1;
   const acts = {
     ArrowDown: () => choose(Math.min(chosen + 1, last)),
     ArrowUp: () => choose(Math.max(chosen - 1, 0)),
     Home: () => choose(0),
     End: () => choose(last),
     Backspace: () => place.path && go({ path: place.path.split("/").slice(0, -1).join("/"), show: "" }),
-    F2: () => entry && folder.writable && rename(entry),
-    Delete: () => entry && folder.writable && remove(entry),
+    F2: () => entry && listing.writable && rename(entry),
+    Delete: () => entry && listing.writable && remove(entry),
     "/": () => $("filter").focus(),
-    n: () => folder?.writable && make(),
-    u: () => folder?.writable && $("picked").click(),
+    n: () => listing?.writable && make(),
+    u: () => listing?.writable && $("picked").click(),
   };
   if (event.key === "Enter" && entry && !document.activeElement?.matches("button, a, summary")) { event.preventDefault(); enter(entry); return; }
   if (acts[event.key]) { event.preventDefault(); acts[event.key](); }
@@ -464,7 +464,7 @@ async function arrive() {
   place = read();
   if (before.path !== place.path) { chosen = -1; $("filter").value = ""; }
   await trying(async () => {
-    if (!folder || before.path !== place.path || before.sort !== place.sort || before.order !== place.order) await list();
+    if (!listing || before.path !== place.path || before.sort !== place.sort || before.order !== place.order) await list();
     else draw();
     await preview();
   });

@@ -70,10 +70,10 @@ const Model = (() => {
     if (packages.size === 1) return { title: files, sub: `of ${[...packages][0]}` };
     if (packages.size > 1) return { title: files, sub: `of ${packages.size} packages` };
     if (members[0].family === "system") return { title: files, sub: "of the system" };
-    return { title: files, sub: `in ${folderOf(members)}` };
+    return { title: files, sub: `in ${directoryOf(members)}` };
   }
 
-  function folderOf(members) {
+  function directoryOf(members) {
     let shared = members[0].where.split("/").slice(0, -1);
     for (const member of members) {
       const parts = member.where.split("/");
@@ -81,7 +81,7 @@ const Model = (() => {
       while (i < shared.length && parts[i] === shared[i]) i++;
       shared = shared.slice(0, i);
     }
-    return shared.join("/") || (members[0].where.startsWith("/") ? "/" : "this folder");
+    return shared.join("/") || (members[0].where.startsWith("/") ? "/" : "this directory");
   }
 
   /* The unit a node is drawn as: itself, or its group while that stands as one. */
