@@ -6,7 +6,7 @@
 # make cluster     bring up a Kubernetes of two nodes on this machine (as root); make cluster-down removes it
 # make test-cluster  the tests on a cluster: the one KUBECONFIG names, else the above
 # make dist        build the wheel and the sdist, and install the wheel in a container without a compiler (as root)
-# make bench       every figure the README quotes, with the peers beside it
+# make bench       every figure of docs/benchmarks.md, with the peers beside it
 # make native      compile the witness in place, for development
 # make clean       remove what the above made, but for .venv
 
